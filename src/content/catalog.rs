@@ -1,0 +1,364 @@
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use super::entry::{any, is_wrapper, raw_wrapper};
+use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
+use crate::event::{Kind, Sym};
+use crate::pb::{self, Fields, put_len_field};
+
+/// A blob of one catalog, numbered from 0 without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlobId(pub u32);
+
+impl BlobId {
+    const NONE: BlobId = BlobId(u32::MAX);
+}
+
+/// What is known of a blob without its body.
+#[derive(Clone, Debug)]
+pub struct Blob {
+    /// Keyed hash of the bytes that were on the wire (before redaction): equal bytes, equal hash.
+    pub hash: u128,
+    /// Length on the wire.
+    pub size: u32,
+    /// Length as kept; differs from `size` where secrets were taken out.
+    pub kept: u32,
+    /// Secrets were taken out of it, or of the payload it wraps.
+    pub redacted: bool,
+    pub form: Form,
+    /// The blob that came after this one the last time it was in a list.
+    follower: BlobId,
+}
+
+/// What a blob is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// An `Any` holding a resource: type URL, and the resource's own name (empty if its type has no known one).
+    Any { type_url: Sym, name: Sym },
+    /// A `Resource` with or without its payload. Kept as its bytes around the payload, split at `head`.
+    Wrapper { wrapper: Box<Wrapper>, head: u32 },
+    /// Bytes that do not parse as the entry they should be, or are no entry (a node, a long list of names).
+    Other,
+}
+
+/// Identity on keys that are hashes already.
+#[derive(Default)]
+struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+    fn write_u128(&mut self, value: u128) {
+        self.0 = value as u64;
+    }
+}
+
+/// All content of one source.
+pub struct Catalog {
+    strings: Strings,
+    blobs: Vec<Blob>,
+    by_hash: HashMap<u128, BlobId, BuildHasherDefault<Identity>>,
+    lists: HashMap<u128, Weak<List>>,
+    bodies: Box<dyn Bodies>,
+    redact: Option<Arc<dyn Redact>>,
+    seed: u64,
+}
+
+impl Catalog {
+    /// `seed` keys the hashes of this source (random when live, the header's for a recording), so that equal
+    /// hashes mean equal content within a session and nothing outside of it.
+    pub fn new(seed: u64, redact: Option<Arc<dyn Redact>>, bodies: Box<dyn Bodies>) -> Self {
+        Catalog {
+            strings: Strings::default(),
+            blobs: Vec::new(),
+            by_hash: HashMap::default(),
+            lists: HashMap::new(),
+            bodies,
+            redact,
+            seed,
+        }
+    }
+
+    /// A catalog with its bodies in memory and nothing redacted: scripts, tests.
+    pub fn in_memory() -> Self {
+        Catalog::new(0, None, Box::new(MemoryBodies::default()))
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub fn redactor(&self) -> Option<&Arc<dyn Redact>> {
+        self.redact.as_ref()
+    }
+
+    pub fn strings(&self) -> &Strings {
+        &self.strings
+    }
+
+    pub fn intern(&mut self, text: &str) -> Sym {
+        self.strings.intern(text)
+    }
+
+    pub fn text(&self, sym: Sym) -> &str {
+        self.strings.get(sym)
+    }
+
+    /// All blobs, in order of their ids.
+    pub fn blobs(&self) -> &[Blob] {
+        &self.blobs
+    }
+
+    /// What is known of a blob. Panics on an id of another catalog, which is a defect of the caller.
+    pub fn blob(&self, id: BlobId) -> &Blob {
+        &self.blobs[id.0 as usize]
+    }
+
+    /// The entry that a blob is. A blob that is no entry has neither name nor payload.
+    pub fn entry(&self, id: BlobId) -> Entry<'_> {
+        match &self.blob(id).form {
+            Form::Any { type_url, name } => Entry {
+                name: *name,
+                version: Sym::EMPTY,
+                type_url: *type_url,
+                payload: Some(id),
+                ttl: None,
+                aliases: &[],
+                wrapped: false,
+            },
+            Form::Wrapper { wrapper, .. } => {
+                let type_url = match wrapper.payload.map(|payload| &self.blob(payload).form) {
+                    Some(Form::Any { type_url, .. }) => *type_url,
+                    _ => Sym::EMPTY,
+                };
+                Entry {
+                    name: wrapper.name,
+                    version: wrapper.version,
+                    type_url,
+                    payload: wrapper.payload,
+                    ttl: wrapper.ttl,
+                    aliases: &wrapper.aliases,
+                    wrapped: wrapper.in_any,
+                }
+            }
+            Form::Other => Entry {
+                name: Sym::EMPTY,
+                version: Sym::EMPTY,
+                type_url: Sym::EMPTY,
+                payload: None,
+                ttl: None,
+                aliases: &[],
+                wrapped: false,
+            },
+        }
+    }
+
+    /// The body as it was on the wire, less its secrets. `None`: lost with a damaged recording.
+    pub fn bytes(&self, id: BlobId) -> Option<Bytes> {
+        let body = self.bodies.get(id.0)?;
+        match &self.blob(id).form {
+            Form::Wrapper { wrapper, head } => {
+                let payload =
+                    wrapper.payload.map(|p| self.bodies.get(p.0)).map_or(Some(None), |p| p.map(Some))?;
+                Some(join_wrapper(&body, *head as usize, payload.as_deref(), wrapper.in_any).into())
+            }
+            _ => Some(body),
+        }
+    }
+
+    /// The body as it lies in [`Bodies`]: of a wrapper the bytes around its payload.
+    pub fn body(&self, id: BlobId) -> Option<Bytes> {
+        self.bodies.get(id.0)
+    }
+
+    fn hash(&self, bytes: &[u8]) -> u128 {
+        xxh3_128_with_seed(bytes, self.seed)
+    }
+
+    /// Interns bytes that are no entry (a node, a run of names).
+    pub fn intern_other(&mut self, bytes: &[u8]) -> BlobId {
+        let hash = self.hash(bytes);
+        if let Some(id) = self.by_hash.get(&hash) {
+            return *id;
+        }
+        self.add(hash, bytes.len(), false, Form::Other, bytes)
+    }
+
+    /// Interns an entry as it stands in a response: a `Resource` (delta) or an `Any` (SotW). `hint` is looked
+    /// at first; in a re-push in the same order it is right, and then no table is searched.
+    pub fn intern_entry(&mut self, bytes: &[u8], delta: bool, hint: Option<BlobId>) -> BlobId {
+        let hash = self.hash(bytes);
+        if let Some(id) = hint.filter(|id| self.blob(*id).hash == hash) {
+            return id;
+        }
+        if let Some(id) = self.by_hash.get(&hash) {
+            return *id;
+        }
+        if delta { self.add_wrapper(hash, bytes, bytes, false) } else { self.add_any(hash, bytes) }
+    }
+
+    fn add_any(&mut self, hash: u128, bytes: &[u8]) -> BlobId {
+        let Some((url, value)) = any(bytes) else {
+            return self.add(hash, bytes.len(), false, Form::Other, bytes);
+        };
+        if is_wrapper(url) {
+            return self.add_wrapper(hash, bytes, value, true);
+        }
+        let url = String::from_utf8_lossy(url);
+        let name_field = Kind::of_type_url(&url).and_then(|(kind, _)| kind.name_field());
+        let name = name_field.and_then(|number| {
+            Fields::new(value).map_while(Result::ok).filter(|field| field.number == number).last()
+        });
+        let name = name.map_or(Sym::EMPTY, |field| self.strings.intern(&field.text()));
+        let form = Form::Any { type_url: self.strings.intern(&url), name };
+        let clean = self.redact.as_ref().and_then(|redact| redact.resource(bytes));
+        self.add(hash, bytes.len(), clean.is_some(), form, clean.as_deref().unwrap_or(bytes))
+    }
+
+    /// `bytes` is the whole entry, `message` the `Resource` in it.
+    fn add_wrapper(&mut self, hash: u128, bytes: &[u8], message: &[u8], in_any: bool) -> BlobId {
+        let Some(raw) = raw_wrapper(message) else {
+            return self.add(hash, bytes.len(), false, Form::Other, bytes);
+        };
+        let payload = raw.payload.as_ref().map(|(_, payload)| {
+            let hash = self.hash(payload);
+            let known = self.by_hash.get(&hash).copied();
+            known.unwrap_or_else(|| self.add_payload(hash, payload))
+        });
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut name = self.strings.intern(&text(raw.name));
+        // Without a wrapper name (SotW wrappers may leave it out) the payload's own one stands.
+        if let (Sym::EMPTY, Some(payload), false) = (name, payload, raw.structured_name) {
+            name = self.entry(payload).name;
+        }
+        let wrapper = Wrapper {
+            name,
+            version: self.strings.intern(&text(raw.version)),
+            payload,
+            ttl: raw.ttl,
+            aliases: raw.aliases.iter().map(|alias| self.strings.intern(&text(alias))).collect(),
+            in_any,
+        };
+        let redacted = payload.is_some_and(|id| self.blob(id).redacted);
+        // The body is what stands around the payload; where that does not give the same bytes back (tags or
+        // lengths in an unusual encoding, repeated payloads), it is kept whole, its payload a copy.
+        let (body, head) = match &raw.payload {
+            Some((place, _)) => ([&message[..place.start], &message[place.end..]].concat(), place.start),
+            None => (message.to_vec(), message.len()),
+        };
+        let same = join_wrapper(&body, head, raw.payload.as_ref().map(|(_, p)| *p), in_any) == bytes;
+        if !(same || redacted) || raw.payloads > 1 {
+            let kept = self.redact.as_ref().filter(|_| redacted || raw.payloads > 1);
+            // Whole entries can't be cleaned field by field; what may hold a secret is not kept at all.
+            let bytes_kept: &[u8] = if kept.is_some() { &[] } else { bytes };
+            return self.add(hash, bytes.len(), kept.is_some(), Form::Other, bytes_kept);
+        }
+        let form = Form::Wrapper { wrapper: Box::new(wrapper), head: head as u32 };
+        self.add(hash, bytes.len(), redacted, form, &body)
+    }
+
+    /// A payload is an `Any` that is not unwrapped again.
+    fn add_payload(&mut self, hash: u128, bytes: &[u8]) -> BlobId {
+        match any(bytes) {
+            Some((url, _)) if is_wrapper(url) => self.add(hash, bytes.len(), false, Form::Other, bytes),
+            _ => self.add_any(hash, bytes),
+        }
+    }
+
+    fn add(&mut self, hash: u128, size: usize, redacted: bool, form: Form, body: &[u8]) -> BlobId {
+        let kept = match &form {
+            Form::Wrapper { wrapper, .. } => {
+                let payload = wrapper.payload.map(|id| self.blob(id).kept as usize);
+                joined_len(body.len(), payload, wrapper.in_any)
+            }
+            _ => body.len(),
+        };
+        self.bodies.put(body);
+        self.restore(Blob {
+            hash,
+            size: size as u32,
+            kept: kept as u32,
+            redacted,
+            form,
+            follower: BlobId::NONE,
+        })
+    }
+
+    /// Adds a blob whose body [`Bodies`] has already: the reader of a recording.
+    pub fn restore(&mut self, blob: Blob) -> BlobId {
+        let id = BlobId(u32::try_from(self.blobs.len()).unwrap_or(u32::MAX - 1));
+        self.by_hash.insert(blob.hash, id);
+        self.blobs.push(blob);
+        id
+    }
+
+    pub(super) fn follower(&self, id: BlobId) -> Option<BlobId> {
+        let follower = self.blob(id).follower;
+        (follower != BlobId::NONE).then_some(follower)
+    }
+
+    pub(super) fn set_follower(&mut self, id: BlobId, next: BlobId) {
+        let blob = &mut self.blobs[id.0 as usize];
+        if blob.follower != next {
+            blob.follower = next;
+        }
+    }
+
+    /// The one list of these entries.
+    pub fn intern_list(&mut self, blobs: Vec<BlobId>) -> Arc<List> {
+        let list = List::new(blobs);
+        if let Some(known) = self.lists.get(&list.fingerprint()).and_then(Weak::upgrade) {
+            return known;
+        }
+        if self.lists.len() >= 1024 && self.lists.len().is_power_of_two() {
+            self.lists.retain(|_, list| list.strong_count() > 0);
+        }
+        let list = Arc::new(list);
+        self.lists.insert(list.fingerprint(), Arc::downgrade(&list));
+        list
+    }
+}
+
+impl Blob {
+    /// A blob read back from a recording.
+    pub fn new(hash: u128, size: u32, kept: u32, redacted: bool, form: Form) -> Self {
+        Blob { hash, size, kept, redacted, form, follower: BlobId::NONE }
+    }
+}
+
+const ANY_OF_WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+
+/// The entry again, from the bytes around its payload.
+fn join_wrapper(around: &[u8], head: usize, payload: Option<&[u8]>, in_any: bool) -> Vec<u8> {
+    let head = head.min(around.len());
+    let mut message = around[..head].to_vec();
+    if let Some(payload) = payload {
+        put_len_field(&mut message, 2, payload);
+    }
+    message.extend_from_slice(&around[head..]);
+    if !in_any {
+        return message;
+    }
+    let mut out = Vec::with_capacity(message.len() + 70);
+    put_len_field(&mut out, 1, ANY_OF_WRAPPER.as_bytes());
+    put_len_field(&mut out, 2, &message);
+    out
+}
+
+fn joined_len(around: usize, payload: Option<usize>, in_any: bool) -> usize {
+    let message = around + payload.map_or(0, |len| pb::tag_len(2, len) + len);
+    if !in_any {
+        return message;
+    }
+    pb::tag_len(1, ANY_OF_WRAPPER.len()) + ANY_OF_WRAPPER.len() + pb::tag_len(2, message) + message
+}

@@ -1,0 +1,86 @@
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{BlobId, Catalog};
+use crate::event::Sym;
+
+/// The entries of one response, in order. Equal lists of one catalog are one allocation.
+#[derive(Debug)]
+pub struct List {
+    blobs: Box<[BlobId]>,
+    fingerprint: u128,
+    by_name: OnceLock<HashMap<Sym, u32>>,
+}
+
+impl List {
+    pub fn blobs(&self) -> &[BlobId] {
+        &self.blobs
+    }
+
+    pub fn len(&self) -> usize {
+        self.blobs.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.blobs.is_empty()
+    }
+
+    /// Equal lists have equal fingerprints.
+    pub fn fingerprint(&self) -> u128 {
+        self.fingerprint
+    }
+
+    /// The last entry of that name. The index is built on the first call and shared by all holders.
+    pub fn find(&self, catalog: &Catalog, name: Sym) -> Option<BlobId> {
+        let index = self.by_name.get_or_init(|| {
+            self.blobs.iter().enumerate().map(|(i, id)| (catalog.entry(*id).name, i as u32)).collect()
+        });
+        index.get(&name).map(|i| self.blobs[*i as usize])
+    }
+
+    pub(super) fn new(blobs: Vec<BlobId>) -> List {
+        let fingerprint = fingerprint(&blobs);
+        List { blobs: blobs.into_boxed_slice(), fingerprint, by_name: OnceLock::new() }
+    }
+}
+
+pub(super) fn fingerprint(blobs: &[BlobId]) -> u128 {
+    let mut bytes = Vec::with_capacity(blobs.len() * 4);
+    for id in blobs {
+        bytes.extend_from_slice(&id.0.to_le_bytes());
+    }
+    xxh3_128(&bytes)
+}
+
+/// Collects the entries of a response while they arrive.
+#[derive(Debug, Default)]
+pub struct ListBuilder {
+    blobs: Vec<BlobId>,
+}
+
+impl ListBuilder {
+    /// Interns an entry as it stands in the response: an `Any` (SotW) or a `Resource` (delta).
+    pub fn push(&mut self, catalog: &mut Catalog, bytes: &[u8], delta: bool) {
+        let hint = self.blobs.last().and_then(|last| catalog.follower(*last));
+        let id = catalog.intern_entry(bytes, delta, hint);
+        if let Some(last) = self.blobs.last() {
+            catalog.set_follower(*last, id);
+        }
+        self.blobs.push(id);
+    }
+
+    /// Adds an entry that is interned already (from a recording).
+    pub fn push_id(&mut self, id: BlobId) {
+        self.blobs.push(id);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.blobs.is_empty()
+    }
+
+    pub fn finish(self, catalog: &mut Catalog) -> Arc<List> {
+        catalog.intern_list(self.blobs)
+    }
+}

@@ -1,0 +1,27 @@
+//! Content, stored once however often it is sent: texts, resource entries, lists of entries.
+//!
+//! A [`Catalog`] belongs to one source. Everything right of the wire refers to content by [`BlobId`] and
+//! [`Sym`], so a re-push of 100,000 unchanged resources is one pointer, and a thousand streams that hold
+//! the same resources hold them once. Owns the ids; bodies lie behind [`Bodies`] (memory, or a recording).
+//! Knows the wrapper messages `Any` and `Resource`, and no other protobuf schema.
+
+mod bodies;
+mod catalog;
+mod entry;
+mod list;
+mod strings;
+
+pub use bodies::{Bodies, MemoryBodies};
+pub use catalog::{Blob, BlobId, Catalog, Form};
+pub use entry::{Entry, Wrapper};
+pub use list::{List, ListBuilder};
+pub use strings::Strings;
+
+/// Removes secrets before anything is kept. Implemented over the descriptors; `content` only calls it.
+pub trait Redact: Send + Sync {
+    /// The `Any` in `bytes` without its secrets, or `None` if it holds none. Length may change, the result
+    /// must be a valid `Any` of the same type.
+    fn resource(&self, bytes: &[u8]) -> Option<Vec<u8>>;
+    /// The same for a text that a peer wrote, such as an error detail.
+    fn text(&self, text: &str) -> Option<String>;
+}

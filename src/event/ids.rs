@@ -1,0 +1,163 @@
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+/// A stream of one source, numbered from 1 in order of opening.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StreamId(pub u32);
+
+/// A message's number: from 1, over all streams of a source, in recorded order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seq(pub u64);
+
+/// An interned text (resource name, per-resource version): equal symbols of one catalog are equal texts.
+/// [`Sym::EMPTY`] is the empty text in every catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Sym(pub u32);
+
+impl Sym {
+    /// The empty text.
+    pub const EMPTY: Sym = Sym(0);
+}
+
+/// Which way a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dir {
+    /// Client to server: a request.
+    Req,
+    /// Server to client: a response.
+    Resp,
+}
+
+impl Dir {
+    /// The word of the JSON contract: `req` or `resp`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Dir::Req => "req",
+            Dir::Resp => "resp",
+        }
+    }
+}
+
+/// One of the two ends of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    /// `client` or `server`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Side::Client => "client",
+            Side::Server => "server",
+        }
+    }
+}
+
+/// A gRPC status code, kept as the number that was on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Code(pub i32);
+
+const CODE_NAMES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
+impl Code {
+    /// The canonical name, if the number has one.
+    pub fn name(self) -> Option<&'static str> {
+        usize::try_from(self.0).ok().and_then(|i| CODE_NAMES.get(i).copied())
+    }
+
+    /// Reads a number or a canonical name.
+    pub fn parse(text: &str) -> Option<Code> {
+        if let Ok(n) = text.parse() {
+            return Some(Code(n));
+        }
+        CODE_NAMES.iter().position(|name| *name == text).map(|i| Code(i as i32))
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "code {}", self.0),
+        }
+    }
+}
+
+macro_rules! text {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            pub fn new(text: impl Into<Arc<str>>) -> Self {
+                Self(text.into())
+            }
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+            pub fn is_empty(&self) -> bool {
+                self.0.is_empty()
+            }
+        }
+        impl Default for $name {
+            fn default() -> Self {
+                Self(Arc::from(""))
+            }
+        }
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(Arc::from(text))
+            }
+        }
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+text!(
+    /// A response's nonce; empty where there is none (rows E-07, E-08).
+    Nonce
+);
+text!(
+    /// A `version_info` or `system_version_info`: opaque, compared by equality only (row E-16).
+    VersionInfo
+);
+text!(
+    /// A type URL exactly as sent, which may be empty on a single-type stream (row A-01).
+    TypeUrl
+);

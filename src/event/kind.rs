@@ -1,0 +1,229 @@
+use super::TypeUrl;
+
+/// What every type URL of the published API begins with (row A-01).
+pub const TYPE_PREFIX: &str = "type.googleapis.com/";
+
+/// The API version of a transport or of a resource type; the two are independent (row A-14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ApiVersion {
+    V2,
+    V3,
+}
+
+impl ApiVersion {
+    pub fn word(self) -> &'static str {
+        match self {
+            ApiVersion::V2 => "v2",
+            ApiVersion::V3 => "v3",
+        }
+    }
+}
+
+/// The resource types with a short word (rows ).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    Lds,
+    Cds,
+    Rds,
+    Eds,
+    Sds,
+    Srds,
+    Vhds,
+    Rtds,
+    Ecds,
+    Leds,
+}
+
+struct Row {
+    kind: Kind,
+    word: &'static str,
+    label: &'static str,
+    plural: &'static str,
+    v3: &'static str,
+    v2: Option<&'static str>,
+}
+
+/// In the order in which screens show the types.
+const ROWS: [Row; 10] = [
+    Row {
+        kind: Kind::Lds,
+        word: "lds",
+        label: "LDS",
+        plural: "listeners",
+        v3: "envoy.config.listener.v3.Listener",
+        v2: Some("envoy.api.v2.Listener"),
+    },
+    Row {
+        kind: Kind::Cds,
+        word: "cds",
+        label: "CDS",
+        plural: "clusters",
+        v3: "envoy.config.cluster.v3.Cluster",
+        v2: Some("envoy.api.v2.Cluster"),
+    },
+    Row {
+        kind: Kind::Rds,
+        word: "rds",
+        label: "RDS",
+        plural: "routes",
+        v3: "envoy.config.route.v3.RouteConfiguration",
+        v2: Some("envoy.api.v2.RouteConfiguration"),
+    },
+    Row {
+        kind: Kind::Eds,
+        word: "eds",
+        label: "EDS",
+        plural: "endpoints",
+        v3: "envoy.config.endpoint.v3.ClusterLoadAssignment",
+        v2: Some("envoy.api.v2.ClusterLoadAssignment"),
+    },
+    Row {
+        kind: Kind::Sds,
+        word: "sds",
+        label: "SDS",
+        plural: "secrets",
+        v3: "envoy.extensions.transport_sockets.tls.v3.Secret",
+        v2: Some("envoy.api.v2.auth.Secret"),
+    },
+    Row {
+        kind: Kind::Srds,
+        word: "srds",
+        label: "SRDS",
+        plural: "scoped-routes",
+        v3: "envoy.config.route.v3.ScopedRouteConfiguration",
+        v2: Some("envoy.api.v2.ScopedRouteConfiguration"),
+    },
+    Row {
+        kind: Kind::Vhds,
+        word: "vhds",
+        label: "VHDS",
+        plural: "virtual-hosts",
+        v3: "envoy.config.route.v3.VirtualHost",
+        v2: Some("envoy.api.v2.route.VirtualHost"),
+    },
+    Row {
+        kind: Kind::Rtds,
+        word: "rtds",
+        label: "RTDS",
+        plural: "runtimes",
+        v3: "envoy.service.runtime.v3.Runtime",
+        v2: Some("envoy.service.discovery.v2.Runtime"),
+    },
+    Row {
+        kind: Kind::Ecds,
+        word: "ecds",
+        label: "ECDS",
+        plural: "extension-configs",
+        v3: "envoy.config.core.v3.TypedExtensionConfig",
+        v2: None,
+    },
+    Row {
+        kind: Kind::Leds,
+        word: "leds",
+        label: "LEDS",
+        plural: "lb-endpoints",
+        v3: "envoy.config.endpoint.v3.LbEndpoint",
+        v2: None,
+    },
+];
+
+impl Kind {
+    /// All kinds, in the order in which screens show them.
+    pub fn all() -> impl Iterator<Item = Kind> {
+        ROWS.iter().map(|row| row.kind)
+    }
+
+    fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    /// The short word of tables, JSON and filters: `cds`.
+    pub fn word(self) -> &'static str {
+        self.row().word
+    }
+
+    /// The word on screen: `CDS`.
+    pub fn label(self) -> &'static str {
+        self.row().label
+    }
+
+    /// The full message name in one API version; ECDS and LEDS have no v2 form.
+    pub fn message(self, version: ApiVersion) -> Option<&'static str> {
+        match version {
+            ApiVersion::V3 => Some(self.row().v3),
+            ApiVersion::V2 => self.row().v2,
+        }
+    }
+
+    /// The type URL in one API version.
+    pub fn type_url(self, version: ApiVersion) -> Option<TypeUrl> {
+        self.message(version).map(|m| TypeUrl::new(format!("{TYPE_PREFIX}{m}")))
+    }
+
+    /// Kind and API version of a full message name (without the prefix).
+    pub fn of_message(name: &str) -> Option<(Kind, ApiVersion)> {
+        ROWS.iter().find_map(|row| {
+            if row.v3 == name {
+                Some((row.kind, ApiVersion::V3))
+            } else if row.v2 == Some(name) {
+                Some((row.kind, ApiVersion::V2))
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Kind and API version of a type URL.
+    pub fn of_type_url(url: &str) -> Option<(Kind, ApiVersion)> {
+        Kind::of_message(url.strip_prefix(TYPE_PREFIX)?)
+    }
+
+    /// Reads what a user types for a type: `cds`, `clusters`, `Cluster`, a message name or a type URL.
+    pub fn parse(word: &str) -> Option<Kind> {
+        let lower = word.to_ascii_lowercase();
+        ROWS.iter()
+            .find(|row| {
+                row.word == lower
+                    || row.plural == lower
+                    || row.v3.rsplit('.').next() == Some(word)
+                    || row.v3 == word
+                    || row.v2 == Some(word)
+            })
+            .map(|row| row.kind)
+            .or_else(|| Kind::of_type_url(word).map(|(kind, _)| kind))
+    }
+
+    /// SotW responses of this type hold every subscribed resource: absence is deletion (rows E-32, E-44).
+    pub fn full_state(self) -> bool {
+        matches!(self, Kind::Lds | Kind::Cds)
+    }
+
+    /// The field that holds the resource's own name. LEDS has none: its name is in the wrapper only.
+    pub fn name_field(self) -> Option<u32> {
+        (self != Kind::Leds).then_some(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_enum() {
+        for (i, row) in ROWS.iter().enumerate() {
+            assert_eq!(row.kind as usize, i, "{}", row.word);
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_a_type_is_read() {
+        for row in &ROWS {
+            let url = format!("{TYPE_PREFIX}{}", row.v3);
+            for word in [row.word, row.label, row.plural, row.v3, url.as_str()] {
+                assert_eq!(Kind::parse(word), Some(row.kind), "{word}");
+            }
+        }
+        assert_eq!(Kind::parse("Cluster"), Some(Kind::Cds));
+        assert_eq!(Kind::parse("nothing"), None);
+    }
+}

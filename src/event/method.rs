@@ -1,0 +1,261 @@
+use super::{ApiVersion, Kind, TypeUrl};
+
+/// The transport variants (rows B-01 to B-04), and the two sources without a gRPC stream (groups C, D).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Variant {
+    /// SotW, all types on one stream.
+    Ads,
+    /// Delta, all types on one stream.
+    DeltaAds,
+    /// SotW, one stream per type.
+    Sotw,
+    /// Delta, one stream per type.
+    Delta,
+    /// REST-JSON polling.
+    Rest,
+    /// A file holding one DiscoveryResponse.
+    File,
+}
+
+impl Variant {
+    /// The word of `--variant`, tables and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Variant::Ads => "ads",
+            Variant::DeltaAds => "delta-ads",
+            Variant::Sotw => "sotw",
+            Variant::Delta => "delta",
+            Variant::Rest => "rest",
+            Variant::File => "file",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Variant> {
+        [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta, Variant::Rest, Variant::File]
+            .into_iter()
+            .find(|v| v.word() == word)
+    }
+
+    /// The messages are the Delta pair (row B-05).
+    pub fn is_delta(self) -> bool {
+        matches!(self, Variant::DeltaAds | Variant::Delta)
+    }
+
+    /// One stream carries every type (row I-01).
+    pub fn is_aggregated(self) -> bool {
+        matches!(self, Variant::Ads | Variant::DeltaAds)
+    }
+}
+
+/// How a gRPC method carries its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rpc {
+    /// `Stream*` or `Delta*`: a subscription.
+    Stream,
+    /// `Fetch*`: one request, one response. Listed and decoded, but no subscription (row A-19).
+    Fetch,
+}
+
+/// What a gRPC path says about the xDS messages on it (rows ). Paths that are not xDS have none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Method {
+    pub variant: Variant,
+    /// The single type of the method; `None` on an aggregated one.
+    pub kind: Option<Kind>,
+    pub transport: ApiVersion,
+    pub rpc: Rpc,
+}
+
+/// service (package and name) per API version, and the noun of its methods.
+struct Service {
+    kind: Kind,
+    v3: &'static str,
+    v2: Option<&'static str>,
+    noun: &'static str,
+    sotw: bool,
+}
+
+const ADS: [(&str, ApiVersion); 2] = [
+    ("envoy.service.discovery.v3.AggregatedDiscoveryService", ApiVersion::V3),
+    ("envoy.service.discovery.v2.AggregatedDiscoveryService", ApiVersion::V2),
+];
+
+const SERVICES: [Service; 10] = [
+    Service {
+        kind: Kind::Lds,
+        v3: "envoy.service.listener.v3.ListenerDiscoveryService",
+        v2: Some("envoy.api.v2.ListenerDiscoveryService"),
+        noun: "Listeners",
+        sotw: true,
+    },
+    Service {
+        kind: Kind::Cds,
+        v3: "envoy.service.cluster.v3.ClusterDiscoveryService",
+        v2: Some("envoy.api.v2.ClusterDiscoveryService"),
+        noun: "Clusters",
+        sotw: true,
+    },
+    Service {
+        kind: Kind::Rds,
+        v3: "envoy.service.route.v3.RouteDiscoveryService",
+        v2: Some("envoy.api.v2.RouteDiscoveryService"),
+        noun: "Routes",
+        sotw: true,
+    },
+    Service {
+        kind: Kind::Eds,
+        v3: "envoy.service.endpoint.v3.EndpointDiscoveryService",
+        v2: Some("envoy.api.v2.EndpointDiscoveryService"),
+        noun: "Endpoints",
+        sotw: true,
+    },
+    Service {
+        kind: Kind::Sds,
+        v3: "envoy.service.secret.v3.SecretDiscoveryService",
+        v2: Some("envoy.service.discovery.v2.SecretDiscoveryService"),
+        noun: "Secrets",
+        sotw: true,
+    },
+    Service {
+        kind: Kind::Srds,
+        v3: "envoy.service.route.v3.ScopedRoutesDiscoveryService",
+        v2: Some("envoy.api.v2.ScopedRoutesDiscoveryService"),
+        noun: "ScopedRoutes",
+        sotw: true,
+    },
+    Service {
+        kind: Kind::Vhds,
+        v3: "envoy.service.route.v3.VirtualHostDiscoveryService",
+        v2: Some("envoy.api.v2.VirtualHostDiscoveryService"),
+        noun: "VirtualHosts",
+        sotw: false,
+    },
+    Service {
+        kind: Kind::Rtds,
+        v3: "envoy.service.runtime.v3.RuntimeDiscoveryService",
+        v2: Some("envoy.service.discovery.v2.RuntimeDiscoveryService"),
+        noun: "Runtime",
+        sotw: true,
+    },
+    Service {
+        kind: Kind::Ecds,
+        v3: "envoy.service.extension.v3.ExtensionConfigDiscoveryService",
+        v2: None,
+        noun: "ExtensionConfigs",
+        sotw: true,
+    },
+    Service {
+        kind: Kind::Leds,
+        v3: "envoy.service.endpoint.v3.LocalityEndpointDiscoveryService",
+        v2: None,
+        noun: "LocalityEndpoints",
+        sotw: false,
+    },
+];
+
+impl Method {
+    /// Reads a gRPC path (`/package.Service/Method`). `None`: not an xDS method, so opaque (row A-19).
+    pub fn parse(path: &str) -> Option<Method> {
+        let (service, method) = path.strip_prefix('/')?.split_once('/')?;
+        if let Some((_, transport)) = ADS.iter().find(|(name, _)| *name == service) {
+            let variant = match method {
+                "StreamAggregatedResources" => Variant::Ads,
+                "DeltaAggregatedResources" => Variant::DeltaAds,
+                _ => return None,
+            };
+            return Some(Method { variant, kind: None, transport: *transport, rpc: Rpc::Stream });
+        }
+        // 000 and 003 print SRDS in the singular; the published service is plural (rows A-04, L-02).
+        let service = service.replace(".ScopedRouteDiscoveryService", ".ScopedRoutesDiscoveryService");
+        SERVICES.iter().find_map(|row| {
+            let transport = if row.v3 == service {
+                ApiVersion::V3
+            } else if row.v2 == Some(service.as_str()) {
+                ApiVersion::V2
+            } else {
+                return None;
+            };
+            let (verb, noun) = method.split_at_checked(method.find(row.noun)?)?;
+            if noun != row.noun {
+                return None;
+            }
+            let (variant, rpc) = match verb {
+                "Stream" => (Variant::Sotw, Rpc::Stream),
+                "Delta" => (Variant::Delta, Rpc::Stream),
+                "Fetch" => (Variant::Sotw, Rpc::Fetch),
+                _ => return None,
+            };
+            Some(Method { variant, kind: Some(row.kind), transport, rpc })
+        })
+    }
+
+    /// The published path of a streaming method; `None` where none exists (SotW VHDS and LEDS, v2 ECDS).
+    pub fn path(variant: Variant, kind: Option<Kind>, transport: ApiVersion) -> Option<String> {
+        if variant.is_aggregated() {
+            let service = ADS.iter().find(|(_, v)| *v == transport)?.0;
+            let verb = if variant.is_delta() { "Delta" } else { "Stream" };
+            return Some(format!("/{service}/{verb}AggregatedResources"));
+        }
+        let row = SERVICES.iter().find(|row| Some(row.kind) == kind)?;
+        let service = match transport {
+            ApiVersion::V3 => row.v3,
+            ApiVersion::V2 => row.v2?,
+        };
+        match variant {
+            Variant::Sotw if row.sotw => Some(format!("/{service}/Stream{}", row.noun)),
+            Variant::Delta => Some(format!("/{service}/Delta{}", row.noun)),
+            _ => None,
+        }
+    }
+
+    /// The type that a single-type method implies, in the method's own API version (row I-02).
+    pub fn implied_type(&self) -> Option<TypeUrl> {
+        self.kind?.type_url(self.transport)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_paths_parse_back() {
+        for transport in [ApiVersion::V2, ApiVersion::V3] {
+            for variant in [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta] {
+                for kind in Kind::all() {
+                    let Some(path) = Method::path(variant, Some(kind), transport) else { continue };
+                    let read = Method::parse(&path).unwrap_or_else(|| panic!("{path}"));
+                    assert_eq!(read.variant, variant, "{path}");
+                    assert_eq!(read.transport, transport, "{path}");
+                    if !variant.is_aggregated() {
+                        assert_eq!(read.kind, Some(kind), "{path}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn both_spellings_of_srds_are_accepted() {
+        let singular = "/envoy.service.route.v3.ScopedRouteDiscoveryService/StreamScopedRoutes";
+        assert_eq!(Method::parse(singular).and_then(|m| m.kind), Some(Kind::Srds));
+    }
+
+    #[test]
+    fn other_methods_are_not_xds() {
+        for path in [
+            "/grpc.health.v1.Health/Watch",
+            "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats",
+            "/envoy.service.discovery.v3.AggregatedDiscoveryService/Other",
+            "nonsense",
+        ] {
+            assert_eq!(Method::parse(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn fetch_is_decoded_but_not_a_stream() {
+        let read = Method::parse("/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters");
+        assert_eq!(read.map(|m| m.rpc), Some(Rpc::Fetch));
+    }
+}

@@ -1,0 +1,13 @@
+//! The vocabulary everything else speaks: ids, times, directions, type URLs, methods.
+//!
+//! Owns names only. It imports no other module, does no I/O and knows no bytes.
+
+mod ids;
+mod kind;
+mod method;
+mod time;
+
+pub use ids::{Code, Dir, Nonce, Seq, Side, StreamId, Sym, TypeUrl, VersionInfo};
+pub use kind::{ApiVersion, Kind, TYPE_PREFIX};
+pub use method::{Method, Rpc, Variant};
+pub use time::{Clock, Time};

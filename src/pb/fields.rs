@@ -1,0 +1,203 @@
+use super::*;
+
+/// One top-level field of a message in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Field<'a> {
+    pub number: u32,
+    pub value: Value<'a>,
+    /// The field as it stands in the message, tag included.
+    pub raw: &'a [u8],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    Varint(u64),
+    I64(u64),
+    I32(u32),
+    Len(&'a [u8]),
+    /// A group's fields, without its end tag.
+    Group(&'a [u8]),
+}
+
+impl<'a> Field<'a> {
+    /// The payload of a length-delimited field; empty for any other wire type.
+    pub fn bytes(&self) -> &'a [u8] {
+        match self.value {
+            Value::Len(bytes) => bytes,
+            _ => &[],
+        }
+    }
+
+    /// The payload as text, invalid UTF-8 replaced.
+    pub fn text(&self) -> std::borrow::Cow<'a, str> {
+        String::from_utf8_lossy(self.bytes())
+    }
+
+    /// The value of a varint field; zero for any other wire type.
+    pub fn varint(&self) -> u64 {
+        match self.value {
+            Value::Varint(value) => value,
+            _ => 0,
+        }
+    }
+}
+
+/// The bytes do not parse as a message from `offset` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no protobuf field at byte {offset}")]
+pub struct FieldError {
+    pub offset: usize,
+}
+
+/// Iterates over the top-level fields of a message; ends after the first error.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    failed: bool,
+}
+
+impl<'a> Fields<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Fields { bytes, at: 0, failed: false }
+    }
+
+    fn read(&mut self) -> Option<Field<'a>> {
+        let rest = &self.bytes[self.at..];
+        let (tag, mut at) = read_varint(rest)?;
+        let number = u32::try_from(tag >> 3).ok().filter(|n| *n != 0 && *n < 1 << 29)?;
+        let value = match (tag & 7) as u8 {
+            WIRE_VARINT => {
+                let (value, len) = read_varint(&rest[at..])?;
+                at += len;
+                Value::Varint(value)
+            }
+            WIRE_I64 => {
+                let bytes = rest.get(at..at + 8)?;
+                at += 8;
+                Value::I64(u64::from_le_bytes(bytes.try_into().ok()?))
+            }
+            WIRE_I32 => {
+                let bytes = rest.get(at..at + 4)?;
+                at += 4;
+                Value::I32(u32::from_le_bytes(bytes.try_into().ok()?))
+            }
+            WIRE_LEN => {
+                let (len, used) = read_varint(&rest[at..])?;
+                at += used;
+                let end = at.checked_add(usize::try_from(len).ok()?)?;
+                let bytes = rest.get(at..end)?;
+                at = end;
+                Value::Len(bytes)
+            }
+            WIRE_SGROUP => {
+                let (inner, used) = group(&rest[at..], number)?;
+                at += used;
+                Value::Group(inner)
+            }
+            _ => return None,
+        };
+        self.at += at;
+        Some(Field { number, value, raw: &rest[..at] })
+    }
+}
+
+/// The inside of a group and the length up to and with its end tag. Nested groups are walked with a counter,
+/// not by recursion: hostile nesting must not use up the stack.
+fn group(bytes: &[u8], number: u32) -> Option<(&[u8], usize)> {
+    let mut at = 0;
+    let mut open = vec![number];
+    loop {
+        let (tag, len) = read_varint(&bytes[at..])?;
+        let start = at;
+        at += len;
+        match (tag & 7) as u8 {
+            WIRE_VARINT => at += read_varint(&bytes[at..])?.1,
+            WIRE_I64 => at += 8,
+            WIRE_I32 => at += 4,
+            WIRE_LEN => {
+                let (len, used) = read_varint(&bytes[at..])?;
+                at = at.checked_add(used)?.checked_add(usize::try_from(len).ok()?)?;
+            }
+            WIRE_SGROUP => {
+                if open.len() >= 100 {
+                    return None;
+                }
+                open.push(u32::try_from(tag >> 3).ok()?);
+            }
+            WIRE_EGROUP => {
+                if u64::from(open.pop()?) != tag >> 3 {
+                    return None;
+                }
+                if open.is_empty() {
+                    return Some((&bytes[..start], at));
+                }
+            }
+            _ => return None,
+        }
+        if at > bytes.len() {
+            return None;
+        }
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Field<'a>, FieldError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed || self.at == self.bytes.len() {
+            return None;
+        }
+        let offset = self.at;
+        let field = self.read();
+        self.failed = field.is_none();
+        Some(field.ok_or(FieldError { offset }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wire_type_is_read() {
+        let mut bytes = Vec::new();
+        put_tag(&mut bytes, 1, WIRE_VARINT);
+        put_varint(&mut bytes, 300);
+        put_len_field(&mut bytes, 2, b"abc");
+        put_tag(&mut bytes, 3, WIRE_I32);
+        bytes.extend_from_slice(&7u32.to_le_bytes());
+        put_tag(&mut bytes, 4, WIRE_I64);
+        bytes.extend_from_slice(&8u64.to_le_bytes());
+        put_tag(&mut bytes, 5, WIRE_SGROUP);
+        put_len_field(&mut bytes, 1, b"in");
+        put_tag(&mut bytes, 5, WIRE_EGROUP);
+        let fields: Vec<_> = Fields::new(&bytes).map(|f| f.map(|f| (f.number, f.value))).collect();
+        assert_eq!(
+            fields,
+            vec![
+                Ok((1, Value::Varint(300))),
+                Ok((2, Value::Len(b"abc"))),
+                Ok((3, Value::I32(7))),
+                Ok((4, Value::I64(8))),
+                Ok((5, Value::Group(b"\x0a\x02in"))),
+            ]
+        );
+    }
+
+    #[test]
+    fn damage_is_one_error_with_its_place() {
+        let mut bytes = Vec::new();
+        put_len_field(&mut bytes, 1, b"ok");
+        bytes.extend_from_slice(&[0x12, 0xff]);
+        let fields: Vec<_> = Fields::new(&bytes).collect();
+        assert_eq!(fields.len(), 2);
+        assert_eq!(fields[1], Err(FieldError { offset: 4 }));
+    }
+
+    #[test]
+    fn deep_groups_are_refused_without_recursion() {
+        let bytes = vec![0x0b; 100_000];
+        assert_eq!(Fields::new(&bytes).next(), Some(Err(FieldError { offset: 0 })));
+    }
+}

@@ -1,0 +1,1 @@
+//! Descriptors: pool, type lookup, JSON, docs, redaction.

@@ -1,0 +1,1 @@
+//! Bytes, gRPC frames and typed discovery messages.
