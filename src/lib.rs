@@ -4,4 +4,5 @@ pub mod content;
 pub mod event;
 pub mod pb;
 pub mod schema;
+pub mod store;
 pub mod wire;

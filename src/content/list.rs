@@ -62,13 +62,14 @@ pub struct ListBuilder {
 
 impl ListBuilder {
     /// Interns an entry as it stands in the response: an `Any` (SotW) or a `Resource` (delta).
-    pub fn push(&mut self, catalog: &mut Catalog, bytes: &[u8], delta: bool) {
+    pub fn push(&mut self, catalog: &mut Catalog, bytes: &[u8], delta: bool) -> BlobId {
         let hint = self.blobs.last().and_then(|last| catalog.follower(*last));
         let id = catalog.intern_entry(bytes, delta, hint);
         if let Some(last) = self.blobs.last() {
             catalog.set_follower(*last, id);
         }
         self.blobs.push(id);
+        id
     }
 
     /// Adds an entry that is interned already (from a recording).

@@ -1,1 +1,14 @@
-//! Bytes, gRPC frames and typed discovery messages.
+//! Bytes, gRPC frames and typed discovery messages, original bytes kept.
+//!
+//! Passive throughout: it is fed what went by and says what it was. No channels, no clock, no async.
+
+mod builder;
+mod discovery;
+mod frame;
+
+pub use builder::{MAX_FIELD, MessageBuilder};
+pub use discovery::{
+    Body, DeltaRequest, DeltaResponse, ErrorDetail, Message, NodeInfo, ResourceError, Segment, Shape,
+    SotwRequest, SotwResponse,
+};
+pub use frame::{End, Frame, Open, Profile, What};

@@ -1,0 +1,413 @@
+//! The facts that every view shows, screen and text alike: one structure, many faces.
+//!
+//! Words and fields are those of the JSON contract. Plain data with texts resolved; built on demand for what
+//! is asked, never for a whole source at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
+use crate::wire::NodeInfo;
+
+/// What a message is, named by the first that applies (`kind` of the JSON contract).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MessageKind {
+    Nack,
+    Ack,
+    Subscribe,
+    Unsubscribe,
+    /// A request that does none of them.
+    Repeat,
+    Push,
+    /// A push that changes nothing: same content as before.
+    Resend,
+    Heartbeat,
+    Open,
+    Close,
+}
+
+impl MessageKind {
+    pub const ALL: [MessageKind; 10] = [
+        MessageKind::Nack,
+        MessageKind::Ack,
+        MessageKind::Subscribe,
+        MessageKind::Unsubscribe,
+        MessageKind::Repeat,
+        MessageKind::Push,
+        MessageKind::Resend,
+        MessageKind::Heartbeat,
+        MessageKind::Open,
+        MessageKind::Close,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            MessageKind::Nack => "nack",
+            MessageKind::Ack => "ack",
+            MessageKind::Subscribe => "subscribe",
+            MessageKind::Unsubscribe => "unsubscribe",
+            MessageKind::Repeat => "repeat",
+            MessageKind::Push => "push",
+            MessageKind::Resend => "resend",
+            MessageKind::Heartbeat => "heartbeat",
+            MessageKind::Open => "open",
+            MessageKind::Close => "close",
+        }
+    }
+}
+
+/// Request classes of section 0.2: R1–R7 for SotW, Q1–Q6 for delta.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    R6,
+    R7,
+    Q1,
+    Q2,
+    Q3,
+    Q4,
+    Q5,
+    Q6,
+}
+
+impl Class {
+    pub fn word(self) -> &'static str {
+        match self {
+            Class::R1 => "R1",
+            Class::R2 => "R2",
+            Class::R3 => "R3",
+            Class::R4 => "R4",
+            Class::R5 => "R5",
+            Class::R6 => "R6",
+            Class::R7 => "R7",
+            Class::Q1 => "Q1",
+            Class::Q2 => "Q2",
+            Class::Q3 => "Q3",
+            Class::Q4 => "Q4",
+            Class::Q5 => "Q5",
+            Class::Q6 => "Q6",
+        }
+    }
+}
+
+/// One row of the timeline (`message` of the JSON contract). `open` and `close` rows have no `n`.
+#[derive(Clone, Debug)]
+pub struct MessageFact {
+    pub n: Option<Seq>,
+    pub at: Time,
+    pub stream: StreamId,
+    /// Node id, once known on the stream.
+    pub node: Option<Arc<str>>,
+    pub dir: Option<Dir>,
+    /// Effective type URL (the method's where the message leaves it out); empty for open and close.
+    pub type_url: TypeUrl,
+    pub kind: MessageKind,
+    pub class: Option<Class>,
+    /// A NACK by version alone (row E-22).
+    pub implied: bool,
+    pub version: Arc<str>,
+    pub nonce: Arc<str>,
+    /// The response that a request answers, or the request that a response is the first answer to.
+    pub answers: Option<Seq>,
+    /// From that message to this one.
+    pub latency: Option<Duration>,
+    /// Request: names carried (SotW list, delta subscribe). Response: names of its resources.
+    pub names: Vec<Arc<str>>,
+    /// Request: names that came into the subscription. Response: resources new to the client.
+    pub added: Vec<Arc<str>>,
+    /// Response: resources whose content differs from the last one sent.
+    pub changed: Vec<Arc<str>>,
+    /// Request: names that left the subscription. Response: resources deleted by it.
+    pub removed: Vec<Arc<str>>,
+    /// Response: resources re-sent unchanged.
+    pub same: u64,
+    /// Resources in a response; names in a request.
+    pub count: u64,
+    /// Protobuf bytes.
+    pub size: u64,
+    pub error: Option<(Code, Arc<str>)>,
+    /// The stream's start was not seen (◐).
+    pub partial: bool,
+    /// For `open` and `close` rows, and undecodable messages: what happened, in words.
+    pub note: Option<String>,
+}
+
+/// State words of a type (ux.md section 4), worst to best in the order in which one wins over another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TypeState {
+    Closed,
+    Held,
+    Nack,
+    Stale,
+    Miss,
+    Sent,
+    Wait,
+    Synced,
+    Idle,
+}
+
+impl TypeState {
+    pub fn word(self) -> &'static str {
+        match self {
+            TypeState::Closed => "closed",
+            TypeState::Held => "held",
+            TypeState::Nack => "nack",
+            TypeState::Stale => "stale",
+            TypeState::Miss => "miss",
+            TypeState::Sent => "sent",
+            TypeState::Wait => "wait",
+            TypeState::Synced => "synced",
+            TypeState::Idle => "idle",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wildcard {
+    None,
+    /// By empty list, before any name was sent (row E-39).
+    Legacy,
+    /// By `*` (rows E-38, F-20).
+    Explicit,
+    /// Delta Q1 that only unsubscribes (row F-21).
+    Ambiguous,
+}
+
+impl Wildcard {
+    pub fn word(self) -> &'static str {
+        match self {
+            Wildcard::None => "none",
+            Wildcard::Legacy => "legacy",
+            Wildcard::Explicit => "explicit",
+            Wildcard::Ambiguous => "ambiguous",
+        }
+    }
+}
+
+/// One refusal of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NackFact {
+    pub n: Seq,
+    pub at: Time,
+    /// The response refused.
+    pub refused: Option<Seq>,
+    pub nonce: Arc<str>,
+    /// Version of the response refused.
+    pub version: Arc<str>,
+    pub code: Code,
+    pub message: Arc<str>,
+    pub implied: bool,
+}
+
+/// One stream and type (`state` of the JSON contract). A type of an open stream that was never asked for has none.
+#[derive(Clone, Debug)]
+pub struct StateFact {
+    pub stream: StreamId,
+    pub node: Option<Arc<str>>,
+    pub variant: Variant,
+    pub type_url: TypeUrl,
+    pub state: TypeState,
+    /// On a closed stream the word it had when it closed.
+    pub last_state: Option<TypeState>,
+    /// When the state began.
+    pub since: Time,
+    pub in_force: Option<Arc<str>>,
+    pub in_force_since: Option<(Seq, Time)>,
+    pub offered: Option<Arc<str>>,
+    pub reported: Option<Arc<str>>,
+    /// Newest nonce issued.
+    pub nonce: Option<Arc<str>>,
+    pub pending: Vec<Arc<str>>,
+    pub wildcard: Wildcard,
+    pub names: Vec<Arc<str>>,
+    /// `Some` only where it differs from `names`; `*` stands for a wildcard.
+    pub effective: Option<Vec<Arc<str>>>,
+    pub missing: Vec<Arc<str>>,
+    pub absent: Vec<Arc<str>>,
+    /// Resources present (sent and not removed).
+    pub resources: u64,
+    pub nacks: Vec<NackFact>,
+    pub nack_count: u64,
+    pub open_nack: Option<Seq>,
+    /// p50 and p99 of the time from response to verdict.
+    pub ack_ms: Option<(f64, f64)>,
+    pub pushes: u64,
+    /// Bytes of responses.
+    pub bytes: u64,
+    pub last_push: Option<PushFact>,
+}
+
+/// What one push did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushFact {
+    pub n: u64,
+    pub added: u64,
+    pub changed: u64,
+    pub removed: u64,
+    pub same: u64,
+    pub bytes: u64,
+    /// Bytes of the resources re-sent unchanged.
+    pub bytes_same: u64,
+}
+
+/// A stream (`stream` of the JSON contract); opaque ones too.
+#[derive(Clone, Debug)]
+pub struct StreamFact {
+    pub stream: StreamId,
+    pub node: Option<Arc<NodeInfo>>,
+    pub method: String,
+    /// `None` for an opaque stream.
+    pub variant: Option<Variant>,
+    pub transport: Option<ApiVersion>,
+    pub peer: Option<String>,
+    pub server: Option<String>,
+    pub control_plane: Option<Arc<str>>,
+    pub opened: Time,
+    pub closed: Option<Time>,
+    pub end: Option<EndFact>,
+    /// The stream of the same session before this one.
+    pub reconnect_of: Option<StreamId>,
+    /// After a reconnect: what came of what the client claimed to hold.
+    pub account: Option<ReconnectFact>,
+    pub messages: u64,
+    /// Client to server.
+    pub bytes_in: u64,
+    /// Server to client.
+    pub bytes_out: u64,
+    /// Messages lost in the copy.
+    pub gaps: u64,
+    pub partial: bool,
+    pub last_message: Option<Time>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndFact {
+    pub by: Option<Side>,
+    pub code: Option<Code>,
+    pub message: Option<String>,
+    pub reset: Option<u32>,
+    pub note: Option<String>,
+}
+
+/// The account of a reconnect, over all types of the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReconnectFact {
+    /// Names the client claimed to hold (irv), or held at the end of the stream before (SotW).
+    pub claimed: u64,
+    pub resent: u64,
+    pub removed: u64,
+    /// Held before and not asked for again.
+    pub left_behind: u64,
+}
+
+/// State words of a resource (`resource` of the JSON contract).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ResourceState {
+    Waiting,
+    Present,
+    Kept,
+    Removed,
+    Absent,
+    Expired,
+    Redirected,
+    Released,
+    Orphan,
+}
+
+impl ResourceState {
+    pub fn word(self) -> &'static str {
+        match self {
+            ResourceState::Waiting => "waiting",
+            ResourceState::Present => "present",
+            ResourceState::Kept => "kept",
+            ResourceState::Removed => "removed",
+            ResourceState::Absent => "absent",
+            ResourceState::Expired => "expired",
+            ResourceState::Redirected => "redirected",
+            ResourceState::Released => "released",
+            ResourceState::Orphan => "orphan",
+        }
+    }
+}
+
+/// Who says that a resource is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AbsentBy {
+    Server,
+    Timer,
+    /// Payload unset in the 003 style (row L-12).
+    Legacy,
+}
+
+impl AbsentBy {
+    pub fn word(self) -> &'static str {
+        match self {
+            AbsentBy::Server => "server",
+            AbsentBy::Timer => "timer",
+            AbsentBy::Legacy => "legacy",
+        }
+    }
+}
+
+/// Why a resource is on the track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    Named,
+    Wildcard,
+    Glob,
+    Unrequested,
+}
+
+impl Origin {
+    pub fn word(self) -> &'static str {
+        match self {
+            Origin::Named => "named",
+            Origin::Wildcard => "wildcard",
+            Origin::Glob => "glob",
+            Origin::Unrequested => "unrequested",
+        }
+    }
+}
+
+/// One resource on one stream.
+#[derive(Clone, Debug)]
+pub struct ResourceFact {
+    pub stream: StreamId,
+    pub node: Option<Arc<str>>,
+    pub type_url: TypeUrl,
+    pub name: Arc<str>,
+    pub aliases: Vec<Arc<str>>,
+    pub version: Option<Arc<str>>,
+    pub acked_version: Option<Arc<str>>,
+    pub state: ResourceState,
+    /// Its newest content was refused.
+    pub refused: bool,
+    pub absent_by: Option<AbsentBy>,
+    pub origin: Origin,
+    /// Content hash in hex: equal hashes of one source are equal content.
+    pub hash: Option<String>,
+    pub size: u64,
+    pub ttl_deadline: Option<Time>,
+    /// The newest content, for [`crate::content::Catalog::bytes`].
+    pub content: Option<crate::content::BlobId>,
+}
+
+/// A state someone must act on: "who owes what to whom since when".
+#[derive(Clone, Debug)]
+pub struct ProblemFact {
+    pub state: TypeState,
+    pub since: Time,
+    pub stream: StreamId,
+    pub node: Option<Arc<str>>,
+    pub type_url: TypeUrl,
+    /// The message to look at.
+    pub at: Option<Seq>,
+    /// One sentence.
+    pub text: String,
+    /// The peer's own words, where there are some.
+    pub quote: Option<Arc<str>>,
+}

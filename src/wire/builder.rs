@@ -1,0 +1,395 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::content::{Catalog, List, ListBuilder};
+use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
+use crate::pb::{Field, Fields, Splitter, Value, put_len_field, tag_len};
+
+use super::discovery::*;
+
+/// A single field longer than this is not kept; peers refuse far smaller ones.
+pub const MAX_FIELD: usize = 512 << 20;
+
+/// Fields at least this long are content of their own; shorter ones stay with the message.
+const BLOB: usize = 256;
+
+/// Builds a [`Message`] from its bytes, chunk by chunk as they pass, or from recorded segments. Holds one
+/// field at a time, so a response of 100,000 resources is never in memory as a whole.
+pub struct MessageBuilder {
+    shape: Shape,
+    splitter: Splitter,
+    parts: Parts,
+    failed: Option<String>,
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Parts {
+    segments: Vec<Segment>,
+    inline: Vec<u8>,
+    run: Run,
+    size: u64,
+    redacted: bool,
+    list: Option<Arc<List>>,
+    node: Option<Arc<NodeInfo>>,
+    version: VersionInfo,
+    type_url: TypeUrl,
+    nonce: Nonce,
+    names: Vec<Sym>,
+    unsubscribe: Vec<Sym>,
+    initial: BTreeMap<Sym, Sym>,
+    locators: Vec<Sym>,
+    locators_unsubscribe: Vec<Sym>,
+    removed: Vec<Sym>,
+    control_plane: Option<Arc<str>>,
+    error_detail: Option<ErrorDetail>,
+    resource_errors: Vec<ResourceError>,
+    canary: bool,
+    unknown: Vec<u32>,
+}
+
+/// Entries of the response's list that stand together.
+#[derive(Default)]
+struct Run {
+    builder: ListBuilder,
+}
+
+/// What a field number means in a shape.
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Version,
+    Node,
+    Names,
+    Unsubscribe,
+    Initial,
+    TypeUrl,
+    Nonce,
+    Error,
+    Locators,
+    LocatorsUnsubscribe,
+    Resources,
+    Canary,
+    ControlPlane,
+    Removed,
+    RemovedNames,
+    ResourceErrors,
+    Unknown,
+}
+
+fn role(shape: Shape, number: u32) -> Role {
+    use Role::*;
+    match (shape, number) {
+        (Shape::SotwRequest, 1) => Version,
+        (Shape::SotwRequest, 2) => Node,
+        (Shape::SotwRequest, 3) => Names,
+        (Shape::SotwRequest, 4) => TypeUrl,
+        (Shape::SotwRequest, 5) => Nonce,
+        (Shape::SotwRequest, 6) => Error,
+        (Shape::SotwRequest, 7) => Locators,
+        (Shape::SotwResponse, 1) => Version,
+        (Shape::SotwResponse, 2) => Resources,
+        (Shape::SotwResponse, 3) => Canary,
+        (Shape::SotwResponse, 4) => TypeUrl,
+        (Shape::SotwResponse, 5) => Nonce,
+        (Shape::SotwResponse, 6) => ControlPlane,
+        (Shape::SotwResponse, 7) => ResourceErrors,
+        (Shape::DeltaRequest, 1) => Node,
+        (Shape::DeltaRequest, 2) => TypeUrl,
+        (Shape::DeltaRequest, 3) => Names,
+        (Shape::DeltaRequest, 4) => Unsubscribe,
+        (Shape::DeltaRequest, 5) => Initial,
+        (Shape::DeltaRequest, 6) => Nonce,
+        (Shape::DeltaRequest, 7) => Error,
+        (Shape::DeltaRequest, 8) => Locators,
+        (Shape::DeltaRequest, 9) => LocatorsUnsubscribe,
+        (Shape::DeltaResponse, 1) => Version,
+        (Shape::DeltaResponse, 2) => Resources,
+        (Shape::DeltaResponse, 4) => TypeUrl,
+        (Shape::DeltaResponse, 5) => Nonce,
+        (Shape::DeltaResponse, 6) => Removed,
+        (Shape::DeltaResponse, 7) => ControlPlane,
+        (Shape::DeltaResponse, 8) => RemovedNames,
+        (Shape::DeltaResponse, 9) => ResourceErrors,
+        _ => Unknown,
+    }
+}
+
+/// The `name` (field 1) of a ResourceLocator or ResourceName.
+fn inner_name(bytes: &[u8]) -> String {
+    let name = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 1).last();
+    name.map_or(String::new(), |field| field.text().into_owned())
+}
+
+impl MessageBuilder {
+    pub fn new(shape: Shape) -> Self {
+        MessageBuilder { shape, splitter: Splitter::default(), parts: Parts::default(), failed: None }
+    }
+
+    /// Takes the next bytes of the message.
+    pub fn push(&mut self, chunk: &[u8], catalog: &mut Catalog) {
+        self.parts.size += chunk.len() as u64;
+        if self.failed.is_some() {
+            self.parts.inline.extend_from_slice(chunk);
+            return;
+        }
+        let (shape, parts) = (self.shape, &mut self.parts);
+        let result = self.splitter.push(chunk, MAX_FIELD, |raw| parts.raw(shape, raw, catalog));
+        if let Err(error) = result {
+            self.failed = Some(error.to_string());
+            self.parts.end_run(self.shape, catalog);
+            self.parts.inline.extend_from_slice(self.splitter.rest());
+        }
+    }
+
+    /// Takes a recorded segment instead of bytes. `size` of the result is then that of the kept bytes.
+    pub fn push_segment(&mut self, segment: Segment, catalog: &mut Catalog) {
+        match segment {
+            Segment::Inline(bytes) => self.push(&bytes, catalog),
+            Segment::Field { number, blob } => {
+                let kept = catalog.blob(blob).kept as usize;
+                self.parts.size += (tag_len(number, kept) + kept) as u64;
+                self.parts.end_run(self.shape, catalog);
+                if let (Some(bytes), true) = (catalog.bytes(blob), self.failed.is_none()) {
+                    self.parts.payload(self.shape, number, &bytes, catalog);
+                    if role(self.shape, number) == Role::Node {
+                        self.parts.node = Some(node(&bytes, Some(blob)));
+                    }
+                }
+                self.parts.flush_inline();
+                self.parts.segments.push(Segment::Field { number, blob });
+            }
+            Segment::List { number, list } => {
+                for id in list.blobs() {
+                    let kept = catalog.blob(*id).kept as usize;
+                    self.parts.size += (tag_len(number, kept) + kept) as u64;
+                    self.parts.redacted |= catalog.blob(*id).redacted;
+                    self.parts.run.builder.push_id(*id);
+                }
+            }
+        }
+    }
+
+    /// The message, complete.
+    pub fn finish(mut self, catalog: &mut Catalog) -> Message {
+        self.parts.end_run(self.shape, catalog);
+        if self.failed.is_none() && !self.splitter.rest().is_empty() {
+            self.failed = Some("the last field is cut short".into());
+            self.parts.inline.extend_from_slice(self.splitter.rest());
+        }
+        self.parts.flush_inline();
+        let mut parts = self.parts;
+        let segments = std::mem::take(&mut parts.segments);
+        let (size, redacted) = (parts.size, parts.redacted);
+        let body = match self.failed {
+            Some(reason) => Body::Undecodable { reason },
+            None => parts.body(self.shape, catalog),
+        };
+        Message { shape: self.shape, segments, size, redacted, body }
+    }
+}
+
+fn node(bytes: &[u8], blob: Option<crate::content::BlobId>) -> Arc<NodeInfo> {
+    Arc::new(NodeInfo { blob, ..NodeInfo::parse(bytes) })
+}
+
+impl Parts {
+    fn flush_inline(&mut self) {
+        if !self.inline.is_empty() {
+            self.segments.push(Segment::Inline(Bytes::from(std::mem::take(&mut self.inline))));
+        }
+    }
+
+    fn end_run(&mut self, shape: Shape, catalog: &mut Catalog) {
+        if self.run.builder.is_empty() {
+            return;
+        }
+        let list = std::mem::take(&mut self.run.builder).finish(catalog);
+        self.flush_inline();
+        debug_assert!(role(shape, 2) == Role::Resources);
+        self.segments.push(Segment::List { number: 2, list: list.clone() });
+        // One run is the rule; resources apart from each other (legal, unheard of) are joined.
+        self.list = Some(match self.list.take() {
+            None => list,
+            Some(first) => catalog.intern_list([first.blobs(), list.blobs()].concat()),
+        });
+    }
+
+    /// One whole field as it stood on the wire.
+    fn raw(&mut self, shape: Shape, raw: &[u8], catalog: &mut Catalog) {
+        let Some(Ok(field)) = Fields::new(raw).next() else { return };
+        let Value::Len(payload) = field.value else {
+            self.end_run(shape, catalog);
+            self.scalar(shape, &field);
+            self.inline.extend_from_slice(raw);
+            return;
+        };
+        let role = role(shape, field.number);
+        let shortest = raw.len() == tag_len(field.number, payload.len()) + payload.len();
+        if role == Role::Resources && shortest {
+            self.flush_inline();
+            let delta = shape == Shape::DeltaResponse;
+            let id = self.run.builder.push(catalog, payload, delta);
+            self.redacted |= catalog.blob(id).redacted;
+            return;
+        }
+        self.end_run(shape, catalog);
+        if matches!(role, Role::Error | Role::ResourceErrors) {
+            let clean = clean_status(payload, role == Role::ResourceErrors, catalog);
+            self.payload(shape, field.number, clean.as_deref().unwrap_or(payload), catalog);
+            match clean {
+                Some(clean) => {
+                    self.redacted = true;
+                    put_len_field(&mut self.inline, field.number, &clean);
+                }
+                None => self.inline.extend_from_slice(raw),
+            }
+            return;
+        }
+        self.payload(shape, field.number, payload, catalog);
+        if payload.len() >= BLOB && shortest && role != Role::Resources {
+            let blob = catalog.intern_other(payload);
+            if role == Role::Node {
+                self.node = Some(node(payload, Some(blob)));
+            }
+            self.flush_inline();
+            self.segments.push(Segment::Field { number: field.number, blob });
+        } else {
+            if role == Role::Node {
+                self.node = Some(node(payload, Some(catalog.intern_other(payload))));
+            }
+            self.inline.extend_from_slice(raw);
+        }
+    }
+
+    fn scalar(&mut self, shape: Shape, field: &Field<'_>) {
+        match role(shape, field.number) {
+            Role::Canary => self.canary = field.varint() != 0,
+            _ => self.unknown.push(field.number),
+        }
+    }
+
+    /// The meaning of one length-delimited field.
+    fn payload(&mut self, shape: Shape, number: u32, payload: &[u8], catalog: &mut Catalog) {
+        let text = || String::from_utf8_lossy(payload);
+        match role(shape, number) {
+            Role::Version => self.version = VersionInfo::new(text()),
+            Role::TypeUrl => self.type_url = TypeUrl::new(text()),
+            Role::Nonce => self.nonce = Nonce::new(text()),
+            Role::Names => self.names.push(catalog.intern(&text())),
+            Role::Unsubscribe => self.unsubscribe.push(catalog.intern(&text())),
+            Role::Removed => self.removed.push(catalog.intern(&text())),
+            Role::RemovedNames => self.removed.push(catalog.intern(&inner_name(payload))),
+            Role::Locators => self.locators.push(catalog.intern(&inner_name(payload))),
+            Role::LocatorsUnsubscribe => self.locators_unsubscribe.push(catalog.intern(&inner_name(payload))),
+            Role::Initial => {
+                let (mut name, mut version) = (Sym::EMPTY, Sym::EMPTY);
+                for part in Fields::new(payload).map_while(Result::ok) {
+                    match part.number {
+                        1 => name = catalog.intern(&part.text()),
+                        2 => version = catalog.intern(&part.text()),
+                        _ => {}
+                    }
+                }
+                self.initial.insert(name, version);
+            }
+            Role::Error => self.error_detail = Some(ErrorDetail::parse(payload)),
+            Role::ControlPlane => self.control_plane = Some(Arc::from(inner_name(payload))),
+            Role::ResourceErrors => {
+                let mut error = ResourceError { name: Sym::EMPTY, detail: ErrorDetail::default() };
+                for part in Fields::new(payload).map_while(Result::ok) {
+                    match part.number {
+                        1 => error.name = catalog.intern(&inner_name(part.bytes())),
+                        2 => error.detail = ErrorDetail::parse(part.bytes()),
+                        _ => {}
+                    }
+                }
+                self.resource_errors.push(error);
+            }
+            // An entry in an unusual encoding stays inline, byte for byte, and is an entry all the same.
+            Role::Resources => {
+                let mut list = ListBuilder::default();
+                list.push(catalog, payload, shape == Shape::DeltaResponse);
+                let list = list.finish(catalog);
+                self.list = Some(match self.list.take() {
+                    None => list,
+                    Some(first) => catalog.intern_list([first.blobs(), list.blobs()].concat()),
+                });
+            }
+            Role::Node => {}
+            Role::Canary | Role::Unknown => self.unknown.push(number),
+        }
+    }
+
+    fn body(self, shape: Shape, catalog: &mut Catalog) -> Body {
+        let resources = self.list.unwrap_or_else(|| catalog.intern_list(Vec::new()));
+        match shape {
+            Shape::SotwRequest => Body::SotwRequest(SotwRequest {
+                version_info: self.version,
+                node: self.node,
+                resource_names: self.names.into(),
+                resource_locators: self.locators,
+                type_url: self.type_url,
+                response_nonce: self.nonce,
+                error_detail: self.error_detail,
+                unknown_fields: self.unknown,
+            }),
+            Shape::SotwResponse => Body::SotwResponse(SotwResponse {
+                version_info: self.version,
+                resources,
+                canary: self.canary,
+                type_url: self.type_url,
+                nonce: self.nonce,
+                control_plane: self.control_plane,
+                resource_errors: self.resource_errors,
+                unknown_fields: self.unknown,
+            }),
+            Shape::DeltaRequest => Body::DeltaRequest(DeltaRequest {
+                node: self.node,
+                type_url: self.type_url,
+                subscribe: self.names.into(),
+                unsubscribe: self.unsubscribe.into(),
+                initial_resource_versions: self.initial,
+                response_nonce: self.nonce,
+                error_detail: self.error_detail,
+                locators_subscribe: self.locators,
+                locators_unsubscribe: self.locators_unsubscribe,
+                unknown_fields: self.unknown,
+            }),
+            Shape::DeltaResponse => Body::DeltaResponse(DeltaResponse {
+                system_version_info: self.version,
+                resources,
+                type_url: self.type_url,
+                nonce: self.nonce,
+                removed: self.removed,
+                control_plane: self.control_plane,
+                resource_errors: self.resource_errors,
+                unknown_fields: self.unknown,
+            }),
+        }
+    }
+}
+
+/// A status (or the status in a `resource_errors` entry) without the secrets that peers print into it.
+fn clean_status(payload: &[u8], nested: bool, catalog: &Catalog) -> Option<Vec<u8>> {
+    let redact = catalog.redactor()?;
+    let mut out = Vec::with_capacity(payload.len());
+    let mut changed = false;
+    for field in Fields::new(payload).map_while(Result::ok) {
+        let clean = match (field.number, field.value) {
+            (2, Value::Len(inner)) if nested => clean_status(inner, false, catalog),
+            (2, Value::Len(_)) => redact.text(&field.text()).map(String::into_bytes),
+            (3, Value::Len(any)) if !nested => redact.resource(any),
+            _ => None,
+        };
+        match clean {
+            Some(clean) => {
+                changed = true;
+                put_len_field(&mut out, field.number, &clean);
+            }
+            None => out.extend_from_slice(field.raw),
+        }
+    }
+    changed.then_some(out)
+}

@@ -1,0 +1,67 @@
+use crate::event::{Code, Dir, Side, StreamId, Time};
+
+use super::Message;
+
+/// What every source yields, live or recorded: one thing that happened on one stream.
+///
+/// Nothing right of a frame knows whether it came from a tap, a client, a recording or a script.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    pub at: Time,
+    pub stream: StreamId,
+    pub what: What,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A stream was opened. Always the first frame of its stream.
+    Open(Box<Open>),
+    /// One discovery message, either way.
+    Message(Box<Message>),
+    /// Traffic of an opaque stream since the last frame of this kind: counted, not kept (row A-19).
+    Opaque { dir: Dir, messages: u64, bytes: u64 },
+    /// This much of the copy was lost here; the traffic itself was unharmed.
+    Gap { messages: u64, bytes: u64 },
+    /// The stream ended. Always its last frame.
+    End(End),
+}
+
+/// The facts of a stream's opening.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Open {
+    /// The gRPC path; for a connection that is not gRPC what it speaks, such as `HTTP/1.1`.
+    pub method: String,
+    /// Address of the client, as the tap saw it.
+    pub peer: Option<String>,
+    /// Address of the server.
+    pub server: Option<String>,
+    /// Initial metadata, already redacted, in order.
+    pub metadata: Vec<(String, String)>,
+    /// The node in binary protobuf, where it was sent before the source begins.
+    pub node_hint: Option<Vec<u8>>,
+    /// The stream had begun before the source did (◐, section 0.2).
+    pub partial: bool,
+    /// Peer profile (group L); `None` is the current one.
+    pub profile: Option<Profile>,
+}
+
+/// Which edition of the protocol text a peer is judged by (group L).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Profile {
+    Current,
+    P003,
+    P002,
+}
+
+/// How a stream ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// Who ended it, where that is known.
+    pub by: Option<Side>,
+    /// The gRPC status, if the server sent one.
+    pub status: Option<(Code, String)>,
+    /// The HTTP/2 error code of a reset.
+    pub reset: Option<u32>,
+    /// What else is known, in words: a connection error, a step that failed.
+    pub note: Option<String>,
+}
