@@ -1,0 +1,1 @@
+//! Wiring: sources to store to sinks.

@@ -1,0 +1,1 @@
+//! Arguments, one file per verb, printers, error rendering, exit codes.

@@ -1,0 +1,1 @@
+//! Arrow scripts: a session as text.

@@ -1,0 +1,1 @@
+//! The protocol state machine: one track per stream and type.
