@@ -187,6 +187,11 @@ impl MessageBuilder {
         }
     }
 
+    /// Bytes taken so far.
+    pub fn size(&self) -> u64 {
+        self.parts.size
+    }
+
     /// The message, complete.
     pub fn finish(mut self, catalog: &mut Catalog) -> Message {
         self.parts.end_names(catalog);
