@@ -46,6 +46,7 @@ pub mod schema;
 pub mod script;
 pub mod session;
 pub mod store;
+pub mod text;
 #[cfg(feature = "tui")]
 pub mod tui;
 pub mod wire;
