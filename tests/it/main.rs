@@ -1,0 +1,8 @@
+//! The one integration binary: whole programs on loopback, peers included.
+//!
+//! Peers (Envoy, gRPC, go-control-plane) are fetched by the first test which needs them, see [`support::peers`].
+//! `XDSCOPE_PEERS=off` leaves the tests which need them out.
+
+mod harness;
+mod peers_direct;
+mod support;
