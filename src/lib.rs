@@ -5,6 +5,7 @@ pub mod cli;
 pub mod content;
 pub mod event;
 pub mod filter;
+pub mod json;
 pub mod pb;
 pub mod record;
 pub mod schema;
