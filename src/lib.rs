@@ -39,6 +39,7 @@ pub mod content;
 pub mod event;
 pub mod filter;
 #[cfg(feature = "net")]
+pub mod json;
 pub mod net;
 pub mod pb;
 pub mod record;
