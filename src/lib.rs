@@ -38,8 +38,8 @@ pub mod cli;
 pub mod content;
 pub mod event;
 pub mod filter;
-#[cfg(feature = "net")]
 pub mod json;
+#[cfg(feature = "net")]
 pub mod net;
 pub mod pb;
 pub mod record;

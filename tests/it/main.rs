@@ -4,5 +4,6 @@
 //! `XDSCOPE_PEERS=off` leaves the tests which need them out.
 
 mod harness;
+mod house;
 mod peers_direct;
 mod support;
