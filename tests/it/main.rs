@@ -7,3 +7,4 @@ mod harness;
 mod house;
 mod peers_direct;
 mod support;
+mod tap;

@@ -21,6 +21,16 @@ pub enum Variant {
 }
 
 impl Variant {
+    /// The word of `--variant`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ads => "ads",
+            Self::DeltaAds => "delta-ads",
+            Self::Sotw => "sotw",
+            Self::Delta => "delta",
+        }
+    }
+
     pub fn is_delta(self) -> bool {
         matches!(self, Self::DeltaAds | Self::Delta)
     }

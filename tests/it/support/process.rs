@@ -10,6 +10,8 @@ use std::{
     thread,
 };
 
+use super::wait::wait_for;
+
 /// Bytes from the end of a log that a failing test shows.
 const LOG_TAIL: usize = 4000;
 
@@ -42,6 +44,17 @@ impl Child {
     /// All it has written so far.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// Asks it to end as Ctrl-C does, and waits until it has.
+    ///
+    /// # Panics
+    /// When it does not end in time, or not with success.
+    pub fn interrupt(mut self) {
+        let asked = Command::new("kill").args(["-INT", &self.id().to_string()]).status();
+        assert!(asked.is_ok_and(|status| status.success()), "kill -INT");
+        let status = wait_for("the end of an interrupted child", || self.process.try_wait().expect("its state"));
+        assert!(status.success(), "{} ended with {status}", self.log.display());
     }
 
     /// Panics if it has ended; to call while waiting for what it should do.

@@ -12,6 +12,7 @@ use super::{
     envoy::Envoy,
     grpc_client::GrpcClient,
     peers::{self, Peers},
+    tap::Tap,
 };
 
 /// What one test starts its peers with. Their output stays in `target/tmp/TEST/` until the test runs again.
@@ -39,6 +40,11 @@ impl World {
     /// Starts a control plane.
     pub fn control_plane(&self, flags: Flags) -> ControlPlane {
         ControlPlane::start(self.peers, &self.folder, flags)
+    }
+
+    /// Starts xdscope as a tap in front of `upstream`.
+    pub fn tap(&self, upstream: SocketAddr, args: &[&str]) -> Tap {
+        Tap::start(&self.folder, upstream, args)
     }
 
     /// Starts an Envoy with the id `node`, unique in this world, whose xDS server is at `xds`.
