@@ -8,7 +8,7 @@ use crate::tui::data::Data;
 use crate::tui::model::{Model, Overlay, Screen};
 use crate::tui::update::{Effect, Msg, search, update};
 
-use super::story::{self, Story, long, story};
+use super::story::{self, Long, Story, story};
 use super::{PLAIN, drawn, model, screen, text, type_keys};
 
 fn typed(data: &dyn Data, keys: &str) -> Model {
@@ -204,19 +204,40 @@ fn control_c_leaves_a_prompt_first() {
 }
 
 #[test]
-fn a_search_comes_in_slices_and_shows_near_matches_first() {
-    let data = long(100_000);
+fn a_frame_asks_for_the_rows_it_shows_and_no_more() {
+    let data = Long::new(1_000_000);
     let mut model = model(100, 30, PLAIN);
     type_keys(&mut model, &data, "3");
+    for key in ["k", "g", "j", "G", "L", "^u"] {
+        data.asked.set(0);
+        type_keys(&mut model, &data, key);
+        assert!(data.asked.get() <= 30, "{key}: {} rows", data.asked.get());
+    }
+}
+
+#[test]
+fn a_search_comes_in_slices_and_shows_near_matches_first() {
+    let data = Long::new(1_000_000);
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, &data, "3");
+    data.asked.set(0);
     for key in "/kind:nack".chars() {
         update(&mut model, Msg::Key(KeyEvent::from(KeyCode::Char(key))), &data);
     }
-    assert!(!model.timeline.index.complete());
-    assert!(model.timeline.index.searched() <= 4 * 256, "one key looks at few rows");
-    assert_eq!(selected(&model), Some(Seq(100_000)));
+    assert!(data.asked.get() <= 10 * (256 + 30), "{} rows for ten keys", data.asked.get());
+    assert_eq!((model.searching(), selected(&model)), (true, Some(Seq(1_000_000))));
     assert!(text(&drawn(&model)).contains("searched"));
-    while search(&mut model, &data) {}
-    assert_eq!(model.timeline.index.len(), 100_000);
+    let before = model.timeline.index.searched();
+    search(&mut model, &data);
+    assert_eq!(model.timeline.index.searched(), before + 256);
+}
+
+#[test]
+fn a_search_ends_when_all_rows_were_looked_at() {
+    let data = Long::new(10_000);
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, &data, "3/kind:nack");
+    assert_eq!((model.searching(), model.timeline.index.len()), (false, 10_000));
 }
 
 #[test]

@@ -67,6 +67,7 @@ impl Data for Story {
     }
     fn row_matches(&self, applied: &Applied, fact: &MessageFact) -> bool {
         applied.text.split(' ').all(|word| match word.split_once(':') {
+            None | Some((_, "")) => true,
             Some(("kind", kind)) => fact.kind.word() == kind,
             Some(("type", kind)) => {
                 Kind::parse(kind).and_then(|k| k.type_url(ApiVersion::V3)).as_ref() == Some(&fact.type_url)
@@ -76,6 +77,7 @@ impl Data for Story {
     }
     fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool {
         applied.text.split(' ').all(|word| match word.split_once(':') {
+            None | Some((_, "")) => true,
             Some(("state", state)) => fact.state.word() == state,
             Some(("type", kind)) => {
                 Kind::parse(kind).and_then(|k| k.type_url(ApiVersion::V3)).as_ref() == Some(&fact.type_url)
@@ -472,19 +474,59 @@ pub fn story() -> Story {
     Story { now: at("14:02:31"), rows: rows(), streams, states, problems }
 }
 
-/// A story of nothing but messages, for scale.
-pub fn long(n: usize) -> Story {
-    let template = rows().remove(2);
-    let rows = (0..n).map(|i| MessageFact {
-        n: Some(Seq(i as u64 + 1)),
-        at: Time(i as u64 * 1_000_000),
-        ..template.clone()
-    });
-    Story {
-        now: Time(n as u64 * 1_000_000),
-        rows: rows.collect(),
-        streams: vec![stream(1, "edge-gw-1", Variant::Ads, "13:52:00")],
-        states: Vec::new(),
-        problems: Vec::new(),
+/// A source of nothing but messages, made when asked for, which counts how often it is asked.
+pub struct Long {
+    pub rows: usize,
+    pub asked: std::cell::Cell<usize>,
+    story: Story,
+    template: MessageFact,
+}
+
+impl Long {
+    pub fn new(rows: usize) -> Long {
+        let template = self::rows().remove(2);
+        let story = Story { rows: Vec::new(), states: Vec::new(), problems: Vec::new(), ..story() };
+        Long { rows, asked: std::cell::Cell::new(0), story, template }
+    }
+}
+
+impl Data for Long {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+    fn row(&self, index: usize) -> Option<MessageFact> {
+        self.asked.set(self.asked.get() + 1);
+        let n = Some(Seq(index as u64 + 1));
+        (index < self.rows).then(|| MessageFact { n, at: Time(index as u64), ..self.template.clone() })
+    }
+    fn row_of(&self, n: Seq) -> Option<usize> {
+        Some(n.0 as usize - 1)
+    }
+    fn streams(&self) -> Vec<StreamFact> {
+        self.story.streams()
+    }
+    fn states(&self) -> Vec<StateFact> {
+        Vec::new()
+    }
+    fn problems(&self) -> Vec<ProblemFact> {
+        Vec::new()
+    }
+    fn now(&self) -> Time {
+        Time(self.rows as u64)
+    }
+    fn clock(&self) -> Clock {
+        self.story.clock()
+    }
+    fn body(&self, n: Seq, format: Format, limit: usize) -> Vec<String> {
+        self.story.body(n, format, limit)
+    }
+    fn json(&self, fact: &MessageFact) -> String {
+        self.story.json(fact)
+    }
+    fn row_matches(&self, applied: &Applied, fact: &MessageFact) -> bool {
+        self.story.row_matches(applied, fact)
+    }
+    fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool {
+        self.story.state_matches(applied, fact)
     }
 }
