@@ -245,9 +245,8 @@ fn filter_prompt(
 
 /// What works here and now, from the key map. Too many: those in the middle go, help and quit stay.
 fn footer(model: &Model, canvas: &mut Canvas, area: Rect) {
-    let mut contexts = model.contexts().to_vec();
-    contexts.dedup();
-    let mut items: Vec<(&str, &str)> = contexts
+    let mut items: Vec<(&str, &str)> = model
+        .contexts()
         .into_iter()
         .flat_map(keymap::of)
         .filter(|binding| binding.footer)
