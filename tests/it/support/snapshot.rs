@@ -13,7 +13,8 @@ pub const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.Cluste
 pub const SECRET: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
 
 const ROUTER: &str = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router";
-const HTTP: &str = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+const HTTP: &str =
+    "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
 const UPSTREAM_TLS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
 
 /// All that a control plane serves at one time.
@@ -42,7 +43,11 @@ impl Snapshot {
 
     /// The same for a gRPC client of `xds:///target`.
     pub fn grpc_chain(target: &str, backend: SocketAddr) -> Self {
-        Self::chain(Variant::Ads, backend).with(LISTENER, "1", vec![api_listener(target, "r-in", Variant::Ads)])
+        Self::chain(Variant::Ads, backend).with(
+            LISTENER,
+            "1",
+            vec![api_listener(target, "r-in", Variant::Ads)],
+        )
     }
 
     /// The snapshot as the control plane's command takes it.
@@ -106,20 +111,25 @@ pub fn endpoints(name: &str, backend: SocketAddr) -> Value {
     })
 }
 
-/// Clusters that Envoy rejects in one NACK of two reasons, the first of several lines.
+/// The clusters `bad-1` and `bad-2`, which Envoy rejects in one NACK that names both, each with a reason.
 pub fn bad_clusters() -> Vec<Value> {
-    let numbers = json!({ "socket_address": { "address": "not-an-ip", "port_value": 1 } });
-    vec![
-        json!({ "name": "bad-timeout", "type": "STATIC", "connect_timeout": "-1s" }),
+    let address = json!({ "socket_address": { "address": "not-an-ip", "port_value": 1 } });
+    let bad = |name: &str| {
+        let endpoints = json!([{ "lb_endpoints": [{ "endpoint": { "address": address } }] }]);
         json!({
-            "name": "bad-address",
+            "name": name,
             "type": "STATIC",
-            "load_assignment": {
-                "cluster_name": "bad-address",
-                "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": numbers } }] }],
-            },
-        }),
-    ]
+            "connect_timeout": "1s",
+            "load_assignment": { "cluster_name": name, "endpoints": endpoints },
+        })
+    };
+    vec![bad("bad-1"), bad("bad-2")]
+}
+
+/// A cluster that Envoy rejects before it looks at any other of the response, with a dump of the whole cluster
+/// over several lines, `note` among them.
+pub fn dumped_cluster(name: &str, note: &str) -> Value {
+    json!({ "name": name, "type": "STATIC", "connect_timeout": "0s", "alt_stat_name": note })
 }
 
 /// A cluster which needs the secret `secret` for its upstream TLS.
