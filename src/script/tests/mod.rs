@@ -1,4 +1,5 @@
 mod export;
+mod files;
 mod load;
 mod roundtrip;
 
