@@ -69,6 +69,8 @@ pub struct Catalog {
     blobs: Vec<Blob>,
     by_hash: HashMap<u128, BlobId, BuildHasherDefault<Identity>>,
     lists: HashMap<u128, Weak<List>>,
+    /// The names in runs that requests repeat.
+    names: HashMap<BlobId, Arc<[Sym]>>,
     bodies: Box<dyn Bodies>,
     redact: Option<Arc<dyn Redact>>,
     seed: u64,
@@ -83,6 +85,7 @@ impl Catalog {
             blobs: Vec::new(),
             by_hash: HashMap::default(),
             lists: HashMap::new(),
+            names: HashMap::new(),
             bodies,
             redact,
             seed,
@@ -312,6 +315,21 @@ impl Catalog {
         if blob.follower != next {
             blob.follower = next;
         }
+    }
+
+    /// Names that are too few to be shared.
+    pub fn read_names(&mut self, read: impl FnOnce(&mut Strings) -> Vec<Sym>) -> Arc<[Sym]> {
+        read(&mut self.strings).into()
+    }
+
+    /// The names in a run of name fields. Read once per run, however often it is repeated.
+    pub fn run_names(&mut self, run: BlobId, read: impl FnOnce(&mut Strings) -> Vec<Sym>) -> Arc<[Sym]> {
+        if let Some(names) = self.names.get(&run) {
+            return names.clone();
+        }
+        let names: Arc<[Sym]> = read(&mut self.strings).into();
+        self.names.insert(run, names.clone());
+        names
     }
 
     /// The one list of these entries.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::content::{Catalog, List, ListBuilder};
+use crate::content::{Catalog, List, ListBuilder, Strings};
 use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
 use crate::pb::{Field, Fields, Splitter, Value, put_len_field, tag_len};
 
@@ -14,6 +14,9 @@ pub const MAX_FIELD: usize = 512 << 20;
 
 /// Fields at least this long are content of their own; shorter ones stay with the message.
 const BLOB: usize = 256;
+
+/// The same for a run of name fields, which a request repeats with each verdict.
+const RUN: usize = 1024;
 
 /// Builds a [`Message`] from its bytes, chunk by chunk as they pass, or from recorded segments. Holds one
 /// field at a time, so a response of 100,000 resources is never in memory as a whole.
@@ -29,7 +32,10 @@ pub struct MessageBuilder {
 struct Parts {
     segments: Vec<Segment>,
     inline: Vec<u8>,
-    run: Run,
+    /// Where in `inline` the names began that have not been read yet.
+    names_from: Option<usize>,
+    /// Entries of the response that stand together.
+    entries: ListBuilder,
     size: u64,
     redacted: bool,
     list: Option<Arc<List>>,
@@ -37,7 +43,7 @@ struct Parts {
     version: VersionInfo,
     type_url: TypeUrl,
     nonce: Nonce,
-    names: Vec<Sym>,
+    names: Option<Arc<[Sym]>>,
     unsubscribe: Vec<Sym>,
     initial: BTreeMap<Sym, Sym>,
     locators: Vec<Sym>,
@@ -50,11 +56,8 @@ struct Parts {
     unknown: Vec<u32>,
 }
 
-/// Entries of the response's list that stand together.
-#[derive(Default)]
-struct Run {
-    builder: ListBuilder,
-}
+/// `resources` in both responses.
+const RESOURCES: u32 = 2;
 
 /// What a field number means in a shape.
 #[derive(Clone, Copy, PartialEq)]
@@ -138,7 +141,8 @@ impl MessageBuilder {
         let result = self.splitter.push(chunk, MAX_FIELD, |raw| parts.raw(shape, raw, catalog));
         if let Err(error) = result {
             self.failed = Some(error.to_string());
-            self.parts.end_run(self.shape, catalog);
+            self.parts.end_names(catalog);
+            self.parts.end_entries(catalog);
             self.parts.inline.extend_from_slice(self.splitter.rest());
         }
     }
@@ -147,10 +151,21 @@ impl MessageBuilder {
     pub fn push_segment(&mut self, segment: Segment, catalog: &mut Catalog) {
         match segment {
             Segment::Inline(bytes) => self.push(&bytes, catalog),
+            Segment::Run(blob) => {
+                self.parts.size += u64::from(catalog.blob(blob).kept);
+                self.parts.end_names(catalog);
+                self.parts.end_entries(catalog);
+                self.parts.flush_inline();
+                let body = catalog.bytes(blob).unwrap_or_default();
+                let names = catalog.run_names(blob, |strings| read_names(&body, strings));
+                self.parts.add_names(names);
+                self.parts.segments.push(Segment::Run(blob));
+            }
             Segment::Field { number, blob } => {
                 let kept = catalog.blob(blob).kept as usize;
                 self.parts.size += (tag_len(number, kept) + kept) as u64;
-                self.parts.end_run(self.shape, catalog);
+                self.parts.end_names(catalog);
+                self.parts.end_entries(catalog);
                 if let (Some(bytes), true) = (catalog.bytes(blob), self.failed.is_none()) {
                     self.parts.payload(self.shape, number, &bytes, catalog);
                     if role(self.shape, number) == Role::Node {
@@ -161,19 +176,26 @@ impl MessageBuilder {
                 self.parts.segments.push(Segment::Field { number, blob });
             }
             Segment::List { number, list } => {
+                self.parts.end_names(catalog);
                 for id in list.blobs() {
                     let kept = catalog.blob(*id).kept as usize;
                     self.parts.size += (tag_len(number, kept) + kept) as u64;
                     self.parts.redacted |= catalog.blob(*id).redacted;
-                    self.parts.run.builder.push_id(*id);
+                    self.parts.entries.push_id(*id);
                 }
             }
         }
     }
 
+    /// Bytes taken so far.
+    pub fn size(&self) -> u64 {
+        self.parts.size
+    }
+
     /// The message, complete.
     pub fn finish(mut self, catalog: &mut Catalog) -> Message {
-        self.parts.end_run(self.shape, catalog);
+        self.parts.end_names(catalog);
+        self.parts.end_entries(catalog);
         if self.failed.is_none() && !self.splitter.rest().is_empty() {
             self.failed = Some("the last field is cut short".into());
             self.parts.inline.extend_from_slice(self.splitter.rest());
@@ -190,26 +212,58 @@ impl MessageBuilder {
     }
 }
 
+fn read_names(run: &[u8], strings: &mut Strings) -> Vec<Sym> {
+    Fields::new(run).map_while(Result::ok).map(|field| strings.intern(&field.text())).collect()
+}
+
 fn node(bytes: &[u8], blob: Option<crate::content::BlobId>) -> Arc<NodeInfo> {
     Arc::new(NodeInfo { blob, ..NodeInfo::parse(bytes) })
 }
 
 impl Parts {
+    /// Reads the names that `inline` ends with.
+    fn end_names(&mut self, catalog: &mut Catalog) {
+        let Some(from) = self.names_from.take() else { return };
+        let run = &self.inline[from..];
+        let names = if run.len() < RUN {
+            catalog.read_names(|strings| read_names(run, strings))
+        } else {
+            let blob = catalog.intern_other(run);
+            let names = catalog.run_names(blob, |strings| read_names(run, strings));
+            self.inline.truncate(from);
+            self.flush_inline();
+            self.segments.push(Segment::Run(blob));
+            names
+        };
+        self.add_names(names);
+    }
+
+    /// One run is the rule; names apart from each other (legal, unheard of) are joined.
+    fn add_names(&mut self, names: Arc<[Sym]>) {
+        self.names = Some(match self.names.take() {
+            None => names,
+            Some(first) => [&first[..], &names[..]].concat().into(),
+        });
+    }
+
     fn flush_inline(&mut self) {
         if !self.inline.is_empty() {
             self.segments.push(Segment::Inline(Bytes::from(std::mem::take(&mut self.inline))));
         }
     }
 
-    fn end_run(&mut self, shape: Shape, catalog: &mut Catalog) {
-        if self.run.builder.is_empty() {
+    fn end_entries(&mut self, catalog: &mut Catalog) {
+        if self.entries.is_empty() {
             return;
         }
-        let list = std::mem::take(&mut self.run.builder).finish(catalog);
+        let list = std::mem::take(&mut self.entries).finish(catalog);
         self.flush_inline();
-        debug_assert!(role(shape, 2) == Role::Resources);
-        self.segments.push(Segment::List { number: 2, list: list.clone() });
-        // One run is the rule; resources apart from each other (legal, unheard of) are joined.
+        self.segments.push(Segment::List { number: RESOURCES, list: list.clone() });
+        self.add_entries(list, catalog);
+    }
+
+    /// One run is the rule; resources apart from each other (legal, unheard of) are joined.
+    fn add_entries(&mut self, list: Arc<List>, catalog: &mut Catalog) {
         self.list = Some(match self.list.take() {
             None => list,
             Some(first) => catalog.intern_list([first.blobs(), list.blobs()].concat()),
@@ -219,22 +273,29 @@ impl Parts {
     /// One whole field as it stood on the wire.
     fn raw(&mut self, shape: Shape, raw: &[u8], catalog: &mut Catalog) {
         let Some(Ok(field)) = Fields::new(raw).next() else { return };
+        let role = role(shape, field.number);
+        if role == Role::Names && matches!(field.value, Value::Len(_)) {
+            self.end_entries(catalog);
+            self.names_from.get_or_insert(self.inline.len());
+            self.inline.extend_from_slice(raw);
+            return;
+        }
+        self.end_names(catalog);
         let Value::Len(payload) = field.value else {
-            self.end_run(shape, catalog);
+            self.end_entries(catalog);
             self.scalar(shape, &field);
             self.inline.extend_from_slice(raw);
             return;
         };
-        let role = role(shape, field.number);
         let shortest = raw.len() == tag_len(field.number, payload.len()) + payload.len();
         if role == Role::Resources && shortest {
             self.flush_inline();
             let delta = shape == Shape::DeltaResponse;
-            let id = self.run.builder.push(catalog, payload, delta);
+            let id = self.entries.push(catalog, payload, delta);
             self.redacted |= catalog.blob(id).redacted;
             return;
         }
-        self.end_run(shape, catalog);
+        self.end_entries(catalog);
         if matches!(role, Role::Error | Role::ResourceErrors) {
             let clean = clean_status(payload, role == Role::ResourceErrors, catalog);
             self.payload(shape, field.number, clean.as_deref().unwrap_or(payload), catalog);
@@ -277,7 +338,8 @@ impl Parts {
             Role::Version => self.version = VersionInfo::new(text()),
             Role::TypeUrl => self.type_url = TypeUrl::new(text()),
             Role::Nonce => self.nonce = Nonce::new(text()),
-            Role::Names => self.names.push(catalog.intern(&text())),
+            // Read as a run, see `end_names`.
+            Role::Names => {}
             Role::Unsubscribe => self.unsubscribe.push(catalog.intern(&text())),
             Role::Removed => self.removed.push(catalog.intern(&text())),
             Role::RemovedNames => self.removed.push(catalog.intern(&inner_name(payload))),
@@ -312,10 +374,7 @@ impl Parts {
                 let mut list = ListBuilder::default();
                 list.push(catalog, payload, shape == Shape::DeltaResponse);
                 let list = list.finish(catalog);
-                self.list = Some(match self.list.take() {
-                    None => list,
-                    Some(first) => catalog.intern_list([first.blobs(), list.blobs()].concat()),
-                });
+                self.add_entries(list, catalog);
             }
             Role::Node => {}
             Role::Canary | Role::Unknown => self.unknown.push(number),
@@ -323,12 +382,13 @@ impl Parts {
     }
 
     fn body(self, shape: Shape, catalog: &mut Catalog) -> Body {
+        let names = self.names.unwrap_or_default();
         let resources = self.list.unwrap_or_else(|| catalog.intern_list(Vec::new()));
         match shape {
             Shape::SotwRequest => Body::SotwRequest(SotwRequest {
                 version_info: self.version,
                 node: self.node,
-                resource_names: self.names.into(),
+                resource_names: names,
                 resource_locators: self.locators,
                 type_url: self.type_url,
                 response_nonce: self.nonce,
@@ -348,7 +408,7 @@ impl Parts {
             Shape::DeltaRequest => Body::DeltaRequest(DeltaRequest {
                 node: self.node,
                 type_url: self.type_url,
-                subscribe: self.names.into(),
+                subscribe: names,
                 unsubscribe: self.unsubscribe.into(),
                 initial_resource_versions: self.initial,
                 response_nonce: self.nonce,
@@ -393,3 +453,6 @@ fn clean_status(payload: &[u8], nested: bool, catalog: &Catalog) -> Option<Vec<u
     }
     changed.then_some(out)
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,6 +65,8 @@ pub struct Message {
 pub enum Segment {
     /// As they stand.
     Inline(Bytes),
+    /// As they stand too, kept as content: a long run of names that each request repeats.
+    Run(BlobId),
     /// One length-delimited field, tag and length in the shortest encoding.
     Field { number: u32, blob: BlobId },
     /// The same for each blob of a list.
@@ -228,6 +230,7 @@ impl Message {
         for segment in &self.segments {
             match segment {
                 Segment::Inline(bytes) => out.extend_from_slice(bytes),
+                Segment::Run(blob) => out.extend_from_slice(&catalog.bytes(*blob)?),
                 Segment::Field { number, blob } => put_len_field(&mut out, *number, &catalog.bytes(*blob)?),
                 Segment::List { number, list } => {
                     for blob in list.blobs() {

@@ -2,10 +2,12 @@
 //!
 //! Passive throughout: it is fed what went by and says what it was. No channels, no clock, no async.
 
+mod assembler;
 mod builder;
 mod discovery;
 mod frame;
 
+pub use assembler::Assembler;
 pub use builder::{MAX_FIELD, MessageBuilder};
 pub use discovery::{
     Body, DeltaRequest, DeltaResponse, ErrorDetail, Message, NodeInfo, ResourceError, Segment, Shape,

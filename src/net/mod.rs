@@ -1,0 +1,4 @@
+//! Sockets: the tap, the demo's control plane and clients, the real clock. Takes no protocol decisions.
+
+pub mod demo;
+pub mod rpc;

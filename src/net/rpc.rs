@@ -1,0 +1,138 @@
+//! gRPC with messages as bytes: what xdscope sends and receives is built and read by `wire`, not by
+//! generated types.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, BufMut, Bytes};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codegen::{Service, http};
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status, Streaming};
+
+/// A codec that hands messages on as they are.
+#[derive(Clone, Copy, Default)]
+pub struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Raw;
+    type Decoder = Raw;
+
+    fn encoder(&mut self) -> Raw {
+        Raw
+    }
+    fn decoder(&mut self) -> Raw {
+        Raw
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, item: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put(item);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(from.copy_to_bytes(from.remaining())))
+    }
+}
+
+/// Responses on their way to one client.
+pub type Responses = mpsc::Sender<Result<Bytes, Status>>;
+
+/// Opens a bidirectional stream at `path`. What `requests` yields goes out in order; its end half-closes the
+/// stream.
+pub async fn open(
+    channel: Channel,
+    path: &str,
+    requests: mpsc::Receiver<Bytes>,
+) -> Result<Streaming<Bytes>, Status> {
+    let path = http::uri::PathAndQuery::try_from(path).map_err(|e| Status::internal(e.to_string()))?;
+    let mut grpc = tonic::client::Grpc::new(channel).max_decoding_message_size(usize::MAX);
+    grpc.ready().await.map_err(|e| Status::unavailable(e.to_string()))?;
+    let response = grpc.streaming(Request::new(ReceiverStream::new(requests)), path, Raw).await?;
+    Ok(response.into_inner())
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What answers a stream: it gets the path, the requests and where its responses go.
+pub trait Handler: Send + Sync + 'static {
+    fn stream(&self, path: &str, requests: Streaming<Bytes>, responses: Responses) -> Boxed<()>;
+}
+
+/// A tonic service that gives the streams of the aggregated service to one handler.
+pub struct Streams<H> {
+    handler: Arc<H>,
+}
+
+impl<H: Handler> Streams<H> {
+    pub fn new(handler: H) -> Self {
+        Streams { handler: Arc::new(handler) }
+    }
+}
+
+impl<H> Clone for Streams<H> {
+    fn clone(&self) -> Self {
+        Streams { handler: self.handler.clone() }
+    }
+}
+
+/// Tonic routes by this name.
+impl<H> tonic::server::NamedService for Streams<H> {
+    const NAME: &'static str = "envoy.service.discovery.v3.AggregatedDiscoveryService";
+}
+
+struct Method<H> {
+    handler: Arc<H>,
+    path: String,
+}
+
+impl<H: Handler> tonic::server::StreamingService<Bytes> for Method<H> {
+    type Response = Bytes;
+    type ResponseStream = ReceiverStream<Result<Bytes, Status>>;
+    type Future = Boxed<Result<Response<Self::ResponseStream>, Status>>;
+
+    fn call(&mut self, request: Request<Streaming<Bytes>>) -> Self::Future {
+        let (send, responses) = mpsc::channel(16);
+        tokio::spawn(self.handler.stream(&self.path, request.into_inner(), send));
+        Box::pin(async { Ok(Response::new(ReceiverStream::new(responses))) })
+    }
+}
+
+impl<H: Handler, B> Service<http::Request<B>> for Streams<H>
+where
+    B: tonic::codegen::Body + Send + 'static,
+    B::Error: Into<tonic::codegen::StdError> + Send + 'static,
+{
+    type Response = http::Response<tonic::body::Body>;
+    type Error = Infallible;
+    type Future = Boxed<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let method = Method { handler: self.handler.clone(), path: request.uri().path().to_owned() };
+        Box::pin(async move {
+            let mut grpc = tonic::server::Grpc::new(Raw);
+            Ok(grpc.streaming(method, request).await)
+        })
+    }
+}

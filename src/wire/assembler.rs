@@ -1,0 +1,177 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::content::Catalog;
+use crate::event::{Dir, Method, StreamId, Time};
+
+use super::{End, Frame, MessageBuilder, Open, Shape, What};
+
+/// How often the growing counts of an opaque stream become a frame.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
+
+/// Makes frames of what passes on live streams: numbers the streams, builds the messages of xDS ones chunk by
+/// chunk, and counts the others.
+#[derive(Default)]
+pub struct Assembler {
+    opened: u32,
+    streams: BTreeMap<StreamId, Stream>,
+}
+
+struct Stream {
+    /// `None`: not an xDS method, so opaque (row A-19).
+    method: Option<Method>,
+    building: [Option<MessageBuilder>; 2],
+    counts: [Count; 2],
+    counted: Time,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    messages: u64,
+    bytes: u64,
+}
+
+fn side(dir: Dir) -> usize {
+    match dir {
+        Dir::Req => 0,
+        Dir::Resp => 1,
+    }
+}
+
+impl Assembler {
+    /// A stream was opened; its number is the next free one.
+    pub fn open(&mut self, at: Time, open: Open, out: &mut Vec<Frame>) -> StreamId {
+        self.opened += 1;
+        let id = StreamId(self.opened);
+        let method = Method::parse(&open.method);
+        self.streams
+            .insert(id, Stream { method, building: [None, None], counts: Default::default(), counted: at });
+        out.push(Frame { at, stream: id, what: What::Open(Box::new(open)) });
+        id
+    }
+
+    /// Bytes of the message that is passing in this direction, decompressed.
+    pub fn data(&mut self, id: StreamId, dir: Dir, bytes: &[u8], catalog: &mut Catalog) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        match &stream.method {
+            Some(method) => {
+                let shape = Shape::of(method, dir);
+                let building = stream.building[side(dir)].get_or_insert_with(|| MessageBuilder::new(shape));
+                building.push(bytes, catalog);
+            }
+            None => stream.counts[side(dir)].bytes += bytes.len() as u64,
+        }
+    }
+
+    /// The message ends here; one without bytes is an empty message.
+    pub fn message(&mut self, at: Time, id: StreamId, dir: Dir, catalog: &mut Catalog, out: &mut Vec<Frame>) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        match &stream.method {
+            Some(method) => {
+                let shape = Shape::of(method, dir);
+                let building =
+                    stream.building[side(dir)].take().unwrap_or_else(|| MessageBuilder::new(shape));
+                let message = building.finish(catalog);
+                out.push(Frame { at, stream: id, what: What::Message(Box::new(message)) });
+            }
+            None => {
+                stream.counts[side(dir)].messages += 1;
+                if at.since(stream.counted) >= COUNT_EVERY {
+                    stream.count(at, id, out);
+                }
+            }
+        }
+    }
+
+    /// Part of the copy is missing here: a message that was being built is lost with it.
+    pub fn gap(&mut self, at: Time, id: StreamId, messages: u64, bytes: u64, out: &mut Vec<Frame>) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.building = [None, None];
+            out.push(Frame { at, stream: id, what: What::Gap { messages, bytes } });
+        }
+    }
+
+    /// The stream ended. A message cut off by the end is a gap.
+    pub fn end(&mut self, at: Time, id: StreamId, end: End, out: &mut Vec<Frame>) {
+        let Some(mut stream) = self.streams.remove(&id) else { return };
+        stream.count(at, id, out);
+        for building in stream.building.iter().flatten() {
+            out.push(Frame { at, stream: id, what: What::Gap { messages: 1, bytes: building.size() } });
+        }
+        out.push(Frame { at, stream: id, what: What::End(end) });
+    }
+
+    /// Streams that have not ended.
+    pub fn live(&self) -> impl Iterator<Item = StreamId> {
+        self.streams.keys().copied()
+    }
+}
+
+impl Stream {
+    fn count(&mut self, at: Time, id: StreamId, out: &mut Vec<Frame>) {
+        self.counted = at;
+        for dir in [Dir::Req, Dir::Resp] {
+            let Count { messages, bytes } = std::mem::take(&mut self.counts[side(dir)]);
+            if messages + bytes > 0 {
+                out.push(Frame { at, stream: id, what: What::Opaque { dir, messages, bytes } });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pb::put_len_field;
+
+    fn kinds(frames: &[Frame]) -> Vec<String> {
+        frames
+            .iter()
+            .map(|frame| match &frame.what {
+                What::Open(open) => format!("open {}", open.method),
+                What::Message(message) => format!("{:?} {} B", message.shape, message.size),
+                What::Opaque { dir, messages, bytes } => format!("opaque {} {messages} {bytes}", dir.word()),
+                What::Gap { messages, bytes } => format!("gap {messages} {bytes}"),
+                What::End(_) => "end".to_owned(),
+            })
+            .collect()
+    }
+
+    fn open(method: &str) -> Open {
+        Open { method: method.into(), ..Open::default() }
+    }
+
+    #[test]
+    fn xds_streams_give_messages_and_others_counts() {
+        let mut catalog = Catalog::in_memory();
+        let (mut assembler, mut out) = (Assembler::default(), Vec::new());
+        let ads = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
+        let xds = assembler.open(Time::ZERO, open(ads), &mut out);
+        let health = assembler.open(Time::ZERO, open("/grpc.health.v1.Health/Watch"), &mut out);
+        let mut bytes = Vec::new();
+        put_len_field(&mut bytes, 2, b"type");
+        let (first, second) = bytes.split_at(3);
+        assembler.data(xds, Dir::Req, first, &mut catalog);
+        assembler.data(health, Dir::Resp, b"abc", &mut catalog);
+        assembler.data(xds, Dir::Req, second, &mut catalog);
+        assembler.message(Time(1), xds, Dir::Req, &mut catalog, &mut out);
+        assembler.message(Time(1), health, Dir::Resp, &mut catalog, &mut out);
+        assembler.message(Time(2), xds, Dir::Resp, &mut catalog, &mut out);
+        assembler.data(xds, Dir::Resp, b"\x0a\x05", &mut catalog);
+        assembler.end(Time(3), health, End::default(), &mut out);
+        assembler.end(Time(4), xds, End::default(), &mut out);
+        assert_eq!(
+            kinds(&out),
+            [
+                format!("open {ads}").as_str(),
+                "open /grpc.health.v1.Health/Watch",
+                "DeltaRequest 6 B",
+                "DeltaResponse 0 B",
+                "opaque resp 1 3",
+                "end",
+                "gap 1 2",
+                "end",
+            ]
+        );
+    }
+}

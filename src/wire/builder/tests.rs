@@ -1,0 +1,251 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::content::{MemoryBodies, Redact};
+use crate::pb::{WIRE_VARINT, put_tag, put_varint};
+
+fn any(url: &str, value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_len_field(&mut out, 1, url.as_bytes());
+    put_len_field(&mut out, 2, value);
+    out
+}
+
+fn cluster(name: &str, more: &[u8]) -> Vec<u8> {
+    let mut value = Vec::new();
+    put_len_field(&mut value, 1, name.as_bytes());
+    value.extend_from_slice(more);
+    any("type.googleapis.com/envoy.config.cluster.v3.Cluster", &value)
+}
+
+fn sotw(version: &str, entries: &[Vec<u8>], nonce: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_len_field(&mut out, 1, version.as_bytes());
+    for entry in entries {
+        put_len_field(&mut out, 2, entry);
+    }
+    put_len_field(&mut out, 4, b"type.googleapis.com/envoy.config.cluster.v3.Cluster");
+    put_len_field(&mut out, 5, nonce.as_bytes());
+    out
+}
+
+fn request(names: &[String], nonce: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_len_field(&mut out, 1, b"41");
+    for name in names {
+        put_len_field(&mut out, 3, name.as_bytes());
+    }
+    put_len_field(&mut out, 4, b"type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment");
+    put_len_field(&mut out, 5, nonce.as_bytes());
+    out
+}
+
+fn wrapper(name: &str, version: &str, payload: Option<&[u8]>) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_len_field(&mut out, 1, version.as_bytes());
+    if let Some(payload) = payload {
+        put_len_field(&mut out, 2, payload);
+    }
+    put_len_field(&mut out, 3, name.as_bytes());
+    out
+}
+
+fn names(list: &List, catalog: &Catalog) -> Vec<String> {
+    list.blobs().iter().map(|id| catalog.text(catalog.entry(*id).name).to_owned()).collect()
+}
+
+/// Segments read back give the same message, which is what a recording does.
+fn again(message: &Message, catalog: &mut Catalog) -> Message {
+    let mut builder = MessageBuilder::new(message.shape);
+    for segment in &message.segments {
+        builder.push_segment(segment.clone(), catalog);
+    }
+    builder.finish(catalog)
+}
+
+fn check(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> Message {
+    let message = Message::parse(shape, bytes, catalog);
+    assert_eq!(message.bytes(catalog).as_deref(), Some(bytes), "every byte is kept");
+    let back = again(&message, catalog);
+    assert_eq!(format!("{back:?}"), format!("{message:?}"), "read back from its segments");
+    message
+}
+
+#[test]
+fn a_sotw_response_names_its_resources() {
+    let mut catalog = Catalog::in_memory();
+    let bytes = sotw("41", &[cluster("a", b""), cluster("b", b"")], "n1");
+    let message = check(Shape::SotwResponse, &bytes, &mut catalog);
+    let Body::SotwResponse(body) = &message.body else { panic!("{message:?}") };
+    assert_eq!((body.version_info.as_str(), body.nonce.as_str()), ("41", "n1"));
+    assert_eq!(names(&body.resources, &catalog), ["a", "b"]);
+}
+
+#[test]
+fn a_repush_is_the_same_list_and_one_change_is_one_new_blob() {
+    let mut catalog = Catalog::in_memory();
+    let mut entries: Vec<_> = (0..1000).map(|i| cluster(&format!("c{i}"), b"")).collect();
+    let first = Message::parse(Shape::SotwResponse, &sotw("1", &entries, "a"), &mut catalog);
+    let count = catalog.blobs().len();
+    let second = Message::parse(Shape::SotwResponse, &sotw("2", &entries, "b"), &mut catalog);
+    let lists = [first.resources(), second.resources()].map(|list| list.map(Arc::as_ptr));
+    assert_eq!(lists[0], lists[1]);
+    assert_eq!(catalog.blobs().len(), count);
+    entries[500] = cluster("c500", b"\x22\x02\x08\x05");
+    let third = Message::parse(Shape::SotwResponse, &sotw("3", &entries, "c"), &mut catalog);
+    assert_eq!(catalog.blobs().len(), count + 1);
+    let differ = third
+        .resources()
+        .zip(second.resources())
+        .map(|(a, b)| a.blobs().iter().zip(b.blobs()).filter(|(a, b)| a != b).count());
+    assert_eq!(differ, Some(1));
+}
+
+#[test]
+fn delta_and_sotw_share_the_payload() {
+    let mut catalog = Catalog::in_memory();
+    let payload = cluster("a", b"");
+    let mut bytes = Vec::new();
+    put_len_field(&mut bytes, 2, &wrapper("a", "7", Some(&payload)));
+    put_len_field(&mut bytes, 2, &wrapper("gone", "", None));
+    let message = check(Shape::DeltaResponse, &bytes, &mut catalog);
+    let sotw = Message::parse(Shape::SotwResponse, &sotw("1", &[payload], "n"), &mut catalog);
+    let delta = catalog.entry(message.resources().expect("a response").blobs()[0]);
+    assert_eq!(delta.payload, sotw.resources().map(|list| list.blobs()[0]));
+    assert_eq!((catalog.text(delta.name), catalog.text(delta.version)), ("a", "7"));
+    let unset = catalog.entry(message.resources().expect("a response").blobs()[1]);
+    assert_eq!((catalog.text(unset.name), unset.payload), ("gone", None));
+}
+
+#[test]
+fn a_sotw_wrapper_is_opened() {
+    let mut catalog = Catalog::in_memory();
+    let inner =
+        wrapper("rt", "3", Some(&any("type.googleapis.com/envoy.service.runtime.v3.Runtime", b"\x0a\x02rt")));
+    let entry = any("type.googleapis.com/envoy.service.discovery.v3.Resource", &inner);
+    let message = check(Shape::SotwResponse, &sotw("1", &[entry], "n"), &mut catalog);
+    let entry = catalog.entry(message.resources().expect("a response").blobs()[0]);
+    assert!(entry.wrapped);
+    assert_eq!((catalog.text(entry.name), catalog.text(entry.version)), ("rt", "3"));
+    assert_eq!(catalog.text(entry.type_url), "type.googleapis.com/envoy.service.runtime.v3.Runtime");
+}
+
+#[test]
+fn a_long_list_of_names_is_kept_once() {
+    let mut catalog = Catalog::in_memory();
+    let list: Vec<_> = (0..200).map(|i| format!("cluster-{i}")).collect();
+    let first = check(Shape::SotwRequest, &request(&list, "a"), &mut catalog);
+    let second = check(Shape::SotwRequest, &request(&list, "b"), &mut catalog);
+    let (Body::SotwRequest(first), Body::SotwRequest(second)) = (&first.body, &second.body) else { panic!() };
+    assert_eq!(first.resource_names.len(), 200);
+    assert!(Arc::ptr_eq(&first.resource_names, &second.resource_names));
+    assert_eq!(second.response_nonce.as_str(), "b");
+}
+
+#[test]
+fn names_apart_from_each_other_are_one_list() {
+    let mut catalog = Catalog::in_memory();
+    let mut bytes = request(&["a".into()], "n");
+    put_len_field(&mut bytes, 3, b"b");
+    let message = check(Shape::SotwRequest, &bytes, &mut catalog);
+    let Body::SotwRequest(body) = &message.body else { panic!() };
+    let texts: Vec<_> = body.resource_names.iter().map(|name| catalog.text(*name)).collect();
+    assert_eq!(texts, ["a", "b"]);
+}
+
+#[test]
+fn an_empty_status_is_a_status() {
+    let mut catalog = Catalog::in_memory();
+    let mut bytes = request(&[], "n");
+    put_len_field(&mut bytes, 6, b"");
+    let message = check(Shape::SotwRequest, &bytes, &mut catalog);
+    assert_eq!(message.error_detail(), Some(&ErrorDetail::default()));
+}
+
+#[test]
+fn what_does_not_parse_is_kept_and_said() {
+    let mut catalog = Catalog::in_memory();
+    for bytes in [&b"\x0a\x02ok\xff\xff"[..], b"\x07", b"\x0a\x7fshort"] {
+        let message = check(Shape::SotwResponse, bytes, &mut catalog);
+        assert!(matches!(message.body, Body::Undecodable { .. }), "{bytes:?}");
+    }
+}
+
+#[test]
+fn unknown_fields_are_named_and_kept() {
+    let mut catalog = Catalog::in_memory();
+    let mut bytes = sotw("1", &[], "n");
+    put_tag(&mut bytes, 99, WIRE_VARINT);
+    put_varint(&mut bytes, 5);
+    let message = check(Shape::SotwResponse, &bytes, &mut catalog);
+    let Body::SotwResponse(body) = &message.body else { panic!() };
+    assert_eq!(body.unknown_fields, [99]);
+}
+
+/// Takes the word `hush` out of everything.
+struct Hush;
+
+impl Redact for Hush {
+    fn resource(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let (url, value) = (Fields::new(bytes).next()?.ok()?, Fields::new(bytes).nth(1)?.ok()?);
+        let text = value.text().into_owned();
+        text.contains("hush").then(|| any(&url.text(), text.replace("hush", "*").as_bytes()))
+    }
+    fn text(&self, text: &str) -> Option<String> {
+        text.contains("hush").then(|| text.replace("hush", "*"))
+    }
+}
+
+#[test]
+fn secrets_are_gone_before_anything_is_kept() {
+    let mut catalog = Catalog::new(7, Some(Arc::new(Hush)), Box::new(MemoryBodies::default()));
+    let secret = any("type.googleapis.com/x.Y", b"says hush here");
+    let mut bytes = Vec::new();
+    put_len_field(&mut bytes, 2, &wrapper("s", "1", Some(&secret)));
+    let delta = Message::parse(Shape::DeltaResponse, &bytes, &mut catalog);
+    let sotw = Message::parse(Shape::SotwResponse, &sotw("1", &[secret], "n"), &mut catalog);
+    let mut nack = request(&[], "n");
+    let status = ErrorDetail { code: 13, message: "bad: hush".into(), details: Vec::new() };
+    put_len_field(&mut nack, 6, &status.encode());
+    let nack = Message::parse(Shape::SotwRequest, &nack, &mut catalog);
+    assert_eq!(nack.error_detail().map(|e| &*e.message), Some("bad: *"));
+    for message in [delta, sotw, nack] {
+        assert!(message.redacted);
+        let bytes = message.bytes(&catalog).expect("kept");
+        assert!(!bytes.windows(4).any(|four| four == b"hush"));
+        let back = again(&message, &mut catalog);
+        assert!(!matches!(back.body, Body::Undecodable { .. }));
+        assert_eq!(back.bytes(&catalog), Some(bytes));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_in_any_chunks_are_kept(
+        bytes in prop::collection::vec(any_byte(), 0..400),
+        step in 1usize..50,
+        shape in prop::sample::select(vec![
+            Shape::SotwRequest, Shape::SotwResponse, Shape::DeltaRequest, Shape::DeltaResponse,
+        ]),
+    ) {
+        let mut catalog = Catalog::in_memory();
+        let mut builder = MessageBuilder::new(shape);
+        for chunk in bytes.chunks(step) {
+            builder.push(chunk, &mut catalog);
+        }
+        let message = builder.finish(&mut catalog);
+        let kept = message.bytes(&catalog);
+        prop_assert_eq!(kept.as_deref(), Some(bytes.as_slice()));
+        let back = again(&message, &mut catalog);
+        prop_assert_eq!(back.bytes(&catalog), Some(bytes));
+    }
+}
+
+/// Bytes that look like tags and lengths of the discovery messages more often than not.
+fn any_byte() -> impl Strategy<Value = u8> {
+    prop_oneof![
+        4 => prop::sample::select(vec![0x0a, 0x12, 0x1a, 0x22, 0x2a, 0x32, 0x3a, 0x42, 0x4a]),
+        4 => 0u8..12,
+        1 => proptest::num::u8::ANY,
+    ]
+}

@@ -1,0 +1,132 @@
+//! Holds the borders between modules: reads the imports and the calls that the architecture page forbids.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A module may import only modules that stand before it. `net` and `tui` never see each other.
+const ORDER: [&str; 17] = [
+    "event", "pb", "content", "wire", "schema", "session", "store", "diff", "filter", "text", "json", "record",
+    "script", "net", "tui", "app", "cli",
+];
+
+/// Everything before `record` touches neither files nor sockets nor clocks nor threads of execution.
+const CORE: [&str; 11] =
+    ["event", "pb", "content", "wire", "schema", "session", "store", "diff", "filter", "text", "json"];
+
+/// What the core must not name, and why.
+const FORBIDDEN: [(&str, &str); 9] = [
+    ("tokio", "async belongs to net and app"),
+    ("async fn", "async belongs to net and app"),
+    ("std::net", "sockets belong to net"),
+    ("std::fs", "files belong to record, cli and app"),
+    ("std::env", "the environment belongs to cli"),
+    ("std::thread", "threads belong to net, tui and app"),
+    ("SystemTime", "time is an argument"),
+    ("Instant", "time is an argument"),
+    ("println!", "printing belongs to cli"),
+];
+
+fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).expect("src is readable").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, out);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// Module and text of each source file, comments and tests left out.
+fn code() -> Vec<(String, PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    files.sort();
+    let mut out = Vec::new();
+    for file in files {
+        let inner = file.strip_prefix(&root).expect("below src");
+        let module = inner.iter().next().expect("a name").to_string_lossy().trim_end_matches(".rs").to_owned();
+        if file.file_name().is_some_and(|name| name == "tests.rs") || inner.iter().any(|part| part == "tests") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("readable");
+        let text = text.split("#[cfg(test)]\nmod tests {").next().expect("a first part");
+        let lines: Vec<_> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        out.push((module, file, lines.join("\n")));
+    }
+    assert!(out.len() > 40, "the sources were found");
+    out
+}
+
+/// The top-level modules that a text names through `crate::`.
+fn imports(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices("crate::") {
+        let rest = &text[at + "crate::".len()..];
+        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        match name.as_str() {
+            "" => panic!("spell out each import on its own line instead of `crate::{{…}}`"),
+            _ => found.push(name),
+        }
+    }
+    found
+}
+
+#[test]
+fn imports_point_one_way() {
+    let place = |name: &str| ORDER.iter().position(|module| *module == name);
+    let mut wrong = Vec::new();
+    for (module, file, text) in code() {
+        let Some(here) = place(&module) else {
+            assert!(module == "lib" || module == "main", "{module} has no place in ORDER");
+            continue;
+        };
+        for import in imports(&text) {
+            let Some(there) = place(&import) else { continue };
+            let apart = (module == "tui" && import == "net") || (module == "net" && import == "tui");
+            if there > here || apart {
+                wrong.push(format!("{}: {module} must not import {import}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_core_has_no_edges() {
+    let mut wrong = Vec::new();
+    for (module, file, text) in code() {
+        if !CORE.contains(&module.as_str()) {
+            continue;
+        }
+        for (word, why) in FORBIDDEN {
+            if text.contains(word) {
+                wrong.push(format!("{}: names {word}; {why}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn main_is_thin() {
+    let main = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/main.rs")).expect("main.rs");
+    assert!(main.lines().count() <= 30, "main.rs only calls the library");
+}
+
+#[test]
+fn third_party_descriptors_are_not_checked_in() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut protos = Vec::new();
+    for dir in ["proto", "descriptors"] {
+        for entry in fs::read_dir(root.join(dir)).expect("is there").flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let ours = name == "recording.proto" || name.ends_with(".toml") || name.ends_with(".md");
+            if !ours {
+                protos.push(name);
+            }
+        }
+    }
+    assert!(protos.is_empty(), "only our own: {protos:?}");
+}
