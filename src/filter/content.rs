@@ -31,13 +31,13 @@ pub(super) struct Path(Vec<String>);
 
 impl Path {
     /// `None` if a step is empty.
-    pub fn parse(text: &str) -> Option<Path> {
+    pub(super) fn parse(text: &str) -> Option<Path> {
         let steps: Vec<String> = text.split('.').map(plain).collect();
         steps.iter().all(|step| !step.is_empty()).then_some(Path(steps))
     }
 
     /// Whether the path is in `body` with a value that matches (any, without a pattern).
-    pub fn is_in(&self, body: &Value, value: Option<&Pattern>) -> bool {
+    pub(super) fn is_in(&self, body: &Value, value: Option<&Pattern>) -> bool {
         self.at(body, value)
             || match body {
                 Value::Object(fields) => fields.values().any(|inner| self.is_in(inner, value)),
@@ -50,7 +50,9 @@ impl Path {
     fn at(&self, body: &Value, value: Option<&Pattern>) -> bool {
         let Some((first, rest)) = self.0.split_first() else { return false };
         match body {
-            Value::Object(fields) => fields.iter().any(|(key, inner)| plain(key) == *first && ends(rest, inner, value)),
+            Value::Object(fields) => {
+                fields.iter().any(|(key, inner)| plain(key) == *first && ends(rest, inner, value))
+            }
             _ => false,
         }
     }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Zoned};
 
 use crate::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 use crate::store::{MessageFact, ResourceFact, StateFact};
 
 use super::content::Lookup;
+use super::moment::Moment;
 use super::parse::Expr;
 use super::pattern::Pattern;
-use super::term::{Field, Term, Test, When};
+use super::term::{Field, Term, Test};
 
 /// The row in question.
 pub(super) enum Subject<'a> {
@@ -22,13 +22,13 @@ pub(super) enum Subject<'a> {
 }
 
 /// What times are measured against.
-pub(super) struct Moment<'a> {
-    pub now: Time,
-    pub clock: Clock,
-    pub zone: &'a TimeZone,
+pub(super) struct Context<'a> {
+    pub(super) now: Time,
+    pub(super) clock: Clock,
+    pub(super) zone: &'a TimeZone,
 }
 
-pub(super) fn matches(expr: &Expr, row: &Subject<'_>, at: &Moment<'_>, content: &dyn Lookup) -> bool {
+pub(super) fn matches(expr: &Expr, row: &Subject<'_>, at: &Context<'_>, content: &dyn Lookup) -> bool {
     match expr {
         Expr::Any(parts) => parts.iter().any(|part| matches(part, row, at, content)),
         Expr::All(parts) => parts.iter().all(|part| matches(part, row, at, content)),
@@ -37,7 +37,7 @@ pub(super) fn matches(expr: &Expr, row: &Subject<'_>, at: &Moment<'_>, content: 
     }
 }
 
-fn holds(term: &Term, row: &Subject<'_>, at: &Moment<'_>, content: &dyn Lookup) -> bool {
+fn holds(term: &Term, row: &Subject<'_>, at: &Context<'_>, content: &dyn Lookup) -> bool {
     let field = term.field().map(|(field, _)| field);
     match (&term.test, field) {
         (Test::Row(pattern), _) => row.any_text(&mut |text| pattern.matches(text)),
@@ -84,43 +84,16 @@ fn is_type(type_url: &TypeUrl, kind: Option<Kind>, url: &Pattern) -> bool {
     [text, message, last, word].into_iter().any(|text| !text.is_empty() && url.matches(text))
 }
 
-impl Moment<'_> {
-    fn is_on_side(&self, row: &Subject<'_>, when: &When, after: bool) -> bool {
-        if let When::Message(limit) = when {
-            return row.number().is_some_and(|n| if after { n.0 > *limit } else { n.0 < *limit });
+impl Context<'_> {
+    fn is_on_side(&self, row: &Subject<'_>, when: &Moment, after: bool) -> bool {
+        if let Moment::Message(limit) = when {
+            return row.number().is_some_and(|n| if after { n > *limit } else { n < *limit });
         }
         let Some(since) = row.since().filter(|_| !self.clock.untimed) else { return false };
-        let Some(limit) = self.nanos(when) else { return false };
+        let Some(limit) = when.nanos(self.clock, self.now, self.zone) else { return false };
         let since = i128::from(since.0);
         if after { since >= limit } else { since < limit }
     }
-
-    /// Nanoseconds from the source's zero; `None` for a date where the source has none.
-    fn nanos(&self, when: &When) -> Option<i128> {
-        match when {
-            When::Offset(offset) => i128::try_from(offset.as_nanos()).ok(),
-            When::Date(date) => Some(date.as_nanosecond() - self.clock.epoch?),
-            When::TimeOfDay(nanos) => {
-                let Some(epoch) = self.clock.epoch else { return Some(i128::from(*nanos)) };
-                let start = self.zoned(epoch)?;
-                let end = epoch + i128::from(self.now.0);
-                let on = |day: &Zoned| Some(midnight(day)? + i128::from(*nanos));
-                let first = on(&start)?;
-                // A source that runs past midnight: a time before its start means the next day.
-                let next = start.checked_add(1.day()).ok().and_then(|day| on(&day));
-                Some(next.filter(|next| first < epoch && *next <= end).unwrap_or(first) - epoch)
-            }
-            When::Message(_) => None,
-        }
-    }
-
-    fn zoned(&self, nanos: i128) -> Option<Zoned> {
-        Some(Timestamp::from_nanosecond(nanos).ok()?.to_zoned(self.zone.clone()))
-    }
-}
-
-fn midnight(day: &Zoned) -> Option<i128> {
-    Some(day.start_of_day().ok()?.timestamp().as_nanosecond())
 }
 
 impl Subject<'_> {
@@ -167,7 +140,9 @@ impl Subject<'_> {
     fn latency(&self) -> Option<Duration> {
         match self {
             Subject::Message(fact) => fact.latency,
-            Subject::State(fact) => fact.ack_ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok()),
+            Subject::State(fact) => {
+                fact.ack_ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok())
+            }
             Subject::Resource(_) => None,
         }
     }
@@ -197,9 +172,9 @@ impl Subject<'_> {
             (Field::Node, row) => row.node().is_some_and(|node| see(node)),
             (Field::Dir, Subject::Message(fact)) => fact.dir.is_some_and(|dir| see(dir.word())),
             (Field::Kind, Subject::Message(fact)) => see(fact.kind.word()),
-            (Field::Name, Subject::Message(fact)) => {
-                [&fact.names, &fact.added, &fact.changed, &fact.removed].into_iter().any(|list| any(list, see))
-            }
+            (Field::Name, Subject::Message(fact)) => [&fact.names, &fact.added, &fact.changed, &fact.removed]
+                .into_iter()
+                .any(|list| any(list, see)),
             (Field::Version, Subject::Message(fact)) => see(&fact.version),
             (Field::Nonce, Subject::Message(fact)) => see(&fact.nonce),
             (Field::Err, Subject::Message(fact)) => fact.error.as_ref().is_some_and(|(_, text)| see(text)),
@@ -210,7 +185,9 @@ impl Subject<'_> {
             (Field::Version, Subject::State(fact)) => {
                 [&fact.in_force, &fact.offered].into_iter().flatten().any(|text| see(text))
             }
-            (Field::Nonce, Subject::State(fact)) => fact.nonce.iter().chain(&fact.pending).any(|text| see(text)),
+            (Field::Nonce, Subject::State(fact)) => {
+                fact.nonce.iter().chain(&fact.pending).any(|text| see(text))
+            }
             (Field::Err, Subject::State(fact)) => fact.nacks.iter().any(|nack| see(&nack.message)),
             (Field::State, Subject::Resource(fact)) => see(fact.state.word()) || fact.refused && see("nack"),
             (Field::Name, Subject::Resource(fact)) => see(&fact.name) || any(&fact.aliases, see),

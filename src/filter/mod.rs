@@ -14,6 +14,7 @@
 mod content;
 mod eval;
 mod lexer;
+mod moment;
 mod parse;
 mod pattern;
 mod term;
@@ -23,10 +24,10 @@ mod units;
 
 use jiff::tz::TimeZone;
 
-use crate::event::Seq;
 use crate::store::{MessageFact, ResourceFact, StateFact, Store};
 
 pub use content::{Lookup, NoContent};
+pub use moment::Moment;
 pub use term::Field;
 pub use units::duration;
 
@@ -139,12 +140,7 @@ impl Filter {
     }
 
     fn matches(&self, subject: &Subject<'_>, store: &Store, content: &dyn Lookup) -> bool {
-        let at = eval::Moment { now: store.now(), clock: store.clock(), zone: &self.zone };
+        let at = eval::Context { now: store.now(), clock: store.clock(), zone: &self.zone };
         self.expr.as_ref().is_none_or(|expr| eval::matches(expr, subject, &at, content))
     }
-}
-
-/// The message that an expression names and nothing else (`#487`), for `:goto`.
-pub fn message_number(text: &str) -> Option<Seq> {
-    text.trim().strip_prefix('#')?.parse().ok().map(Seq)
 }

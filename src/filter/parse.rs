@@ -16,7 +16,7 @@ pub(super) enum Expr {
 }
 
 impl Expr {
-    pub fn visit(&self, see: &mut dyn FnMut(&Term)) {
+    pub(super) fn visit(&self, see: &mut dyn FnMut(&Term)) {
         match self {
             Expr::Any(parts) | Expr::All(parts) => parts.iter().for_each(|part| part.visit(see)),
             Expr::Not(inner) => inner.visit(see),

@@ -18,7 +18,7 @@ pub(super) struct Pattern(Regex);
 
 impl Pattern {
     /// A word as typed: `*` outside of quotes is a glob, everything else stands for itself.
-    pub fn word(at: usize, word: &[Char], extent: Extent) -> Result<Pattern, FilterError> {
+    pub(super) fn word(at: usize, word: &[Char], extent: Extent) -> Result<Pattern, FilterError> {
         let mut regex = String::new();
         let mut glob = false;
         for (c, quoted) in word {
@@ -37,7 +37,7 @@ impl Pattern {
     }
 
     /// A regex as typed, anywhere in the text.
-    pub fn regex(at: usize, regex: &str) -> Result<Pattern, FilterError> {
+    pub(super) fn regex(at: usize, regex: &str) -> Result<Pattern, FilterError> {
         // Capitals in classes such as `\S` say nothing about the case of the text.
         let mut escaped = false;
         let mut capitals = false;
@@ -48,7 +48,7 @@ impl Pattern {
         build(at, regex, capitals)
     }
 
-    pub fn matches(&self, text: &str) -> bool {
+    pub(super) fn matches(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 }

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use crate::event::{Dir, Kind, StreamId};
 use crate::store::{MessageKind, ResourceState, TypeState};
 
 use super::content::Path;
 use super::lexer::Char;
+use super::moment::Moment;
 use super::pattern::{Extent, Pattern};
 use super::{FilterError, Rows, units};
 
@@ -81,13 +80,20 @@ impl Field {
         match rows {
             Rows::Messages => !matches!(self, F::State | F::Rule),
             Rows::States => !matches!(self, F::Dir | F::Kind | F::Rule | F::Has | F::Content),
-            Rows::Resources => {
-                !matches!(
-                    self,
-                    F::Dir | F::Kind | F::Rule | F::Nonce | F::Err | F::Lat | F::Age | F::Res | F::Number
-                        | F::After | F::Before
-                )
-            }
+            Rows::Resources => !matches!(
+                self,
+                F::Dir
+                    | F::Kind
+                    | F::Rule
+                    | F::Nonce
+                    | F::Err
+                    | F::Lat
+                    | F::Age
+                    | F::Res
+                    | F::Number
+                    | F::After
+                    | F::Before
+            ),
         }
     }
 }
@@ -102,7 +108,7 @@ pub(super) enum Compare {
 }
 
 impl Compare {
-    pub fn holds<T: PartialOrd>(self, left: &T, right: &T) -> bool {
+    pub(super) fn holds<T: PartialOrd>(self, left: &T, right: &T) -> bool {
         match self {
             Compare::Less => left < right,
             Compare::AtMost => left <= right,
@@ -147,23 +153,14 @@ const OPERATORS: [(&str, Compare); 6] = [
     ("<", Compare::Less),
 ];
 
-/// A moment in a source.
-#[derive(Clone, Debug)]
-pub(super) enum When {
-    /// Nanoseconds from midnight.
-    TimeOfDay(u64),
-    /// From the source's start.
-    Offset(Duration),
-    Date(Timestamp),
-    /// The time of nothing but a message's number.
-    Message(u64),
-}
-
 #[derive(Clone, Debug)]
 pub(super) enum Test {
     /// Any text of the row.
     Row(Pattern),
-    Type { kind: Option<Kind>, url: Pattern },
+    Type {
+        kind: Option<Kind>,
+        url: Pattern,
+    },
     Stream(StreamId),
     /// Any other field of text.
     Text(Pattern),
@@ -172,7 +169,7 @@ pub(super) enum Test {
     Count(Compare, u64),
     /// `#FROM..#TO`, ends included.
     Numbers(u64, u64),
-    Moment(When),
+    Moment(Moment),
     Content(Path, Option<Pattern>),
 }
 
@@ -184,7 +181,7 @@ pub(super) struct Term {
 }
 
 impl Term {
-    pub fn field(&self) -> Option<(Field, usize)> {
+    pub(super) fn field(&self) -> Option<(Field, usize)> {
         self.field
     }
 }
@@ -226,7 +223,10 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
             let field = known(at, &name)?;
             let place = at + name.len() + sign.len();
             if !matches!(*sign, ":" | "=") && !field.is_number() {
-                return Err(FilterError { at: at + name.len(), reason: format!("`{name}` takes `:`, not `{sign}`") });
+                return Err(FilterError {
+                    at: at + name.len(),
+                    reason: format!("`{name}` takes `:`, not `{sign}`"),
+                });
             }
             if value.is_empty() {
                 return Err(FilterError { at: place, reason: format!("a value for `{name}` is missing") });
@@ -240,7 +240,8 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
 fn known(at: usize, word: &str) -> Result<Field, FilterError> {
     Field::parse(word).ok_or_else(|| {
         let words: Vec<_> = Field::WORDS.iter().map(|(word, _)| *word).collect();
-        let reason = format!("no field `{word}` (fields: {}; quote the word to match it as text)", words.join(" "));
+        let reason =
+            format!("no field `{word}` (fields: {}; quote the word to match it as text)", words.join(" "));
         FilterError { at, reason }
     })
 }
@@ -264,13 +265,15 @@ fn test(field: Field, compare: Compare, at: usize, value: &[Char]) -> Result<Tes
             let digits = text.strip_prefix('#').unwrap_or(&text);
             Test::Stream(StreamId(digits.parse().map_err(|_| wrong("the number of a stream"))?))
         }
-        Field::Size => Test::Bytes(compare, units::bytes(&text).ok_or_else(|| wrong("a size such as 1M or 44kB"))?),
+        Field::Size => {
+            Test::Bytes(compare, units::bytes(&text).ok_or_else(|| wrong("a size such as 1M or 44kB"))?)
+        }
         Field::Lat | Field::Age => {
             Test::Time(compare, units::duration(&text).ok_or_else(|| wrong("a time such as 100ms or 30s"))?)
         }
         Field::Res | Field::Number => Test::Count(compare, text.parse().map_err(|_| wrong("a count"))?),
         Field::After | Field::Before => {
-            Test::Moment(when(&text).ok_or_else(|| wrong("a time such as 14:02:08, +30s or #487"))?)
+            Test::Moment(Moment::parse(&text).ok_or_else(|| wrong("a time such as 14:02:08, +30s or #487"))?)
         }
         Field::Has => Test::Content(Path::parse(&text).ok_or_else(|| wrong("a field path"))?, None),
         Field::Content => {
@@ -300,17 +303,6 @@ fn one_of(field: Field, at: usize, pattern: Pattern) -> Result<Pattern, FilterEr
     Err(FilterError { at, reason: format!("not a {} (they are: {})", field.word(), words.join(" ")) })
 }
 
-/// `14:02:08`, `+30s`, `#487`, or a date.
-fn when(text: &str) -> Option<When> {
-    if let Some(number) = text.strip_prefix('#') {
-        return number.parse().ok().map(When::Message);
-    }
-    if let Some(offset) = text.strip_prefix('+') {
-        return units::duration(offset).map(When::Offset);
-    }
-    units::time_of_day(text).map(When::TimeOfDay).or_else(|| text.parse().ok().map(When::Date))
-}
-
 /// `#487`, `#478..#498`, `#478..`.
 fn numbers(at: usize, word: &[Char]) -> Result<Option<Term>, FilterError> {
     let text = plain(word);
@@ -324,7 +316,9 @@ fn numbers(at: usize, word: &[Char]) -> Result<Option<Term>, FilterError> {
         Some((from, to)) => read(from).zip(read(to)),
     };
     match range {
-        Some((from, to)) => Ok(Some(Term { field: Some((Field::Number, at)), test: Test::Numbers(from, to) })),
+        Some((from, to)) => {
+            Ok(Some(Term { field: Some((Field::Number, at)), test: Test::Numbers(from, to) }))
+        }
         None => Err(FilterError { at, reason: "expected a message number, #487 or #478..#498".into() }),
     }
 }

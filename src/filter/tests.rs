@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::content::Catalog;
-use crate::event::{ApiVersion, Clock, Code, Dir, Kind, StreamId, Time, TypeUrl, Variant};
+use crate::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, StreamId, Time, TypeUrl, Variant};
 use crate::store::{MessageKind, Options, Origin, ResourceState, TypeState, Wildcard};
 
 fn arcs(texts: &[&str]) -> Vec<Arc<str>> {
@@ -211,14 +211,18 @@ fn what_does_not() {
 fn states_and_resources_have_fields_of_their_own() {
     let store = store();
     let on_state = |text: &str| Filter::parse(text).unwrap().state(&state(), &store);
-    for text in ["state:miss", "MISS|miss", "name:ledger-v2", "version:41 version:42", "age>1m", "res:118", "lat<7ms"] {
+    for text in
+        ["state:miss", "MISS|miss", "name:ledger-v2", "version:41 version:42", "age>1m", "res:118", "lat<7ms"]
+    {
         assert!(on_state(text), "{text}");
     }
     for text in ["state:synced", "kind:push", "age>2m", "err:x"] {
         assert!(!on_state(text), "{text}");
     }
     let on_resource = |text: &str| Filter::parse(text).unwrap().resource(&resource(), &store);
-    for text in ["type:acme.v1.Widget", "type:Widget", "w-alias", "state:present", "state:nack", "size<1k", "name:w*"] {
+    for text in
+        ["type:acme.v1.Widget", "type:Widget", "w-alias", "state:present", "state:nack", "size<1k", "name:w*"]
+    {
         assert!(on_resource(text), "{text}");
     }
     for text in ["type:cds", "state:absent", "node:*", "after:+1s"] {
@@ -281,9 +285,12 @@ fn fields_that_rows_lack_are_refused() {
     assert_eq!(check("type:cds state:nack", Rows::States), Ok(()));
     let refused = check("type:cds (edge | !state:nack)", Rows::Messages).unwrap_err();
     assert_eq!((refused.at, refused.reason.as_str()), (18, "`state` says nothing about messages"));
-    for (text, rows) in
-        [("kind:ack", Rows::States), ("rule:x", Rows::Messages), ("#1", Rows::Resources), ("has:a", Rows::States)]
-    {
+    for (text, rows) in [
+        ("kind:ack", Rows::States),
+        ("rule:x", Rows::Messages),
+        ("#1", Rows::Resources),
+        ("has:a", Rows::States),
+    ] {
         assert!(check(text, rows).is_err(), "{text}");
     }
 }
@@ -311,7 +318,8 @@ fn content_is_matched_by_path_and_value() {
     let has = |text: &str| {
         let filter = Filter::parse(text).unwrap();
         assert!(filter.needs_content(), "{text}");
-        filter.message_with(&nack(), &store(), &bodies) && filter.resource_with(&resource(), &store(), &bodies)
+        filter.message_with(&nack(), &store(), &bodies)
+            && filter.resource_with(&resource(), &store(), &bodies)
     };
     for text in [
         "has:eds_cluster_config",
@@ -371,7 +379,16 @@ fn a_source_without_times_has_no_ages() {
 
 #[test]
 fn durations_have_units() {
-    for (text, expected) in [("0", Some(0.0)), ("1.5s", Some(1.5)), ("100ms", Some(0.1)), ("2h", Some(7200.0)), ("15", None), ("-1s", None), ("1e3s", None), ("s", None)] {
+    for (text, expected) in [
+        ("0", Some(0.0)),
+        ("1.5s", Some(1.5)),
+        ("100ms", Some(0.1)),
+        ("2h", Some(7200.0)),
+        ("15", None),
+        ("-1s", None),
+        ("1e3s", None),
+        ("s", None),
+    ] {
         assert_eq!(duration(text).map(|d| d.as_secs_f64()), expected, "{text}");
     }
 }

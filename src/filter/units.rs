@@ -54,7 +54,8 @@ pub(super) fn time_of_day(text: &str) -> Option<u64> {
 }
 
 fn digits(text: &str) -> Option<u64> {
-    (!text.is_empty() && text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok())?
+    (!text.is_empty() && text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit()))
+        .then(|| text.parse().ok())?
 }
 
 /// A number that is not negative, and what stands behind it.
