@@ -16,11 +16,12 @@ pub fn age(age: Duration) -> String {
 
 /// A time between two messages: `0.3ms 19ms 1.2s 51s 9m`.
 pub fn latency(time: Duration) -> String {
-    let (secs, millis) = (time.as_secs(), time.subsec_millis());
-    match (secs, millis) {
-        (0, 0) => format!("0.{}ms", time.subsec_micros() / 100),
-        (0, _) => format!("{millis}ms"),
-        (1..60, _) => format!("{secs}.{}s", millis / 100),
+    let micros = time.as_micros();
+    let tenths = (micros + 50_000) / 100_000;
+    match micros {
+        0..1_000 => format!("0.{}ms", micros / 100),
+        1_000..1_000_000 => format!("{}ms", micros / 1000),
+        _ if tenths < 600 => format!("{}.{}s", tenths / 10, tenths % 10),
         _ => age(time),
     }
 }
@@ -106,8 +107,8 @@ mod tests {
         for (us, text) in [
             (340, "0.3ms"),
             (19_900, "19ms"),
-            (1_290_000, "1.2s"),
-            (13_600_000, "13.6s"),
+            (1_249_999, "1.2s"),
+            (13_577_000, "13.6s"),
             (120_000_000, "2m"),
         ] {
             assert_eq!(latency(Duration::from_micros(us)), text);

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use crate::text::{self, Keep, display_safe};
 
-use super::theme::{Glyphs, Role, Theme};
+use super::theme::{self, Glyphs, Role, Theme};
 
 /// A text and what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,7 @@ impl Canvas<'_> {
             return area.x;
         }
         let safe = display_safe(text);
+        let safe = if self.theme.ascii { theme::ascii(&safe) } else { safe };
         let style = self.theme.style(role);
         self.buf.set_stringn(area.x, area.y, safe, usize::from(area.width), style).0
     }
@@ -51,13 +52,14 @@ impl Canvas<'_> {
         for (i, span) in line.iter().enumerate() {
             let safe = display_safe(&span.text);
             let room = usize::from(rest.width);
-            let more = line[i + 1..].iter().any(|span| !span.text.trim().is_empty());
-            let room_here = if more { room } else { room.max(1) };
-            let shown = text::cut(&safe, room_here, Keep::Head, self.glyphs().cut);
+            // Blanks at the end are no loss.
+            let last = line[i + 1..].iter().all(|span| span.text.trim().is_empty());
+            let words = if last { safe.trim_end() } else { &safe };
+            let shown = text::cut(words, room, Keep::Head, self.glyphs().cut);
             let end = self.text(rest, &shown, span.role).max(rest.x);
             rest.width = rest.right().saturating_sub(end);
             rest.x = end;
-            if rest.width == 0 {
+            if rest.width == 0 || last {
                 return;
             }
         }

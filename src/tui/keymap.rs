@@ -8,6 +8,8 @@ use super::theme::Glyphs;
 /// Where a key is bound. Overlays shadow the screen beneath them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Context {
+    /// In overlays and prompts too.
+    Always,
     Everywhere,
     Overview,
     Stream,
@@ -88,8 +90,8 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Everywhere, "Esc", Back),
     key(C::Everywhere, "Backspace", Back),
     key(C::Everywhere, "^c", Interrupt),
-    key(C::Everywhere, "^z", Suspend),
-    key(C::Everywhere, "^l", Redraw),
+    key(C::Always, "^z", Suspend),
+    key(C::Always, "^l", Redraw),
     shown(C::Help, "j", Down),
     shown(C::Help, "k", Up),
     key(C::Help, "Down", Down),
@@ -193,7 +195,7 @@ mod tests {
 
     #[test]
     fn one_key_means_one_thing_on_every_screen() {
-        let screens = [C::Everywhere, C::Overview, C::Stream, C::Timeline];
+        let screens = [C::Always, C::Everywhere, C::Overview, C::Stream, C::Timeline];
         let mut meaning = HashMap::new();
         for binding in BINDINGS.iter().filter(|binding| screens.contains(&binding.context)) {
             let command = *meaning.entry(binding.key).or_insert(binding.command);

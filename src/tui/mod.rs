@@ -20,6 +20,8 @@ mod run;
 mod stream;
 mod table;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod theme;
 mod timeline;
 mod update;

@@ -162,11 +162,16 @@ impl Model {
     }
 
     /// Where a key is looked up, nearest first.
-    pub fn contexts(&self) -> [Context; 2] {
+    pub fn contexts(&self) -> Vec<Context> {
         match self.overlays.last() {
-            Some(overlay) => [overlay.context(); 2],
-            None => [self.screen.context(), Context::Everywhere],
+            Some(overlay) => vec![overlay.context(), Context::Always],
+            None => vec![self.screen.context(), Context::Everywhere, Context::Always],
         }
+    }
+
+    /// Rows of the timeline are still looked for.
+    pub fn searching(&self) -> bool {
+        self.screen == Screen::Timeline && !self.timeline.index.complete()
     }
 
     /// The problems that someone must act on: not those that are merely on their way.

@@ -59,9 +59,9 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     let mut pace = Pace { painted: None, keyed: true };
     let mut revision = None;
     let mut changed = Instant::now();
-    let mut searching = false;
+    let mut dirty = true;
     loop {
-        let mut messages = keys(pace.wait(frame, &model, searching))?;
+        let mut messages = keys(pace.wait(frame, &model, dirty))?;
         pace.keyed |= !messages.is_empty();
         loop {
             match options.messages.try_recv() {
@@ -80,21 +80,22 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
             (revision, changed) = (Some(now), Instant::now());
             messages.push(Msg::Info(feed.info()));
         }
-        if messages.is_empty() && !searching {
-            continue;
-        }
         let mut effects = Vec::new();
-        feed.read(&mut |data| {
-            for message in messages.drain(..) {
-                effects.extend(update(&mut model, message, data));
-            }
-            let start = Instant::now();
-            searching = true;
-            while searching && start.elapsed() < SEARCH {
-                searching = search(&mut model, data);
-            }
-            effects.extend(update(&mut model, Msg::Changed, data));
-        });
+        if !messages.is_empty() || model.searching() {
+            dirty = true;
+            feed.read(&mut |data| {
+                let start = Instant::now();
+                while model.searching() && start.elapsed() < SEARCH {
+                    search(&mut model, data);
+                }
+                if messages.is_empty() {
+                    messages.push(Msg::Changed);
+                }
+                for message in messages.drain(..) {
+                    effects.extend(update(&mut model, message, data));
+                }
+            });
+        }
         for effect in effects {
             match effect {
                 Effect::Quit => return Ok(()),
@@ -110,14 +111,12 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                 }
             }
         }
-        if pace.due(if pace.keyed { KEY_FRAME } else { frame }) {
+        if dirty && pace.due(if pace.keyed { KEY_FRAME } else { frame }) {
             let mut next = blank(model.size);
             let cursor = view(&model, &mut next);
             painter.paint(next, cursor)?;
             pace = Pace { painted: Some(Instant::now()), keyed: false };
-        } else {
-            // Drawn with the next turn.
-            searching = true;
+            dirty = false;
         }
     }
 }
@@ -135,10 +134,10 @@ impl Pace {
     }
 
     /// How long to wait for a key.
-    fn wait(&self, frame: Duration, model: &Model, searching: bool) -> Duration {
+    fn wait(&self, frame: Duration, model: &Model, dirty: bool) -> Duration {
         if self.painted.is_none() {
             Duration::ZERO
-        } else if searching || self.keyed {
+        } else if dirty || model.searching() {
             Duration::from_millis(2)
         } else if model.paused.is_some() {
             HELD

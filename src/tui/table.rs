@@ -20,7 +20,7 @@ pub struct Column {
     pub title: &'static str,
     /// Cells it keeps when columns shrink.
     pub min: usize,
-    /// Cells it never exceeds.
+    /// Cells it never exceeds; 0 leaves it out.
     pub max: usize,
     pub cut: Cut,
     /// Optional columns go in the order of this number; 0 never goes.
@@ -37,6 +37,9 @@ pub fn widths(columns: &[Column], rows: &[Line], room: usize) -> Vec<Option<usiz
         .iter()
         .enumerate()
         .map(|(i, column)| {
+            if column.max == 0 {
+                return None;
+            }
             let content = rows.iter().filter_map(|row| row.get(i)).map(|cell| text::width(&cell.text)).max();
             Some(content.unwrap_or(0).max(text::width(column.title)).clamp(column.min, column.max))
         })

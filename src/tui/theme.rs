@@ -1,5 +1,7 @@
 //! Colours by role, and symbols with their ASCII stand-ins (ux.md section 4). Nothing is told by colour alone.
 
+use std::borrow::Cow;
+
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::store::TypeState;
@@ -136,6 +138,25 @@ const ASCII: Glyphs = Glyphs {
     wait: ".",
     miss: "0",
 };
+
+/// The text with the symbols that programs like to use replaced by their ASCII stand-ins.
+pub fn ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '→' => out.push_str("->"),
+            '←' => out.push_str("<-"),
+            '…' => out.push_str(".."),
+            '×' => out.push('x'),
+            '·' | '–' | '—' => out.push('-'),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
 
 /// Symbol, word and role of a state. The word in capitals is a state someone watches.
 pub fn state(state: TypeState, glyphs: &Glyphs) -> (&'static str, &'static str, Role) {

@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use crate::event::StreamId;
 
 use super::act;
+use super::command::Command;
 use super::data::{Data, Info};
 use super::keymap;
 use super::layout;
@@ -78,6 +79,7 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
     model.notice = None;
     let command = keymap::lookup(&model.contexts(), &name);
     match (command, model.overlays.last()) {
+        (Some(command @ (Command::Suspend | Command::Redraw)), _) => act::run(model, command, data),
         (Some(command), Some(Overlay::Palette { .. } | Overlay::Filter { .. })) => {
             prompt::edit(model, command, data)
         }

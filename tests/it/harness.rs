@@ -65,7 +65,8 @@ fn a_dropped_child_is_gone() {
 #[test]
 fn a_child_that_ended_is_found_out() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut child = Child::start(Command::new("sh").args(["-c", "echo last words"]), &folder.path().join("log"));
+    let mut child =
+        Child::start(Command::new("sh").args(["-c", "echo last words"]), &folder.path().join("log"));
     wait_for("the last words", || child.log().contains("last words").then_some(()));
     let found = wait_within(Duration::from_secs(10), || {
         catch_unwind(std::panic::AssertUnwindSafe(|| child.assert_running())).err()

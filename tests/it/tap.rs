@@ -131,7 +131,8 @@ fn envoy_reconnects_through_the_tap() {
     let recording = tap.stop();
 
     let info = recording.objects("info", &[]);
-    let ads: Vec<_> = info.iter().filter(|s| s["object"] == "stream" && s["variant"] == "delta-ads").collect();
+    let ads: Vec<_> =
+        info.iter().filter(|s| s["object"] == "stream" && s["variant"] == "delta-ads").collect();
     assert!(ads.len() >= 3, "{info:?}");
     assert_eq!(ads[0]["end"]["code"], 14);
     assert_eq!(ads[0]["end"]["message"], "scripted");

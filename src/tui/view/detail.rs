@@ -88,7 +88,7 @@ fn of_type(model: &Model, state: &StateFact, width: usize) -> Vec<Line> {
     if !nonces.is_empty() {
         let waiting = match state.pending.len() {
             0 => String::new(),
-            n => format!("   {} without an answer", plural(n as u64, "push").replace("pushs", "pushes")),
+            n => format!("   {} without an answer", plural(n as u64, "nonce")),
         };
         add("nonces", &format!("{}{waiting}", nonces.join(&format!(" {} ", glyphs.to))), Role::Plain);
     }

@@ -3,6 +3,7 @@
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
+use crate::store::TypeState;
 use crate::text::{self, count, size, time_of_day_secs, type_label};
 use crate::tui::canvas::{Canvas, Line, plain, span};
 use crate::tui::command::Command;
@@ -131,7 +132,7 @@ fn summary(model: &Model, layout: &Layout) -> String {
             let mut kinds: Vec<_> = states.iter().map(|state| state.state).collect();
             kinds.sort_by_key(|state| severity(*state));
             kinds.dedup();
-            for kind in kinds.into_iter().filter(|kind| severity(*kind) < 6) {
+            for kind in kinds.into_iter().filter(|kind| severity(*kind) < severity(TypeState::Synced)) {
                 let n = states.iter().filter(|state| state.state == kind).count();
                 parts.push(format!("{n} {}", theme::state(kind, model.theme.glyphs()).1));
             }
@@ -237,7 +238,7 @@ fn filter_prompt(
         let beside = Rect { width: room.right().saturating_sub(beside.x), ..beside };
         canvas.line(
             beside,
-            &[span(format!("{} at column {}: {}", "not read", error.at + 1, error.reason), Role::Bad)],
+            &[span(format!("not read at column {}: {}", error.at + 1, error.reason), Role::Bad)],
         );
     }
     Position { x: end.min(area.right().saturating_sub(1)), y: area.y }
@@ -245,9 +246,8 @@ fn filter_prompt(
 
 /// What works here and now, from the key map. Too many: those in the middle go, help and quit stay.
 fn footer(model: &Model, canvas: &mut Canvas, area: Rect) {
-    let mut contexts = model.contexts().to_vec();
-    contexts.dedup();
-    let mut items: Vec<(&str, &str)> = contexts
+    let mut items: Vec<(&str, &str)> = model
+        .contexts()
         .into_iter()
         .flat_map(keymap::of)
         .filter(|binding| binding.footer)

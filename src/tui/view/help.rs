@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::store::TypeState;
-use crate::text::pad;
+use crate::text::{pad, wrap};
 use crate::tui::canvas::{Canvas, Line, plain, span};
 use crate::tui::command::Command;
 use crate::tui::keymap::{self, Context};
@@ -33,7 +33,7 @@ const STATES: [(TypeState, &str); 9] = [
 ];
 
 /// All keys of a command in one context, once.
-fn keys(model: &Model, context: Context) -> Vec<Line> {
+fn keys(model: &Model, context: Context, width: usize) -> Vec<Line> {
     let glyphs = model.theme.glyphs();
     let mut commands: Vec<Command> = Vec::new();
     for binding in keymap::of(context) {
@@ -44,18 +44,24 @@ fn keys(model: &Model, context: Context) -> Vec<Line> {
     let line = |command: Command| {
         let keys = keymap::of(context).filter(|binding| binding.command == command);
         let keys: Vec<&str> = keys.map(|binding| keymap::shown_key(binding.key, glyphs)).collect();
-        vec![span(format!("  {} ", pad(&keys.join(" "), 12)), Role::Key), plain(command.doc())]
+        let label = format!("  {} ", pad(&keys.join(" "), 10));
+        let docs = wrap(command.doc(), width.saturating_sub(label.len()).max(20)).into_iter();
+        let first = docs.enumerate().map(move |(i, doc)| {
+            let label = if i == 0 { label.clone() } else { " ".repeat(13) };
+            vec![span(label, Role::Key), plain(doc)]
+        });
+        first.collect::<Vec<Line>>()
     };
-    commands.into_iter().map(line).collect()
+    commands.into_iter().flat_map(line).collect()
 }
 
-fn here(model: &Model) -> Vec<Line> {
+fn here(model: &Model, width: usize) -> Vec<Line> {
     let title = |text: String| vec![span(text, Role::Title)];
     let mut lines = vec![title(format!(" {}: keys here", model.screen.title()))];
-    lines.extend(keys(model, model.screen.context()));
+    lines.extend(keys(model, model.screen.context(), width));
     lines.push(vec![]);
     lines.push(title(" After y".to_owned()));
-    lines.extend(keys(model, Context::Copy));
+    lines.extend(keys(model, Context::Copy, width));
     lines.push(vec![]);
     lines.push(title(" Filter words".to_owned()));
     lines.extend(FILTER.iter().map(|text| vec![plain(format!("  {text}"))]));
@@ -68,9 +74,10 @@ fn here(model: &Model) -> Vec<Line> {
     lines
 }
 
-fn everywhere(model: &Model) -> Vec<Line> {
+fn everywhere(model: &Model, width: usize) -> Vec<Line> {
     let mut lines = vec![vec![span(" Everywhere", Role::Title)]];
-    lines.extend(keys(model, Context::Everywhere));
+    lines.extend(keys(model, Context::Everywhere, width));
+    lines.extend(keys(model, Context::Always, width));
     lines.push(vec![]);
     let zone = model.zone.iana_name().unwrap_or("local time");
     lines.push(vec![span(format!(" Times are in {zone}."), Role::Muted)]);
@@ -80,9 +87,19 @@ fn everywhere(model: &Model) -> Vec<Line> {
 /// How far the page can be scrolled.
 pub fn help_end(model: &Model) -> usize {
     let Some(layout) = model.layout() else { return 0 };
-    let (left, right) = (here(model).len(), everywhere(model).len());
+    let (first, second) = columns(&layout);
+    let (left, right) =
+        (here(model, usize::from(first.width)).len(), everywhere(model, usize::from(second.width)).len());
     let lines = if layout.narrow { left + 1 + right } else { left.max(right) };
     lines.saturating_sub(usize::from(layout.body.height))
+}
+
+/// Left and right column; the same one twice where they stand below each other.
+fn columns(layout: &Layout) -> (Rect, Rect) {
+    if layout.narrow {
+        return (layout.body, layout.body);
+    }
+    layout::beside(layout.body, layout.body.width / 2 - 2)
 }
 
 pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, scroll: usize) {
@@ -91,14 +108,15 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, scroll: usize) 
     canvas.text(third, &format!(" help: {}", model.screen.title()), Role::Title);
     canvas.right(Rect { width: third.width - 1, ..third }, "generated from the key map", Role::Muted);
     let scroll = scroll.min(help_end(model));
-    let (mut left, right) = (here(model), everywhere(model));
+    let (first, second) = columns(layout);
+    let (mut left, right) =
+        (here(model, usize::from(first.width)), everywhere(model, usize::from(second.width)));
     if layout.narrow {
         left.push(vec![]);
         left.extend(right);
         canvas.lines(layout.body, &left, scroll);
         return;
     }
-    let (first, second) = layout::beside(layout.body, layout.body.width / 2 - 2);
     canvas.lines(first, &left, scroll);
     canvas.lines(second, &right, scroll);
     for row in layout.body.rows() {

@@ -20,7 +20,7 @@ pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let timeline = &model.timeline;
     let glyphs = canvas.glyphs();
     let width = usize::from(area.width);
-    let lane = width.saturating_sub(LEFT + 2 + 28).clamp(24, 72);
+    let lane = width.saturating_sub(LEFT + 2 + 40).clamp(34, 72).min(width.saturating_sub(LEFT + 2));
     canvas.line(area, &names(model, lane));
     let mut rows = area.rows().skip(1);
     let mut at = None;

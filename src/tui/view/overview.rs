@@ -126,10 +126,10 @@ fn fitted(model: &Model, rows: &[Line], room: usize, narrow: bool) -> Fitted {
     let full: Vec<&Line> = rows.iter().filter(|row| row.len() == types.len() + 2).collect();
     let names = rows.iter().filter_map(|row| row.first()).map(|cell| text::width(&cell.text)).max();
     let mut titles = vec!["NODE".to_owned(), "VARIANT".to_owned()];
-    let variant = if narrow { 1 } else { 2 };
+    let variant = if narrow { 0 } else { 9 };
     let mut columns = vec![
         column("NODE", 12.min(names.unwrap_or(4).max(4)), if narrow { 17 } else { 34 }, Cut::Name, 0),
-        column("VARIANT", 9, 9, Cut::Head, variant),
+        column("VARIANT", variant, variant, Cut::Head, 1),
     ];
     for (i, url) in types.iter().enumerate() {
         let label = type_label(url.as_str());
@@ -277,9 +277,8 @@ fn problem_lines(model: &Model, width: usize) -> Vec<(usize, Line)> {
 
 fn problem_list(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<Position> {
     let (title, list) = layout::split(area, 1);
-    let remark = if model.problems.is_empty() { "" } else { "} next problem, Enter open" };
-    canvas.rule(title, "problems and waits, newest first", remark);
     if model.problems.is_empty() {
+        canvas.rule(title, "problems and waits", "");
         canvas.text(list, " none", Role::Muted);
         return None;
     }
@@ -287,6 +286,11 @@ fn problem_list(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<Positi
     let focused = model.pane == Pane::Second;
     let at = lines.iter().position(|(i, _)| *i == model.overview.problem).filter(|_| focused).unwrap_or(0);
     let top = scroll(0, at, usize::from(list.height), lines.len());
+    let remark = match lines.len().saturating_sub(top + usize::from(list.height)) {
+        0 => "} next problem, Enter open".to_owned(),
+        n => format!("{} below, }} next problem", plural(n as u64, "line")),
+    };
+    canvas.rule(title, "problems and waits, newest first", &remark);
     let mut cursor = None;
     for (row, (i, line)) in list.rows().zip(lines.iter().skip(top)) {
         canvas.line(row, line);
@@ -297,10 +301,6 @@ fn problem_list(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<Positi
             }
             canvas.select(row);
         }
-    }
-    let hidden = lines.len().saturating_sub(top + usize::from(list.height));
-    if hidden > 0 {
-        canvas.right(title, &format!(" {hidden} lines below "), Role::Warn);
     }
     cursor
 }
@@ -336,6 +336,13 @@ fn selected(model: &Model, canvas: &mut Canvas, area: Rect) {
     let most = usize::from(rest.height).saturating_sub(1);
     lines.truncate(most);
     lines.push(line);
+    lines.extend(model.overview.table.types.iter().zip(&row.cells).map(|(url, cell)| {
+        let nacks =
+            cell.iter().flat_map(|cell| &cell.nacks).map(|n| format!(" #{}", n.0)).collect::<String>();
+        let nacks = if nacks.is_empty() { nacks } else { format!("  NACKs{nacks}") };
+        let label = pad(&type_label(url.as_str()), 8);
+        vec![span(format!(" {label} "), Role::Muted), state(model, cell.as_ref(), false), plain(nacks)]
+    }));
     canvas.lines(rest, &lines, 0);
 }
 

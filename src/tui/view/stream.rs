@@ -97,16 +97,16 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
     let cursor = table::draw(canvas, parts.types, &columns(), &rows, selected);
     let (title, rest) = layout::split(parts.detail, 1);
     let label = screen.selected.as_ref().map_or(String::new(), |url: &TypeUrl| type_label(url.as_str()));
+    let hidden = detail.len().saturating_sub(screen.scroll + usize::from(rest.height));
+    let below = format!("{} below, Tab j", plural(hidden as u64, "line"));
     let opens = match screen.state().map(|state| state.open_nack.is_some()) {
+        _ if hidden > 0 => &below,
         Some(true) => "Enter opens the NACK",
         _ => "Enter opens its messages",
     };
-    canvas.rule(title, if label.is_empty() { "no type asked for yet" } else { &label }, opens);
+    let label = if label.is_empty() { "no type asked for yet".to_owned() } else { label };
+    canvas.rule(title, &focused(model, label), opens);
     canvas.lines(rest, &detail, screen.scroll);
-    let hidden = detail.len().saturating_sub(screen.scroll + usize::from(rest.height));
-    if hidden > 0 {
-        canvas.right(title, &format!(" {hidden} lines below, Tab j "), Role::Warn);
-    }
     let (title, rest) = layout::split(parts.history, 1);
     canvas.rule(title, "stream history", "");
     canvas.lines(rest, &history(model, usize::from(rest.width)), 0);
@@ -115,6 +115,11 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
         Pane::Main => cursor.map(|y| Position { x: parts.types.x, y }),
         Pane::Second => Some(second),
     }
+}
+
+/// The title of a lower pane, marked if the arrows move in it.
+pub fn focused(model: &Model, title: String) -> String {
+    if model.pane == Pane::Second { format!("{} {title}", model.theme.glyphs().selected) } else { title }
 }
 
 /// What befell the stream and those before it: newest stream first, each from its opening on.

@@ -12,6 +12,7 @@ use crate::tui::timeline::Shown;
 
 use super::detail::detail_lines;
 use super::ladder;
+use super::stream::focused;
 
 /// gRPC's default limit for one message; larger ones are marked.
 const LARGE: u64 = 4 << 20;
@@ -149,14 +150,13 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
     let (title, rest) = layout::split(detail, 1);
     let format = timeline.format.map_or("fields", |format| format.word());
     let name = timeline.current.as_ref().map(|shown| title_of(&shown.fact)).unwrap_or_default();
-    canvas.rule(title, &format!("{name}: {format}"), "v yaml/json/text/hex, \\ full screen");
     let lines = detail_lines(model);
+    let how = match lines.len().saturating_sub(timeline.scroll + usize::from(rest.height)) {
+        0 => "v yaml/json/text/hex, \\ full screen".to_owned(),
+        n => format!("{} below, {}", plural(n as u64, "line"), if model.whole { "j" } else { "Tab j" }),
+    };
+    canvas.rule(title, &focused(model, format!("{name}: {format}")), &how);
     canvas.lines(rest, &lines, timeline.scroll);
-    let hidden = lines.len().saturating_sub(timeline.scroll + usize::from(rest.height));
-    if hidden > 0 {
-        let how = if model.whole { "j" } else { "Tab j" };
-        canvas.right(title, &format!(" {} more, {how} ", plural(hidden as u64, "line")), Role::Warn);
-    }
     if model.pane == Pane::Second || model.whole {
         cursor = Some(Position { x: detail.x, y: detail.y });
     }

@@ -114,7 +114,8 @@ impl ControlPlane {
     fn command(&mut self, command: &Value) {
         let mark = self.mark();
         self.talker.tell(&command.to_string());
-        let answer = self.wait_for(mark, "an answer to a command", |e| e.event == "done" || e.event == "failed");
+        let answer =
+            self.wait_for(mark, "an answer to a command", |e| e.event == "done" || e.event == "failed");
         assert_eq!(answer.event, "done", "{}", answer.message);
     }
 

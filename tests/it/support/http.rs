@@ -22,7 +22,10 @@ pub fn get(server: SocketAddr, path: &str) -> io::Result<Response> {
     write!(stream, "GET {path} HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n\r\n")?;
     let mut text = Vec::new();
     stream.read_to_end(&mut text)?;
-    String::from_utf8(text).ok().and_then(|text| parse(&text)).ok_or_else(|| io::Error::other("not an HTTP response"))
+    String::from_utf8(text)
+        .ok()
+        .and_then(|text| parse(&text))
+        .ok_or_else(|| io::Error::other("not an HTTP response"))
 }
 
 fn parse(text: &str) -> Option<Response> {

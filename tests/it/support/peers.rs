@@ -69,7 +69,8 @@ fn make() -> Result<Peers, String> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers");
     fs::create_dir_all(&home).map_err(|e| failed("make target/peers", &e.to_string()))?;
     // Held until both parts are there, so that two test runs do not make them at once. Dropping it unlocks.
-    let lock = File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
+    let lock =
+        File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
     lock.lock().map_err(|e| failed("lock target/peers/lock", &e.to_string()))?;
     let (python, control_plane) = thread::scope(|both| {
         let python = both.spawn(|| make_python(&home.join("python")));
@@ -87,7 +88,12 @@ fn make_python(home: &Path) -> Result<(PathBuf, PathBuf), String> {
     let pins = version + &read(&requirements)?;
     let python = home.join("bin/python");
     once(home, &pins, || {
-        step("make a Python environment", needs, Command::new("python3").args(["-m", "venv"]).arg(home), None)?;
+        step(
+            "make a Python environment",
+            needs,
+            Command::new("python3").args(["-m", "venv"]).arg(home),
+            None,
+        )?;
         let mut pip = Command::new(&python);
         pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes"]);
         pip.args(["--only-binary", ":all:", "--requirement"]).arg(&requirements);
@@ -123,7 +129,9 @@ fn once(home: &Path, pins: &str, make: impl FnOnce() -> Result<(), String>) -> R
         return Ok(());
     }
     match fs::remove_dir_all(home) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed("clear target/peers", &e.to_string())),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            return Err(failed("clear target/peers", &e.to_string()));
+        }
         _ => {}
     }
     fs::create_dir_all(home).map_err(|e| failed("make target/peers", &e.to_string()))?;

@@ -53,7 +53,8 @@ impl Child {
     pub fn interrupt(mut self) {
         let asked = Command::new("kill").args(["-INT", &self.id().to_string()]).status();
         assert!(asked.is_ok_and(|status| status.success()), "kill -INT");
-        let status = wait_for("the end of an interrupted child", || self.process.try_wait().expect("its state"));
+        let status =
+            wait_for("the end of an interrupted child", || self.process.try_wait().expect("its state"));
         assert!(status.success(), "{} ended with {status}", self.log.display());
     }
 

@@ -13,7 +13,8 @@ pub const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.Cluste
 pub const SECRET: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
 
 const ROUTER: &str = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router";
-const HTTP: &str = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+const HTTP: &str =
+    "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
 const UPSTREAM_TLS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
 
 /// All that a control plane serves at one time.
@@ -42,7 +43,11 @@ impl Snapshot {
 
     /// The same for a gRPC client of `xds:///target`.
     pub fn grpc_chain(target: &str, backend: SocketAddr) -> Self {
-        Self::chain(Variant::Ads, backend).with(LISTENER, "1", vec![api_listener(target, "r-in", Variant::Ads)])
+        Self::chain(Variant::Ads, backend).with(
+            LISTENER,
+            "1",
+            vec![api_listener(target, "r-in", Variant::Ads)],
+        )
     }
 
     /// The snapshot as the control plane's command takes it.

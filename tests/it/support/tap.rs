@@ -13,7 +13,11 @@ use super::{process::Child, wait::wait_for};
 /// The program under test, with an environment of its own.
 pub fn xdscope(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xdscope"));
-    command.env("XDG_STATE_HOME", folder).env("XDG_CONFIG_HOME", folder).env("TZ", "UTC").env_remove("NO_COLOR");
+    command
+        .env("XDG_STATE_HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .env("TZ", "UTC")
+        .env_remove("NO_COLOR");
     command
 }
 
@@ -69,7 +73,11 @@ impl Recording {
         let folder = self.file.parent().expect("a folder");
         let output = xdscope(folder).arg(verb).arg(&self.file).args(args).output().expect("xdscope runs");
         let code = output.status.code();
-        assert!(matches!(code, Some(0 | 1)), "{verb} {args:?}: {code:?} {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            matches!(code, Some(0 | 1)),
+            "{verb} {args:?}: {code:?} {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         output
     }
 
@@ -81,7 +89,9 @@ impl Recording {
     /// The objects that a verb prints.
     pub fn objects(&self, verb: &str, args: &[&str]) -> Vec<Value> {
         let text = self.text(verb, &[args, &["-o", "jsonl"]].concat());
-        text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+            .collect()
     }
 
     /// All messages, in order.
