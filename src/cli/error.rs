@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
 
-use crate::text::display_safe;
+use crate::text::{display_safe, width};
 
 /// How the program ends (ux.md section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub struct CliError {
     /// A lowercase fragment without a full stop.
     pub message: String,
     pub source: Option<Box<dyn Error + Send + Sync>>,
+    /// Lines to look at, such as an expression with its fault underlined.
+    pub shown: Vec<String>,
     /// Steps that were tried, the failed one last.
     pub tried: Vec<String>,
     /// Commands or changes to make, the likeliest first.
@@ -70,7 +72,7 @@ pub struct CliError {
 
 impl CliError {
     pub fn new(exit: Exit, message: impl Into<String>) -> CliError {
-        CliError { exit, message: message.into(), source: None, tried: Vec::new(), next: Vec::new() }
+        CliError { exit, message: message.into(), source: None, shown: Vec::new(), tried: Vec::new(), next: Vec::new() }
     }
 
     pub fn usage(message: impl Into<String>) -> CliError {
@@ -83,6 +85,14 @@ impl CliError {
 
     pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> CliError {
         self.source = Some(source.into());
+        self
+    }
+
+    /// Shows `text` with a mark under its byte `at`.
+    pub fn underlined(mut self, text: &str, at: usize) -> CliError {
+        let before = text.get(..at).unwrap_or(text);
+        let blanks = " ".repeat(width(&display_safe(before)));
+        self.shown.extend([display_safe(text).into_owned(), format!("{blanks}^")]);
         self
     }
 
@@ -112,6 +122,9 @@ impl CliError {
             cause = error.source();
         }
         out.push('\n');
+        for line in &self.shown {
+            let _ = writeln!(out, "  {line}");
+        }
         if !self.tried.is_empty() {
             let _ = writeln!(out, "  tried  {}", safe(&self.tried.join(", ")));
         }

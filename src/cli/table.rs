@@ -26,6 +26,12 @@ impl Cell {
     }
 }
 
+impl Cell {
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
 impl From<&str> for Cell {
     fn from(text: &str) -> Cell {
         Cell::new(text)
