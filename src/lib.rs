@@ -38,6 +38,7 @@ pub mod cli;
 pub mod content;
 pub mod event;
 pub mod filter;
+pub mod json;
 #[cfg(feature = "net")]
 pub mod net;
 pub mod pb;
@@ -46,6 +47,7 @@ pub mod schema;
 pub mod script;
 pub mod session;
 pub mod store;
+pub mod text;
 #[cfg(feature = "tui")]
 pub mod tui;
 pub mod wire;

@@ -1,1 +1,38 @@
 //! The terminal screens: model, update, view.
+//!
+//! [`update`] takes in keys and changes and leaves a [`Model`] that is ready to be drawn; [`view`] only draws it.
+//! Facts come through [`Data`], so that screens know no sockets, files or protocol rules; what has to be done
+//! outside goes out as an [`Effect`]. [`run`] is the loop around them, on a thread of its own.
+
+mod act;
+mod canvas;
+mod command;
+mod copy;
+mod data;
+mod index;
+mod keymap;
+mod layout;
+mod model;
+mod overview;
+mod painter;
+mod prompt;
+mod run;
+mod stream;
+mod table;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod theme;
+mod timeline;
+mod update;
+mod view;
+
+pub use command::Command;
+pub use copy::Multiplexer;
+pub use data::{Applied, Bodies, Cell, Data, Feed, Format, Info, Mode, StoreData};
+pub use keymap::{BINDINGS, Binding, Context};
+pub use model::{Model, Overlay, Scope, Screen};
+pub use run::{Options, run};
+pub use theme::{Role, Theme};
+pub use update::{Effect, Msg, search, update};
+pub use view::view;

@@ -6,6 +6,8 @@ mod assembler;
 mod builder;
 mod discovery;
 mod frame;
+mod grpc;
+pub mod h2;
 
 pub use assembler::Assembler;
 pub use builder::{MAX_FIELD, MessageBuilder};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// A module may import only modules that stand before it. `net` and `tui` never see each other.
 const ORDER: [&str; 17] = [
-    "event", "pb", "content", "wire", "schema", "session", "store", "diff", "filter", "text", "json", "record",
-    "script", "net", "tui", "app", "cli",
+    "event", "pb", "content", "wire", "schema", "session", "store", "diff", "filter", "text", "json",
+    "record", "script", "net", "tui", "app", "cli",
 ];
 
 /// Everything before `record` touches neither files nor sockets nor clocks nor threads of execution.
@@ -46,8 +46,10 @@ fn code() -> Vec<(String, PathBuf, String)> {
     let mut out = Vec::new();
     for file in files {
         let inner = file.strip_prefix(&root).expect("below src");
-        let module = inner.iter().next().expect("a name").to_string_lossy().trim_end_matches(".rs").to_owned();
-        if file.file_name().is_some_and(|name| name == "tests.rs") || inner.iter().any(|part| part == "tests") {
+        let module =
+            inner.iter().next().expect("a name").to_string_lossy().trim_end_matches(".rs").to_owned();
+        if file.file_name().is_some_and(|name| name == "tests.rs") || inner.iter().any(|part| part == "tests")
+        {
             continue;
         }
         let text = fs::read_to_string(&file).expect("readable");
@@ -111,7 +113,8 @@ fn the_core_has_no_edges() {
 
 #[test]
 fn main_is_thin() {
-    let main = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/main.rs")).expect("main.rs");
+    let main =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/main.rs")).expect("main.rs");
     assert!(main.lines().count() <= 30, "main.rs only calls the library");
 }
 

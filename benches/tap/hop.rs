@@ -1,0 +1,142 @@
+//! What stands between the ends: nothing, a byte relay, an HTTP/2 hop, or the tap.
+
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::{RecvStream, SendStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use xdscope::app::tap::{Options, Running};
+use xdscope::schema::Schema;
+
+use crate::ends::WINDOW;
+
+/// Runs one hop in this process until standard input closes; the first line printed is where it listens.
+pub fn run(kind: &str, upstream: &str) -> ExitCode {
+    if kind == "tap" {
+        return tap(upstream);
+    }
+    let upstream: SocketAddr = upstream.parse().expect("an address");
+    let h2 = kind == "h2";
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async move {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            say(&listener.local_addr().expect("its address").to_string());
+            loop {
+                let (client, _) = listener.accept().await.expect("a client");
+                if h2 {
+                    tokio::spawn(async move { hop(client, upstream).await });
+                } else {
+                    tokio::spawn(async move { relay(client, upstream).await });
+                }
+            }
+        });
+    });
+    wait();
+    ExitCode::SUCCESS
+}
+
+fn say(address: &str) {
+    let mut out = std::io::stdout();
+    writeln!(out, "{address}").and_then(|()| out.flush()).expect("somebody reads");
+}
+
+fn wait() {
+    let mut rest = Vec::new();
+    // Any end of the input is the end.
+    let _ = std::io::stdin().read_to_end(&mut rest);
+}
+
+/// The whole tap: decoding, analysing and recording.
+fn tap(upstream: &str) -> ExitCode {
+    let dir = tempfile::tempdir().expect("a folder");
+    let options = Options {
+        maps: vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))],
+        decode: true,
+        record: Some(dir.path().join("bench.xdsrec")),
+        keep_secrets: false,
+        store: Default::default(),
+        connect_timeout: Duration::from_secs(10),
+        schema: Schema::builtin(),
+        source: "bench".into(),
+    };
+    options.schema.warm();
+    let running = Running::start(options, None).expect("a tap");
+    say(&running.tap.listening[0].to_string());
+    wait();
+    let gaps: u64 = running.shared.as_ref().map_or(0, |s| s.store().streams().iter().map(|s| s.gaps).sum());
+    let size = running.stop().map_or(0, |(_, size)| size);
+    let mut out = std::io::stdout();
+    // The bench may have stopped reading.
+    let _ = writeln!(out, "recorded {size} gaps {gaps}");
+    ExitCode::SUCCESS
+}
+
+/// The reference: 64 KiB buffers, TCP_NODELAY, nothing else.
+async fn relay(client: TcpStream, upstream: SocketAddr) {
+    let server = TcpStream::connect(upstream).await.expect("the upstream");
+    client.set_nodelay(true).expect("nodelay");
+    server.set_nodelay(true).expect("nodelay");
+    let (client_read, client_write) = client.into_split();
+    let (server_read, server_write) = server.into_split();
+    let there = tokio::spawn(copy(client_read, server_write));
+    copy(server_read, client_write).await;
+    let _ = there.await;
+}
+
+async fn copy(mut from: tokio::net::tcp::OwnedReadHalf, mut to: tokio::net::tcp::OwnedWriteHalf) {
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(read) = from.read(&mut buffer).await {
+        if read == 0 || to.write_all(&buffer[..read]).await.is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown().await;
+}
+
+/// HTTP/2 ended on both sides, DATA frames passed on.
+async fn hop(client: TcpStream, upstream: SocketAddr) {
+    let server = TcpStream::connect(upstream).await.expect("the upstream");
+    client.set_nodelay(true).expect("nodelay");
+    server.set_nodelay(true).expect("nodelay");
+    let mut builder = h2::server::Builder::new();
+    builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).max_send_buffer_size(1 << 30);
+    let mut down = builder.handshake::<_, Bytes>(client).await.expect("a handshake");
+    let mut builder = h2::client::Builder::new();
+    builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).max_send_buffer_size(1 << 30);
+    let (sender, connection) = builder.handshake::<_, Bytes>(server).await.expect("a handshake");
+    tokio::spawn(connection);
+    let sender = Arc::new(tokio::sync::Mutex::new(sender));
+    while let Some(Ok((request, mut respond))) = down.accept().await {
+        let sender = sender.clone();
+        tokio::spawn(async move {
+            let (head, body) = request.into_parts();
+            let (response, out) = {
+                let mut ready = sender.lock().await.clone().ready().await.expect("a connection");
+                ready.send_request(http::Request::from_parts(head, ()), false).expect("a request")
+            };
+            tokio::spawn(pass(body, out));
+            let (head, body) = response.await.expect("a response").into_parts();
+            let out = respond.send_response(http::Response::from_parts(head, ()), false).expect("headers");
+            pass(body, out).await;
+        });
+    }
+}
+
+async fn pass(mut from: RecvStream, mut to: SendStream<Bytes>) {
+    while let Some(Ok(chunk)) = from.data().await {
+        let _ = from.flow_control().release_capacity(chunk.len());
+        if to.send_data(chunk, false).is_err() {
+            return;
+        }
+    }
+    match from.trailers().await {
+        Ok(Some(trailers)) => drop(to.send_trailers(trailers)),
+        _ => drop(to.send_data(Bytes::new(), true)),
+    }
+}

@@ -1,0 +1,29 @@
+//! What the tap costs, as ratios to a plain TCP relay measured in the same run.
+//!
+//! `cargo bench --bench tap` prints one table a scenario. `-- --quick` runs less of each, to see that it works;
+//! `-- push|churn|ping` runs one scenario. Each hop is a process of its own; the two ends share one with a thread
+//! for each. Rounds alternate between the hops, figures are medians over rounds.
+
+mod data;
+mod ends;
+mod hop;
+mod measure;
+
+use std::process::ExitCode;
+
+use measure::{Plan, Scenario};
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["hop", kind, upstream] => hop::run(kind, upstream),
+        ["one-cpu", quick] => measure::run(&[Scenario::Ping], Plan::new(*quick == "quick")),
+        _ => {
+            let quick = words.contains(&"--quick");
+            let chosen: Vec<_> = Scenario::ALL.into_iter().filter(|s| words.contains(&s.word())).collect();
+            let chosen = if chosen.is_empty() { Scenario::ALL.to_vec() } else { chosen };
+            measure::all(&chosen, Plan::new(quick))
+        }
+    }
+}

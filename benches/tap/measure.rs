@@ -1,0 +1,248 @@
+//! Rounds, medians and tables.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::data;
+use crate::ends::Server;
+
+/// What is pushed through the hops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scenario {
+    /// One cluster, push to ACK, everything on one CPU.
+    Ping,
+    /// 100,000 clusters in one message.
+    Push,
+    /// 50 pushes of 10,000 clusters, one changed each.
+    Churn,
+}
+
+impl Scenario {
+    pub const ALL: [Scenario; 3] = [Scenario::Ping, Scenario::Push, Scenario::Churn];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Scenario::Ping => "ping",
+            Scenario::Push => "push",
+            Scenario::Churn => "churn",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Scenario::Ping => "one-cluster push to ACK, one CPU (aims: p50 1.10, p99 1.15)",
+            Scenario::Push => "push of 100,000 clusters, free (aims: p50 1.20 and 1.1 x h2, memory 64 MB)",
+            Scenario::Churn => "churn, 50 pushes of 10,000 clusters, free (aims: wall 1.25, CPU 1.3 x h2)",
+        }
+    }
+
+    fn pushes(self, plan: Plan) -> Vec<Bytes> {
+        match self {
+            Scenario::Ping => (1..=plan.pings).map(|version| data::push(1, version, 0)).collect(),
+            Scenario::Push => vec![data::push(plan.clusters, 1, 0)],
+            Scenario::Churn => {
+                (1..=50).map(|version| data::push(plan.clusters / 10, version, version * 7)).collect()
+            }
+        }
+    }
+}
+
+/// How much of each.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    rounds: usize,
+    pings: usize,
+    clusters: usize,
+    quick: bool,
+}
+
+impl Plan {
+    pub fn new(quick: bool) -> Plan {
+        if quick {
+            Plan { rounds: 1, pings: 200, clusters: 10_000, quick }
+        } else {
+            Plan { rounds: 7, pings: 5_000, clusters: 100_000, quick }
+        }
+    }
+}
+
+const HOPS: [&str; 4] = ["direct", "relay", "h2", "tap"];
+
+/// Figures of one hop in one round.
+#[derive(Clone, Copy, Default)]
+struct Figures {
+    p50: f64,
+    p99: f64,
+    wall: f64,
+    cpu: f64,
+    memory: f64,
+}
+
+/// A hop in a process of its own.
+struct Hop {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Hop {
+    fn start(kind: &str, upstream: SocketAddr) -> Hop {
+        let program = std::env::current_exe().expect("this program");
+        let mut child = Command::new(program)
+            .args(["hop", kind, &upstream.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a hop");
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("an address");
+        Hop { child, address: line.trim().parse().expect("an address") }
+    }
+
+    fn proc(&self, file: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap_or_default()
+    }
+
+    /// Megabytes of a line of `/proc/PID/status`.
+    fn memory(&self, key: &str) -> f64 {
+        let status = self.proc("status");
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("0");
+        line.trim_start_matches(':')
+            .split_whitespace()
+            .next()
+            .and_then(|n| n.parse::<f64>().ok())
+            .unwrap_or(0.0)
+            / 1000.0
+    }
+
+    /// Seconds of CPU, in hundredths.
+    fn cpu(&self) -> f64 {
+        let stat = self.proc("stat");
+        let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let fields: Vec<f64> = after.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect();
+        fields.get(11).zip(fields.get(12)).map_or(0.0, |(user, system)| (user + system) / 100.0)
+    }
+
+    fn forget_peak(&self) {
+        // Without it the peak since the start counts, which is only worse.
+        let _ = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");
+    }
+
+    /// Lets the hop finish; what it says at its end.
+    fn stop(mut self) -> String {
+        drop(self.child.stdin.take());
+        let mut said = String::new();
+        if let Some(out) = self.child.stdout.take() {
+            let _ = BufReader::new(out).read_line(&mut said);
+        }
+        let _ = self.child.wait();
+        said.trim().to_owned()
+    }
+}
+
+fn percentile(sorted: &[Duration], part: f64) -> f64 {
+    let at = ((sorted.len() - 1) as f64 * part).round() as usize;
+    sorted[at].as_secs_f64() * 1e6
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn round(server: &Server, hop: Option<&Hop>, pushes: &[Bytes]) -> Figures {
+    let to = hop.map_or(server.address, |hop| hop.address);
+    let idle = hop.map_or(0.0, |hop| hop.memory("VmRSS"));
+    let before = hop.map_or(0.0, Hop::cpu);
+    if let Some(hop) = hop {
+        hop.forget_peak();
+    }
+    let mut times = server.run(to, pushes.to_vec());
+    // What the hop still has to look at is part of its cost.
+    std::thread::sleep(Duration::from_millis(300));
+    let cpu = hop.map_or(0.0, Hop::cpu) - before;
+    let memory = hop.map_or(0.0, |hop| hop.memory("VmHWM")) - idle;
+    let wall = times.iter().sum::<Duration>().as_secs_f64() * 1e6;
+    times.sort_unstable();
+    Figures { p50: percentile(&times, 0.5), p99: percentile(&times, 0.99), wall, cpu, memory }
+}
+
+/// Runs scenarios here and prints a table each.
+pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
+    let mut out = std::io::stdout();
+    for scenario in scenarios {
+        let pushes = scenario.pushes(plan);
+        let bytes: usize = pushes.iter().map(Bytes::len).sum();
+        let server = Server::start();
+        let mut all: Vec<Vec<Figures>> = vec![Vec::new(); HOPS.len()];
+        let mut said = String::new();
+        for _ in 0..plan.rounds {
+            for (i, kind) in HOPS.iter().enumerate() {
+                let hop = (*kind != "direct").then(|| Hop::start(kind, server.address));
+                if let Some(hop) = &hop {
+                    // Warm: the first connection pays for threads and pages.
+                    server.run(hop.address, vec![data::push(1, 1, 0); 20]);
+                }
+                all[i].push(round(&server, hop.as_ref(), &pushes));
+                if let Some(hop) = hop {
+                    let words = hop.stop();
+                    if !words.is_empty() {
+                        said = words;
+                    }
+                }
+            }
+        }
+        let of = |i: usize, figure: fn(&Figures) -> f64| median(all[i].iter().map(figure).collect());
+        let (p50, p99, wall) = (of(1, |f| f.p50), of(1, |f| f.p99), of(1, |f| f.wall));
+        let cpu = of(2, |f| f.cpu).max(0.01);
+        let mut table = format!("\n{} ({:.1} MB)\n", scenario.title(), bytes as f64 / 1e6);
+        table += "hop      p50 µs     x relay   p99 µs     x relay   wall ms    x relay   CPU s   x h2    peak MB\n";
+        for (i, kind) in HOPS.iter().enumerate() {
+            let mine = (
+                of(i, |f| f.p50),
+                of(i, |f| f.p99),
+                of(i, |f| f.wall),
+                of(i, |f| f.cpu),
+                of(i, |f| f.memory),
+            );
+            table += &format!(
+                "{kind:<8} {:<10.1} {:<9.2} {:<10.1} {:<9.2} {:<10.1} {:<9.2} {:<7.2} {:<7.2} {:<.1}\n",
+                mine.0,
+                mine.0 / p50,
+                mine.1,
+                mine.1 / p99,
+                mine.2 / 1e3,
+                mine.2 / wall,
+                mine.3,
+                mine.3 / cpu,
+                mine.4
+            );
+        }
+        table += &format!("tap: {said}\n");
+        out.write_all(table.as_bytes()).expect("somebody reads");
+    }
+    ExitCode::SUCCESS
+}
+
+/// Runs scenarios, those for one CPU in a child that is pinned to it.
+pub fn all(scenarios: &[Scenario], plan: Plan) -> ExitCode {
+    let mut free = Vec::new();
+    for scenario in scenarios {
+        if *scenario != Scenario::Ping {
+            free.push(*scenario);
+            continue;
+        }
+        let program = std::env::current_exe().expect("this program");
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0"]).arg(program).args(["one-cpu", if plan.quick { "quick" } else { "full" }]);
+        match command.status() {
+            Ok(status) if status.success() => {}
+            Ok(status) => eprintln!("the one-CPU part failed: {status}"),
+            Err(error) => eprintln!("the one-CPU part needs taskset (util-linux): {error}"),
+        }
+    }
+    run(&free, plan)
+}

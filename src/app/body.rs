@@ -1,0 +1,28 @@
+//! A message's body, opened with the descriptors.
+
+use serde_json::Value;
+
+use crate::event::{ApiVersion, Method, Seq};
+use crate::schema::Schema;
+use crate::store::Store;
+use crate::wire::Message;
+
+/// The full name of the discovery message that `message` is on a stream of this method.
+fn name(message: &Message, method: &str) -> String {
+    let v2 = Method::parse(method).is_some_and(|method| method.transport == ApiVersion::V2);
+    let package = if v2 { "envoy.api.v2" } else { "envoy.service.discovery.v3" };
+    format!("{package}.{}", message.shape.message())
+}
+
+/// The body of message `n` in protobuf JSON; `None` if there is no such message or its content was lost.
+pub fn json(store: &Store, schema: &Schema, n: Seq) -> Option<Value> {
+    let message = store.message(n)?;
+    let stream = store.row(store.row_of(n)?)?.stream;
+    let method = store.streams().into_iter().find(|fact| fact.stream == stream)?.method;
+    Some(schema.message_to_json(&name(message, &method), &message.bytes(store.catalog())?))
+}
+
+/// The bytes of message `n`, as kept.
+pub fn bytes(store: &Store, n: Seq) -> Option<Vec<u8>> {
+    store.message(n)?.bytes(store.catalog())
+}

@@ -1,0 +1,153 @@
+//! A live source: a thread that drains the tap's copies, records, understands, and shows what it has to others.
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::net::tap::{Copied, Copies};
+use crate::store::Store;
+use crate::wire::Frame;
+
+use super::pipeline::Pipeline;
+use super::recorder::Recorder;
+
+/// Without traffic the clock still moves on this often, so that what is owed comes to light.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Called after each batch, with the rows of the timeline that it added. An error ends the calls, as when a
+/// pipe is closed.
+pub type Sink = Box<dyn FnMut(&Store, Range<usize>) -> io::Result<()> + Send>;
+
+/// What the thread shares with screens and printers.
+pub struct Shared {
+    store: Mutex<Store>,
+    revision: AtomicU64,
+    recorded: AtomicU64,
+    /// Why recording stopped, if it did.
+    failed: Mutex<Option<String>>,
+    /// The sink's reader is gone.
+    unread: AtomicBool,
+}
+
+impl Shared {
+    /// The facts, standing still while the guard is held. Traffic goes on meanwhile.
+    pub fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Changes whenever the facts may have.
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
+    }
+
+    /// Bytes of the session file.
+    pub fn recorded(&self) -> u64 {
+        self.recorded.load(Ordering::Relaxed)
+    }
+
+    /// Why recording stopped before its time.
+    pub fn recording_error(&self) -> Option<String> {
+        self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Nobody reads the event lines any more.
+    pub fn unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
+    }
+}
+
+/// The running thread. It ends when the tap has stopped and everything was drained.
+pub struct Live {
+    pub shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+}
+
+impl Live {
+    pub fn start(
+        copies: Arc<Copies>,
+        store: Store,
+        pipeline: Pipeline,
+        recorder: Option<Recorder>,
+        sink: Option<Sink>,
+    ) -> io::Result<Live> {
+        let shared = Arc::new(Shared {
+            store: Mutex::new(store),
+            revision: AtomicU64::new(0),
+            recorded: AtomicU64::new(0),
+            failed: Mutex::new(None),
+            unread: AtomicBool::new(false),
+        });
+        let mut work = Work { shared: shared.clone(), pipeline, recorder, sink, frames: Vec::new(), shown: 0 };
+        let thread = std::thread::Builder::new().name("analysis".into()).spawn(move || {
+            let mut batch = Vec::new();
+            while copies.drain(&mut batch, TICK) {
+                work.batch(&mut batch, &copies);
+            }
+            work.batch(&mut batch, &copies);
+            work.finish();
+        })?;
+        Ok(Live { shared, thread })
+    }
+
+    /// Waits for the end; call after the tap was stopped.
+    pub fn join(self) -> Arc<Shared> {
+        if self.thread.join().is_err() {
+            tracing::error!("the analysis thread panicked; what it had recorded is kept");
+        }
+        self.shared
+    }
+}
+
+struct Work {
+    shared: Arc<Shared>,
+    pipeline: Pipeline,
+    recorder: Option<Recorder>,
+    sink: Option<Sink>,
+    frames: Vec<Frame>,
+    /// Rows that the sink has seen.
+    shown: usize,
+}
+
+impl Work {
+    fn batch(&mut self, batch: &mut Vec<Copied>, copies: &Copies) {
+        let shared = self.shared.clone();
+        let mut store = shared.store();
+        for copied in batch.drain(..) {
+            self.pipeline.take(copied, store.catalog_mut(), &mut self.frames);
+            for frame in self.frames.drain(..) {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.write(&frame, store.catalog());
+                }
+                store.handle(frame);
+            }
+        }
+        store.advance(copies.now());
+        let rows = store.rows();
+        if let Some(sink) = &mut self.sink {
+            if rows > self.shown && sink(&store, self.shown..rows).is_err() {
+                self.sink = None;
+                shared.unread.store(true, Ordering::Relaxed);
+            }
+        }
+        self.shown = rows;
+        drop(store);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flush();
+            shared.recorded.store(recorder.bytes(), Ordering::Relaxed);
+            if let Some(error) = recorder.error() {
+                let mut failed = shared.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                *failed = Some(error.to_owned());
+            }
+        }
+        shared.revision.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn finish(&mut self) {
+        if let Some(recorder) = self.recorder.take() {
+            self.shared.recorded.store(recorder.finish(), Ordering::Relaxed);
+        }
+    }
+}

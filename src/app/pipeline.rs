@@ -1,0 +1,182 @@
+//! From the tap's copies to frames: one HTTP/2 observer a connection, one numbering of streams for all.
+
+use std::collections::BTreeMap;
+
+use crate::content::Catalog;
+use crate::event::{Dir, Side, StreamId, Time};
+use crate::net::tap::{ConnId, Copied, Happened};
+use crate::wire::h2::{Connection, Event, Head};
+use crate::wire::{Assembler, End, Frame, Open};
+
+/// What cleans the metadata of a stream before it is kept: name and value to value.
+pub type CleanMetadata = fn(&str, &str) -> Option<String>;
+
+/// Turns copies into frames. Synchronous: called with a batch, gives the frames of that batch.
+pub struct Pipeline {
+    connections: BTreeMap<ConnId, Tapped>,
+    assembler: Assembler,
+    clean: CleanMetadata,
+}
+
+/// One connection through the tap.
+struct Tapped {
+    peer: String,
+    server: String,
+    /// Out of its place only while it runs.
+    observer: Option<Connection>,
+    /// HTTP/2 stream to stream of the source.
+    streams: BTreeMap<u32, StreamId>,
+    /// Stands for a connection that can't be read: its bytes are counted on it.
+    opaque: Option<StreamId>,
+}
+
+impl Tapped {
+    fn open(&self, method: String, metadata: Vec<(String, String)>) -> Open {
+        Open {
+            method,
+            peer: Some(self.peer.clone()),
+            server: Some(self.server.clone()),
+            metadata,
+            ..Open::default()
+        }
+    }
+}
+
+impl Pipeline {
+    pub fn new(clean: CleanMetadata) -> Self {
+        Pipeline { connections: BTreeMap::new(), assembler: Assembler::default(), clean }
+    }
+
+    /// Takes one copy; appends the frames it completes.
+    pub fn take(&mut self, copied: Copied, catalog: &mut Catalog, out: &mut Vec<Frame>) {
+        let Copied { conn, at, what } = copied;
+        if let Happened::Opened { peer, upstream } = &what {
+            let tapped = Tapped {
+                peer: peer.clone(),
+                server: upstream.to_string(),
+                observer: Some(Connection::default()),
+                streams: BTreeMap::new(),
+                opaque: None,
+            };
+            self.connections.insert(conn, tapped);
+            return;
+        }
+        let Some(tapped) = self.connections.get_mut(&conn) else { return };
+        let mut see = See { tapped, assembler: &mut self.assembler, clean: self.clean, at, catalog, out };
+        match what {
+            Happened::Opened { .. } => {}
+            Happened::Bytes { dir, bytes } => see.bytes(dir, &bytes),
+            Happened::Lost { bytes, chunks, .. } => see.lost(bytes, chunks),
+            Happened::Finished { .. } => {}
+            Happened::Failed { step, error } => {
+                let open = see.tapped.open("(connection)".into(), Vec::new());
+                let id = see.assembler.open(at, open, see.out);
+                let note = Some(format!("{} {} failed: {error}", step.word(), see.tapped.server));
+                let end = End { by: Some(Side::Server), status: None, reset: None, note };
+                see.assembler.end(at, id, end, see.out);
+                self.connections.remove(&conn);
+            }
+            Happened::Closed { by, error } => {
+                see.closed(by, error);
+                self.connections.remove(&conn);
+            }
+        }
+    }
+}
+
+/// One connection at one moment.
+struct See<'a> {
+    tapped: &'a mut Tapped,
+    assembler: &'a mut Assembler,
+    clean: CleanMetadata,
+    at: Time,
+    catalog: &'a mut Catalog,
+    out: &'a mut Vec<Frame>,
+}
+
+impl See<'_> {
+    fn bytes(&mut self, dir: Dir, bytes: &[u8]) {
+        if let Some(id) = self.tapped.opaque {
+            self.assembler.data(id, dir, bytes, self.catalog);
+            self.assembler.message(self.at, id, dir, self.catalog, self.out);
+            return;
+        }
+        self.observe(|observer, out| observer.feed(dir, bytes, out));
+        if let Some(id) = self.tapped.opaque {
+            self.assembler.data(id, dir, bytes, self.catalog);
+        }
+    }
+
+    /// Runs the observer and follows its events.
+    fn observe(&mut self, run: impl FnOnce(&mut Connection, &mut dyn FnMut(Event<'_>))) {
+        if let Some(mut observer) = self.tapped.observer.take() {
+            run(&mut observer, &mut |event| self.event(event));
+            self.tapped.observer = Some(observer);
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        let stream = |tapped: &Tapped, number| tapped.streams.get(&number).copied();
+        match event {
+            Event::Open { stream, head } => self.opened(stream, head),
+            Event::Data { stream: number, dir, bytes } => {
+                if let Some(id) = stream(self.tapped, number) {
+                    self.assembler.data(id, dir, bytes, self.catalog);
+                }
+            }
+            Event::Message { stream: number, dir } => {
+                if let Some(id) = stream(self.tapped, number) {
+                    self.assembler.message(self.at, id, dir, self.catalog, self.out);
+                }
+            }
+            Event::Lost { stream: number, bytes, .. } => {
+                if let Some(id) = stream(self.tapped, number) {
+                    self.assembler.gap(self.at, id, 1, bytes, self.out);
+                }
+            }
+            Event::End { stream: number, end } => {
+                if let Some(id) = self.tapped.streams.remove(&number) {
+                    self.assembler.end(self.at, id, end, self.out);
+                }
+            }
+            // It is told by how the streams end.
+            Event::GoAway { .. } => {}
+            Event::Opaque { why } => {
+                let open = self.tapped.open(why, Vec::new());
+                self.tapped.opaque = Some(self.assembler.open(self.at, open, self.out));
+            }
+        }
+    }
+
+    fn opened(&mut self, number: u32, head: Head) {
+        let clean = |(name, value): (String, String)| {
+            let value = (self.clean)(&name, &value).unwrap_or(value);
+            (name, value)
+        };
+        let method = if head.is_grpc() { head.path } else { format!("{} {}", head.method, head.path) };
+        let metadata = head.metadata.into_iter().map(clean).collect();
+        let open = self.tapped.open(method, metadata);
+        let id = self.assembler.open(self.at, open, self.out);
+        self.tapped.streams.insert(number, id);
+    }
+
+    /// The copy of these bytes did not fit. What can't be told apart any more is counted on the connection.
+    fn lost(&mut self, bytes: u64, chunks: u64) {
+        let open: Vec<StreamId> = self.tapped.streams.values().copied().collect();
+        for id in open {
+            self.assembler.gap(self.at, id, 0, 0, self.out);
+        }
+        self.observe(|observer, out| observer.lost(out));
+        if let Some(id) = self.tapped.opaque {
+            self.assembler.gap(self.at, id, chunks, bytes, self.out);
+        }
+    }
+
+    fn closed(&mut self, by: Option<Side>, error: Option<String>) {
+        self.observe(|observer, out| observer.close(by, error.as_deref(), out));
+        if let Some(id) = self.tapped.opaque.take() {
+            let end = End { by, status: None, reset: None, note: error };
+            self.assembler.end(self.at, id, end, self.out);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A tap with everything behind it: relay, analysis, session file.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::content::{Catalog, MemoryBodies, Redact};
+use crate::net::tap::{Address, Config, ListenError, QUEUE, Tap};
+use crate::record::Header;
+use crate::schema::Schema;
+use crate::schema::redact::Redactor;
+use crate::session::Meaning;
+use crate::store::{self, Store};
+
+use super::live::{Live, Shared, Sink};
+use super::pipeline::Pipeline;
+use super::recorder::Recorder;
+
+/// What to tap and how to keep it.
+pub struct Options {
+    /// Listen and upstream addresses.
+    pub maps: Vec<(Address, Address)>,
+    /// Forward and count only.
+    pub decode: bool,
+    /// The session file; `None` with `--no-record`.
+    pub record: Option<PathBuf>,
+    pub keep_secrets: bool,
+    pub store: store::Options,
+    pub connect_timeout: Duration,
+    pub schema: Arc<Schema>,
+    /// What the run says of itself in the session file: `tap 127.0.0.1:18001 → cp.mesh:15010`.
+    pub source: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error("cannot create the session file {path}")]
+    Record {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot start")]
+    Thread(#[source] io::Error),
+}
+
+/// A tap at work.
+pub struct Running {
+    pub tap: Tap,
+    /// `None` with `--no-decode`.
+    pub shared: Option<Arc<Shared>>,
+    live: Option<Live>,
+    pub recording: Option<PathBuf>,
+}
+
+impl Running {
+    pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
+        let queue = options.decode.then_some(QUEUE);
+        let tap = Tap::start(Config { maps: options.maps, queue, connect_timeout: options.connect_timeout })?;
+        let Some(copies) = tap.copies.clone() else {
+            return Ok(Running { tap, shared: None, live: None, recording: None });
+        };
+        let seed = getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error)))?;
+        let redact: Option<Arc<dyn Redact>> = (!options.keep_secrets)
+            .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);
+        let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
+        let clock = copies.clock();
+        let mut store = Store::new(catalog, clock, options.store);
+        store.set_meaning(meaning(options.schema));
+        let recorder = match &options.record {
+            None => None,
+            Some(path) => {
+                let header = Header::new(clock, seed, options.keep_secrets, options.source);
+                let recorder = Recorder::create(path, &header);
+                Some(recorder.map_err(|source| StartError::Record { path: path.clone(), source })?)
+            }
+        };
+        let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
+        let pipeline = Pipeline::new(crate::schema::redact::metadata);
+        let live = Live::start(copies, store, pipeline, recorder, sink).map_err(StartError::Thread)?;
+        Ok(Running { tap, shared: Some(live.shared.clone()), live: Some(live), recording })
+    }
+
+    /// Stops the tap and completes the session file; its path and size.
+    pub fn stop(self) -> Option<(PathBuf, u64)> {
+        drop(self.tap);
+        let shared = self.live?.join();
+        Some((self.recording?, shared.recorded()))
+    }
+}
+
+/// The schema's comparison, for pushes whose bytes differ.
+pub fn meaning(schema: Arc<Schema>) -> Meaning {
+    Arc::new(move |a: &[u8], b: &[u8]| schema.same_meaning(a, b))
+}

@@ -1,0 +1,99 @@
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Where to listen or connect: `host:port` or `unix:/path`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// Host (a name, an IPv4 address or a bracketed IPv6 one) and port.
+    Tcp(String),
+    Unix(PathBuf),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    #[error("`{0}` has no port; write host:port, such as {0}:18000")]
+    NoPort(String),
+    #[error("`{0}` has no port number from 0 to 65535 after its last colon")]
+    BadPort(String),
+    #[error("`{0}` has no host; write host:port, such as 127.0.0.1{0}")]
+    NoHost(String),
+    #[error("`unix:` wants a path, such as unix:/run/xds.sock")]
+    NoPath,
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Address, AddressError> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            // grpc also writes unix:///path.
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return if path.is_empty() { Err(AddressError::NoPath) } else { Ok(Address::Unix(path.into())) };
+        }
+        let text = text.strip_prefix("grpc:").unwrap_or(text);
+        let text = text.strip_prefix("dns:///").or(text.strip_prefix("http://")).unwrap_or(text);
+        let (host, port) = text.rsplit_once(':').ok_or_else(|| AddressError::NoPort(text.into()))?;
+        if port.parse::<u16>().is_err() {
+            return Err(AddressError::BadPort(text.into()));
+        }
+        if host.is_empty() {
+            return Err(AddressError::NoHost(text.into()));
+        }
+        Ok(Address::Tcp(text.to_owned()))
+    }
+}
+
+impl Address {
+    /// Nothing beyond this machine can reach it.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Address::Unix(_) => true,
+            Address::Tcp(text) => {
+                let host = text.rsplit_once(':').map_or("", |(host, _)| host);
+                let host = host.trim_matches(['[', ']']);
+                host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(text) => f.write_str(text),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        for (text, shown) in [
+            ("127.0.0.1:18000", "127.0.0.1:18000"),
+            ("[::1]:1", "[::1]:1"),
+            ("cp.mesh:15010", "cp.mesh:15010"),
+            ("unix:/run/xds.sock", "unix:/run/xds.sock"),
+            ("unix:///run/xds.sock", "unix:/run/xds.sock"),
+            ("grpc:cp:1", "cp:1"),
+        ] {
+            assert_eq!(text.parse::<Address>().map(|a| a.to_string()), Ok(shown.into()), "{text}");
+        }
+        for bad in ["cp", "cp:", "cp:x", "cp:70000", ":80", "unix:", ""] {
+            assert!(bad.parse::<Address>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn local_means_this_machine() {
+        for (text, local) in
+            [("127.0.0.1:1", true), ("[::1]:1", true), ("localhost:1", true), ("0.0.0.0:1", false)]
+        {
+            assert_eq!(text.parse::<Address>().map(|a| a.is_local()), Ok(local), "{text}");
+        }
+    }
+}

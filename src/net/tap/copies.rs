@@ -1,0 +1,176 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::event::{Clock, Dir, Side, Time};
+
+use super::Address;
+
+/// A connection through the tap, numbered from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnId(pub u64);
+
+/// One thing that happened on one connection.
+#[derive(Clone, Debug)]
+pub struct Copied {
+    pub conn: ConnId,
+    pub at: Time,
+    pub what: Happened,
+}
+
+#[derive(Clone, Debug)]
+pub enum Happened {
+    /// A client connected; its upstream is being dialled.
+    Opened { peer: String, upstream: Address },
+    /// The upstream can't be had: the step that failed, and why. The client's connection is closed.
+    Failed { step: Step, error: String },
+    /// Bytes that were passed on.
+    Bytes { dir: Dir, bytes: Bytes },
+    /// Bytes that were passed on and whose copy did not fit.
+    Lost { dir: Dir, bytes: u64, chunks: u64 },
+    /// One end will send no more; the other was told.
+    Finished { dir: Dir },
+    /// Both directions are over. `by`: the side whose connection broke, if it did.
+    Closed { by: Option<Side>, error: Option<String> },
+}
+
+/// The steps to an upstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Resolve,
+    Connect,
+}
+
+impl Step {
+    pub fn word(self) -> &'static str {
+        match self {
+            Step::Resolve => "resolve",
+            Step::Connect => "connect",
+        }
+    }
+}
+
+/// How long copies wait for company before the drainer is let at them. Waking it for each chunk would cost
+/// the traffic nearly as much as a second hop.
+const BATCH: Duration = Duration::from_millis(10);
+
+/// Copies that wake the drainer before its time.
+const PLENTY: usize = 16 << 20;
+
+/// The queue between the relay and whoever looks at the copies.
+#[derive(Debug)]
+pub struct Copies {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    /// The drainer sleeps until there is something at all.
+    idle: AtomicBool,
+    limit: usize,
+    start: Instant,
+    clock: Clock,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    items: Vec<Copied>,
+    bytes: usize,
+    closed: bool,
+}
+
+impl Copies {
+    pub(super) fn new(limit: usize) -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
+        Copies {
+            queue: Mutex::default(),
+            wake: Condvar::new(),
+            idle: AtomicBool::new(false),
+            limit,
+            start: Instant::now(),
+            clock: Clock { epoch, untimed: false },
+        }
+    }
+
+    /// What the copies' times mean.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The time on that clock.
+    pub fn now(&self) -> Time {
+        Time(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // A panic elsewhere leaves the queue as usable as it was.
+        self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(super) fn push(&self, conn: ConnId, at: Time, what: Happened) {
+        let mut queue = self.lock();
+        let size = if let Happened::Bytes { bytes, .. } = &what { bytes.len() } else { 0 };
+        match what {
+            Happened::Bytes { dir, bytes } if queue.bytes + size > self.limit => {
+                queue.lost(conn, at, dir, bytes.len() as u64);
+            }
+            what => {
+                queue.bytes += size;
+                queue.items.push(Copied { conn, at, what });
+            }
+        }
+        let plenty = queue.bytes >= PLENTY && queue.bytes - size < PLENTY;
+        drop(queue);
+        if plenty || self.idle.swap(false, Ordering::AcqRel) {
+            self.wake.notify_one();
+        }
+    }
+
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.wake.notify_one();
+    }
+
+    /// Waits until there are copies and gives them to `into`, in order, all that there are. Gives up after
+    /// `patience` with nothing. False: the tap has stopped and everything was drained.
+    pub fn drain(&self, into: &mut Vec<Copied>, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        let mut queue = self.lock();
+        while queue.items.is_empty() && !queue.closed {
+            let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
+                return true;
+            };
+            self.idle.store(true, Ordering::Release);
+            queue = self.wake.wait_timeout(queue, left).map_or_else(|p| p.into_inner().0, |(queue, _)| queue);
+        }
+        self.idle.store(false, Ordering::Release);
+        let ready = Instant::now() + BATCH;
+        while !queue.closed && queue.bytes < PLENTY {
+            let Some(left) = ready.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+            else {
+                break;
+            };
+            queue = self.wake.wait_timeout(queue, left).map_or_else(|p| p.into_inner().0, |(queue, _)| queue);
+        }
+        queue.bytes = 0;
+        let more = !queue.closed || !queue.items.is_empty();
+        std::mem::swap(&mut queue.items, into);
+        more
+    }
+}
+
+impl Queue {
+    /// Counts a lost chunk, together with the one before it where that is the same direction's.
+    fn lost(&mut self, conn: ConnId, at: Time, dir: Dir, size: u64) {
+        if let Some(Copied { conn: last, what: Happened::Lost { dir: same, bytes, chunks }, .. }) =
+            self.items.last_mut()
+        {
+            if *last == conn && *same == dir {
+                *bytes += size;
+                *chunks += 1;
+                return;
+            }
+        }
+        self.items.push(Copied { conn, at, what: Happened::Lost { dir, bytes: size, chunks: 1 } });
+    }
+}

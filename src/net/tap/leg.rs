@@ -1,0 +1,147 @@
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+use super::{Address, Step};
+
+/// One end of a tapped connection. A further kind of transport (TLS) is a further variant.
+pub(super) enum Leg {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Leg {
+    /// Connects to an upstream; the error says which step failed.
+    pub(super) async fn connect(to: &Address, patience: Duration) -> Result<Leg, (Step, io::Error)> {
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {patience:?}"));
+        match to {
+            Address::Unix(path) => {
+                UnixStream::connect(path).await.map(Leg::Unix).map_err(|error| (Step::Connect, error))
+            }
+            Address::Tcp(name) => {
+                let found = tokio::time::timeout(patience, tokio::net::lookup_host(name)).await;
+                let found =
+                    found.map_err(late).and_then(|found| found).map_err(|error| (Step::Resolve, error))?;
+                let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+                for address in found {
+                    match tokio::time::timeout(patience, TcpStream::connect(address)).await.map_err(late) {
+                        Ok(Ok(stream)) => {
+                            stream.set_nodelay(true).map_err(|error| (Step::Connect, error))?;
+                            return Ok(Leg::Tcp(stream));
+                        }
+                        Ok(Err(error)) | Err(error) => failed = error,
+                    }
+                }
+                Err((Step::Connect, failed))
+            }
+        }
+    }
+
+    /// Makes the coming close a reset, so that the other end learns that this was no orderly end.
+    pub(super) fn reset(&self) {
+        if let Leg::Tcp(stream) = self {
+            // A socket that is dead already can't be told how to close.
+            let _ = stream.set_zero_linger();
+        }
+    }
+}
+
+impl AsyncRead for Leg {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut *self {
+            Leg::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
+            Leg::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Leg {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut *self {
+            Leg::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Leg::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut *self {
+            Leg::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Leg::Unix(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut *self {
+            Leg::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Leg::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+/// Where clients connect.
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    /// The socket file is ours and goes with us.
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    pub(super) async fn bind(address: &Address) -> io::Result<Listener> {
+        match address {
+            Address::Tcp(name) => Ok(Listener::Tcp(TcpListener::bind(name).await?)),
+            Address::Unix(path) => {
+                // A socket file that nobody answers at was left behind by a process that is gone.
+                if path.exists()
+                    && UnixStream::connect(path)
+                        .await
+                        .is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+                {
+                    std::fs::remove_file(path)?;
+                }
+                Ok(Listener::Unix(UnixListener::bind(path)?, path.clone()))
+            }
+        }
+    }
+
+    pub(super) fn address(&self) -> Address {
+        match self {
+            Listener::Tcp(listener) => {
+                Address::Tcp(listener.local_addr().map_or_else(|_| "?".into(), |address| address.to_string()))
+            }
+            Listener::Unix(_, path) => Address::Unix(path.clone()),
+        }
+    }
+
+    /// The next client and its address.
+    pub(super) async fn accept(&self) -> io::Result<(Leg, String)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok((Leg::Tcp(stream), peer.to_string()))
+            }
+            Listener::Unix(listener, path) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Leg::Unix(stream), format!("unix:{}", path.display())))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = self {
+            // Somebody may have removed it already.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

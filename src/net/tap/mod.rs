@@ -1,0 +1,122 @@
+//! The tap: listens, connects to the upstream, passes bytes on unchanged, and hands out copies of them.
+//!
+//! A chunk is written to the other end before anything else happens to it. Copies go into a bounded queue
+//! that is drained by somebody else's thread; what does not fit is counted, never waited for. Knows no
+//! protocol: HTTP/2, HTTP/1.1 and anything else pass alike.
+
+mod address;
+mod copies;
+mod leg;
+mod relay;
+
+pub use address::{Address, AddressError};
+pub use copies::{ConnId, Copied, Copies, Happened, Step};
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tracing::debug;
+
+use leg::Listener;
+
+/// What to listen on and where to.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Pairs of listen and upstream addresses.
+    pub maps: Vec<(Address, Address)>,
+    /// Bytes of copies that may wait to be drained; `None`: no copies at all (`--no-decode`).
+    pub queue: Option<usize>,
+    /// How long an upstream may take to accept a connection.
+    pub connect_timeout: Duration,
+}
+
+/// Copies that may wait, unless told otherwise: a 39 MB push fits with room to spare.
+pub const QUEUE: usize = 48 << 20;
+
+/// An address can't be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}")]
+pub struct ListenError {
+    pub address: Address,
+    #[source]
+    pub source: io::Error,
+}
+
+/// Bytes and connections since the start.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub connections: AtomicU64,
+    /// Client to server.
+    pub bytes_in: AtomicU64,
+    /// Server to client.
+    pub bytes_out: AtomicU64,
+}
+
+/// A running tap. Dropping it closes its listeners and connections.
+pub struct Tap {
+    /// Where it listens, ports filled in, in the order of the maps.
+    pub listening: Vec<Address>,
+    pub counters: Arc<Counters>,
+    /// `None` with `--no-decode`.
+    pub copies: Option<Arc<Copies>>,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Tap {
+    /// Binds all listeners, then relays in a thread of its own until stopped.
+    pub fn start(config: Config) -> Result<Tap, ListenError> {
+        let fail = |address: &Address| {
+            let address = address.clone();
+            move |source| ListenError { address, source }
+        };
+        let first = config.maps.first().map_or(Address::Tcp("127.0.0.1:0".into()), |map| map.0.clone());
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(fail(&first))?;
+        let mut listeners = Vec::new();
+        for (listen, upstream) in &config.maps {
+            let listener = runtime.block_on(Listener::bind(listen)).map_err(fail(listen))?;
+            listeners.push((listener, upstream.clone()));
+        }
+        let listening = listeners.iter().map(|(listener, _)| listener.address()).collect();
+        let copies = config.queue.map(|bytes| Arc::new(Copies::new(bytes)));
+        let counters = Arc::new(Counters::default());
+        let (stop, stopped) = watch::channel(false);
+        let shared = relay::Shared { copies: copies.clone(), counters: counters.clone() };
+        let thread = std::thread::Builder::new()
+            .name("tap".into())
+            .spawn(move || {
+                runtime.block_on(relay::run(listeners, shared.clone(), config.connect_timeout, stopped));
+                drop(runtime);
+                if let Some(copies) = &shared.copies {
+                    copies.close();
+                }
+            })
+            .map_err(fail(&first))?;
+        Ok(Tap { listening, counters, copies, stop, thread: Some(thread) })
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> u64 {
+        self.counters.connections.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Tap {
+    fn drop(&mut self) {
+        // The receiver is gone when the thread ended by itself; there is nothing left to stop then.
+        let _ = self.stop.send(true);
+        if let Some(thread) = self.thread.take() {
+            if thread.join().is_err() {
+                debug!("the tap's thread panicked");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

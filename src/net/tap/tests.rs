@@ -1,0 +1,221 @@
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::time::Duration;
+
+use super::*;
+use crate::event::Dir;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn tap(upstream: &str, queue: Option<usize>) -> Tap {
+    let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap())];
+    Tap::start(Config { maps, queue, connect_timeout: PATIENCE }).unwrap()
+}
+
+fn dial(tap: &Tap) -> TcpStream {
+    let stream = TcpStream::connect(tap.listening[0].to_string()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Everything up to the close of the first connection.
+fn drain(tap: &Tap) -> Vec<Copied> {
+    let copies = tap.copies.as_ref().unwrap();
+    let mut all: Vec<Copied> = Vec::new();
+    let over = |all: &[Copied]| {
+        all.iter().any(|c| matches!(c.what, Happened::Closed { .. } | Happened::Failed { .. }))
+    };
+    for _ in 0..100 {
+        let mut some = Vec::new();
+        copies.drain(&mut some, PATIENCE);
+        all.append(&mut some);
+        if over(&all) {
+            break;
+        }
+    }
+    all
+}
+
+fn bytes(all: &[Copied], wanted: Dir) -> Vec<u8> {
+    let mut out = Vec::new();
+    for copied in all {
+        if let Happened::Bytes { dir, bytes } = &copied.what {
+            if *dir == wanted {
+                out.extend_from_slice(bytes);
+            }
+        }
+    }
+    out
+}
+
+/// Reads to the end, then answers with what it read, reversed, and closes.
+fn reverser() -> (String, std::thread::JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut got = Vec::new();
+        stream.read_to_end(&mut got).unwrap();
+        let mut back = got.clone();
+        back.reverse();
+        stream.write_all(&back).unwrap();
+        got
+    });
+    (address, thread)
+}
+
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 12345u32;
+    (0..len)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        })
+        .collect()
+}
+
+/// Sends, half-closes, reads the answer.
+fn exchange(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
+    let mut writer = stream.try_clone().unwrap();
+    let out = bytes.to_vec();
+    let thread = std::thread::spawn(move || {
+        writer.write_all(&out).unwrap();
+        writer.shutdown(Shutdown::Write).unwrap();
+    });
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).unwrap();
+    thread.join().unwrap();
+    got
+}
+
+#[test]
+fn bytes_and_half_closes_pass_and_are_copied() {
+    let (upstream, server) = reverser();
+    let tap = tap(&upstream, Some(QUEUE));
+    let sent = noise(3_000_000);
+    let got = exchange(dial(&tap), &sent);
+    let mut reversed = sent.clone();
+    reversed.reverse();
+    assert!(got == reversed, "the client got what the server sent");
+    assert!(server.join().unwrap() == sent, "the server got what the client sent");
+    let all = drain(&tap);
+    assert!(bytes(&all, Dir::Req) == sent);
+    assert!(bytes(&all, Dir::Resp) == reversed);
+    assert!(matches!(all[0].what, Happened::Opened { .. }));
+    assert!(matches!(all.last().unwrap().what, Happened::Closed { by: None, error: None }));
+    assert!(all.windows(2).all(|pair| pair[0].conn == pair[1].conn));
+}
+
+#[test]
+fn what_does_not_fit_is_counted_and_the_traffic_unharmed() {
+    let (upstream, server) = reverser();
+    let tap = tap(&upstream, Some(100_000));
+    let sent = noise(2_000_000);
+    let got = exchange(dial(&tap), &sent);
+    assert_eq!(got.len(), sent.len());
+    assert!(server.join().unwrap() == sent);
+    let all = drain(&tap);
+    let (mut lost, mut kept) = (0, 0);
+    for copied in &all {
+        match &copied.what {
+            Happened::Lost { bytes, .. } => lost += bytes,
+            Happened::Bytes { bytes, .. } => kept += bytes.len() as u64,
+            _ => {}
+        }
+    }
+    assert!(lost > 0, "the queue was too small for this");
+    assert_eq!(lost + kept, 2 * sent.len() as u64, "every byte is either kept or counted");
+}
+
+#[test]
+fn without_decoding_bytes_are_only_counted() {
+    let (upstream, server) = reverser();
+    let tap = tap(&upstream, None);
+    let sent = noise(100_000);
+    assert_eq!(exchange(dial(&tap), &sent).len(), sent.len());
+    server.join().unwrap();
+    assert!(tap.copies.is_none());
+    assert_eq!(tap.connections(), 1);
+    assert_eq!(tap.counters.bytes_in.load(Ordering::Relaxed), 100_000);
+}
+
+#[test]
+fn an_upstream_that_is_down_closes_the_client_and_says_the_step() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let tap = tap(&address, Some(QUEUE));
+    let mut got = Vec::new();
+    // Closed, orderly or by a reset: either way there is no byte of ours in it.
+    let _ = dial(&tap).read_to_end(&mut got);
+    assert!(got.is_empty());
+    let all = drain(&tap);
+    let failed = all.iter().find_map(|c| match &c.what {
+        Happened::Failed { step, error } => Some((*step, error.clone())),
+        _ => None,
+    });
+    let (step, error) = failed.expect("a failed step");
+    assert_eq!(step, Step::Connect);
+    assert!(error.contains("refused"), "{error}");
+    // The next attempt works when the upstream is back.
+    let listener = TcpListener::bind(&address).unwrap();
+    let mut client = dial(&tap);
+    client.write_all(b"hi").unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    let mut two = [0; 2];
+    server.read_exact(&mut two).unwrap();
+    assert_eq!(&two, b"hi");
+}
+
+#[test]
+fn a_name_that_is_not_found_is_told_from_a_refusal() {
+    let tap = tap("no-such-host.invalid:1", Some(QUEUE));
+    let mut got = Vec::new();
+    let _ = dial(&tap).read_to_end(&mut got);
+    let all = drain(&tap);
+    assert!(all.iter().any(|c| matches!(c.what, Happened::Failed { step: Step::Resolve, .. })), "{all:?}");
+}
+
+#[test]
+fn a_reset_is_passed_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let tap = tap(&listener.local_addr().unwrap().to_string(), Some(QUEUE));
+    let mut client = dial(&tap);
+    // Closing with unread bytes makes the kernel send a reset.
+    client.write_all(&noise(1000)).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    let mut one = [0; 1];
+    (&server).read_exact(&mut one).unwrap();
+    drop(server);
+    let error = client.read(&mut one).expect_err("a reset, not an end");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    let all = drain(&tap);
+    let closed = all.last().map(|c| format!("{:?}", c.what)).unwrap_or_default();
+    assert!(closed.contains("Server"), "{closed}");
+}
+
+#[test]
+fn unix_sockets_work_on_both_legs() {
+    let dir = tempfile::tempdir().unwrap();
+    let (up, down) = (dir.path().join("up.sock"), dir.path().join("down.sock"));
+    let server = std::os::unix::net::UnixListener::bind(&up).unwrap();
+    let maps = vec![(Address::Unix(down.clone()), Address::Unix(up))];
+    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE }).unwrap();
+    let mut client = std::os::unix::net::UnixStream::connect(&down).unwrap();
+    client.write_all(b"over a path").unwrap();
+    let (mut stream, _) = server.accept().unwrap();
+    let mut got = [0; 11];
+    stream.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"over a path");
+    drop(tap);
+    assert!(!down.exists(), "the socket file goes with the tap");
+}
+
+#[test]
+fn an_address_in_use_is_an_error_that_names_it() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let maps = vec![(address.parse().unwrap(), "127.0.0.1:1".parse().unwrap())];
+    let error = Tap::start(Config { maps, queue: None, connect_timeout: PATIENCE }).err().expect("in use");
+    assert!(error.to_string().contains(&address));
+}

@@ -1,0 +1,306 @@
+use std::time::Duration;
+
+/// A line that can't be read: where, what stands there and what should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: read {found}, expected {expected}")]
+pub struct ScriptError {
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: usize,
+    pub found: String,
+    pub expected: String,
+}
+
+pub(super) type Result<T> = std::result::Result<T, ScriptError>;
+
+/// Reads one line from left to right.
+pub(super) struct Lexer<'a> {
+    pub file: &'a str,
+    pub line: u32,
+    text: &'a str,
+    at: usize,
+}
+
+/// A word; a quoted one is never a keyword.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Word {
+    pub text: String,
+    pub quoted: bool,
+}
+
+/// The characters of words that need no quotes.
+pub(super) fn is_bare(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '|' | '$' | '%' | '*')
+}
+
+impl<'a> Lexer<'a> {
+    pub fn new(file: &'a str, line: u32, text: &'a str) -> Self {
+        Lexer { file, line, text, at: 0 }
+    }
+
+    pub fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    pub fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// The place of the next character, for [`Lexer::back`].
+    pub fn mark(&self) -> usize {
+        self.at
+    }
+
+    pub fn back(&mut self, mark: usize) {
+        self.at = mark;
+    }
+
+    pub fn bump(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    /// Skips spaces; true if nothing but a comment follows.
+    pub fn end(&mut self) -> bool {
+        let trimmed = self.rest().trim_start();
+        self.at = self.text.len() - trimmed.len();
+        trimmed.is_empty() || trimmed.starts_with('#')
+    }
+
+    /// Takes this text if it stands here.
+    pub fn eat(&mut self, text: &str) -> bool {
+        let there = self.rest().starts_with(text);
+        if there {
+            self.at += text.len();
+        }
+        there
+    }
+
+    /// Takes this keyword if it stands here as a whole word.
+    pub fn keyword(&mut self, word: &str) -> bool {
+        let there = self.peek_bare() == word;
+        if there {
+            self.at += word.len();
+        }
+        there
+    }
+
+    pub fn expect(&mut self, text: &str) -> Result<()> {
+        if self.eat(text) { Ok(()) } else { Err(self.error(format!("`{text}`"))) }
+    }
+
+    /// An error about what stands here.
+    pub fn error(&self, expected: impl Into<String>) -> ScriptError {
+        let rest = self.rest().trim_end();
+        let len =
+            rest.char_indices().find(|(i, c)| *i > 0 && c.is_whitespace()).map_or(rest.len(), |(i, _)| i);
+        let mut found: String = rest[..len].chars().take(40).flat_map(char::escape_debug).collect();
+        found = if found.is_empty() { "the end of the line".into() } else { format!("`{found}`") };
+        ScriptError {
+            file: self.file.into(),
+            line: self.line,
+            column: self.text[..self.at].chars().count() + 1,
+            found,
+            expected: expected.into(),
+        }
+    }
+
+    /// An error about the word that began at `mark`.
+    pub fn error_at(&mut self, mark: usize, expected: impl Into<String>) -> ScriptError {
+        self.at = mark;
+        self.error(expected)
+    }
+
+    pub fn peek_bare(&self) -> &'a str {
+        let rest = self.rest();
+        &rest[..rest.find(|c| !is_bare(c)).unwrap_or(rest.len())]
+    }
+
+    /// A bare word, maybe empty.
+    pub fn bare(&mut self) -> &'a str {
+        let word = self.peek_bare();
+        self.at += word.len();
+        word
+    }
+
+    /// A bare or quoted word.
+    pub fn word(&mut self, expected: &str) -> Result<Word> {
+        if self.peek() == Some('"') {
+            return Ok(Word { text: self.quoted()?, quoted: true });
+        }
+        match self.bare() {
+            "" => Err(self.error(expected)),
+            word => Ok(Word { text: word.into(), quoted: false }),
+        }
+    }
+
+    /// What follows `FIELD=`: a word, or nothing.
+    pub fn value(&mut self) -> Result<String> {
+        match self.peek() {
+            Some('"') => self.quoted(),
+            _ => {
+                let word = self.bare();
+                self.boundary("a value; quote it if it holds other characters")?;
+                Ok(word.into())
+            }
+        }
+    }
+
+    /// What follows a word must be a space, a bracket or the end.
+    pub fn boundary(&self, expected: &str) -> Result<()> {
+        match self.peek() {
+            None | Some(']' | ')' | '}' | '#') => Ok(()),
+            Some(c) if c.is_whitespace() => Ok(()),
+            Some(_) => Err(self.error(expected)),
+        }
+    }
+
+    /// A JSON string.
+    pub fn quoted(&mut self) -> Result<String> {
+        let mut values = serde_json::Deserializer::from_str(self.rest()).into_iter::<String>();
+        match values.next() {
+            Some(Ok(text)) => {
+                self.at += values.byte_offset();
+                Ok(text)
+            }
+            _ => Err(self.error("text in double quotes, escaped as in JSON, closed on this line")),
+        }
+    }
+
+    pub fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Result<T> {
+        let mark = self.at;
+        let text = self.bare();
+        text.parse().map_err(|_| self.error_at(mark, expected))
+    }
+
+    /// `10ms`, `1.5s`, `2m`, `1h`; with `signed` a minus may stand before it. In nanoseconds.
+    pub fn nanos(&mut self, signed: bool) -> Result<i128> {
+        let mark = self.at;
+        let text = self.bare();
+        let (sign, digits) = match text.strip_prefix('-') {
+            Some(rest) if signed => (-1, rest),
+            _ => (1, text),
+        };
+        match nanos(digits) {
+            Some(value) => Ok(sign * value),
+            None => Err(self.error_at(mark, "a time such as `10ms`, `1.5s`, `2m` or `1h`")),
+        }
+    }
+
+    pub fn duration(&mut self) -> Result<Duration> {
+        let mark = self.at;
+        let nanos = self.nanos(false)?;
+        match u64::try_from(nanos) {
+            Ok(nanos) => Ok(Duration::from_nanos(nanos)),
+            Err(_) => Err(self.error_at(mark, "a time of less than 584 years")),
+        }
+    }
+
+    /// `[a "b c" d]`
+    pub fn list(&mut self) -> Result<Vec<String>> {
+        self.expect("[")?;
+        let mut words = Vec::new();
+        loop {
+            if self.end() {
+                return Err(self.error("a name or `]`"));
+            }
+            if self.eat("]") {
+                return Ok(words);
+            }
+            words.push(self.word("a name or `]`")?.text);
+            self.boundary("a space or `]`")?;
+        }
+    }
+
+    /// `{a:1 "b c":"x"}`
+    pub fn pairs(&mut self) -> Result<Vec<(String, String)>> {
+        self.expect("{")?;
+        let mut pairs = Vec::new();
+        loop {
+            if self.end() {
+                return Err(self.error("`NAME:VALUE` or `}`"));
+            }
+            if self.eat("}") {
+                return Ok(pairs);
+            }
+            let name = self.word("`NAME:VALUE` or `}`")?.text;
+            self.expect(":")?;
+            pairs.push((name, self.value()?));
+            self.boundary("a space or `}`")?;
+        }
+    }
+}
+
+/// Whole and decimal numbers of a unit, exactly: no float comes near it.
+fn nanos(text: &str) -> Option<i128> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(split);
+    let unit: i128 = match unit {
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    };
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty()
+        || whole.len() > 19
+        || part.len() > 9
+        || !(whole.chars().chain(part.chars())).all(|c| c.is_ascii_digit())
+    {
+        return None;
+    }
+    let mut value = whole.parse::<i128>().ok()?.checked_mul(unit)?;
+    let mut step = unit;
+    for digit in part.bytes() {
+        if step % 10 != 0 && digit != b'0' {
+            return None;
+        }
+        step /= 10;
+        value += i128::from(digit - b'0') * step;
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact() {
+        for (text, want) in [
+            ("10ms", Some(10_000_000)),
+            ("1.1s", Some(1_100_000_000)),
+            ("0.000000001s", Some(1)),
+            ("1.5h", Some(5_400_000_000_000)),
+            ("2m", Some(120_000_000_000)),
+            ("0.0000000001s", None),
+            ("0.0000001ms", None),
+            ("5", None),
+            ("s", None),
+            (".5s", None),
+            ("1e3s", None),
+        ] {
+            assert_eq!(nanos(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_says_where_and_what() {
+        let mut lexer = Lexer::new("x.xds", 7, "  é[a b=");
+        assert!(!lexer.end());
+        lexer.bump();
+        let error = lexer.list().expect_err("no closing bracket");
+        assert_eq!(error.to_string(), "x.xds:7:8: read `=`, expected a space or `]`");
+    }
+
+    #[test]
+    fn quoted_words_are_json() {
+        let mut lexer = Lexer::new("x", 1, r#"["a\nb" "ü\u00fc" c]"#);
+        assert_eq!(lexer.list().expect("a list"), ["a\nb", "üü", "c"]);
+        assert!(Lexer::new("x", 1, r#""open"#).quoted().is_err());
+    }
+}

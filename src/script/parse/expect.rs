@@ -1,0 +1,118 @@
+use super::super::ast::*;
+use super::super::lex::{Lexer, Result};
+use super::{Parser, type_ref};
+
+const SEVERITIES: [&str; 3] = ["error", "warn", "info"];
+
+impl Parser {
+    /// What follows `expect`.
+    pub(super) fn expectation(&self, lexer: &mut Lexer<'_>) -> Result<Expect> {
+        lexer.end();
+        let mark = lexer.mark();
+        match lexer.bare() {
+            "lint" => lint(lexer),
+            "no" => {
+                let (pick, _) = pick(lexer, false)?;
+                Ok(Expect::No(pick))
+            }
+            "message" => {
+                lexer.end();
+                let n = lexer.number("the number of a message")?;
+                let (kind, fields) = facts(lexer, "the kind of the message")?;
+                Ok(Expect::Message { n, kind, fields })
+            }
+            "state" => {
+                let (stream, ty) = self.track(lexer)?;
+                let (state, fields) = facts(lexer, "a state")?;
+                Ok(Expect::State { stream, ty, state, fields })
+            }
+            "resource" => {
+                let (stream, ty) = self.track(lexer)?;
+                lexer.end();
+                let name = lexer.word("the name of a resource")?.text;
+                let (state, fields) = facts(lexer, "a state")?;
+                Ok(Expect::Resource { stream, ty, name, state, fields })
+            }
+            _ => Err(lexer.error_at(mark, "`lint`, `no`, `message`, `state` or `resource`")),
+        }
+    }
+
+    /// `STREAM TYPE`
+    fn track(&self, lexer: &mut Lexer<'_>) -> Result<(u32, TypeRef)> {
+        let stream = self.known(lexer)?;
+        lexer.end();
+        Ok((stream, type_ref(lexer)?))
+    }
+}
+
+fn lint(lexer: &mut Lexer<'_>) -> Result<Expect> {
+    lexer.end();
+    if lexer.keyword("none") {
+        return Ok(Expect::LintNone);
+    }
+    if lexer.keyword("only") {
+        return Ok(Expect::LintOnly);
+    }
+    let (pick, severity) = pick(lexer, true)?;
+    Ok(Expect::Lint { pick, severity })
+}
+
+/// `RULE [at N] [sev=S] [names=[…]]`
+fn pick(lexer: &mut Lexer<'_>, with_severity: bool) -> Result<(Pick, Option<String>)> {
+    lexer.end();
+    let mark = lexer.mark();
+    let mut pick = Pick { rule: lexer.bare().into(), ..Pick::default() };
+    if pick.rule.is_empty() {
+        return Err(lexer.error_at(mark, "the name of a rule"));
+    }
+    let mut severity = None;
+    while !lexer.end() {
+        let mark = lexer.mark();
+        match (lexer.bare(), lexer.eat("=")) {
+            ("at", false) if pick.at.is_none() => {
+                lexer.end();
+                pick.at = Some(lexer.number("the number of a message")?);
+            }
+            ("sev", true) if with_severity && severity.is_none() => {
+                let mark = lexer.mark();
+                let word = lexer.bare();
+                if !SEVERITIES.contains(&word) {
+                    return Err(lexer.error_at(mark, "`error`, `warn` or `info`"));
+                }
+                severity = Some(word.into());
+            }
+            ("names", true) if pick.names.is_none() => pick.names = Some(lexer.list()?),
+            _ => {
+                let expected =
+                    if with_severity { "`at N`, `sev=`, `names=[…]`" } else { "`at N`, `names=[…]`" };
+                return Err(lexer.error_at(mark, format!("{expected} or nothing more")));
+            }
+        }
+    }
+    Ok((pick, severity))
+}
+
+/// `[WORD] [FIELD=VALUE…]`
+fn facts(lexer: &mut Lexer<'_>, what: &str) -> Result<(Option<String>, Vec<(String, Want)>)> {
+    let (mut word, mut fields) = (None, Vec::new());
+    while !lexer.end() {
+        let mark = lexer.mark();
+        let key = lexer.bare();
+        if key.is_empty() {
+            return Err(lexer.error(format!("{what} or `FIELD=VALUE`")));
+        }
+        if lexer.eat("=") {
+            let want = match lexer.peek() {
+                Some('[') => Want::List(lexer.list()?),
+                _ => Want::Word(lexer.value()?),
+            };
+            fields.push((key.into(), want));
+        } else if word.is_none() && fields.is_empty() {
+            word = Some(key.into());
+        } else {
+            return Err(lexer.error_at(mark, "`FIELD=VALUE`"));
+        }
+        lexer.boundary("a space")?;
+    }
+    Ok((word, fields))
+}

@@ -1,0 +1,158 @@
+use std::borrow::Cow;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Which part of a text too long for its cell is the one to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Errors and sentences.
+    Head,
+    /// Versions and nonces.
+    Tail,
+    /// Names.
+    Ends,
+}
+
+/// Terminal cells that a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text in at most `cells` cells; what is left out stands as `mark` (`…`, or `..` in ASCII).
+pub fn cut<'a>(text: &'a str, cells: usize, keep: Keep, mark: &str) -> Cow<'a, str> {
+    if text.len() <= cells || text.width() <= cells {
+        return Cow::Borrowed(text);
+    }
+    let Some(room) = cells.checked_sub(mark.width()) else {
+        return Cow::Owned(head(text, cells).to_owned());
+    };
+    Cow::Owned(match keep {
+        Keep::Head => format!("{}{mark}", head(text, room)),
+        Keep::Tail => format!("{mark}{}", tail(text, room)),
+        Keep::Ends => format!("{}{mark}{}", head(text, room.div_ceil(2)), tail(text, room / 2)),
+    })
+}
+
+/// A resource or node name in at most `cells` cells: it loses its middle; an `xdstp://` name keeps its
+/// authority and its id.
+pub fn cut_name<'a>(name: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
+    if name.len() <= cells || name.width() <= cells {
+        return Cow::Borrowed(name);
+    }
+    if let Some(rest) = name.strip_prefix("xdstp://")
+        && let Some((authority, path)) = rest.split_once('/')
+        && let Some((_, id)) = path.split_once('/')
+    {
+        let short = format!("xdstp://{authority}/{mark}/{}", id.rsplit('/').next().unwrap_or(id));
+        if short.width() <= cells {
+            return Cow::Owned(short);
+        }
+    }
+    cut(name, cells, Keep::Ends, mark)
+}
+
+/// The text with blanks after it, up to `cells` cells. Longer texts stay as they are.
+pub fn pad(text: &str, cells: usize) -> String {
+    format!("{text}{}", " ".repeat(cells.saturating_sub(text.width())))
+}
+
+/// The text with blanks before it, up to `cells` cells.
+pub fn pad_left(text: &str, cells: usize) -> String {
+    format!("{}{text}", " ".repeat(cells.saturating_sub(text.width())))
+}
+
+/// The whole text in lines of at most `cells` cells (at least 1), broken at blanks where there are some.
+/// Never empty: an empty text is one empty line.
+pub fn wrap(text: &str, cells: usize) -> Vec<String> {
+    let cells = cells.max(1);
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while rest.width() > cells {
+        let fits = head(rest, cells);
+        // A character wider than the line still has to go somewhere.
+        let fits = if fits.is_empty() { first_char(rest) } else { fits };
+        let next_is_blank = rest[fits.len()..].starts_with(' ');
+        let line = match fits.rfind(' ') {
+            Some(at) if !next_is_blank && !fits[..at].trim().is_empty() => &fits[..at],
+            _ => fits,
+        };
+        lines.push(line.to_owned());
+        rest = rest[line.len()..].trim_start_matches(' ');
+    }
+    if !rest.is_empty() || lines.is_empty() {
+        lines.push(rest.to_owned());
+    }
+    lines
+}
+
+fn first_char(text: &str) -> &str {
+    text.char_indices().nth(1).map_or(text, |(at, _)| &text[..at])
+}
+
+/// The longest beginning that fits.
+fn head(text: &str, cells: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > cells {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// The longest end that fits.
+fn tail(text: &str, cells: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices().rev() {
+        used += c.width().unwrap_or(0);
+        if used > cells {
+            return &text[at + c.len_utf8()..];
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_keeps_its_part() {
+        assert_eq!(cut("short", 5, Keep::Head, "…"), "short");
+        assert_eq!(cut("Error adding", 8, Keep::Head, "…"), "Error a…");
+        assert_eq!(cut("2026-03-02T14:01:58Z/42", 8, Keep::Tail, "…"), "…:58Z/42");
+        assert_eq!(cut("outbound|9080||reviews.local", 11, Keep::Ends, "…"), "outbo…local");
+        assert_eq!(cut("abcdef", 4, Keep::Head, ".."), "ab..");
+        assert_eq!(cut("abcdef", 1, Keep::Head, ".."), "a");
+    }
+
+    #[test]
+    fn xdstp_names_keep_authority_and_id() {
+        let name = "xdstp://auth.example/envoy.config.cluster.v3.Cluster/prod/eu/reviews";
+        assert_eq!(cut_name(name, 34, "…"), "xdstp://auth.example/…/reviews");
+        assert_eq!(cut_name(name, 9, "…"), "xdst…iews");
+    }
+
+    #[test]
+    fn wrapping_keeps_every_word() {
+        assert_eq!(wrap("", 10), [""]);
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("a 名名", 3), ["a", "名", "名"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_is_wider_than_its_cell(text in "\\PC{0,60}", cells in 0usize..40) {
+            for keep in [Keep::Head, Keep::Tail, Keep::Ends] {
+                proptest::prop_assert!(cut(&text, cells, keep, "…").width() <= cells);
+            }
+            for line in wrap(&text, cells.max(2)) {
+                proptest::prop_assert!(line.width() <= cells.max(2));
+            }
+            let joined: String = wrap(&text, cells).concat();
+            proptest::prop_assert_eq!(joined.replace(' ', ""), text.replace(' ', ""));
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! What each command does.
+
+use crate::event::{Seq, TypeUrl};
+
+use super::command::Command;
+use super::copy;
+use super::data::{Data, Format};
+use super::layout;
+use super::model::{Model, Overlay, Pane, Paused, Scope, Screen, Step};
+use super::overview::type_order;
+use super::update::{Effect, current_stream, settle, total};
+
+pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
+    match command {
+        Command::Overview => go(model, Screen::Overview, data),
+        Command::Stream => go(model, Screen::Stream, data),
+        Command::Timeline => go(model, Screen::Timeline, data),
+        Command::Up => step(model, -1, data),
+        Command::Down => step(model, 1, data),
+        Command::PageUp => step(model, -page(model), data),
+        Command::PageDown => step(model, page(model), data),
+        Command::HalfUp => step(model, -(page(model) / 2).max(1), data),
+        Command::HalfDown => step(model, (page(model) / 2).max(1), data),
+        Command::First => step(model, isize::MIN / 2, data),
+        Command::Last => step(model, isize::MAX / 2, data),
+        Command::Left => model.overview.column = model.overview.column.saturating_sub(1),
+        Command::Right => model.overview.column += 1,
+        Command::NextPane | Command::PreviousPane => {
+            model.pane = if model.pane == Pane::Main { Pane::Second } else { Pane::Main };
+        }
+        Command::Whole => model.whole = !model.whole,
+        Command::Open => open(model, data),
+        Command::Back => back(model),
+        Command::Quit => return quit(model),
+        Command::Interrupt => return interrupt(model),
+        Command::Suspend => return vec![Effect::Suspend],
+        Command::Redraw => return vec![Effect::Redraw],
+        Command::Filter => {
+            let input = model.filter.as_ref().map(|filter| filter.text.clone()).unwrap_or_default();
+            model.overlays.push(Overlay::Filter { input, error: None, before: model.filter.clone() });
+        }
+        Command::NextMatch => step(model, 1, data),
+        Command::PreviousMatch => step(model, -1, data),
+        Command::Palette => {
+            model.overlays.push(Overlay::Palette { input: String::new(), chosen: 0, recalled: None });
+        }
+        Command::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
+        Command::Pause => pause(model, data),
+        Command::NextProblem => problem(model, data, true, true),
+        Command::PreviousProblem => problem(model, data, false, true),
+        Command::NextNack => problem(model, data, true, false),
+        Command::PreviousNack => problem(model, data, false, false),
+        Command::NextType => next_type(model, data),
+        Command::AllTypes => model.scope.type_url = None,
+        Command::AllStreams => model.scope.stream = None,
+        Command::NextStream => other_stream(model, data, 1),
+        Command::PreviousStream => other_stream(model, data, -1),
+        Command::Follow => {
+            if model.timeline.follow {
+                model.timeline.stop_following(total(model, data));
+            } else {
+                model.timeline.follow = true;
+            }
+        }
+        Command::Ladder => model.timeline.ladder = !model.timeline.ladder,
+        Command::Format => {
+            model.timeline.scroll = 0;
+            model.timeline.format = match model.timeline.format {
+                None => Some(Format::Yaml),
+                Some(Format::Yaml) => Some(Format::Json),
+                Some(Format::Json) => Some(Format::Text),
+                Some(Format::Text) => Some(Format::Hex),
+                Some(Format::Hex) => None,
+            };
+        }
+        Command::Unfold if model.screen == Screen::Overview => {
+            model.overview.unfolded = !model.overview.unfolded;
+        }
+        Command::Unfold => model.timeline.unfolded = !model.timeline.unfolded,
+        Command::Copy => model.overlays.push(Overlay::Copy),
+        Command::CopyRow => return copied(model, copy::row(model), "nothing is selected"),
+        Command::CopyJson => {
+            let text = copy::json(model, data);
+            return copied(model, text, "JSON is copied from a message: choose one on the timeline (3)");
+        }
+        Command::CopyCommand => return copied(model, copy::command(model), "there is no source to name"),
+        Command::Yes => return vec![Effect::Quit],
+        Command::Cancel | Command::No => {
+            model.overlays.pop();
+        }
+        // These work in prompts only, which take them before they come here.
+        Command::Accept | Command::Complete | Command::Erase | Command::EraseAll => {}
+    }
+    vec![]
+}
+
+/// Goes to a screen by its number. Overview is home: from elsewhere `Esc` leads back to it.
+fn go(model: &mut Model, screen: Screen, data: &dyn Data) {
+    model.whole = false;
+    model.pane = Pane::Main;
+    if model.screen == screen {
+        return;
+    }
+    let stream = current_stream(model);
+    if screen == Screen::Overview {
+        model.steps.clear();
+        let rows = &model.overview.table.rows;
+        let row = rows.iter().find(|row| row.streams.iter().any(|s| Some(s.stream) == model.scope.stream));
+        if let Some(row) = row {
+            model.overview.selected = Some(row.key);
+        }
+        model.scope.stream = None;
+    } else if model.screen == Screen::Overview {
+        model.steps = vec![here(model)];
+    }
+    model.screen = screen;
+    if screen == Screen::Stream {
+        model.scope.stream = stream;
+    }
+    settle(model, data);
+}
+
+fn here(model: &Model) -> Step {
+    Step { screen: model.screen, scope: model.scope.clone() }
+}
+
+/// Opens what is selected, with a way back.
+fn open(model: &mut Model, data: &dyn Data) {
+    let step = here(model);
+    match (model.screen, model.pane) {
+        (Screen::Overview, pane) => {
+            let target = match pane {
+                Pane::Main => model.overview.row().and_then(|row| {
+                    let column = model.overview.column;
+                    let url = column.checked_sub(1).and_then(|i| model.overview.table.types.get(i)).cloned();
+                    Some((row.stream(column)?, url))
+                }),
+                Pane::Second => {
+                    let problem = model.problems.get(model.overview.problem);
+                    problem.map(|problem| (problem.stream, Some(problem.type_url.clone())))
+                }
+            };
+            let Some((stream, url)) = target else {
+                model.say("nothing to open");
+                return;
+            };
+            model.scope.stream = Some(stream);
+            if let Some(url) = url {
+                model.stream.selected = Some(url);
+            }
+            model.screen = Screen::Stream;
+        }
+        (Screen::Stream, _) => {
+            let Some(state) = model.stream.state() else {
+                model.say("nothing to open");
+                return;
+            };
+            let n = state.open_nack.or(state.last_push.as_ref().map(|push| Seq(push.n)));
+            model.scope = Scope { stream: Some(state.stream), type_url: Some(state.type_url.clone()) };
+            model.screen = Screen::Timeline;
+            if let Some(row) = n.and_then(|n| data.row_of(n)) {
+                model.timeline.stop_following(total(model, data));
+                model.timeline.select(Some(row));
+            }
+        }
+        (Screen::Timeline, _) => {
+            model.whole = !model.whole;
+            return;
+        }
+    }
+    model.pane = Pane::Main;
+    model.steps.push(step);
+}
+
+/// One step back; at the top it says so.
+fn back(model: &mut Model) {
+    if model.whole {
+        model.whole = false;
+    } else if model.filter.is_some() {
+        model.filter = None;
+    } else if let Some(step) = model.steps.pop() {
+        model.screen = step.screen;
+        model.scope = step.scope;
+        model.pane = Pane::Main;
+    } else if model.scope != Scope::default() && model.screen != Screen::Stream {
+        model.scope = Scope::default();
+    } else if model.pane == Pane::Second {
+        model.pane = Pane::Main;
+    } else {
+        model.say("this is the top; q quits");
+    }
+}
+
+fn quit(model: &mut Model) -> Vec<Effect> {
+    if model.whole || !model.steps.is_empty() {
+        let filter = model.filter.take();
+        back(model);
+        model.filter = filter;
+        return vec![];
+    }
+    interrupt(model)
+}
+
+fn interrupt(model: &mut Model) -> Vec<Effect> {
+    if model.info.clients > 0 && !matches!(model.overlays.last(), Some(Overlay::ConfirmQuit)) {
+        model.overlays.push(Overlay::ConfirmQuit);
+        return vec![];
+    }
+    vec![Effect::Quit]
+}
+
+fn pause(model: &mut Model, data: &dyn Data) {
+    model.paused = match model.paused {
+        Some(_) => None,
+        None => Some(Paused { rows: data.rows(), now: data.now() }),
+    };
+}
+
+/// Rows of a page in the pane that has the focus.
+fn page(model: &Model) -> isize {
+    let rows = model.layout().map_or(1, |layout| match model.screen {
+        Screen::Timeline => layout::timeline(&layout, model.whole).0.height.saturating_sub(1),
+        _ => layout.body.height / 2,
+    });
+    let rows = if model.whole { model.size.1.saturating_sub(8) } else { rows };
+    isize::try_from(rows.max(1)).unwrap_or(1)
+}
+
+fn step(model: &mut Model, by: isize, data: &dyn Data) {
+    let end = super::view::help_end(model);
+    if let Some(Overlay::Help { scroll }) = model.overlays.last_mut() {
+        *scroll = scroll.saturating_add_signed(by).min(end);
+        return;
+    }
+    match (model.screen, model.pane) {
+        (Screen::Overview, pane) => model.overview.step(by, pane, model.problems.len()),
+        (Screen::Stream, Pane::Main) => {
+            let at = model.stream.position().unwrap_or(0);
+            model.stream.select(at.saturating_add_signed(by));
+        }
+        (Screen::Stream, Pane::Second) => {
+            model.stream.scroll = model.stream.scroll.saturating_add_signed(by);
+        }
+        (Screen::Timeline, Pane::Main) if !model.whole => {
+            let total = total(model, data);
+            model.timeline.step(by, total);
+            // All the way down is what follows the newest.
+            if by > isize::MAX / 4 {
+                model.timeline.follow = true;
+            }
+        }
+        (Screen::Timeline, _) => {
+            model.timeline.scroll = model.timeline.scroll.saturating_add_signed(by);
+        }
+    }
+}
+
+/// To the next message of a problem, or, with `all` false, to the next NACK.
+fn problem(model: &mut Model, data: &dyn Data, forward: bool, all: bool) {
+    let none = if all { "no further problem this way" } else { "no further NACK this way" };
+    match model.screen {
+        Screen::Overview if all => {
+            let by = if forward { 1 } else { -1 };
+            if model.problems.is_empty() {
+                model.say("no problems");
+            } else if model.pane == Pane::Main {
+                model.pane = Pane::Second;
+                model.overview.problem = model.overview.problem.min(model.problems.len() - 1);
+            } else {
+                model.overview.step(by, Pane::Second, model.problems.len());
+            }
+        }
+        Screen::Stream if all => match model.stream.next_problem(forward) {
+            Some(at) => model.stream.select(at),
+            None => model.say(none),
+        },
+        _ => {
+            if model.screen != Screen::Timeline {
+                go(model, Screen::Timeline, data);
+            }
+            match target(model, data, forward, all) {
+                Some(row) => {
+                    let total = total(model, data);
+                    model.timeline.stop_following(total);
+                    model.timeline.select(Some(row));
+                }
+                None => model.say(none),
+            }
+        }
+    }
+}
+
+fn target(model: &Model, data: &dyn Data, forward: bool, all: bool) -> Option<usize> {
+    let here = model.timeline.selected?;
+    let nacks = data.cells().into_iter().flat_map(|cell| cell.nacks);
+    let others = model.problems.iter().filter(|_| all).filter_map(|problem| problem.at);
+    let shown = |row: &usize| model.timeline.index.get(model.timeline.index.rank(*row)) == Some(*row);
+    let rows = nacks.chain(others).filter_map(|n| data.row_of(n)).filter(shown);
+    if forward { rows.filter(|row| *row > here).min() } else { rows.filter(|row| *row < here).max() }
+}
+
+fn next_type(model: &mut Model, data: &dyn Data) {
+    let cells = data.cells();
+    let mut types: Vec<TypeUrl> = cells
+        .into_iter()
+        .filter(|cell| model.scope.stream.is_none_or(|stream| stream == cell.stream))
+        .map(|cell| cell.type_url)
+        .collect();
+    types.sort_by_cached_key(type_order);
+    types.dedup();
+    let next = match &model.scope.type_url {
+        None => 0,
+        Some(url) => types.iter().position(|known| known == url).map_or(0, |at| at + 1),
+    };
+    model.scope.type_url = types.get(next).cloned();
+    if model.screen == Screen::Stream
+        && let Some(url) = &model.scope.type_url
+    {
+        model.stream.selected = Some(url.clone());
+    }
+}
+
+fn other_stream(model: &mut Model, data: &dyn Data, by: isize) {
+    let mut streams: Vec<_> = data.streams().into_iter().map(|stream| stream.stream).collect();
+    streams.sort_unstable();
+    let at = streams.iter().position(|stream| Some(*stream) == model.scope.stream);
+    let to = at.map_or(0, |at| at.saturating_add_signed(by)).min(streams.len().saturating_sub(1));
+    model.scope.stream = streams.get(to).copied();
+}
+
+fn copied(model: &mut Model, text: Option<String>, why_not: &str) -> Vec<Effect> {
+    model.overlays.pop();
+    match text {
+        Some(text) => vec![Effect::Copy(text)],
+        None => {
+            model.say(why_not);
+            vec![]
+        }
+    }
+}
+
+/// `goto #487`, from the palette.
+pub fn goto(model: &mut Model, data: &dyn Data, place: &str) {
+    let number = place.trim().trim_start_matches('#').parse().ok().map(Seq);
+    let Some(row) = number.and_then(|n| data.row_of(n)) else {
+        model.say(format!("no message {place}; type a number such as #487"));
+        return;
+    };
+    go(model, Screen::Timeline, data);
+    let total = total(model, data);
+    model.timeline.stop_following(total);
+    model.timeline.select(Some(row));
+}

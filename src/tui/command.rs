@@ -1,0 +1,95 @@
+//! Every command by name: what the palette runs, what keys are bound to, what help explains.
+
+macro_rules! commands {
+    ($($variant:ident $name:literal $label:literal $doc:literal;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Command { $($variant),* }
+
+        impl Command {
+            pub const ALL: &[Command] = &[$(Command::$variant),*];
+
+            /// The name in the palette.
+            pub fn name(self) -> &'static str {
+                match self { $(Command::$variant => $name),* }
+            }
+            /// One or two words for the footer.
+            pub fn label(self) -> &'static str {
+                match self { $(Command::$variant => $label),* }
+            }
+            /// One line for help and palette.
+            pub fn doc(self) -> &'static str {
+                match self { $(Command::$variant => $doc),* }
+            }
+        }
+    };
+}
+
+commands! {
+    Overview "screen overview" "overview" "open Overview: is everyone in sync, and if not, who and what?";
+    Stream "screen stream" "stream" "open Stream: what was this client offered, what does it run, what is open?";
+    Timeline "screen timeline" "messages" "open Timeline: what was said, in which order, and what answers what?";
+    Up "up" "up" "move up";
+    Down "down" "down" "move down";
+    Left "left" "left" "go to the type on the left";
+    Right "right" "right" "go to the type on the right";
+    First "first" "first" "go to the first row";
+    Last "last" "last" "go to the last row; on the timeline follow the newest";
+    HalfDown "half-page-down" "half page" "half a page down";
+    HalfUp "half-page-up" "half page" "half a page up";
+    PageDown "page-down" "page" "a page down";
+    PageUp "page-up" "page" "a page up";
+    NextPane "next-pane" "pane" "go to the next pane";
+    PreviousPane "previous-pane" "pane" "go to the previous pane";
+    Whole "full-screen" "full screen" "give the detail pane the whole screen, or take it back";
+    Open "open" "open" "open what is selected, down to the messages it came from";
+    Back "back" "back" "go one step back: close, clear the filter, return";
+    Quit "quit" "quit" "go back; at the top quit (asks if clients are connected)";
+    Interrupt "interrupt" "quit" "leave a prompt, else quit; twice forces";
+    Suspend "suspend" "suspend" "give the terminal back to the shell; fg returns";
+    Redraw "redraw" "redraw" "draw the whole screen again";
+    Filter "filter" "filter" "show only rows that match: type:cds kind:nack lat>100ms";
+    NextMatch "next-match" "match" "go to the next row that matches";
+    PreviousMatch "previous-match" "match" "go to the previous row that matches";
+    Palette "commands" "command" "run any command by its name";
+    Help "help" "help" "show the keys, filter words and states of this screen";
+    Pause "pause" "pause" "hold the screen still, or go on (capture goes on)";
+    NextProblem "next-problem" "next problem" "go to the next problem: stuck, stale, missing, refused";
+    PreviousProblem "previous-problem" "problem" "go to the previous problem";
+    NextNack "next-nack" "next NACK" "go to the next NACK: a refused, rejected push";
+    PreviousNack "previous-nack" "previous NACK" "go to the previous NACK: a refused, rejected push";
+    NextType "next-type" "type" "narrow to the next type";
+    AllTypes "all-types" "all types" "show all types again";
+    AllStreams "all-streams" "all streams" "show all streams again";
+    NextStream "next-stream" "stream" "go to the next stream";
+    PreviousStream "previous-stream" "stream" "go to the previous stream";
+    Follow "follow" "follow" "follow the newest message, or stop";
+    Ladder "ladder" "ladder" "show the same rows between two lifelines, or as a list";
+    Format "format" "format" "show the message as fields, yaml, json, text or hex";
+    Unfold "unfold" "unfold" "unfold what is folded: gaps, nodes in sync";
+    Copy "copy" "copy" "copy to the clipboard: r row, j json, c command";
+    CopyRow "copy-row" "row" "copy the selected row as text";
+    CopyJson "copy-json" "json" "copy the selected message as JSON";
+    CopyCommand "copy-command" "command" "copy the command that prints this view";
+    Accept "accept" "accept" "use what is typed or chosen";
+    Cancel "cancel" "cancel" "close without doing anything";
+    Complete "complete" "complete" "take over the chosen name";
+    Erase "erase" "erase" "delete the character before the cursor";
+    EraseAll "erase-all" "erase all" "delete all that is typed";
+    Yes "yes" "yes" "yes, do it";
+    No "no" "no" "no, leave things as they are";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_command_has_a_doc_and_its_own_name() {
+        let mut names = HashSet::new();
+        for command in Command::ALL {
+            assert!(!command.doc().is_empty() && !command.label().is_empty(), "{command:?}");
+            assert!(names.insert(command.name()), "{}", command.name());
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What `y` copies, and how it reaches the clipboard of a terminal at the other end of an SSH connection.
+
+use crate::event::Kind;
+use crate::text;
+
+use super::data::Data;
+use super::model::{Model, Pane, Screen};
+use super::view::{overview_row, stream_row, timeline_row};
+
+/// What terminals take at least in one OSC 52; more goes to a file.
+pub const LIMIT: usize = 74_994;
+
+/// The selected row as text, uncut.
+pub fn row(model: &Model) -> Option<String> {
+    let cells = match (model.screen, model.pane) {
+        (Screen::Overview, Pane::Second) => {
+            let problem = model.problems.get(model.overview.problem)?;
+            return Some(format!("{} {}", problem.node.as_deref().unwrap_or("-"), problem.text));
+        }
+        (Screen::Overview, Pane::Main) => overview_row(model, model.overview.row()?),
+        (Screen::Stream, _) => stream_row(model, model.stream.state()?),
+        (Screen::Timeline, _) => timeline_row(model, model.timeline.current.as_ref()?),
+    };
+    let words = cells.iter().map(|cell| cell.text.trim()).filter(|word| !word.is_empty());
+    Some(words.map(|word| text::display_safe(word).into_owned()).collect::<Vec<_>>().join("  "))
+}
+
+pub fn json(model: &Model, data: &dyn Data) -> Option<String> {
+    match model.screen {
+        Screen::Timeline => model.timeline.current.as_ref().map(|shown| data.json(&shown.fact)),
+        _ => None,
+    }
+}
+
+/// The command line that prints what this screen shows.
+pub fn command(model: &Model) -> Option<String> {
+    if model.info.rerun.is_empty() {
+        return None;
+    }
+    let source = quoted(&model.info.rerun);
+    let mut filters: Vec<String> = Vec::new();
+    let stream = model.scope.stream.map(|stream| stream.0.to_string());
+    let mut line = match model.screen {
+        Screen::Overview => format!("xdscope status {source}"),
+        Screen::Stream => {
+            let stream = stream.map(|n| format!(" --stream '#{n}'")).unwrap_or_default();
+            format!("xdscope status {source} -o wide{stream}")
+        }
+        Screen::Timeline => {
+            filters.extend(stream.map(|n| format!("stream:{n}")));
+            let ladder = if model.timeline.ladder { " --ladder" } else { "" };
+            format!("xdscope log {source}{ladder}")
+        }
+    };
+    if let Some(url) = &model.scope.type_url {
+        let word = Kind::of_type_url(url.as_str()).map_or(url.as_str(), |(kind, _)| kind.word());
+        filters.push(format!("type:{word}"));
+    }
+    filters.extend(model.filter.as_ref().map(|filter| {
+        let several = filter.text.contains('|') && !filters.is_empty();
+        if several { format!("({})", filter.text) } else { filter.text.clone() }
+    }));
+    if !filters.is_empty() {
+        line.push_str(&format!(" --filter {}", quoted(&filters.join(" "))));
+    }
+    Some(line)
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The bytes that put `text` on the terminal's clipboard, wrapped for the multiplexer around it.
+pub fn osc52(text: &str, multiplexer: Option<Multiplexer>) -> Vec<u8> {
+    let plain = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
+    match multiplexer {
+        None => plain.into_bytes(),
+        Some(Multiplexer::Tmux) => {
+            format!("\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes()
+        }
+        // screen takes no more than 768 bytes in one string.
+        Some(Multiplexer::Screen) => {
+            let mut out = Vec::new();
+            for chunk in plain.as_bytes().chunks(700) {
+                out.extend_from_slice(b"\x1bP");
+                out.extend_from_slice(chunk);
+                out.extend_from_slice(b"\x1b\\");
+            }
+            out
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Multiplexer {
+    Tmux,
+    Screen,
+}
+
+impl Multiplexer {
+    /// By the values of `TMUX` and `TERM`.
+    pub fn of(tmux: Option<&str>, term: Option<&str>) -> Option<Multiplexer> {
+        if tmux.is_some_and(|value| !value.is_empty()) {
+            Some(Multiplexer::Tmux)
+        } else if term.is_some_and(|term| term.starts_with("screen")) {
+            Some(Multiplexer::Screen)
+        } else {
+            None
+        }
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let group =
+            chunk.iter().fold(0u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for i in 0..4 {
+            let digit = DIGITS[(group >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_of_every_length() {
+        for (bytes, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+    }
+
+    #[test]
+    fn wrapped_for_the_multiplexer() {
+        assert_eq!(osc52("foo", None), b"\x1b]52;c;Zm9v\x07");
+        assert_eq!(osc52("foo", Some(Multiplexer::Tmux)), b"\x1bPtmux;\x1b\x1b]52;c;Zm9v\x07\x1b\\");
+        assert_eq!(osc52("foo", Some(Multiplexer::Screen)), b"\x1bP\x1b]52;c;Zm9v\x07\x1b\\");
+        assert_eq!(Multiplexer::of(Some("/tmp/x"), Some("screen-256color")), Some(Multiplexer::Tmux));
+        assert_eq!(Multiplexer::of(None, Some("screen")), Some(Multiplexer::Screen));
+        assert_eq!(Multiplexer::of(None, Some("xterm")), None);
+    }
+
+    #[test]
+    fn words_for_a_shell() {
+        assert_eq!(quoted("cp.mesh:15010"), "cp.mesh:15010");
+        assert_eq!(quoted("kind:nack lat>1s"), "'kind:nack lat>1s'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

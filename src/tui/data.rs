@@ -1,0 +1,202 @@
+//! What the screens read: facts of a source, and what the program around them is doing.
+
+use std::io;
+
+use crate::event::{Clock, Seq, StreamId, Time, TypeUrl};
+use crate::filter::{Filter, FilterError};
+use crate::store::{MessageFact, ProblemFact, StateFact, Store, StreamFact, TypeState};
+
+/// How a message's body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    Yaml,
+    Json,
+    Text,
+    Hex,
+}
+
+impl Format {
+    pub fn word(self) -> &'static str {
+        match self {
+            Format::Yaml => "yaml",
+            Format::Json => "json",
+            Format::Text => "text",
+            Format::Hex => "hex",
+        }
+    }
+}
+
+/// An expression in force: as typed, and as read.
+#[derive(Clone, Debug, Default)]
+pub struct Applied {
+    pub text: String,
+    pub filter: Filter,
+}
+
+/// One cell of the matrix node x type: a [`StateFact`] without its names.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    pub stream: StreamId,
+    pub type_url: TypeUrl,
+    pub state: TypeState,
+    pub last_state: Option<TypeState>,
+    pub since: Time,
+    /// How often the newest refused version was refused.
+    pub refusals: usize,
+    pub missing: usize,
+    pub names: usize,
+    /// The NACKs that are kept, oldest first.
+    pub nacks: Vec<Seq>,
+}
+
+impl Cell {
+    pub fn of(fact: &StateFact) -> Cell {
+        Cell {
+            stream: fact.stream,
+            type_url: fact.type_url.clone(),
+            state: fact.state,
+            last_state: fact.last_state,
+            since: fact.since,
+            refusals: refusals(fact),
+            missing: fact.missing.len(),
+            names: fact.names.len(),
+            nacks: fact.nacks.iter().map(|nack| nack.n).collect(),
+        }
+    }
+}
+
+/// How often in a row the newest refused version was refused.
+pub fn refusals(fact: &StateFact) -> usize {
+    let Some(last) = fact.nacks.last() else { return 0 };
+    fact.nacks.iter().rev().take_while(|nack| nack.version == last.version).count()
+}
+
+/// The facts of one source, asked for only as far as they are shown.
+pub trait Data {
+    fn rows(&self) -> usize;
+    fn row(&self, index: usize) -> Option<MessageFact>;
+    fn row_of(&self, n: Seq) -> Option<usize>;
+    fn streams(&self) -> Vec<StreamFact>;
+    fn states(&self) -> Vec<StateFact>;
+    fn problems(&self) -> Vec<ProblemFact>;
+    fn now(&self) -> Time;
+    fn clock(&self) -> Clock;
+    /// The first `limit` lines of a message's body.
+    fn body(&self, n: Seq, format: Format, limit: usize) -> Vec<String>;
+    /// A row as the JSON object that `log -o jsonl` prints.
+    fn json(&self, fact: &MessageFact) -> String;
+    fn row_matches(&self, applied: &Applied, fact: &MessageFact) -> bool;
+    fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool;
+
+    fn cells(&self) -> Vec<Cell> {
+        self.states().iter().map(Cell::of).collect()
+    }
+    fn states_of(&self, stream: StreamId) -> Vec<StateFact> {
+        self.states().into_iter().filter(|state| state.stream == stream).collect()
+    }
+    fn read_filter(&self, text: &str) -> Result<Filter, FilterError> {
+        Filter::parse(text)
+    }
+}
+
+/// Writes message bodies and JSON rows: what needs descriptors, and so belongs to the program around.
+pub trait Bodies {
+    fn body(&self, store: &Store, n: Seq, format: Format, limit: usize) -> Vec<String>;
+    fn json(&self, store: &Store, fact: &MessageFact) -> String;
+}
+
+/// A [`Store`] with a writer of bodies.
+pub struct StoreData<'a> {
+    pub store: &'a Store,
+    pub bodies: &'a dyn Bodies,
+}
+
+impl Data for StoreData<'_> {
+    fn rows(&self) -> usize {
+        self.store.rows()
+    }
+    fn row(&self, index: usize) -> Option<MessageFact> {
+        self.store.row(index)
+    }
+    fn row_of(&self, n: Seq) -> Option<usize> {
+        self.store.row_of(n)
+    }
+    fn streams(&self) -> Vec<StreamFact> {
+        self.store.streams()
+    }
+    fn states(&self) -> Vec<StateFact> {
+        self.store.states()
+    }
+    fn problems(&self) -> Vec<ProblemFact> {
+        self.store.problems()
+    }
+    fn now(&self) -> Time {
+        self.store.now()
+    }
+    fn clock(&self) -> Clock {
+        self.store.clock()
+    }
+    fn body(&self, n: Seq, format: Format, limit: usize) -> Vec<String> {
+        self.bodies.body(self.store, n, format, limit)
+    }
+    fn json(&self, fact: &MessageFact) -> String {
+        self.bodies.json(self.store, fact)
+    }
+    fn row_matches(&self, applied: &Applied, fact: &MessageFact) -> bool {
+        applied.filter.message(fact, self.store)
+    }
+    fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool {
+        applied.filter.state(fact, self.store)
+    }
+}
+
+/// Whether more is to come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    #[default]
+    Live,
+    /// A recording, read to its end.
+    Replay,
+    Disconnected,
+}
+
+impl Mode {
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::Live => "LIVE",
+            Mode::Replay => "REPLAY",
+            Mode::Disconnected => "DISCONNECTED",
+        }
+    }
+}
+
+/// What the first line and the notice line say about the program around the screens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    /// Verb and source: `tap 127.0.0.1:18001 → cp.mesh:15010`.
+    pub source: String,
+    pub mode: Mode,
+    /// Name and bytes of the session file.
+    pub recording: Option<(String, u64)>,
+    /// Records lost by the recorder.
+    pub dropped: u64,
+    /// The SOURCE that prints the same facts on the command line.
+    pub rerun: String,
+    /// Peers whose streams end when this program ends: quitting asks first.
+    pub clients: u64,
+    /// What to do so that something appears, shown while there is no stream.
+    pub empty: Vec<String>,
+    /// Something a person should know now.
+    pub notice: Option<String>,
+}
+
+/// Where the screens get their facts from while they change.
+pub trait Feed {
+    /// Calls `with` on the facts as they are now; they stand still meanwhile.
+    fn read(&self, with: &mut dyn FnMut(&dyn Data));
+    /// A number that changes whenever the facts or the [`Info`] do.
+    fn revision(&self) -> u64;
+    fn info(&self) -> Info;
+    /// Keeps a copy too large for the terminal's clipboard in a file; its path.
+    fn save_copy(&self, text: &str) -> io::Result<String>;
+}

@@ -1,0 +1,221 @@
+//! The one table of keys. Dispatch, footer, help and palette all read it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::command::Command::{self, *};
+use super::theme::Glyphs;
+
+/// Where a key is bound. Overlays shadow the screen beneath them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// In overlays and prompts too.
+    Always,
+    Everywhere,
+    Overview,
+    Stream,
+    Timeline,
+    /// While the help is open.
+    Help,
+    /// While a command is typed.
+    Palette,
+    /// While a filter is typed.
+    Input,
+    /// After `y`.
+    Copy,
+    /// A yes-or-no question.
+    Confirm,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Binding {
+    pub context: Context,
+    pub key: &'static str,
+    pub command: Command,
+    /// Named in the footer.
+    pub footer: bool,
+}
+
+const fn key(context: Context, key: &'static str, command: Command) -> Binding {
+    Binding { context, key, command, footer: false }
+}
+
+const fn shown(context: Context, key: &'static str, command: Command) -> Binding {
+    Binding { context, key, command, footer: true }
+}
+
+use Context as C;
+
+/// All bindings; the footer follows their order, screen first.
+pub const BINDINGS: &[Binding] = &[
+    key(C::Overview, "z", Unfold),
+    key(C::Overview, "h", Left),
+    key(C::Overview, "l", Right),
+    key(C::Overview, "Left", Left),
+    key(C::Overview, "Right", Right),
+    shown(C::Timeline, "L", Ladder),
+    shown(C::Timeline, "f", Follow),
+    shown(C::Timeline, "v", Format),
+    key(C::Timeline, "z", Unfold),
+    key(C::Timeline, "\\", Whole),
+    key(C::Timeline, "n", NextMatch),
+    key(C::Timeline, "N", PreviousMatch),
+    shown(C::Everywhere, "Enter", Open),
+    shown(C::Everywhere, "}", NextProblem),
+    key(C::Everywhere, "{", PreviousProblem),
+    shown(C::Everywhere, "/", Filter),
+    shown(C::Everywhere, "t", NextType),
+    key(C::Everywhere, "T", AllTypes),
+    shown(C::Everywhere, "Tab", NextPane),
+    key(C::Everywhere, "Shift-Tab", PreviousPane),
+    shown(C::Everywhere, "Space", Pause),
+    shown(C::Everywhere, "y", Copy),
+    shown(C::Everywhere, ":", Palette),
+    shown(C::Everywhere, "?", Help),
+    shown(C::Everywhere, "q", Quit),
+    key(C::Everywhere, "1", Overview),
+    key(C::Everywhere, "2", Stream),
+    key(C::Everywhere, "3", Timeline),
+    key(C::Everywhere, "j", Down),
+    key(C::Everywhere, "k", Up),
+    key(C::Everywhere, "Down", Down),
+    key(C::Everywhere, "Up", Up),
+    key(C::Everywhere, "g", First),
+    key(C::Everywhere, "G", Last),
+    key(C::Everywhere, "Home", First),
+    key(C::Everywhere, "End", Last),
+    key(C::Everywhere, "^d", HalfDown),
+    key(C::Everywhere, "^u", HalfUp),
+    key(C::Everywhere, "PgDn", PageDown),
+    key(C::Everywhere, "PgUp", PageUp),
+    key(C::Everywhere, "Esc", Back),
+    key(C::Everywhere, "Backspace", Back),
+    key(C::Everywhere, "^c", Interrupt),
+    key(C::Always, "^z", Suspend),
+    key(C::Always, "^l", Redraw),
+    shown(C::Help, "j", Down),
+    shown(C::Help, "k", Up),
+    key(C::Help, "Down", Down),
+    key(C::Help, "Up", Up),
+    key(C::Help, "PgDn", PageDown),
+    key(C::Help, "PgUp", PageUp),
+    key(C::Help, "g", First),
+    key(C::Help, "^c", Cancel),
+    shown(C::Help, "Esc", Cancel),
+    key(C::Help, "q", Cancel),
+    key(C::Help, "?", Cancel),
+    shown(C::Palette, "Enter", Accept),
+    shown(C::Palette, "Tab", Complete),
+    shown(C::Palette, "Up", Up),
+    shown(C::Palette, "Down", Down),
+    key(C::Palette, "Backspace", Erase),
+    key(C::Palette, "^u", EraseAll),
+    key(C::Palette, "^c", Cancel),
+    shown(C::Palette, "Esc", Cancel),
+    shown(C::Input, "Enter", Accept),
+    key(C::Input, "Backspace", Erase),
+    shown(C::Input, "^u", EraseAll),
+    key(C::Input, "^c", Cancel),
+    shown(C::Input, "Esc", Cancel),
+    shown(C::Copy, "r", CopyRow),
+    shown(C::Copy, "j", CopyJson),
+    shown(C::Copy, "c", CopyCommand),
+    key(C::Copy, "^c", Cancel),
+    shown(C::Copy, "Esc", Cancel),
+    shown(C::Confirm, "y", Yes),
+    shown(C::Confirm, "n", No),
+    key(C::Confirm, "Esc", No),
+    key(C::Confirm, "^c", Interrupt),
+];
+
+/// The command of a key in the first of these contexts that binds it.
+pub fn lookup(contexts: &[Context], key: &str) -> Option<Command> {
+    contexts.iter().find_map(|context| {
+        BINDINGS.iter().find(|b| b.context == *context && b.key == key).map(|binding| binding.command)
+    })
+}
+
+/// The bindings of one context, in table order.
+pub fn of(context: Context) -> impl Iterator<Item = &'static Binding> {
+    BINDINGS.iter().filter(move |binding| binding.context == context)
+}
+
+/// The first key of a command, for the palette.
+pub fn key_of(command: Command) -> Option<&'static str> {
+    BINDINGS.iter().find(|binding| binding.command == command).map(|binding| binding.key)
+}
+
+/// A key press by the name it has in the table; `None` for keys that no table names.
+pub fn name(event: KeyEvent) -> Option<String> {
+    let control = event.modifiers.contains(KeyModifiers::CONTROL);
+    let word = match event.code {
+        KeyCode::Char(' ') => "Space",
+        KeyCode::Char(c) if control => return Some(format!("^{}", c.to_ascii_lowercase())),
+        KeyCode::Char(c) => return Some(c.to_string()),
+        KeyCode::Enter => "Enter",
+        KeyCode::Esc => "Esc",
+        KeyCode::Backspace => "Backspace",
+        KeyCode::Tab => "Tab",
+        KeyCode::BackTab => "Shift-Tab",
+        KeyCode::Up => "Up",
+        KeyCode::Down => "Down",
+        KeyCode::Left => "Left",
+        KeyCode::Right => "Right",
+        KeyCode::Home => "Home",
+        KeyCode::End => "End",
+        KeyCode::PageUp => "PgUp",
+        KeyCode::PageDown => "PgDn",
+        _ => return None,
+    };
+    Some(word.to_owned())
+}
+
+/// A key as it is shown: arrows as arrows.
+pub fn shown_key(key: &'static str, glyphs: &Glyphs) -> &'static str {
+    match key {
+        "Up" => glyphs.up,
+        "Down" => glyphs.down,
+        "Left" => glyphs.response,
+        "Right" => glyphs.request,
+        key => key,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{HashMap, HashSet};
+
+    #[test]
+    fn no_key_is_bound_twice_in_one_context() {
+        let mut seen = HashSet::new();
+        for binding in BINDINGS {
+            assert!(seen.insert((binding.context, binding.key)), "{:?} {}", binding.context, binding.key);
+        }
+    }
+
+    #[test]
+    fn one_key_means_one_thing_on_every_screen() {
+        let screens = [C::Always, C::Everywhere, C::Overview, C::Stream, C::Timeline];
+        let mut meaning = HashMap::new();
+        for binding in BINDINGS.iter().filter(|binding| screens.contains(&binding.context)) {
+            let command = *meaning.entry(binding.key).or_insert(binding.command);
+            assert_eq!(command, binding.command, "{}", binding.key);
+        }
+    }
+
+    #[test]
+    fn every_context_can_be_left_and_ctrl_c_works_in_it() {
+        for context in [C::Help, C::Palette, C::Input, C::Copy, C::Confirm, C::Everywhere] {
+            for key in ["Esc", "^c"] {
+                assert!(lookup(&[context], key).is_some(), "{context:?} {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn multiplexer_keys_stay_free() {
+        for binding in BINDINGS {
+            assert!(!["^a", "^b"].contains(&binding.key), "{:?}", binding.context);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Where things are, by the size of the terminal alone, so that update and view agree.
+
+use ratatui::layout::Rect;
+
+/// Below this no screen is drawn, one line says the size needed.
+pub const SMALLEST: (u16, u16) = (60, 15);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Source and mode; tabs; scope. One row each.
+    pub head: [Rect; 3],
+    pub body: Rect,
+    /// Absent on low terminals: notices then stand in the row of keys.
+    pub notice: Option<Rect>,
+    pub keys: Rect,
+    /// Words shorten.
+    pub narrow: bool,
+    /// Panes stand side by side.
+    pub wide: bool,
+    /// Rules and the notice line are left out.
+    pub low: bool,
+}
+
+/// `None` if the terminal is too small.
+pub fn layout(width: u16, height: u16) -> Option<Layout> {
+    if width < SMALLEST.0 || height < SMALLEST.1 {
+        return None;
+    }
+    let row = |y| Rect { x: 0, y, width, height: 1 };
+    let low = height < 30;
+    let (top, bottom) = if low { (3, height - 1) } else { (4, height - 3) };
+    Some(Layout {
+        head: [row(0), row(1), row(2)],
+        body: Rect { x: 0, y: top, width, height: bottom - top },
+        notice: (!low).then(|| row(height - 2)),
+        keys: row(height - 1),
+        narrow: width < 100,
+        wide: width >= 160,
+        low,
+    })
+}
+
+/// The first `height` rows of `area`, and the rest.
+pub fn split(area: Rect, height: u16) -> (Rect, Rect) {
+    let height = height.min(area.height);
+    let top = Rect { height, ..area };
+    (top, Rect { y: area.y + height, height: area.height - height, ..area })
+}
+
+/// Left and right of a bar.
+pub fn beside(area: Rect, left: u16) -> (Rect, Rect) {
+    let left = left.min(area.width);
+    let right = area.width.saturating_sub(left + 2);
+    (Rect { width: left, ..area }, Rect { x: area.right() - right, width: right, ..area })
+}
+
+/// List and detail of the timeline. Either may be empty.
+pub fn timeline(layout: &Layout, whole: bool) -> (Rect, Rect) {
+    let body = layout.body;
+    if whole {
+        return split(body, 0);
+    }
+    if layout.wide {
+        return beside(body, body.width * 5 / 9);
+    }
+    // The message in full wants eight lines; the list keeps at least half.
+    let detail = (body.height / 2).min(10);
+    split(body, body.height - detail)
+}
+
+/// The parts of Overview: nodes, problems, the selected node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverviewParts {
+    pub nodes: Rect,
+    pub problems: Rect,
+    pub selected: Rect,
+}
+
+/// Lines about the selected node, with their rule.
+const SELECTED: u16 = 4;
+
+/// `rows` lines of nodes with their titles, `problems` lines of problems with their rule.
+pub fn overview(layout: &Layout, rows: usize, problems: usize) -> OverviewParts {
+    let body = layout.body;
+    let want = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
+    let gap = u16::from(!layout.low);
+    let selected = if layout.low || layout.wide { 0 } else { SELECTED + gap };
+    let least = want(problems).min(body.height / 3);
+    let (nodes, rest) = split(body, want(rows).min(body.height.saturating_sub(selected + least + gap)));
+    let (_, rest) = split(rest, gap);
+    if layout.wide {
+        let (problems, selected) = beside(rest, rest.width * 5 / 9);
+        return OverviewParts { nodes, problems, selected };
+    }
+    let (problems, rest) = split(rest, want(problems).min(rest.height.saturating_sub(selected)));
+    let (_, selected) = split(rest, gap);
+    OverviewParts { nodes, problems, selected }
+}
+
+/// The parts of Stream: types, the selected type, the stream's history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamParts {
+    pub types: Rect,
+    pub detail: Rect,
+    pub history: Rect,
+}
+
+/// `rows` lines of types with their titles; `detail` lines about the selected one with their rule.
+pub fn stream(layout: &Layout, rows: usize, detail: usize) -> StreamParts {
+    let want = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
+    let gap = u16::from(!layout.low);
+    let (types, rest) = split(layout.body, want(rows).min(layout.body.height / 2));
+    let (_, rest) = split(rest, gap);
+    if layout.wide {
+        let (detail, history) = beside(rest, rest.width * 5 / 9);
+        return StreamParts { types, detail, history };
+    }
+    let (detail, rest) = split(rest, want(detail).min(rest.height.saturating_sub(4)));
+    let (_, history) = split(rest, gap);
+    StreamParts { types, detail, history }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_stays_on_the_screen() {
+        for width in 0..220 {
+            for height in 0..70 {
+                let screen = Rect { x: 0, y: 0, width, height };
+                let Some(layout) = layout(width, height) else {
+                    assert!(width < SMALLEST.0 || height < SMALLEST.1);
+                    continue;
+                };
+                let (list, detail) = timeline(&layout, false);
+                for area in [layout.body, layout.keys, list, detail] {
+                    assert_eq!(area.intersection(screen), area, "{width}x{height}");
+                    assert!(!area.is_empty(), "{width}x{height}");
+                }
+                for lines in [0, 1, 5, 20, 1000] {
+                    let first = overview(&layout, lines, 5);
+                    let second = stream(&layout, lines, 9);
+                    let areas = [first.nodes, first.problems, second.types, second.detail, second.history];
+                    for area in areas {
+                        assert_eq!(area.intersection(layout.body), area, "{width}x{height} {lines}");
+                    }
+                    assert!(
+                        !first.problems.is_empty() && !second.detail.is_empty(),
+                        "{width}x{height} {lines}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! All that the screens remember between two frames.
+
+use jiff::tz::TimeZone;
+
+use crate::event::{Clock, StreamId, Time, TypeUrl};
+use crate::filter::FilterError;
+use crate::store::{ProblemFact, TypeState};
+
+use super::data::{Applied, Info};
+use super::keymap::Context;
+use super::layout::{Layout, layout};
+use super::overview::Overview;
+use super::stream::StreamScreen;
+use super::theme::Theme;
+use super::timeline::Timeline;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Screen {
+    #[default]
+    Overview,
+    Stream,
+    Timeline,
+}
+
+impl Screen {
+    pub const ALL: [Screen; 3] = [Screen::Overview, Screen::Stream, Screen::Timeline];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Screen::Overview => "Overview",
+            Screen::Stream => "Stream",
+            Screen::Timeline => "Timeline",
+        }
+    }
+
+    pub fn context(self) -> Context {
+        match self {
+            Screen::Overview => Context::Overview,
+            Screen::Stream => Context::Stream,
+            Screen::Timeline => Context::Timeline,
+        }
+    }
+}
+
+/// What the screens are narrowed to; it goes with the reader from screen to screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    pub stream: Option<StreamId>,
+    pub type_url: Option<TypeUrl>,
+}
+
+/// Which part of a screen the arrows move in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pane {
+    #[default]
+    Main,
+    Second,
+}
+
+/// What lies over the screen, the last on top.
+#[derive(Clone, Debug)]
+pub enum Overlay {
+    Help {
+        scroll: usize,
+    },
+    Palette {
+        input: String,
+        chosen: usize,
+        recalled: Option<usize>,
+    },
+    /// With the filter that was in force before, for `Esc`.
+    Filter {
+        input: String,
+        error: Option<FilterError>,
+        before: Option<Applied>,
+    },
+    Copy,
+    ConfirmQuit,
+}
+
+impl Overlay {
+    pub fn context(&self) -> Context {
+        match self {
+            Overlay::Help { .. } => Context::Help,
+            Overlay::Palette { .. } => Context::Palette,
+            Overlay::Filter { .. } => Context::Input,
+            Overlay::Copy => Context::Copy,
+            Overlay::ConfirmQuit => Context::Confirm,
+        }
+    }
+}
+
+/// What is shown while the screen is held still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paused {
+    pub rows: usize,
+    pub now: Time,
+}
+
+/// A place to come back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub screen: Screen,
+    pub scope: Scope,
+}
+
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub size: (u16, u16),
+    pub theme: Theme,
+    pub zone: TimeZone,
+    pub info: Info,
+    pub screen: Screen,
+    pub scope: Scope,
+    pub filter: Option<Applied>,
+    pub steps: Vec<Step>,
+    pub overlays: Vec<Overlay>,
+    pub pane: Pane,
+    /// The detail pane has the whole screen.
+    pub whole: bool,
+    pub paused: Option<Paused>,
+    /// Said once; the next key clears it.
+    pub notice: Option<String>,
+    /// Commands run from the palette, oldest first.
+    pub history: Vec<String>,
+    pub now: Time,
+    pub clock: Clock,
+    pub problems: Vec<ProblemFact>,
+    pub overview: Overview,
+    pub stream: StreamScreen,
+    pub timeline: Timeline,
+}
+
+impl Model {
+    pub fn new(size: (u16, u16), theme: Theme, zone: TimeZone) -> Model {
+        Model {
+            size,
+            theme,
+            zone,
+            info: Info::default(),
+            screen: Screen::default(),
+            scope: Scope::default(),
+            filter: None,
+            steps: Vec::new(),
+            overlays: Vec::new(),
+            pane: Pane::default(),
+            whole: false,
+            paused: None,
+            notice: None,
+            history: Vec::new(),
+            now: Time::ZERO,
+            clock: Clock::default(),
+            problems: Vec::new(),
+            overview: Overview::default(),
+            stream: StreamScreen::default(),
+            timeline: Timeline::default(),
+        }
+    }
+
+    pub fn layout(&self) -> Option<Layout> {
+        layout(self.size.0, self.size.1)
+    }
+
+    /// Where a key is looked up, nearest first.
+    pub fn contexts(&self) -> Vec<Context> {
+        match self.overlays.last() {
+            Some(overlay) => vec![overlay.context(), Context::Always],
+            None => vec![self.screen.context(), Context::Everywhere, Context::Always],
+        }
+    }
+
+    /// Rows of the timeline are still looked for.
+    pub fn searching(&self) -> bool {
+        self.screen == Screen::Timeline && !self.timeline.index.complete()
+    }
+
+    /// The problems that someone must act on: not those that are merely on their way.
+    pub fn urgent(&self) -> usize {
+        self.problems.iter().filter(|p| !matches!(p.state, TypeState::Wait | TypeState::Sent)).count()
+    }
+
+    /// How long ago, as of what is shown.
+    pub fn age(&self, since: Time) -> String {
+        if self.clock.untimed { "-".to_owned() } else { crate::text::age(self.now.since(since)) }
+    }
+
+    pub fn say(&mut self, notice: impl Into<String>) {
+        self.notice = Some(notice.into());
+    }
+}

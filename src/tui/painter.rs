@@ -1,0 +1,101 @@
+//! Puts buffers on the terminal: only what changed, in one write, and nothing while nothing changes.
+
+use std::io::{self, Write};
+
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::queue;
+use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
+use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+pub struct Painter<W: Write> {
+    backend: CrosstermBackend<W>,
+    /// What is on the terminal; `None` if that is not known.
+    shown: Option<(Buffer, Option<Position>)>,
+}
+
+impl<W: Write> Painter<W> {
+    pub fn new(out: W) -> Self {
+        Painter { backend: CrosstermBackend::new(out), shown: None }
+    }
+
+    /// Draws everything again next time.
+    pub fn forget(&mut self) {
+        self.shown = None;
+    }
+
+    /// Shows `next`, with the cursor at `cursor`. False if there was nothing to write.
+    pub fn paint(&mut self, next: Buffer, cursor: Option<Position>) -> io::Result<bool> {
+        let known = self.shown.take().filter(|(buffer, _)| buffer.area == next.area);
+        let fresh = known.is_none();
+        let (before, cursor_before) = known.unwrap_or_else(|| (Buffer::empty(next.area), None));
+        let changes = before.diff(&next);
+        if fresh || !changes.is_empty() || cursor != cursor_before {
+            queue!(self.backend, BeginSynchronizedUpdate, Hide)?;
+            if fresh {
+                queue!(self.backend, Clear(ClearType::All))?;
+            }
+            self.backend.draw(changes.into_iter())?;
+            if let Some(at) = cursor {
+                queue!(self.backend, MoveTo(at.x, at.y), Show)?;
+            }
+            queue!(self.backend, EndSynchronizedUpdate)?;
+            Write::flush(&mut self.backend)?;
+            self.shown = Some((next, cursor));
+            return Ok(true);
+        }
+        self.shown = Some((before, cursor_before));
+        Ok(false)
+    }
+
+    /// Bytes for the terminal itself, not for its screen.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.backend.write_all(bytes)?;
+        Write::flush(&mut self.backend)
+    }
+}
+
+/// A blank screen of this size.
+pub fn blank((width, height): (u16, u16)) -> Buffer {
+    Buffer::empty(Rect { x: 0, y: 0, width, height })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_screen_twice_writes_nothing() {
+        let mut out = Vec::new();
+        let mut painter = Painter::new(&mut out);
+        let mut screen = blank((20, 3));
+        screen.set_string(2, 1, "hello", ratatui::style::Style::new());
+        let cursor = Some(Position { x: 2, y: 1 });
+        assert!(painter.paint(screen.clone(), cursor).unwrap());
+        assert!(!painter.paint(screen.clone(), cursor).unwrap());
+        let mut other = screen.clone();
+        other.set_string(2, 1, "hallo", ratatui::style::Style::new());
+        assert!(painter.paint(other, cursor).unwrap());
+        drop(painter);
+        let last = String::from_utf8(out).unwrap();
+        let last = last.rsplit("\x1b[?2026h").next().unwrap();
+        assert!(last.contains('a') && !last.contains("llo"), "only the changed cell: {last:?}");
+    }
+
+    #[test]
+    fn what_is_painted_is_what_a_terminal_shows_also_after_a_resize() {
+        let mut out = Vec::new();
+        let mut painter = Painter::new(&mut out);
+        for (text, size) in [("first screen", (20, 3)), ("second", (12, 2))] {
+            let mut screen = blank(size);
+            screen.set_string(0, 1, text, ratatui::style::Style::new());
+            painter.paint(screen, None).unwrap();
+        }
+        drop(painter);
+        let mut terminal = vt100::Parser::new(3, 20, 0);
+        terminal.process(&out);
+        assert_eq!(terminal.screen().contents().trim(), "second");
+        assert!(terminal.screen().hide_cursor());
+    }
+}

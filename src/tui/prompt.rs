@@ -1,0 +1,196 @@
+//! The two prompts: a filter, checked while it is typed, and the palette of commands.
+
+use super::act;
+use super::command::Command;
+use super::data::{Applied, Data};
+use super::model::{Model, Overlay};
+use super::update::Effect;
+
+/// Typed commands longer than this are no commands.
+const LONGEST: usize = 1000;
+/// Commands remembered.
+const HISTORY: usize = 50;
+
+/// Words that take an argument, with what it is and what they do.
+pub const WITH_ARGUMENT: [(&str, &str, &str); 2] =
+    [("goto", "#487", "go to a message by its number"), ("filter", "kind:nack", "show only rows that match")];
+
+pub fn typed(model: &mut Model, c: char, data: &dyn Data) {
+    if let Some(input) = input(model)
+        && input.len() < LONGEST
+    {
+        input.push(c);
+    }
+    changed(model, data);
+}
+
+fn input(model: &mut Model) -> Option<&mut String> {
+    match model.overlays.last_mut() {
+        Some(Overlay::Palette { input, .. } | Overlay::Filter { input, .. }) => Some(input),
+        _ => None,
+    }
+}
+
+/// A bad expression is shown where it breaks, and the last good one stays in force.
+fn changed(model: &mut Model, data: &dyn Data) {
+    match model.overlays.last_mut() {
+        Some(Overlay::Palette { chosen, .. }) => *chosen = 0,
+        Some(Overlay::Filter { input, error, .. }) => match data.read_filter(input) {
+            Ok(filter) => {
+                *error = None;
+                let text = input.trim().to_owned();
+                model.filter = (!text.is_empty()).then_some(Applied { text, filter });
+            }
+            Err(why) => *error = Some(why),
+        },
+        _ => {}
+    }
+}
+
+pub fn edit(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
+    match command {
+        Command::Cancel => {
+            if let Some(Overlay::Filter { before, .. }) = model.overlays.pop() {
+                model.filter = before;
+            }
+        }
+        Command::Erase => {
+            let empty = input(model).is_none_or(|input| input.pop().is_none());
+            if empty {
+                return edit(model, Command::Cancel, data);
+            }
+            changed(model, data);
+        }
+        Command::EraseAll => {
+            if let Some(input) = input(model) {
+                input.clear();
+            }
+            changed(model, data);
+        }
+        Command::Up => choose(model, -1),
+        Command::Down => choose(model, 1),
+        Command::Complete => {
+            let name = chosen(model).map(Command::name);
+            if let (Some(name), Some(input)) = (name, input(model)) {
+                name.clone_into(input);
+            }
+            changed(model, data);
+        }
+        Command::Accept => return accept(model, data),
+        _ => {}
+    }
+    vec![]
+}
+
+fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
+    match model.overlays.last() {
+        Some(Overlay::Filter { error: Some(error), .. }) => {
+            let why = format!("not a filter: {error}; Esc returns to the one before");
+            model.say(why);
+            vec![]
+        }
+        Some(Overlay::Palette { input, .. }) => {
+            let input = input.trim().to_owned();
+            let command = chosen(model);
+            model.overlays.pop();
+            let (word, argument) = input.split_once(' ').unwrap_or((&input, ""));
+            match (word, command) {
+                ("goto", _) => act::goto(model, data, argument),
+                ("filter", _) if !argument.is_empty() => match data.read_filter(argument) {
+                    Ok(filter) => model.filter = Some(Applied { text: argument.trim().to_owned(), filter }),
+                    Err(why) => model.say(format!("not a filter: {why}")),
+                },
+                (_, Some(command)) => {
+                    remember(model, command.name());
+                    return act::run(model, command, data);
+                }
+                (_, None) => model.say(format!("no command {input}")),
+            }
+            remember(model, &input);
+            vec![]
+        }
+        _ => {
+            model.overlays.pop();
+            vec![]
+        }
+    }
+}
+
+fn remember(model: &mut Model, line: &str) {
+    model.history.retain(|known| known != line);
+    model.history.push(line.to_owned());
+    if model.history.len() > HISTORY {
+        model.history.remove(0);
+    }
+}
+
+/// Down and up in the list; up from its first line recalls what was run before.
+fn choose(model: &mut Model, by: isize) {
+    let Some(Overlay::Palette { input, chosen, recalled }) = model.overlays.last_mut() else { return };
+    let found = candidates(input).len();
+    if by < 0 && *chosen == 0 {
+        let at = recalled.unwrap_or(model.history.len());
+        if let Some(line) = at.checked_sub(1).and_then(|at| Some((at, model.history.get(at)?))) {
+            *recalled = Some(line.0);
+            input.clone_from(line.1);
+        }
+        return;
+    }
+    *chosen = chosen.saturating_add_signed(by).min(found.saturating_sub(1));
+}
+
+fn chosen(model: &Model) -> Option<Command> {
+    match model.overlays.last() {
+        Some(Overlay::Palette { input, chosen, .. }) => candidates(input).get(*chosen).copied(),
+        _ => None,
+    }
+}
+
+/// Commands that a person can mean by `input`, best first: by name, by a word of the explanation, then with
+/// letters left out.
+pub fn candidates(input: &str) -> Vec<Command> {
+    let wanted = input.trim().to_lowercase();
+    let rank = |command: &Command| {
+        let (name, doc) = (command.name(), command.doc().to_lowercase());
+        if name.starts_with(&wanted) {
+            Some(0)
+        } else if name.contains(&wanted) {
+            Some(1)
+        } else if doc.contains(&wanted) {
+            Some(2)
+        } else {
+            subsequence(&wanted, name).then_some(3)
+        }
+    };
+    let mut found: Vec<(i32, Command)> = Command::ALL
+        .iter()
+        .filter(|command| !only_in_prompts(**command))
+        .filter_map(|command| Some((rank(command)?, *command)))
+        .collect();
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().map(|(_, command)| command).collect()
+}
+
+fn only_in_prompts(command: Command) -> bool {
+    use Command::{Accept, Cancel, Complete, Erase, EraseAll, No, Palette, Yes};
+    matches!(command, Accept | Cancel | Complete | Erase | EraseAll | Yes | No | Palette)
+}
+
+fn subsequence(wanted: &str, text: &str) -> bool {
+    let mut letters = text.chars();
+    wanted.chars().all(|c| letters.any(|l| l == c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_by_name_by_word_and_by_letters() {
+        assert_eq!(candidates("nack").first(), Some(&Command::NextNack));
+        assert_eq!(candidates("scover").first(), Some(&Command::Overview));
+        assert!(candidates("lifeline").contains(&Command::Ladder));
+        assert!(candidates("xyzzy").is_empty());
+        assert!(!candidates("").contains(&Command::Yes));
+    }
+}

@@ -1,0 +1,184 @@
+//! The loop around model and view: keys in, frames out. Blocking, on a thread of its own.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use crossterm::event::{self, Event, KeyEventKind};
+use crossterm::terminal::size;
+use jiff::tz::TimeZone;
+
+use crate::text;
+
+use super::copy::{LIMIT, Multiplexer, osc52};
+use super::data::Feed;
+use super::model::{Model, Screen};
+use super::painter::{Painter, blank};
+use super::terminal::Terminal;
+use super::theme::Theme;
+use super::update::{Effect, Msg, search, update};
+use super::view::view;
+
+/// Between two frames that only new facts ask for.
+const FRAME: Duration = Duration::from_millis(33);
+const SLOW_FRAME: Duration = Duration::from_millis(200);
+/// Between two frames that keys ask for: below what a person sees, above what a held key needs.
+const KEY_FRAME: Duration = Duration::from_millis(8);
+/// Ages tick this often.
+const TICK: Duration = Duration::from_secs(1);
+/// A search for matching rows has this much of each frame.
+const SEARCH: Duration = Duration::from_millis(6);
+/// A held screen looks for messages from outside this often.
+const HELD: Duration = Duration::from_millis(250);
+/// Keys taken in before a frame is drawn.
+const BURST: usize = 256;
+
+/// How the screens look, and what reaches them besides keys.
+pub struct Options {
+    pub theme: Theme,
+    pub zone: TimeZone,
+    pub screen: Screen,
+    /// At most five frames a second.
+    pub slow_link: bool,
+    /// What stands between this program and the terminal, for the clipboard.
+    pub multiplexer: Option<Multiplexer>,
+    /// Signals and notices. SIGTERM and SIGHUP are [`Msg::Stop`], SIGTSTP is [`Msg::Suspend`].
+    pub messages: Receiver<Msg>,
+}
+
+/// Shows the screens until the user quits or [`Msg::Stop`] arrives. The terminal is as before when it returns.
+///
+/// # Errors
+/// The terminal cannot be read or written, or a panic on another thread took it away.
+pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
+    let terminal = Terminal::take()?;
+    let mut painter = Painter::new(BufWriter::with_capacity(1 << 16, io::stdout()));
+    let mut model = Model::new(size()?, options.theme, options.zone);
+    model.screen = options.screen;
+    let frame = if options.slow_link { SLOW_FRAME } else { FRAME };
+    let mut pace = Pace { painted: None, keyed: true };
+    let mut revision = None;
+    let mut changed = Instant::now();
+    let mut dirty = true;
+    loop {
+        let mut messages = keys(pace.wait(frame, &model, dirty))?;
+        pace.keyed |= !messages.is_empty();
+        loop {
+            match options.messages.try_recv() {
+                Ok(message) => messages.push(message),
+                Err(TryRecvError::Empty) => break,
+                // Whoever sends the signals is gone, and with it the program around.
+                Err(TryRecvError::Disconnected) => return Ok(()),
+            }
+        }
+        if terminal.lost() {
+            return Err(io::Error::other("a crash on another thread ended the screens"));
+        }
+        let now = feed.revision();
+        let due = revision != Some(now) || changed.elapsed() >= TICK;
+        if due && model.paused.is_none() && pace.due(frame) {
+            (revision, changed) = (Some(now), Instant::now());
+            messages.push(Msg::Info(feed.info()));
+        }
+        let mut effects = Vec::new();
+        if !messages.is_empty() || model.searching() {
+            dirty = true;
+            feed.read(&mut |data| {
+                let start = Instant::now();
+                while model.searching() && start.elapsed() < SEARCH {
+                    search(&mut model, data);
+                }
+                if messages.is_empty() {
+                    messages.push(Msg::Changed);
+                }
+                for message in messages.drain(..) {
+                    effects.extend(update(&mut model, message, data));
+                }
+            });
+        }
+        for effect in effects {
+            match effect {
+                Effect::Quit => return Ok(()),
+                Effect::Suspend => {
+                    terminal.suspend()?;
+                    painter.forget();
+                    model.size = size()?;
+                }
+                Effect::Redraw => painter.forget(),
+                Effect::Copy(text) => {
+                    let said = copy(feed, &mut painter, &text, options.multiplexer);
+                    model.notice = Some(said);
+                }
+            }
+        }
+        if dirty && pace.due(if pace.keyed { KEY_FRAME } else { frame }) {
+            let mut next = blank(model.size);
+            let cursor = view(&model, &mut next);
+            painter.paint(next, cursor)?;
+            pace = Pace { painted: Some(Instant::now()), keyed: false };
+            dirty = false;
+        }
+    }
+}
+
+/// When the next frame may be drawn.
+struct Pace {
+    painted: Option<Instant>,
+    /// A key has not been answered by a frame yet.
+    keyed: bool,
+}
+
+impl Pace {
+    fn due(&self, every: Duration) -> bool {
+        self.painted.is_none_or(|at| at.elapsed() >= every)
+    }
+
+    /// How long to wait for a key.
+    fn wait(&self, frame: Duration, model: &Model, dirty: bool) -> Duration {
+        if self.painted.is_none() {
+            Duration::ZERO
+        } else if dirty || model.searching() {
+            Duration::from_millis(2)
+        } else if model.paused.is_some() {
+            HELD
+        } else {
+            frame
+        }
+    }
+}
+
+/// Waits for a key, then takes what else is there.
+fn keys(wait: Duration) -> io::Result<Vec<Msg>> {
+    let mut messages = Vec::new();
+    let mut wait = wait;
+    while messages.len() < BURST && event::poll(wait)? {
+        wait = Duration::ZERO;
+        match event::read()? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => messages.push(Msg::Key(key)),
+            Event::Resize(width, height) => messages.push(Msg::Resize(width, height)),
+            Event::Paste(text) => messages.push(Msg::Paste(text)),
+            _ => {}
+        }
+    }
+    Ok(messages)
+}
+
+/// Copies, and says what it did.
+fn copy<W: Write>(
+    feed: &dyn Feed,
+    painter: &mut Painter<W>,
+    text: &str,
+    multiplexer: Option<Multiplexer>,
+) -> String {
+    let size = text::size(text.len() as u64);
+    if text.len() <= LIMIT {
+        return match painter.send(&osc52(text, multiplexer)) {
+            Ok(()) => format!("sent {size} to the terminal's clipboard"),
+            Err(error) => format!("not copied: {error}"),
+        };
+    }
+    match feed.save_copy(text) {
+        Ok(path) => format!("{size} is too large for a terminal's clipboard: it is in {path}"),
+        Err(error) => format!("not copied: {size} is too large for a clipboard, and no file: {error}"),
+    }
+}

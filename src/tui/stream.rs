@@ -1,0 +1,76 @@
+//! Screen 2: what one client has been offered, what it runs, what is open.
+
+use crate::event::{StreamId, TypeUrl};
+use crate::store::{StateFact, StreamFact, TypeState};
+
+use super::data::Data;
+use super::overview::type_order;
+
+/// Streams of a session that are told in the history, newest first.
+const CHAIN: usize = 50;
+
+#[derive(Clone, Debug, Default)]
+pub struct StreamScreen {
+    /// The selected type, also across streams.
+    pub selected: Option<TypeUrl>,
+    pub top: usize,
+    /// Lines scrolled in the lower panes.
+    pub scroll: usize,
+    pub states: Vec<StateFact>,
+    /// The stream and those that it continues, newest first.
+    pub chain: Vec<StreamFact>,
+    /// All streams of the source, for going from one to the next.
+    pub streams: Vec<StreamId>,
+}
+
+impl StreamScreen {
+    pub fn load(&mut self, data: &dyn Data, stream: Option<StreamId>) {
+        let mut streams = data.streams();
+        self.streams = streams.iter().map(|stream| stream.stream).collect();
+        self.states = stream.map(|stream| data.states_of(stream)).unwrap_or_default();
+        self.states.sort_by_cached_key(|state| type_order(&state.type_url));
+        self.chain.clear();
+        let mut next = stream;
+        while let Some(id) = next.filter(|_| self.chain.len() < CHAIN) {
+            let Some(at) = streams.iter().position(|stream| stream.stream == id) else { break };
+            let fact = streams.swap_remove(at);
+            next = fact.reconnect_of;
+            self.chain.push(fact);
+        }
+        if self.position().is_none() {
+            self.selected = self.states.first().map(|state| state.type_url.clone());
+        }
+    }
+
+    pub fn fact(&self) -> Option<&StreamFact> {
+        self.chain.first()
+    }
+
+    pub fn position(&self) -> Option<usize> {
+        self.states.iter().position(|state| Some(&state.type_url) == self.selected.as_ref())
+    }
+
+    pub fn state(&self) -> Option<&StateFact> {
+        self.states.get(self.position()?)
+    }
+
+    pub fn select(&mut self, at: usize) {
+        let at = at.min(self.states.len().saturating_sub(1));
+        self.selected = self.states.get(at).map(|state| state.type_url.clone());
+        self.scroll = 0;
+    }
+
+    /// The next type in a state that someone must act on.
+    pub fn next_problem(&self, forward: bool) -> Option<usize> {
+        let at = self.position().unwrap_or(0);
+        let bad = |i: &usize| {
+            self.states.get(*i).is_some_and(|state| {
+                matches!(
+                    state.state,
+                    TypeState::Held | TypeState::Nack | TypeState::Stale | TypeState::Miss | TypeState::Wait
+                )
+            })
+        };
+        if forward { (at + 1..self.states.len()).find(bad) } else { (0..at).rev().find(bad) }
+    }
+}

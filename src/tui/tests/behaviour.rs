@@ -1,0 +1,321 @@
+//! What keys do.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use crate::event::{Seq, Variant};
+use crate::store::TypeState;
+use crate::tui::data::Data;
+use crate::tui::model::{Model, Overlay, Screen};
+use crate::tui::update::{Effect, Msg, search, update};
+
+use super::story::{self, Long, Story, story};
+use super::{PLAIN, drawn, model, screen, text, type_keys};
+
+fn typed(data: &dyn Data, keys: &str) -> Model {
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, data, keys);
+    model
+}
+
+fn selected(model: &Model) -> Option<Seq> {
+    model.timeline.current.as_ref().and_then(|shown| shown.fact.n)
+}
+
+#[test]
+fn enter_on_a_cell_opens_its_type_then_its_messages_and_esc_returns() {
+    let data = story();
+    let mut model = typed(&data, "ll<enter>");
+    assert_eq!(model.screen, Screen::Stream);
+    assert_eq!(model.stream.state().map(|state| state.state), Some(TypeState::Nack));
+    type_keys(&mut model, &data, "<enter>");
+    assert_eq!((model.screen, selected(&model)), (Screen::Timeline, Some(Seq(498))));
+    assert!(
+        model.timeline.window.iter().all(|shown| shown.fact.type_url == story::url(crate::event::Kind::Cds))
+    );
+    type_keys(&mut model, &data, "<esc>");
+    assert_eq!(model.screen, Screen::Stream);
+    type_keys(&mut model, &data, "<esc>");
+    assert_eq!((model.screen, model.scope.stream), (Screen::Overview, None));
+}
+
+#[test]
+fn rows_sort_worst_first_and_the_selection_stays_with_its_node() {
+    let mut data = story();
+    let mut model = typed(&data, "jj");
+    let names: Vec<&str> = model.overview.table.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names[..3], ["edge-gw-1", "ratings-v1-77d0", "grpc-cart-0"]);
+    assert_eq!(names.last(), Some(&"payments-v3-1c2a"));
+    let key = model.overview.selected;
+    for state in &mut data.states {
+        if state.stream.0 == 3 {
+            state.state = TypeState::Nack;
+        }
+    }
+    update(&mut model, Msg::Changed, &data);
+    assert_eq!(model.overview.selected, key);
+    assert_eq!(model.overview.position(), Some(1));
+}
+
+#[test]
+fn per_type_streams_of_a_node_share_a_row_and_reconnects_continue_theirs() {
+    let model = typed(&story(), "");
+    let row = |name: &str| model.overview.table.rows.iter().find(|row| row.name == name).unwrap();
+    assert_eq!(row("batch-9").streams.len(), 4);
+    assert_eq!(row("batch-9").cells.iter().flatten().count(), 4);
+    assert_eq!((row("payments-v3-1c2a").reconnects, row("payments-v3-1c2a").key.0), (1, 9));
+}
+
+#[test]
+fn new_rows_never_move_a_selection_that_does_not_follow() {
+    let whole = story();
+    let mut data = Story { rows: whole.rows[..8].to_vec(), ..whole.clone() };
+    let mut model = typed(&data, "3k");
+    let before = (selected(&model), model.timeline.top);
+    data.rows = whole.rows.clone();
+    update(&mut model, Msg::Changed, &data);
+    assert_eq!((selected(&model), model.timeline.top), before);
+    assert_eq!(model.timeline.new_below(), 5);
+    assert!(text(&drawn(&model)).contains("5 new below"));
+    type_keys(&mut model, &data, "G");
+    assert_eq!((selected(&model), model.timeline.new_below()), (Some(Seq(498)), 0));
+    assert!(model.timeline.follow);
+}
+
+#[test]
+fn following_shows_the_newest() {
+    let whole = story();
+    let mut data = Story { rows: whole.rows[..3].to_vec(), ..whole.clone() };
+    let mut model = typed(&data, "3");
+    data.rows = whole.rows;
+    update(&mut model, Msg::Changed, &data);
+    assert_eq!(selected(&model), Some(Seq(498)));
+}
+
+#[test]
+fn a_paused_screen_stands_still() {
+    let mut data = story();
+    let mut model = typed(&data, "3<esc> ");
+    let before = text(&drawn(&model));
+    assert!(before.contains("PAUSED"));
+    data.now = story::at("14:09:00");
+    data.problems.clear();
+    data.rows.truncate(3);
+    update(&mut model, Msg::Changed, &data);
+    assert_eq!(text(&drawn(&model)), before);
+    type_keys(&mut model, &data, " ");
+    assert!(text(&drawn(&model)).contains("14:09:00"));
+}
+
+#[test]
+fn a_filter_applies_while_typed_and_the_last_good_one_stays() {
+    let data = story();
+    let mut model = typed(&data, "3/kind:nack");
+    assert_eq!(model.timeline.index.len(), 3);
+    type_keys(&mut model, &data, " kind:x");
+    assert!(matches!(model.overlays.last(), Some(Overlay::Filter { error: Some(_), .. })));
+    assert_eq!(model.timeline.index.len(), 3);
+    type_keys(&mut model, &data, "<enter>");
+    assert!(!model.overlays.is_empty(), "a bad expression is not accepted");
+    type_keys(&mut model, &data, "<esc>");
+    assert!(model.overlays.is_empty() && model.filter.is_none(), "cancelling returns to the one before");
+}
+
+#[test]
+fn esc_clears_the_filter_and_keeps_the_row() {
+    let data = story();
+    let mut model = typed(&data, "3/kind:nack<enter>k");
+    assert_eq!(selected(&model), Some(Seq(487)));
+    type_keys(&mut model, &data, "<esc>");
+    assert_eq!((selected(&model), model.timeline.index.len()), (Some(Seq(487)), data.rows.len()));
+}
+
+#[test]
+fn problems_are_visited_in_order() {
+    let data = story();
+    let mut model = typed(&data, "3g");
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        type_keys(&mut model, &data, "}");
+        seen.extend(selected(&model).map(|n| n.0));
+    }
+    assert_eq!(seen, [479, 433, 487, 489, 498]);
+    type_keys(&mut model, &data, "}");
+    assert!(model.notice.is_some(), "a key that can do nothing says so");
+    type_keys(&mut model, &data, ":previous-nack<enter>");
+    assert_eq!(selected(&model), Some(Seq(487)));
+}
+
+#[test]
+fn types_cycle_and_return_to_all() {
+    let data = story();
+    let mut model = typed(&data, "3");
+    let mut seen = Vec::new();
+    for _ in 0..6 {
+        type_keys(&mut model, &data, "t");
+        seen.push(model.scope.type_url.as_ref().map(|url| crate::text::type_label(url.as_str())));
+    }
+    let words: Vec<Option<&str>> = seen.iter().map(Option::as_deref).collect();
+    assert_eq!(words, [Some("LDS"), Some("CDS"), Some("RDS"), Some("EDS"), Some("SDS"), None]);
+}
+
+#[test]
+fn copies_say_what_they_hold() {
+    let data = story();
+    let copied = |keys: &str| {
+        let mut model = model(100, 30, PLAIN);
+        match type_keys(&mut model, &data, keys).pop() {
+            Some(Effect::Copy(text)) => text,
+            other => panic!("{other:?}: {:?}", model.notice),
+        }
+    };
+    assert_eq!(copied("3yj"), "{\"n\":498}");
+    assert!(copied("3yr").starts_with("498  14:02:23.206"));
+    assert_eq!(copied("yc"), "xdscope status session-20260302-135200.xdsrec");
+    assert_eq!(
+        copied("ll<enter><enter>/kind:nack<enter>yc"),
+        "xdscope log session-20260302-135200.xdsrec --filter 'stream:1 type:cds kind:nack'"
+    );
+}
+
+#[test]
+fn quitting_asks_only_if_it_would_cut_someone_off() {
+    let data = story();
+    let mut model = typed(&data, "");
+    assert_eq!(type_keys(&mut model, &data, "q"), [Effect::Quit]);
+    model.info.clients = 3;
+    assert_eq!(type_keys(&mut model, &data, "q"), []);
+    assert!(text(&drawn(&model)).contains("3 clients"));
+    assert_eq!(type_keys(&mut model, &data, "<enter>q"), [], "neither Enter nor the key that asked");
+    assert_eq!(type_keys(&mut model, &data, "y"), [Effect::Quit]);
+    let mut model = typed(&data, "");
+    model.info.clients = 3;
+    assert_eq!(type_keys(&mut model, &data, "^c^c"), [Effect::Quit], "twice forces");
+}
+
+#[test]
+fn control_c_leaves_a_prompt_first() {
+    let data = story();
+    for prompt in [":abc", "/abc", "?", "y"] {
+        let mut model = typed(&data, prompt);
+        assert_eq!(model.overlays.len(), 1, "{prompt}");
+        assert_eq!(type_keys(&mut model, &data, "^c"), [], "{prompt}");
+        assert!(model.overlays.is_empty(), "{prompt}");
+    }
+}
+
+#[test]
+fn a_frame_asks_for_the_rows_it_shows_and_no_more() {
+    let data = Long::new(1_000_000);
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, &data, "3");
+    for key in ["k", "g", "j", "G", "L", "^u"] {
+        data.asked.set(0);
+        type_keys(&mut model, &data, key);
+        assert!(data.asked.get() <= 30, "{key}: {} rows", data.asked.get());
+    }
+}
+
+#[test]
+fn a_search_comes_in_slices_and_shows_near_matches_first() {
+    let data = Long::new(1_000_000);
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, &data, "3");
+    data.asked.set(0);
+    for key in "/kind:nack".chars() {
+        update(&mut model, Msg::Key(KeyEvent::from(KeyCode::Char(key))), &data);
+    }
+    assert!(data.asked.get() <= 10 * (256 + 30), "{} rows for ten keys", data.asked.get());
+    assert_eq!((model.searching(), selected(&model)), (true, Some(Seq(1_000_000))));
+    assert!(text(&drawn(&model)).contains("searched"));
+    let before = model.timeline.index.searched();
+    search(&mut model, &data);
+    assert_eq!(model.timeline.index.searched(), before + 256);
+}
+
+#[test]
+fn a_search_ends_when_all_rows_were_looked_at() {
+    let data = Long::new(10_000);
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, &data, "3/kind:nack");
+    assert_eq!((model.searching(), model.timeline.index.len()), (false, 10_000));
+}
+
+#[test]
+fn many_nodes_fold_to_those_with_a_problem() {
+    let mut data = story();
+    for id in 100..200 {
+        let stream = story::stream(id, &format!("node-{id}"), Variant::Ads, "13:53:00");
+        data.states.push(story::state(&stream, crate::event::Kind::Lds, TypeState::Synced, "13:53:20"));
+        data.streams.push(stream);
+    }
+    let folded = typed(&data, "");
+    assert_eq!((folded.overview.table.rows.len(), folded.overview.table.folded), (4, 102));
+    let shown = screen(&data, "", 100, 30);
+    assert!(shown.contains("102 more nodes") && shown.contains("101 SYNCED"), "{shown}");
+    assert_eq!(typed(&data, "z").overview.table.rows.len(), 106);
+}
+
+#[test]
+fn hostile_text_reaches_the_screen_spelled_out() {
+    let evil = "\x1b]0;owned\x07\x1b[2J\u{202e}evil\r\n";
+    let mut data = story();
+    for row in &mut data.rows {
+        row.version = evil.into();
+        row.nonce = evil.into();
+        row.node = Some(evil.into());
+        row.note = row.note.as_ref().map(|_| evil.to_owned());
+        row.error = row.error.as_ref().map(|(code, _)| (*code, evil.into()));
+        row.added = vec![evil.into()];
+        row.type_url = evil.into();
+    }
+    for state in &mut data.states {
+        state.type_url = evil.into();
+        state.in_force = Some(evil.into());
+        state.missing = vec![evil.into()];
+    }
+    for stream in &mut data.streams {
+        stream.method = evil.to_owned();
+        stream.peer = Some(evil.to_owned());
+        stream.control_plane = Some(evil.into());
+        stream.node = None;
+    }
+    for problem in &mut data.problems {
+        problem.text = evil.to_owned();
+        problem.quote = Some(evil.into());
+        problem.node = Some(evil.into());
+    }
+    for keys in ["", "2", "3", "3L", "3<enter>", "3v", "/\u{7f}\u{202e}", ":\u{202e}"] {
+        for (width, height) in [(80, 24), (100, 30), (200, 60)] {
+            let mut model = model(width, height, PLAIN);
+            model.info.source = evil.to_owned();
+            type_keys(&mut model, &data, keys);
+            for cell in &drawn(&model).content {
+                let raw = cell.symbol().chars().any(|c| c.is_control() || c == '\u{202e}');
+                assert!(!raw, "{keys} {width}x{height}: {:?}", cell.symbol());
+            }
+        }
+    }
+    assert!(screen(&data, "3", 200, 60).contains("\\x1b[2J"));
+}
+
+#[test]
+fn every_key_of_the_footer_does_something_or_says_why() {
+    let data = story();
+    for screen_keys in ["", "2", "3"] {
+        let before = typed(&data, screen_keys);
+        for context in before.contexts() {
+            for binding in crate::tui::keymap::of(context).filter(|binding| binding.footer) {
+                let key = match binding.key {
+                    "Enter" => "<enter>".to_owned(),
+                    "Tab" => "<tab>".to_owned(),
+                    "Space" => " ".to_owned(),
+                    key => key.to_owned(),
+                };
+                let mut model = before.clone();
+                let effects = type_keys(&mut model, &data, &key);
+                let changed = text(&drawn(&model)) != text(&drawn(&before)) || model.pane != before.pane;
+                assert!(changed || !effects.is_empty(), "{screen_keys} {key}");
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The screens, by typing and looking.
+
+mod behaviour;
+mod random;
+mod screens;
+mod story;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use jiff::tz::TimeZone;
+use ratatui::buffer::Buffer;
+
+use super::data::Data;
+use super::model::Model;
+use super::painter::blank;
+use super::theme::Theme;
+use super::update::{Effect, Msg, search, update};
+use super::view::view;
+
+const PLAIN: Theme = Theme { color: true, ascii: false };
+
+pub fn model(width: u16, height: u16, theme: Theme) -> Model {
+    let mut model = Model::new((width, height), theme, TimeZone::UTC);
+    model.info = story::info();
+    model
+}
+
+/// Keys out of `jj<enter>^d?`: characters, names in `<>`, `^` for Control. `<lt>` is a `<`, `<caret>` a `^`.
+fn keys(typed: &str) -> Vec<KeyEvent> {
+    let mut keys = Vec::new();
+    let mut rest = typed;
+    while let Some(first) = rest.chars().next() {
+        let (key, len) = if first == '<' {
+            let end = rest.find('>').expect("a name in <>");
+            let code = match &rest[1..end] {
+                "enter" => KeyCode::Enter,
+                "esc" => KeyCode::Esc,
+                "tab" => KeyCode::Tab,
+                "up" => KeyCode::Up,
+                "down" => KeyCode::Down,
+                "left" => KeyCode::Left,
+                "right" => KeyCode::Right,
+                "back" => KeyCode::Backspace,
+                "end" => KeyCode::End,
+                "home" => KeyCode::Home,
+                other => panic!("no key {other}"),
+            };
+            (KeyEvent::new(code, KeyModifiers::NONE), end + 1)
+        } else if let (true, Some(c)) = (first == '^', rest.chars().nth(1)) {
+            (KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL), 1 + c.len_utf8())
+        } else {
+            (KeyEvent::new(KeyCode::Char(first), KeyModifiers::NONE), first.len_utf8())
+        };
+        keys.push(key);
+        rest = &rest[len..];
+    }
+    keys
+}
+
+/// Types into a model, searching to the end after each key. Returns what it asked for.
+pub fn type_keys(model: &mut Model, data: &dyn Data, typed: &str) -> Vec<Effect> {
+    let mut effects = update(model, Msg::Changed, data);
+    for key in keys(typed) {
+        effects.extend(update(model, Msg::Key(key), data));
+        while search(model, data) {}
+        update(model, Msg::Changed, data);
+    }
+    effects
+}
+
+pub fn drawn(model: &Model) -> Buffer {
+    let mut buffer = blank(model.size);
+    view(model, &mut buffer);
+    buffer
+}
+
+/// The characters of a screen, trailing blanks cut.
+pub fn text(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width).max(1);
+    let line = |cells: &[ratatui::buffer::Cell]| {
+        let line: String = cells.iter().map(|cell| cell.symbol()).collect();
+        line.trim_end().to_owned()
+    };
+    buffer.content.chunks(width).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// What is on the screen after typing.
+pub fn screen(data: &dyn Data, typed: &str, width: u16, height: u16) -> String {
+    screen_in(PLAIN, data, typed, width, height)
+}
+
+pub fn screen_in(theme: Theme, data: &dyn Data, typed: &str, width: u16, height: u16) -> String {
+    let mut model = model(width, height, theme);
+    type_keys(&mut model, data, typed);
+    text(&drawn(&model))
+}

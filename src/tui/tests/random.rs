@@ -1,0 +1,65 @@
+//! Any keys at any size: nothing panics, nothing is drawn outside.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use proptest::prelude::*;
+
+use crate::tui::theme::Theme;
+use crate::tui::update::{Msg, update};
+
+use super::story::{Story, story};
+use super::{drawn, model};
+
+fn msg() -> impl Strategy<Value = Msg> {
+    let named = prop::sample::select(vec![
+        KeyCode::Enter,
+        KeyCode::Esc,
+        KeyCode::Tab,
+        KeyCode::BackTab,
+        KeyCode::Backspace,
+        KeyCode::Up,
+        KeyCode::Down,
+        KeyCode::Left,
+        KeyCode::Right,
+        KeyCode::PageDown,
+        KeyCode::PageUp,
+        KeyCode::Home,
+        KeyCode::End,
+        KeyCode::F(5),
+    ]);
+    let bound = prop::sample::select("123jkhlgGLfvznNtTyrcp:/?{}\\q 名é'\"x".chars().collect::<Vec<_>>());
+    prop_oneof![
+        8 => bound.prop_map(|c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))),
+        4 => named.prop_map(|code| Msg::Key(KeyEvent::new(code, KeyModifiers::NONE))),
+        1 => prop::char::range('a', 'z').prop_map(|c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))),
+        2 => (0u16..210, 0u16..70).prop_map(|(width, height)| Msg::Resize(width, height)),
+        1 => Just(Msg::Changed),
+        1 => any::<String>().prop_map(Msg::Paste),
+    ]
+}
+
+/// The story up to some row, with fewer streams: what a live source may look like at any time.
+fn part(rows: usize, streams: usize) -> Story {
+    let mut part = story();
+    part.rows.truncate(rows);
+    part.streams.truncate(streams);
+    part.states.retain(|state| part.streams.iter().any(|stream| stream.stream == state.stream));
+    part
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn nothing_panics(
+        messages in prop::collection::vec((msg(), 0usize..14, 0usize..11), 1..120),
+        ascii in any::<bool>(),
+    ) {
+        let mut model = model(80, 24, Theme { color: false, ascii });
+        for (message, rows, streams) in messages {
+            update(&mut model, message, &part(rows, streams));
+            let buffer = drawn(&model);
+            if ascii {
+                prop_assert!(buffer.content.iter().all(|cell| cell.symbol().is_ascii()));
+            }
+        }
+    }
+}

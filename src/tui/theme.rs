@@ -1,0 +1,196 @@
+//! Colours by role, and symbols with their ASCII stand-ins (ux.md section 4). Nothing is told by colour alone.
+
+use std::borrow::Cow;
+
+use ratatui::style::{Color, Modifier, Style};
+
+use crate::store::TypeState;
+
+/// What a piece of text is; the theme decides how that looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    Plain,
+    Title,
+    Muted,
+    Ok,
+    Pending,
+    Warn,
+    Bad,
+    Wire,
+    Key,
+    Added,
+    Changed,
+    Removed,
+}
+
+/// Roles to styles: the terminal's own 16 colours, foreground only; without colour, weight alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Theme {
+    pub color: bool,
+    pub ascii: bool,
+}
+
+impl Theme {
+    pub fn style(self, role: Role) -> Style {
+        let style = Style::new();
+        let weight = match role {
+            Role::Title | Role::Bad | Role::Key => style.add_modifier(Modifier::BOLD),
+            Role::Muted => style.add_modifier(Modifier::DIM),
+            Role::Wire => style.add_modifier(Modifier::REVERSED),
+            _ => style,
+        };
+        if !self.color {
+            return weight;
+        }
+        match role {
+            Role::Plain | Role::Title | Role::Muted => weight,
+            Role::Ok | Role::Added => weight.fg(Color::Green),
+            Role::Pending | Role::Key => weight.fg(Color::Cyan),
+            Role::Warn | Role::Changed => weight.fg(Color::Yellow),
+            Role::Bad | Role::Removed => weight.fg(Color::Red),
+            Role::Wire => weight.fg(Color::Magenta),
+        }
+    }
+
+    /// The style laid over the selected row.
+    pub fn selection(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    pub fn glyphs(self) -> &'static Glyphs {
+        if self.ascii { &ASCII } else { &UNICODE }
+    }
+}
+
+/// Every symbol that is drawn. One cell each, except the arrows and the mark of a cut in ASCII.
+#[derive(Debug)]
+pub struct Glyphs {
+    pub selected: &'static str,
+    pub request: &'static str,
+    pub response: &'static str,
+    pub answer: &'static str,
+    pub cut: &'static str,
+    pub rule: &'static str,
+    pub bar: &'static str,
+    pub dot: &'static str,
+    pub times: &'static str,
+    pub delta: &'static str,
+    pub to: &'static str,
+    pub head_left: &'static str,
+    pub head_right: &'static str,
+    pub gap: &'static str,
+    pub caret: &'static str,
+    pub up: &'static str,
+    pub down: &'static str,
+    pub ok: &'static str,
+    pub sent: &'static str,
+    pub bad: &'static str,
+    pub wait: &'static str,
+    pub miss: &'static str,
+}
+
+const UNICODE: Glyphs = Glyphs {
+    selected: "▸",
+    request: "→",
+    response: "←",
+    answer: "└",
+    cut: "…",
+    rule: "─",
+    bar: "│",
+    dot: "·",
+    times: "×",
+    delta: "Δ",
+    to: "→",
+    head_left: "◄",
+    head_right: "►",
+    gap: "⋮",
+    caret: "▏",
+    up: "↑",
+    down: "↓",
+    ok: "✓",
+    sent: "»",
+    bad: "✗",
+    wait: "⋯",
+    miss: "∅",
+};
+
+const ASCII: Glyphs = Glyphs {
+    selected: ">",
+    request: "->",
+    response: "<-",
+    answer: "`",
+    cut: "..",
+    rule: "-",
+    bar: "|",
+    dot: "-",
+    times: "x",
+    delta: "d",
+    to: "->",
+    head_left: "<",
+    head_right: ">",
+    gap: ":",
+    caret: "_",
+    up: "^",
+    down: "v",
+    ok: "+",
+    sent: ">",
+    bad: "x",
+    wait: ".",
+    miss: "0",
+};
+
+/// The text with the symbols that programs like to use replaced by their ASCII stand-ins.
+pub fn ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '→' => out.push_str("->"),
+            '←' => out.push_str("<-"),
+            '…' => out.push_str(".."),
+            '×' => out.push('x'),
+            '·' | '–' | '—' => out.push('-'),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Symbol, word and role of a state. The word in capitals is a state someone watches.
+pub fn state(state: TypeState, glyphs: &Glyphs) -> (&'static str, &'static str, Role) {
+    match state {
+        TypeState::Synced => (glyphs.ok, "SYNCED", Role::Ok),
+        TypeState::Sent => (glyphs.sent, "SENT", Role::Pending),
+        TypeState::Stale => ("!", "STALE", Role::Warn),
+        TypeState::Nack => (glyphs.bad, "NACK", Role::Bad),
+        TypeState::Wait => (glyphs.wait, "WAIT", Role::Pending),
+        TypeState::Miss => (glyphs.miss, "MISS", Role::Warn),
+        TypeState::Held => ("@", "HELD", Role::Wire),
+        TypeState::Idle => ("-", "idle", Role::Muted),
+        TypeState::Closed => ("#", "closed", Role::Muted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_colour_no_role_has_one() {
+        let theme = Theme { color: false, ascii: false };
+        for role in [Role::Ok, Role::Pending, Role::Warn, Role::Bad, Role::Wire, Role::Key, Role::Removed] {
+            assert_eq!(theme.style(role).fg, None, "{role:?}");
+        }
+    }
+
+    #[test]
+    fn no_role_has_a_background_or_blue() {
+        let theme = Theme { color: true, ascii: false };
+        for role in [Role::Ok, Role::Pending, Role::Warn, Role::Bad, Role::Wire, Role::Key, Role::Removed] {
+            assert_eq!(theme.style(role).bg, None, "{role:?}");
+            assert_ne!(theme.style(role).fg, Some(Color::Blue), "{role:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Messages in, effects out. Nothing here draws.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::event::StreamId;
+
+use super::act;
+use super::command::Command;
+use super::data::{Data, Info};
+use super::keymap;
+use super::layout;
+use super::model::{Model, Overlay, Screen};
+use super::overview::{Table, scroll};
+use super::prompt;
+use super::view::detail_lines;
+
+/// What happened outside.
+#[derive(Clone, Debug)]
+pub enum Msg {
+    Key(KeyEvent),
+    Resize(u16, u16),
+    /// The facts changed, or time passed.
+    Changed,
+    Info(Info),
+    Notice(String),
+    /// Text pasted into the terminal; it is taken by prompts only.
+    Paste(String),
+    /// From the shell: stop until continued.
+    Suspend,
+    /// From outside: end now (SIGTERM, SIGHUP, the source says so).
+    Stop,
+}
+
+/// What the loop has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Quit,
+    Suspend,
+    Redraw,
+    /// Send to the terminal's clipboard.
+    Copy(String),
+}
+
+/// Takes in one message. The model afterwards is ready to be drawn.
+pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
+    let effects = match msg {
+        Msg::Key(key) => press(model, key, data),
+        Msg::Resize(width, height) => {
+            model.size = (width, height);
+            vec![]
+        }
+        Msg::Changed => vec![],
+        Msg::Info(info) => {
+            if info.notice.is_some() && info.notice != model.info.notice {
+                model.notice.clone_from(&info.notice);
+            }
+            model.info = info;
+            vec![]
+        }
+        Msg::Notice(text) => {
+            model.say(text);
+            vec![]
+        }
+        Msg::Paste(text) => {
+            if matches!(model.overlays.last(), Some(Overlay::Palette { .. } | Overlay::Filter { .. })) {
+                text.chars().filter(|c| !c.is_control()).for_each(|c| prompt::typed(model, c, data));
+            }
+            vec![]
+        }
+        Msg::Suspend => vec![Effect::Suspend],
+        Msg::Stop => vec![Effect::Quit],
+    };
+    settle(model, data);
+    effects
+}
+
+fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
+    let Some(name) = keymap::name(key) else { return vec![] };
+    model.notice = None;
+    let command = keymap::lookup(&model.contexts(), &name);
+    match (command, model.overlays.last()) {
+        (Some(command @ (Command::Suspend | Command::Redraw)), _) => act::run(model, command, data),
+        (Some(command), Some(Overlay::Palette { .. } | Overlay::Filter { .. })) => {
+            prompt::edit(model, command, data)
+        }
+        (Some(command), _) => act::run(model, command, data),
+        (None, Some(Overlay::Palette { .. } | Overlay::Filter { .. })) => {
+            if let (KeyCode::Char(c), false) = (key.code, key.modifiers.contains(KeyModifiers::CONTROL)) {
+                prompt::typed(model, c, data);
+            }
+            vec![]
+        }
+        // A prefix that leads nowhere is dropped, as in every pager.
+        (None, Some(Overlay::Copy)) => {
+            model.overlays.pop();
+            vec![]
+        }
+        (None, _) => vec![],
+    }
+}
+
+/// The rows that exist as far as the screen is concerned.
+pub fn total(model: &Model, data: &dyn Data) -> usize {
+    model.paused.map_or(data.rows(), |paused| paused.rows)
+}
+
+/// One step of the search for rows to show. True while there is more to look at.
+pub fn search(model: &mut Model, data: &dyn Data) -> bool {
+    let total = total(model, data);
+    model.screen == Screen::Timeline
+        && model.timeline.search(data, total, &model.scope, model.filter.as_ref())
+}
+
+/// The stream that screen 2 shows: the one in scope, else the selected one.
+pub fn current_stream(model: &Model) -> Option<StreamId> {
+    let selected = model.overview.row().and_then(|row| row.stream(model.overview.column));
+    model.scope.stream.or(selected)
+}
+
+/// Brings everything that is derived in line with the facts.
+pub fn settle(model: &mut Model, data: &dyn Data) {
+    let frozen = model.paused.is_some();
+    if !frozen {
+        model.now = data.now();
+        model.clock = data.clock();
+        model.problems = data.problems();
+    }
+    let Some(layout) = model.layout() else { return };
+    if model.screen == Screen::Overview || model.overview.table.rows.is_empty() {
+        if !frozen || model.overview.table.rows.is_empty() {
+            let filter = model.filter.as_ref();
+            model.overview.table = Table::build(data, &model.scope, filter, model.overview.unfolded);
+        }
+        let (rows, problems) = super::view::overview_lines(model);
+        let parts = layout::overview(&layout, rows, problems);
+        let chrome = rows - model.overview.table.rows.len();
+        let height = usize::from(parts.nodes.height).saturating_sub(chrome);
+        model.overview.settle(height, model.problems.len());
+    }
+    match model.screen {
+        Screen::Overview => {}
+        Screen::Stream => {
+            let stream = current_stream(model);
+            if !frozen || model.stream.fact().map(|fact| fact.stream) != stream {
+                model.stream.load(data, stream);
+            }
+            if let Some(applied) = &model.filter {
+                model.stream.states.retain(|state| data.state_matches(applied, state));
+            }
+            let rows = model.stream.states.len();
+            let detail = detail_lines(model).len() + 1;
+            let parts = layout::stream(&layout, rows + 1, detail);
+            let height = usize::from(parts.types.height).saturating_sub(1);
+            let at = model.stream.position().unwrap_or(0);
+            model.stream.top = scroll(model.stream.top, at, height, rows);
+            let spare = detail.saturating_sub(usize::from(parts.detail.height));
+            model.stream.scroll = model.stream.scroll.min(spare);
+        }
+        Screen::Timeline => {
+            search(model, data);
+            let (list, detail) = layout::timeline(&layout, model.whole);
+            let height = usize::from(list.height).saturating_sub(1);
+            let room = usize::from(detail.height).saturating_sub(1);
+            model.timeline.settle(data, height, room);
+            let spare = detail_lines(model).len().saturating_sub(room);
+            model.timeline.scroll = model.timeline.scroll.min(spare);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The lines around every screen: source and mode, tabs, scope, notice, keys.
+
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Modifier;
+
+use crate::store::TypeState;
+use crate::text::{self, count, size, time_of_day_secs, type_label};
+use crate::tui::canvas::{Canvas, Line, plain, span};
+use crate::tui::command::Command;
+use crate::tui::data::Mode;
+use crate::tui::keymap;
+use crate::tui::layout::Layout;
+use crate::tui::model::{Model, Overlay, Screen};
+use crate::tui::overview::severity;
+use crate::tui::theme::{self, Role};
+
+pub fn head(model: &Model, canvas: &mut Canvas, layout: &Layout) {
+    let [first, second, third] = layout.head;
+    source(model, canvas, layout, first);
+    let tabs: Line = Screen::ALL
+        .into_iter()
+        .enumerate()
+        .map(|(i, screen)| match screen == model.screen {
+            true => span(format!("[{} {}]", i + 1, screen.title()), Role::Title),
+            false => plain(format!(" {} {} ", i + 1, screen.title())),
+        })
+        .collect();
+    canvas.line(second, &tabs);
+    let right = summary(model, layout);
+    let room = usize::from(third.width).saturating_sub(text::width(&right) + 2);
+    canvas.line(Rect { width: u16::try_from(room).unwrap_or(third.width), ..third }, &scope(model, layout));
+    canvas.right(Rect { width: third.width - 1, ..third }, &right, Role::Muted);
+    if !layout.low {
+        canvas.rule(Rect { y: third.y + 1, ..third }, "", "");
+    }
+}
+
+fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
+    let info = &model.info;
+    let mut right: Line = Vec::new();
+    let mode = match info.mode {
+        Mode::Disconnected => Role::Bad,
+        Mode::Live => Role::Ok,
+        Mode::Replay => Role::Pending,
+    };
+    match model.paused {
+        Some(_) => right.push(span("|| PAUSED (Space)  ", Role::Warn)),
+        None => right.push(span(format!("{}  ", info.mode.word()), mode)),
+    }
+    if let Some((_, bytes)) = &info.recording {
+        let rec = if layout.narrow { "REC  ".to_owned() } else { format!("REC {}  ", size(*bytes)) };
+        right.push(plain(rec));
+    }
+    if info.dropped > 0 {
+        right.push(span(format!("{} lost  ", count(info.dropped)), Role::Bad));
+    }
+    match model.urgent() {
+        0 => {}
+        n if layout.narrow => right.push(span(format!("! {n}  "), Role::Warn)),
+        1 => right.push(span("! 1 problem  ", Role::Warn)),
+        n => right.push(span(format!("! {} problems  ", count(n as u64)), Role::Warn)),
+    }
+    right.push(plain(time_of_day_secs(model.now, model.clock, &model.zone)));
+    let width: usize = right.iter().map(|span| text::width(&span.text)).sum();
+    let at = area.width.saturating_sub(u16::try_from(width + 1).unwrap_or(area.width));
+    let name = if layout.narrow { " " } else { " xdscope  " };
+    let left = [span(name, Role::Title), plain(info.source.as_str())];
+    canvas.line(Rect { width: at.saturating_sub(1), ..area }, &left);
+    canvas.line(Rect { x: area.x + at, width: area.width - at, ..area }, &right);
+}
+
+fn scope(model: &Model, layout: &Layout) -> Line {
+    let dot = model.theme.glyphs().dot;
+    let mut stream = match model.scope.stream {
+        None => "all streams".to_owned(),
+        Some(stream) => {
+            let node = node_of(model, stream);
+            node.map_or_else(|| format!("#{}", stream.0), |node| format!("{node} #{}", stream.0))
+        }
+    };
+    if layout.narrow {
+        stream = text::cut_name(&text::display_safe(&stream), 30, model.theme.glyphs().cut).into_owned();
+    }
+    let types = model.scope.type_url.as_ref();
+    let types = types.map_or("all types".to_owned(), |url| type_label(url.as_str()));
+    let word = if layout.narrow { " " } else { " scope " };
+    let narrowed = model.scope.type_url.is_some();
+    let mut line = vec![
+        span(word, Role::Muted),
+        plain(format!("{stream} {dot} ")),
+        span(types, if narrowed { Role::Warn } else { Role::Plain }),
+    ];
+    match &model.filter {
+        Some(filter) => {
+            line.push(span("     filter ", Role::Muted));
+            line.push(span(filter.text.as_str(), Role::Warn));
+            line.push(span("  (Esc clears)", Role::Muted));
+        }
+        None if !layout.narrow => line.push(span("     filter none", Role::Muted)),
+        None => {}
+    }
+    line
+}
+
+/// The node of a stream, from whatever has been loaded.
+fn node_of(model: &Model, stream: crate::event::StreamId) -> Option<String> {
+    let rows = model.overview.table.rows.iter();
+    let row = rows.flat_map(|row| row.streams.iter().map(move |s| (s.stream, &row.name)));
+    let row = row.filter(|(id, _)| *id == stream).map(|(_, name)| name.clone()).next();
+    row.or_else(|| {
+        model.stream.fact().filter(|fact| fact.stream == stream).map(crate::tui::overview::node_name)
+    })
+    .filter(|name| !name.starts_with('#'))
+}
+
+fn summary(model: &Model, layout: &Layout) -> String {
+    let dot = model.theme.glyphs().dot;
+    match model.screen {
+        Screen::Overview => {
+            let table = &model.overview.table;
+            let shown = table.rows.len() + table.folded;
+            if layout.narrow {
+                return text::plural(shown as u64, "node");
+            }
+            let (shown, nodes) = (count(shown as u64), text::plural(table.nodes as u64, "node"));
+            let streams = text::plural(table.streams as u64, "stream");
+            format!("{shown} of {nodes} {dot} {streams} {dot} problems first")
+        }
+        Screen::Stream => {
+            let states = &model.stream.states;
+            let mut parts = vec![text::plural(states.len() as u64, "type")];
+            let mut kinds: Vec<_> = states.iter().map(|state| state.state).collect();
+            kinds.sort_by_key(|state| severity(*state));
+            kinds.dedup();
+            for kind in kinds.into_iter().filter(|kind| severity(*kind) < severity(TypeState::Synced)) {
+                let n = states.iter().filter(|state| state.state == kind).count();
+                parts.push(format!("{n} {}", theme::state(kind, model.theme.glyphs()).1));
+            }
+            parts.join(", ")
+        }
+        Screen::Timeline => {
+            let index = &model.timeline.index;
+            let rows = model.timeline.total();
+            let new = match model.timeline.new_below() {
+                n if n > 0 && layout.low => {
+                    format!("{} {} new (f) {dot} ", model.theme.glyphs().down, count(n as u64))
+                }
+                _ => String::new(),
+            };
+            if index.complete() {
+                return format!("{new}{} of {} messages", count(index.len() as u64), count(rows as u64));
+            }
+            let percent = index.searched() * 100 / rows.max(1);
+            format!("{} of {} messages, searched {percent}%", count(index.len() as u64), count(rows as u64))
+        }
+    }
+}
+
+/// What the notice line says while nothing has happened.
+fn hint(model: &Model) -> String {
+    let dot = model.theme.glyphs().dot;
+    match model.screen {
+        Screen::Overview => match &model.info.recording {
+            Some((name, _)) => format!("recording to {name} {dot} dropped {}", count(model.info.dropped)),
+            None => "not recording".to_owned(),
+        },
+        Screen::Stream => {
+            "IN FORCE is the version last acknowledged; OFFERED is the newest version pushed to it".to_owned()
+        }
+        Screen::Timeline if model.timeline.follow => format!("following the newest {dot} k or f to stay"),
+        Screen::Timeline => {
+            let new = count(model.timeline.new_below() as u64);
+            format!("not following: {new} new below {dot} f to follow")
+        }
+    }
+}
+
+/// Notice and keys. Returns the place of the cursor if a prompt is open here.
+pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let keys = layout.keys;
+    if let Some(notice) = layout.notice {
+        canvas.rule(Rect { y: notice.y - 1, ..notice }, "", "");
+    }
+    let line = layout.notice.unwrap_or(keys);
+    let mut cursor = None;
+    let said = match model.overlays.last() {
+        Some(Overlay::Filter { input, error, .. }) => {
+            cursor = Some(filter_prompt(canvas, line, input, error.as_ref()));
+            true
+        }
+        Some(Overlay::ConfirmQuit) => {
+            let clients = text::plural(model.info.clients, "client");
+            let question =
+                format!(" {clients} connected through this: quitting ends the streams.  y quit  n stay");
+            canvas.text(line, &question, Role::Warn);
+            true
+        }
+        _ => match &model.notice {
+            Some(notice) => {
+                canvas.line(line, &[plain(format!(" {notice}"))]);
+                true
+            }
+            None => {
+                if layout.notice.is_some() {
+                    canvas.line(line, &[span(format!(" {}", hint(model)), Role::Muted)]);
+                }
+                false
+            }
+        },
+    };
+    if layout.notice.is_some() || !said {
+        footer(model, canvas, keys);
+    }
+    cursor
+}
+
+/// `/ expression`, underlined from where it breaks, the reason beside it.
+fn filter_prompt(
+    canvas: &mut Canvas,
+    area: Rect,
+    input: &str,
+    error: Option<&crate::filter::FilterError>,
+) -> Position {
+    let start = canvas.text(area, " / ", Role::Key);
+    let room = Rect { x: start, width: area.right().saturating_sub(start), ..area };
+    // A long expression shows its end, where the typing is.
+    let safe = text::display_safe(input);
+    let keep = usize::from(room.width).saturating_sub(2);
+    let shown = text::cut(&safe, keep, text::Keep::Tail, canvas.glyphs().cut);
+    let end = canvas.text(room, &shown, Role::Plain).max(room.x);
+    if let Some(error) = error {
+        let broken = input.get(error.at..).unwrap_or("");
+        let width = u16::try_from(text::width(&text::display_safe(broken))).unwrap_or(u16::MAX).max(1);
+        let x = end.saturating_sub(width).max(room.x);
+        let mark = Rect { x, width: (end - x).max(1), ..room }.intersection(canvas.buf.area);
+        canvas.buf.set_style(mark, canvas.theme.style(Role::Bad).add_modifier(Modifier::UNDERLINED));
+        let beside = Rect { x: (end + 2).min(room.right()), ..room };
+        let beside = Rect { width: room.right().saturating_sub(beside.x), ..beside };
+        canvas.line(
+            beside,
+            &[span(format!("not read at column {}: {}", error.at + 1, error.reason), Role::Bad)],
+        );
+    }
+    Position { x: end.min(area.right().saturating_sub(1)), y: area.y }
+}
+
+/// What works here and now, from the key map. Too many: those in the middle go, help and quit stay.
+fn footer(model: &Model, canvas: &mut Canvas, area: Rect) {
+    let mut items: Vec<(&str, &str)> = model
+        .contexts()
+        .into_iter()
+        .flat_map(keymap::of)
+        .filter(|binding| binding.footer)
+        .map(|binding| (keymap::shown_key(binding.key, canvas.glyphs()), label(model, binding.command)))
+        .collect();
+    let width = |items: &[(&str, &str)]| {
+        items.iter().map(|(key, label)| text::width(key) + text::width(label) + 3).sum::<usize>()
+    };
+    while width(&items) > usize::from(area.width) && items.len() > 3 {
+        items.remove(items.len() - 4);
+    }
+    let line: Line = items
+        .into_iter()
+        .flat_map(|(key, label)| [span(format!(" {key}"), Role::Key), plain(format!(" {label} "))])
+        .collect();
+    canvas.line(area, &line);
+}
+
+/// The footer's word for a command as things stand.
+fn label(model: &Model, command: Command) -> &'static str {
+    match command {
+        Command::Quit if model.whole || !model.steps.is_empty() => "back",
+        Command::Pause if model.paused.is_some() => "go on",
+        Command::Ladder if model.timeline.ladder => "list",
+        Command::Follow if model.timeline.follow => "stay",
+        command => command.label(),
+    }
+}

@@ -1,0 +1,125 @@
+//! The page behind `?`, generated from the key map.
+
+use ratatui::layout::Rect;
+
+use crate::store::TypeState;
+use crate::text::{pad, wrap};
+use crate::tui::canvas::{Canvas, Line, plain, span};
+use crate::tui::command::Command;
+use crate::tui::keymap::{self, Context};
+use crate::tui::layout::{self, Layout};
+use crate::tui::model::Model;
+use crate::tui::theme::{self, Role};
+
+const FILTER: [&str; 6] = [
+    "type:cds node:edge* kind:nack lat>100ms",
+    "name:/^rev/ size>1M after:14:02 #478..#498",
+    "kinds: subscribe unsubscribe ack nack push",
+    "       resend heartbeat open close",
+    "words match the row; a blank is and, | or,",
+    "! not, ( ) group, /re/ regex, * glob",
+];
+
+const STATES: [(TypeState, &str); 9] = [
+    (TypeState::Synced, "last push acknowledged"),
+    (TypeState::Sent, "pushed, no answer yet"),
+    (TypeState::Stale, "no answer for --stale-after"),
+    (TypeState::Nack, "last push refused; the earlier version is in force"),
+    (TypeState::Wait, "asked, nothing sent yet"),
+    (TypeState::Miss, "asked and not answered in --resource-timeout"),
+    (TypeState::Held, "held here"),
+    (TypeState::Idle, "not subscribed"),
+    (TypeState::Closed, "stream ended, last state kept"),
+];
+
+/// All keys of a command in one context, once.
+fn keys(model: &Model, context: Context, width: usize) -> Vec<Line> {
+    let glyphs = model.theme.glyphs();
+    let mut commands: Vec<Command> = Vec::new();
+    for binding in keymap::of(context) {
+        if !commands.contains(&binding.command) {
+            commands.push(binding.command);
+        }
+    }
+    let line = |command: Command| {
+        let keys = keymap::of(context).filter(|binding| binding.command == command);
+        let keys: Vec<&str> = keys.map(|binding| keymap::shown_key(binding.key, glyphs)).collect();
+        let label = format!("  {} ", pad(&keys.join(" "), 10));
+        let docs = wrap(command.doc(), width.saturating_sub(label.len()).max(20)).into_iter();
+        let first = docs.enumerate().map(move |(i, doc)| {
+            let label = if i == 0 { label.clone() } else { " ".repeat(13) };
+            vec![span(label, Role::Key), plain(doc)]
+        });
+        first.collect::<Vec<Line>>()
+    };
+    commands.into_iter().flat_map(line).collect()
+}
+
+fn here(model: &Model, width: usize) -> Vec<Line> {
+    let title = |text: String| vec![span(text, Role::Title)];
+    let mut lines = vec![title(format!(" {}: keys here", model.screen.title()))];
+    lines.extend(keys(model, model.screen.context(), width));
+    lines.push(vec![]);
+    lines.push(title(" After y".to_owned()));
+    lines.extend(keys(model, Context::Copy, width));
+    lines.push(vec![]);
+    lines.push(title(" Filter words".to_owned()));
+    lines.extend(FILTER.iter().map(|text| vec![plain(format!("  {text}"))]));
+    lines.push(vec![]);
+    lines.push(title(" States".to_owned()));
+    lines.extend(STATES.iter().map(|(state, meaning)| {
+        let (symbol, word, role) = theme::state(*state, model.theme.glyphs());
+        vec![span(format!("  {symbol} {} ", pad(word, 8)), role), plain(*meaning)]
+    }));
+    lines
+}
+
+fn everywhere(model: &Model, width: usize) -> Vec<Line> {
+    let mut lines = vec![vec![span(" Everywhere", Role::Title)]];
+    lines.extend(keys(model, Context::Everywhere, width));
+    lines.extend(keys(model, Context::Always, width));
+    lines.push(vec![]);
+    let zone = model.zone.iana_name().unwrap_or("local time");
+    lines.push(vec![span(format!(" Times are in {zone}."), Role::Muted)]);
+    lines
+}
+
+/// How far the page can be scrolled.
+pub fn help_end(model: &Model) -> usize {
+    let Some(layout) = model.layout() else { return 0 };
+    let (first, second) = columns(&layout);
+    let (left, right) =
+        (here(model, usize::from(first.width)).len(), everywhere(model, usize::from(second.width)).len());
+    let lines = if layout.narrow { left + 1 + right } else { left.max(right) };
+    lines.saturating_sub(usize::from(layout.body.height))
+}
+
+/// Left and right column; the same one twice where they stand below each other.
+fn columns(layout: &Layout) -> (Rect, Rect) {
+    if layout.narrow {
+        return (layout.body, layout.body);
+    }
+    layout::beside(layout.body, layout.body.width / 2 - 2)
+}
+
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, scroll: usize) {
+    let third = layout.head[2];
+    canvas.text(third, &" ".repeat(usize::from(third.width)), Role::Plain);
+    canvas.text(third, &format!(" help: {}", model.screen.title()), Role::Title);
+    canvas.right(Rect { width: third.width - 1, ..third }, "generated from the key map", Role::Muted);
+    let scroll = scroll.min(help_end(model));
+    let (first, second) = columns(layout);
+    let (mut left, right) =
+        (here(model, usize::from(first.width)), everywhere(model, usize::from(second.width)));
+    if layout.narrow {
+        left.push(vec![]);
+        left.extend(right);
+        canvas.lines(layout.body, &left, scroll);
+        return;
+    }
+    canvas.lines(first, &left, scroll);
+    canvas.lines(second, &right, scroll);
+    for row in layout.body.rows() {
+        canvas.text(Rect { x: first.right(), width: 1, ..row }, canvas.glyphs().bar, Role::Muted);
+    }
+}

@@ -1,0 +1,191 @@
+use ratatui::layout::Position;
+
+use crate::event::TypeUrl;
+use crate::store::{StateFact, StreamFact, TypeState, Wildcard};
+use crate::text::{count, latency, plural, time_of_day_secs, type_label};
+use crate::tui::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::data::refusals;
+use crate::tui::layout::{self, Layout};
+use crate::tui::model::{Model, Pane};
+use crate::tui::table::{self, Column, Cut, column};
+use crate::tui::theme::{self, Role};
+
+use super::detail::{detail_lines, field};
+use super::overview::{end_words, variant_words};
+
+fn columns() -> [Column; 9] {
+    [
+        column("TYPE", 4, 16, Cut::Name, 0),
+        column("STATE", 11, 22, Cut::Head, 0),
+        column("IN FORCE", 8, 24, Cut::Tail, 0),
+        column("OFFERED", 7, 24, Cut::Tail, 0),
+        column("NONCE", 5, 16, Cut::Tail, 2),
+        column("SUBSCRIBED", 10, 20, Cut::Head, 4),
+        column("RESOURCES", 9, 16, Cut::Head, 5),
+        column("PUSHES", 6, 9, Cut::Head, 1),
+        column("ACK p50", 7, 9, Cut::Head, 3),
+    ]
+}
+
+/// Cells of one type, in the order of the columns.
+pub fn stream_row(model: &Model, state: &StateFact) -> Vec<Span> {
+    let muted = |text: Option<&str>| match text {
+        Some(text) if !text.is_empty() => plain(text),
+        _ => span("-", Role::Muted),
+    };
+    vec![
+        plain(type_label(state.type_url.as_str())),
+        state_span(model, state),
+        muted(state.in_force.as_deref()),
+        muted(state.offered.as_deref()),
+        muted(state.nonce.as_deref()),
+        plain(subscribed(state)),
+        plain(match state.wildcard == Wildcard::None && !state.names.is_empty() {
+            true => format!("{} of {}", count(state.resources), count(state.names.len() as u64)),
+            false => count(state.resources),
+        }),
+        plain(count(state.pushes)),
+        plain(state.ack_ms.map_or("-".to_owned(), |(p50, _)| millis(p50))),
+    ]
+}
+
+/// Milliseconds as a latency.
+pub fn millis(ms: f64) -> String {
+    std::time::Duration::try_from_secs_f64(ms / 1000.0).map_or("-".to_owned(), latency)
+}
+
+fn state_span(model: &Model, state: &StateFact) -> Span {
+    let glyphs = model.theme.glyphs();
+    let (symbol, word, role) = theme::state(state.state, glyphs);
+    let age = model.age(state.since);
+    let text = match (state.state, refusals(state), state.last_state) {
+        (TypeState::Nack, n, _) if n > 1 => format!("{symbol} {word}{}{n} {age}", glyphs.times),
+        (TypeState::Miss, _, _) => format!("{symbol} {word} {} {age}", count(state.missing.len() as u64)),
+        (TypeState::Idle, _, _) => format!("{symbol} {word}"),
+        (TypeState::Closed, _, Some(last)) => {
+            format!("{symbol} {word}, was {}", theme::state(last, glyphs).1)
+        }
+        _ => format!("{symbol} {word} {age}"),
+    };
+    span(text, role)
+}
+
+fn subscribed(state: &StateFact) -> String {
+    let names = state.names.iter().filter(|name| &***name != "*").count() as u64;
+    match (state.wildcard, names) {
+        (Wildcard::None, 0) => "-".to_owned(),
+        (Wildcard::None, n) => plural(n, "name"),
+        (Wildcard::Legacy, _) => "* (legacy)".to_owned(),
+        (Wildcard::Ambiguous, _) => "* ?".to_owned(),
+        (Wildcard::Explicit, 0) => "*".to_owned(),
+        (Wildcard::Explicit, n) => format!("* + {}", plural(n, "name")),
+    }
+}
+
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let screen = &model.stream;
+    if screen.chain.is_empty() {
+        canvas.text(layout::split(layout.body, 1).1, "   no stream yet; 1 shows how to get one", Role::Muted);
+        return None;
+    }
+    let detail = detail_lines(model);
+    let parts = layout::stream(layout, screen.states.len() + 1, detail.len() + 1);
+    let height = usize::from(parts.types.height.saturating_sub(1));
+    let rows: Vec<Line> =
+        screen.states.iter().skip(screen.top).take(height).map(|state| stream_row(model, state)).collect();
+    let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
+    let cursor = table::draw(canvas, parts.types, &columns(), &rows, selected);
+    let (title, rest) = layout::split(parts.detail, 1);
+    let label = screen.selected.as_ref().map_or(String::new(), |url: &TypeUrl| type_label(url.as_str()));
+    let hidden = detail.len().saturating_sub(screen.scroll + usize::from(rest.height));
+    let below = format!("{} below, Tab j", plural(hidden as u64, "line"));
+    let opens = match screen.state().map(|state| state.open_nack.is_some()) {
+        _ if hidden > 0 => &below,
+        Some(true) => "Enter opens the NACK",
+        _ => "Enter opens its messages",
+    };
+    let label = if label.is_empty() { "no type asked for yet".to_owned() } else { label };
+    canvas.rule(title, &focused(model, label), opens);
+    canvas.lines(rest, &detail, screen.scroll);
+    let (title, rest) = layout::split(parts.history, 1);
+    canvas.rule(title, "stream history", "");
+    canvas.lines(rest, &history(model, usize::from(rest.width)), 0);
+    let second = Position { x: parts.detail.x, y: parts.detail.y };
+    match model.pane {
+        Pane::Main => cursor.map(|y| Position { x: parts.types.x, y }),
+        Pane::Second => Some(second),
+    }
+}
+
+/// The title of a lower pane, marked if the arrows move in it.
+pub fn focused(model: &Model, title: String) -> String {
+    if model.pane == Pane::Second { format!("{} {title}", model.theme.glyphs().selected) } else { title }
+}
+
+/// What befell the stream and those before it: newest stream first, each from its opening on.
+fn history(model: &Model, width: usize) -> Vec<Line> {
+    model.stream.chain.iter().flat_map(|stream| stream_history(model, stream, width)).collect()
+}
+
+fn stream_history(model: &Model, stream: &StreamFact, width: usize) -> Vec<Line> {
+    let time = |at| time_of_day_secs(at, model.clock, &model.zone);
+    let mut lines = Vec::new();
+    let mut event = |at: String, word: &str, role: Role, text: String| {
+        let label = format!(" {}  {} ", crate::text::pad(&at, 8), crate::text::pad(word, 7));
+        lines.extend(field(&label, &text, role, width));
+    };
+    let method = stream.method.rsplit('/').next().unwrap_or(&stream.method);
+    let version = stream.transport.map_or("", |version| version.word());
+    let partial = if stream.partial { "; its start was not seen" } else { "" };
+    let again = stream.reconnect_of.map(|id| format!(", reconnect of #{}", id.0)).unwrap_or_default();
+    event(
+        time(stream.opened),
+        "open",
+        Role::Plain,
+        format!("#{} {}: {method} {version}{again}{partial}", stream.stream.0, variant_words(stream.variant)),
+    );
+    if let Some(node) = &stream.node {
+        let features = match node.client_features.as_slice() {
+            [] => String::new(),
+            [one] => format!(", feature {one}"),
+            [first, rest @ ..] => format!(", features {first} +{}", rest.len()),
+        };
+        let cluster =
+            if node.cluster.is_empty() { String::new() } else { format!(" cluster {}", node.cluster) };
+        event(String::new(), "node", Role::Plain, format!("id {}{cluster}{features}", node.id));
+    }
+    if let Some(account) = &stream.account {
+        let role = if account.left_behind > 0 { Role::Warn } else { Role::Plain };
+        event(
+            String::new(),
+            "account",
+            role,
+            format!(
+                "claimed {}, re-sent {}, removed {}, left behind {}",
+                count(account.claimed),
+                count(account.resent),
+                count(account.removed),
+                count(account.left_behind)
+            ),
+        );
+    }
+    if stream.gaps > 0 {
+        event(String::new(), "lost", Role::Bad, format!("{} of the copy", plural(stream.gaps, "message")));
+    }
+    if let Some(closed) = stream.closed {
+        let end = stream.end.as_ref();
+        let by = end.and_then(|end| end.by).map_or(String::new(), |side| format!(" by the {}", side.word()));
+        let why = end.map(end_words).unwrap_or_default();
+        let age = crate::text::age(closed.since(stream.opened));
+        let silent = stream.last_message.map(|at| crate::text::age(closed.since(at)));
+        let silent = silent.map(|age| format!(", silent for {age} before")).unwrap_or_default();
+        event(time(closed), "close", Role::Warn, format!("{why}{by} after {age}{silent}"));
+    }
+    lines
+}
+
+/// The lower panes, for places that need only their width.
+pub fn detail_width(layout: &Layout) -> usize {
+    let parts = layout::stream(layout, 2, 2);
+    usize::from(parts.detail.width)
+}

@@ -1,0 +1,210 @@
+use ratatui::layout::{Position, Rect};
+
+use crate::event::Dir;
+use crate::store::{MessageFact, MessageKind};
+use crate::text::{count, latency, plural, size, time_of_day, type_label};
+use crate::tui::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::layout::{self, Layout};
+use crate::tui::model::{Model, Pane};
+use crate::tui::table::{self, Column, Cut, column};
+use crate::tui::theme::{Glyphs, Role};
+use crate::tui::timeline::Shown;
+
+use super::detail::detail_lines;
+use super::ladder;
+use super::stream::focused;
+
+/// gRPC's default limit for one message; larger ones are marked.
+const LARGE: u64 = 4 << 20;
+
+fn columns(model: &Model) -> [Column; 12] {
+    let glyphs = model.theme.glyphs();
+    let node = if model.scope.stream.is_some() { 0 } else { 20 };
+    [
+        column("#", 5, 12, Cut::Tail, 0),
+        column("TIME", 12, 14, Cut::Head, 0),
+        column(glyphs.delta, 8, 10, Cut::Head, 2),
+        column("NODE", node.min(10), node, Cut::Name, 0),
+        column("", glyphs.request.chars().count(), 2, Cut::Head, 0),
+        column("TYPE", 4, 12, Cut::Name, 0),
+        column("KIND", 12, 24, Cut::Head, 0),
+        column("VER", 4, 16, Cut::Tail, 0),
+        column("NONCE", 5, 12, Cut::Tail, 3),
+        column("RESOURCES", 9, 24, Cut::Head, 5),
+        column("SIZE", 8, 9, Cut::Head, 1),
+        column("LAT", 5, 8, Cut::Head, 4),
+    ]
+}
+
+/// What the message is, an answer indented under its push: `push`, `└ NACK #478`, `subscribe +1`.
+pub fn kind(fact: &MessageFact, glyphs: &Glyphs) -> Span {
+    let role = match fact.kind {
+        MessageKind::Nack => Role::Bad,
+        MessageKind::Ack => Role::Ok,
+        MessageKind::Subscribe | MessageKind::Unsubscribe => Role::Pending,
+        MessageKind::Resend => Role::Warn,
+        MessageKind::Push => Role::Plain,
+        _ => Role::Muted,
+    };
+    let word = match fact.kind {
+        MessageKind::Nack if fact.implied => "NACK by version",
+        MessageKind::Nack => "NACK",
+        kind => kind.word(),
+    };
+    let mut text = match fact.answers.filter(|_| fact.dir == Some(Dir::Req)) {
+        Some(n) => format!("{} {word} #{}", glyphs.answer, n.0),
+        None => word.to_owned(),
+    };
+    if fact.dir == Some(Dir::Req) {
+        if !fact.added.is_empty() {
+            text.push_str(&format!(" +{}", count(fact.added.len() as u64)));
+        }
+        if !fact.removed.is_empty() {
+            text.push_str(&format!(" -{}", count(fact.removed.len() as u64)));
+        }
+    }
+    span(text, role)
+}
+
+/// `119 +1 ~1`, `119 =119`, `119 names`.
+pub fn resources(fact: &MessageFact) -> String {
+    match fact.dir {
+        Some(Dir::Req) if fact.count == 0 => String::new(),
+        Some(Dir::Req) => plural(fact.count, "name"),
+        Some(Dir::Resp) => {
+            let mut text = count(fact.count);
+            for (sign, n) in [('+', fact.added.len()), ('~', fact.changed.len()), ('-', fact.removed.len())] {
+                if n > 0 {
+                    text.push_str(&format!(" {sign}{}", count(n as u64)));
+                }
+            }
+            if fact.added.is_empty() && fact.changed.is_empty() && fact.removed.is_empty() && fact.same > 0 {
+                text.push_str(&format!(" ={}", count(fact.same)));
+            }
+            text
+        }
+        None => String::new(),
+    }
+}
+
+/// Cells of one row, in the order of the columns.
+pub fn timeline_row(model: &Model, shown: &Shown) -> Vec<Span> {
+    let glyphs = model.theme.glyphs();
+    let fact = &*shown.fact;
+    let (arrow, type_name) = match fact.dir {
+        Some(Dir::Req) => (glyphs.request, type_label(fact.type_url.as_str())),
+        Some(Dir::Resp) => (glyphs.response, type_label(fact.type_url.as_str())),
+        None => ("", String::new()),
+    };
+    let node = match (&fact.node, model.scope.stream) {
+        (_, Some(_)) => String::new(),
+        (Some(node), None) => node.to_string(),
+        (None, None) => format!("#{}", fact.stream.0),
+    };
+    let large = fact.size > LARGE;
+    vec![
+        span(fact.n.map_or("-".to_owned(), |n| n.0.to_string()), Role::Muted),
+        plain(time_of_day(fact.at, model.clock, &model.zone)),
+        span(delta(model, shown), Role::Muted),
+        plain(node),
+        plain(arrow),
+        plain(type_name),
+        kind(fact, glyphs),
+        plain(fact.version.to_string()),
+        plain(fact.nonce.to_string()),
+        plain(resources(fact)),
+        span(
+            if fact.n.is_none() {
+                String::new()
+            } else {
+                format!("{}{}", size(fact.size), if large { "!" } else { "" })
+            },
+            if large { Role::Warn } else { Role::Plain },
+        ),
+        plain(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
+    ]
+}
+
+/// `9ms`, and with a sign what is a second or more: `+9.1s`.
+fn delta(model: &Model, shown: &Shown) -> String {
+    match shown.delta {
+        Some(delta) if !model.clock.untimed => {
+            format!("{}{}", if delta.as_secs() > 0 { "+" } else { "" }, latency(delta))
+        }
+        _ => String::new(),
+    }
+}
+
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let timeline = &model.timeline;
+    let (list, detail) = layout::timeline(layout, model.whole);
+    let mut cursor = None;
+    if timeline.index.len() == 0 {
+        nothing(model, canvas, layout.body);
+        return None;
+    }
+    if !list.is_empty() {
+        let at = if timeline.ladder { ladder::draw(model, canvas, list) } else { rows(model, canvas, list) };
+        cursor = at.map(|y| Position { x: list.x, y });
+    }
+    let (title, rest) = layout::split(detail, 1);
+    let format = timeline.format.map_or("fields", |format| format.word());
+    let name = timeline.current.as_ref().map(|shown| title_of(&shown.fact)).unwrap_or_default();
+    let lines = detail_lines(model);
+    let how = match lines.len().saturating_sub(timeline.scroll + usize::from(rest.height)) {
+        0 => "v yaml/json/text/hex, \\ full screen".to_owned(),
+        n => format!("{} below, {}", plural(n as u64, "line"), if model.whole { "j" } else { "Tab j" }),
+    };
+    canvas.rule(title, &focused(model, format!("{name}: {format}")), &how);
+    canvas.lines(rest, &lines, timeline.scroll);
+    if model.pane == Pane::Second || model.whole {
+        cursor = Some(Position { x: detail.x, y: detail.y });
+    }
+    cursor
+}
+
+fn title_of(fact: &MessageFact) -> String {
+    let kind = if fact.kind == MessageKind::Nack { "NACK" } else { fact.kind.word() };
+    match (fact.n, fact.dir) {
+        (Some(n), Some(Dir::Req)) => format!("#{} request, {kind}", n.0),
+        (Some(n), _) => format!("#{} response, {kind}", n.0),
+        (None, _) => format!("stream #{} {kind}", fact.stream.0),
+    }
+}
+
+fn rows(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+    let timeline = &model.timeline;
+    let lines: Vec<Line> = timeline.window.iter().map(|shown| timeline_row(model, shown)).collect();
+    let columns = columns(model);
+    let selected = timeline.window.iter().position(|shown| Some(shown.row) == timeline.selected);
+    let at = table::draw(canvas, area, &columns, &lines, selected);
+    // What happened to a stream is told in words, over the columns that it has no values for.
+    let widths = table::widths(&columns, &lines, usize::from(area.width.saturating_sub(2)));
+    let start: usize = widths.iter().take(7).flatten().map(|w| w + 1).sum();
+    for (row, shown) in area.rows().skip(1).zip(&timeline.window) {
+        if let Some(note) = &shown.fact.note {
+            let x = area.x + 2 + u16::try_from(start).unwrap_or(0);
+            let place = Rect { x, width: area.right().saturating_sub(x), ..row };
+            canvas.line(place, &[span(note.as_str(), Role::Muted)]);
+            if Some(shown.row) == timeline.selected {
+                canvas.select(row);
+            }
+        }
+    }
+    at
+}
+
+fn nothing(model: &Model, canvas: &mut Canvas, area: Rect) {
+    let total = model.timeline.total();
+    let index = &model.timeline.index;
+    let text = if total == 0 {
+        "no message yet".to_owned()
+    } else if !index.complete() {
+        format!("searching: {} of {} looked at", count(index.searched() as u64), count(total as u64))
+    } else if model.filter.is_some() {
+        format!("0 of {} match; Esc clears the filter", count(total as u64))
+    } else {
+        format!("0 of {} in this scope; T shows all types, Esc goes back", count(total as u64))
+    };
+    canvas.text(layout::split(area, 1).1, &format!("   {text}"), Role::Muted);
+}

@@ -1,0 +1,250 @@
+//! gRPC messages out of the DATA of one direction of a stream: split, decompressed, in pieces.
+
+use std::io::Write;
+
+/// What comes out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    /// Bytes of the message that is passing, decompressed.
+    Bytes(&'a [u8]),
+    /// It is complete.
+    End,
+    /// It can't be decompressed; its bytes on the wire. No [`Piece::End`] follows.
+    Lost { bytes: u64, why: String },
+}
+
+/// Splits the messages of one direction. Holds no message, only what a decompressor needs.
+pub(super) struct Messages {
+    /// Not gRPC: everything until the end is one message.
+    plain: bool,
+    encoding: Encoding,
+    prefix: [u8; 5],
+    have: usize,
+    current: Option<Current>,
+    any: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Encoding {
+    Identity,
+    Gzip,
+    Deflate,
+    Zstd,
+    Other(String),
+}
+
+struct Current {
+    left: u64,
+    len: u64,
+    unpack: Unpack,
+}
+
+enum Unpack {
+    Not,
+    Gzip(flate2::write::GzDecoder<Vec<u8>>),
+    Deflate(flate2::write::ZlibDecoder<Vec<u8>>),
+    Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
+    Lost(String),
+}
+
+impl Encoding {
+    fn read(name: Option<&str>) -> Encoding {
+        match name {
+            None | Some("identity") => Encoding::Identity,
+            Some("gzip") => Encoding::Gzip,
+            Some("deflate") => Encoding::Deflate,
+            Some("zstd") => Encoding::Zstd,
+            Some(other) => Encoding::Other(other.to_owned()),
+        }
+    }
+
+    fn unpack(&self) -> Unpack {
+        match self {
+            Encoding::Identity => Unpack::Lost("compressed, but no grpc-encoding was announced".into()),
+            Encoding::Gzip => Unpack::Gzip(flate2::write::GzDecoder::new(Vec::new())),
+            Encoding::Deflate => Unpack::Deflate(flate2::write::ZlibDecoder::new(Vec::new())),
+            Encoding::Zstd => match zstd::stream::write::Decoder::new(Vec::new()) {
+                Ok(decoder) => Unpack::Zstd(decoder),
+                Err(error) => Unpack::Lost(format!("zstd: {error}")),
+            },
+            Encoding::Other(name) => Unpack::Lost(format!("compressed with {name}, which is not known here")),
+        }
+    }
+}
+
+impl Messages {
+    /// `encoding` is the direction's `grpc-encoding`.
+    pub(super) fn new(grpc: bool, encoding: Option<&str>) -> Messages {
+        let encoding = Encoding::read(encoding);
+        Messages { plain: !grpc, encoding, prefix: [0; 5], have: 0, current: None, any: false }
+    }
+
+    pub(super) fn set_encoding(&mut self, encoding: Option<&str>) {
+        self.encoding = Encoding::read(encoding);
+    }
+
+    /// Takes the next DATA bytes. `limit` bounds what one message may decompress to.
+    pub(super) fn push(&mut self, mut bytes: &[u8], limit: u64, out: &mut dyn FnMut(Piece<'_>)) {
+        if self.plain {
+            self.any |= !bytes.is_empty();
+            if !bytes.is_empty() {
+                out(Piece::Bytes(bytes));
+            }
+            return;
+        }
+        while !bytes.is_empty() || self.current.as_ref().is_some_and(|current| current.left == 0) {
+            let Some(current) = &mut self.current else {
+                let take = (5 - self.have).min(bytes.len());
+                self.prefix[self.have..self.have + take].copy_from_slice(&bytes[..take]);
+                self.have += take;
+                bytes = &bytes[take..];
+                if self.have == 5 {
+                    self.have = 0;
+                    let [flag, a, b, c, d] = self.prefix;
+                    let len = u64::from(u32::from_be_bytes([a, b, c, d]));
+                    let unpack = if flag & 1 == 0 { Unpack::Not } else { self.encoding.unpack() };
+                    self.current = Some(Current { left: len, len, unpack });
+                }
+                continue;
+            };
+            let take = usize::try_from(current.left).unwrap_or(usize::MAX).min(bytes.len());
+            let (part, rest) = bytes.split_at(take);
+            bytes = rest;
+            current.left -= take as u64;
+            current.take(part, limit, out);
+            if current.left == 0 {
+                if let Some(current) = self.current.take() {
+                    current.finish(out);
+                }
+            }
+        }
+    }
+
+    /// The direction is over. True if that completes a message: of what is not gRPC the end is the only mark.
+    pub(super) fn end(&mut self) -> bool {
+        self.plain && std::mem::take(&mut self.any)
+    }
+}
+
+impl Current {
+    fn take(&mut self, part: &[u8], limit: u64, out: &mut dyn FnMut(Piece<'_>)) {
+        // Small steps, so that a bomb is noticed before it has filled the memory.
+        for step in part.chunks(16 << 10) {
+            let result = match &mut self.unpack {
+                Unpack::Not => {
+                    out(Piece::Bytes(step));
+                    continue;
+                }
+                Unpack::Lost(_) => return,
+                Unpack::Gzip(decoder) => decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut())),
+                Unpack::Deflate(decoder) => {
+                    decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut()))
+                }
+                Unpack::Zstd(decoder) => decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut())),
+            };
+            match result {
+                Ok(bytes) if bytes.len() as u64 > limit => {
+                    self.unpack = Unpack::Lost(format!("decompresses to more than {limit} bytes"));
+                }
+                Ok(bytes) if bytes.is_empty() => {}
+                Ok(bytes) => out(Piece::Bytes(&bytes)),
+                Err(error) => self.unpack = Unpack::Lost(format!("does not decompress: {error}")),
+            }
+        }
+    }
+
+    fn finish(self, out: &mut dyn FnMut(Piece<'_>)) {
+        let rest = match self.unpack {
+            Unpack::Not => Ok(Vec::new()),
+            Unpack::Gzip(decoder) => decoder.finish().map_err(|error| error.to_string()),
+            Unpack::Deflate(decoder) => decoder.finish().map_err(|error| error.to_string()),
+            Unpack::Zstd(mut decoder) => {
+                decoder.flush().map(|()| decoder.into_inner()).map_err(|e| e.to_string())
+            }
+            Unpack::Lost(why) => Err(why),
+        };
+        match rest {
+            Ok(rest) => {
+                if !rest.is_empty() {
+                    out(Piece::Bytes(&rest));
+                }
+                out(Piece::End);
+            }
+            Err(why) => out(Piece::Lost { bytes: self.len, why }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(flag: u8, bytes: &[u8]) -> Vec<u8> {
+        [&[flag][..], &(bytes.len() as u32).to_be_bytes(), bytes].concat()
+    }
+
+    fn run(messages: &mut Messages, bytes: &[u8], step: usize) -> Vec<Result<Vec<u8>, String>> {
+        let (mut done, mut open) = (Vec::new(), Vec::new());
+        for chunk in bytes.chunks(step) {
+            messages.push(chunk, 1 << 20, &mut |piece| match piece {
+                Piece::Bytes(bytes) => open.extend_from_slice(bytes),
+                Piece::End => done.push(Ok(std::mem::take(&mut open))),
+                Piece::Lost { why, .. } => {
+                    open.clear();
+                    done.push(Err(why));
+                }
+            });
+        }
+        done
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn messages_come_out_whole_however_they_are_cut() {
+        let text = b"hello ".repeat(1000);
+        let zstd = zstd::bulk::compress(&text, 1).unwrap();
+        for (encoding, packed) in [("gzip", gzip(&text)), ("zstd", zstd)] {
+            let mut bytes = message(0, b"plain");
+            bytes.extend(message(1, &packed));
+            bytes.extend(message(0, b""));
+            bytes.extend(message(0, b"last"));
+            for step in [1, 2, 5, 7, 100, 100_000] {
+                let mut messages = Messages::new(true, Some(encoding));
+                let got = run(&mut messages, &bytes, step);
+                let want = [Ok(b"plain".to_vec()), Ok(text.clone()), Ok(Vec::new()), Ok(b"last".to_vec())];
+                assert!(got == want, "{encoding} in steps of {step}");
+                assert!(!messages.end());
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_decompress_is_lost_and_the_next_is_not() {
+        let mut bytes = message(1, b"no gzip at all");
+        bytes.extend(message(0, b"fine"));
+        let got = run(&mut Messages::new(true, Some("gzip")), &bytes, 3);
+        assert!(got[0].is_err());
+        assert_eq!(got[1], Ok(b"fine".to_vec()));
+        let got = run(&mut Messages::new(true, Some("snappy")), &bytes, 100);
+        assert!(got[0].as_ref().is_err_and(|why| why.contains("snappy")), "{got:?}");
+    }
+
+    #[test]
+    fn a_bomb_is_lost_not_held() {
+        let bomb = message(1, &gzip(&vec![0; 64 << 20]));
+        let got = run(&mut Messages::new(true, Some("gzip")), &bomb, 1 << 20);
+        assert!(got[0].as_ref().is_err_and(|why| why.contains("more than")), "refused");
+    }
+
+    #[test]
+    fn what_is_not_grpc_is_one_message() {
+        let mut messages = Messages::new(false, None);
+        assert!(run(&mut messages, b"{\"a\":1}", 3).is_empty());
+        assert!(messages.end());
+    }
+}

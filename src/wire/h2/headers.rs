@@ -1,0 +1,170 @@
+use loona_hpack::Decoder;
+
+use crate::event::Code;
+
+/// Header tables larger than this are not followed; gRPC and Envoy use 4 KiB.
+const MAX_TABLE: usize = 1 << 20;
+
+/// Collects the header blocks of one direction and decodes them.
+pub(super) struct Headers {
+    decoder: Decoder<'static>,
+    open: Option<Open>,
+}
+
+struct Open {
+    stream: u32,
+    ends: bool,
+    pushed: bool,
+    bytes: Vec<u8>,
+}
+
+/// A decoded header block.
+pub(super) struct Block {
+    pub(super) stream: u32,
+    pub(super) ends: bool,
+    /// It announces a push; gRPC has none, but the table must be kept in step.
+    pub(super) pushed: bool,
+    pub(super) fields: Vec<(String, String)>,
+}
+
+impl Default for Headers {
+    fn default() -> Self {
+        let mut decoder = Decoder::new();
+        decoder.set_max_allowed_table_size(MAX_TABLE);
+        Headers { decoder, open: None }
+    }
+}
+
+impl Headers {
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    pub(super) fn begin(&mut self, stream: u32, ends: bool, pushed: bool) {
+        self.open = Some(Open { stream, ends, pushed, bytes: Vec::new() });
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8], max: usize) -> Result<(), &'static str> {
+        let open = self.open.as_mut().ok_or("a header block continues that never began")?;
+        if open.bytes.len() + bytes.len() > max {
+            return Err("a header block over the limit");
+        }
+        open.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    pub(super) fn finish(&mut self) -> Result<Block, ()> {
+        let Open { stream, ends, pushed, bytes } = self.open.take().ok_or(())?;
+        let mut fields = Vec::new();
+        let mut room = 4 * MAX_TABLE;
+        // One byte can stand for a whole table entry: what comes out is bounded too.
+        let result = self.decoder.decode_with_cb(&bytes, |name, value| {
+            if let Some(left) = room.checked_sub(name.len() + value.len() + 32) {
+                room = left;
+                fields.push((text(&name), text(&value)));
+            }
+        });
+        result.map_err(|_| ())?;
+        Ok(Block { stream, ends, pushed, fields })
+    }
+}
+
+/// Header values are ASCII by rule; true-binary metadata (C-core peers agree on it) is shown escaped.
+fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.escape_ascii().to_string(),
+    }
+}
+
+/// The head of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    pub method: String,
+    pub path: String,
+    pub authority: String,
+    /// All other header fields, in order.
+    pub metadata: Vec<(String, String)>,
+}
+
+impl Head {
+    pub(super) fn new(fields: Vec<(String, String)>) -> Head {
+        let mut head = Head::default();
+        for (name, value) in fields {
+            match name.as_str() {
+                ":method" => head.method = value,
+                ":path" => head.path = value,
+                ":authority" => head.authority = value,
+                ":scheme" => {}
+                _ => head.metadata.push((name, value)),
+            }
+        }
+        head
+    }
+
+    /// The request is a gRPC call.
+    pub fn is_grpc(&self) -> bool {
+        let mut types = self.metadata.iter().filter(|(name, _)| name == "content-type");
+        types.any(|(_, value)| value == "application/grpc" || value.starts_with("application/grpc+"))
+    }
+}
+
+/// The end of a response, or its only header block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trailers {
+    /// `grpc-status` and `grpc-message`, the latter percent-decoded.
+    pub status: Option<(Code, String)>,
+}
+
+impl Trailers {
+    pub(super) fn new(fields: Vec<(String, String)>) -> Trailers {
+        let find =
+            |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+        let message = find("grpc-message").map(percent_decoded).unwrap_or_default();
+        let code = find("grpc-status").and_then(|code| code.parse().ok()).map(Code);
+        let http = find(":status").filter(|status| *status != "200");
+        let status = match (code, http) {
+            (Some(code), _) => Some((code, message)),
+            // Not gRPC's own answer: a proxy or a plain HTTP server stands there. gRPC clients report UNKNOWN.
+            (None, Some(http)) => Some((Code(2), format!("HTTP status {http}"))),
+            (None, None) => None,
+        };
+        Trailers { status }
+    }
+}
+
+/// `grpc-message` is percent-encoded UTF-8; what is not stays as it is.
+fn percent_decoded(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, tail)) = rest.split_first() {
+        let hex = tail.get(..2).filter(|_| *byte == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(decoded) => {
+                out.push(decoded);
+                rest = &tail[2..];
+            }
+            None => {
+                out.push(*byte);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_percent_decoded() {
+        assert_eq!(percent_decoded("a%20b%C3%A9%zz%"), "a bé%zz%");
+    }
+
+    #[test]
+    fn a_status_without_grpc_is_the_http_one() {
+        let trailers = Trailers::new(vec![(":status".into(), "503".into())]);
+        assert_eq!(trailers.status, Some((Code(2), "HTTP status 503".into())));
+    }
+}

@@ -1,0 +1,322 @@
+//! A passive observer of one HTTP/2 connection: it is fed copies of what passed and says what it was.
+//!
+//! It never answers and never holds anything up. What it can't follow turns the connection opaque, with the
+//! reason; the traffic is unaffected. Limits are far above what peers accept.
+
+mod frames;
+mod headers;
+
+pub use headers::{Head, Trailers};
+
+use std::collections::BTreeMap;
+
+use crate::event::{Dir, Side};
+
+use super::grpc::{Messages, Piece};
+use super::{End, MAX_FIELD};
+use frames::{FrameHead, Frames, Part};
+use headers::Headers;
+
+/// What every HTTP/2 client sends first.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Header blocks and other frames that are read as a whole; DATA is never held.
+const MAX_BLOCK: usize = 1 << 20;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const PUSH_PROMISE: u8 = 5;
+const GOAWAY: u8 = 7;
+const CONTINUATION: u8 = 9;
+
+const END_STREAM: u8 = 0x1;
+const END_HEADERS: u8 = 0x4;
+const PADDED: u8 = 0x8;
+const PRIORITY: u8 = 0x20;
+
+/// One thing seen on a connection. `stream` is the HTTP/2 stream number.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A request began.
+    Open { stream: u32, head: Head },
+    /// Bytes of the message that is passing, decompressed.
+    Data { stream: u32, dir: Dir, bytes: &'a [u8] },
+    /// That message is complete.
+    Message { stream: u32, dir: Dir },
+    /// A message that can't be decompressed; its bytes on the wire.
+    Lost { stream: u32, bytes: u64, why: String },
+    /// The stream is over.
+    End { stream: u32, end: End },
+    /// The connection is shutting down.
+    GoAway { by: Side, code: u32, debug: String },
+    /// From here on the connection can't be read; nothing more comes but this.
+    Opaque { why: String },
+}
+
+/// The state of one connection.
+pub struct Connection {
+    halves: [Half; 2],
+    streams: BTreeMap<u32, Stream>,
+    /// How much of the client's preface is still to come; `None` once it was seen.
+    preface: Option<usize>,
+    opaque: bool,
+}
+
+struct Half {
+    frames: Frames,
+    headers: Headers,
+}
+
+struct Stream {
+    messages: [Messages; 2],
+    grpc: bool,
+    /// The client will send no more.
+    half_closed: bool,
+    status: Option<Trailers>,
+}
+
+fn index(dir: Dir) -> usize {
+    match dir {
+        Dir::Req => 0,
+        Dir::Resp => 1,
+    }
+}
+
+fn sender(dir: Dir) -> Side {
+    match dir {
+        Dir::Req => Side::Client,
+        Dir::Resp => Side::Server,
+    }
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        let half = || Half { frames: Frames::new(MAX_BLOCK), headers: Headers::default() };
+        Connection { halves: [half(), half()], streams: BTreeMap::new(), preface: Some(0), opaque: false }
+    }
+}
+
+impl Connection {
+    /// Takes the next bytes of one direction, in the order in which they passed.
+    pub fn feed(&mut self, dir: Dir, mut bytes: &[u8], out: &mut dyn FnMut(Event<'_>)) {
+        if dir == Dir::Req {
+            if let (Some(seen), false) = (self.preface, self.opaque) {
+                let want = &PREFACE[seen..];
+                let len = want.len().min(bytes.len());
+                if bytes[..len] != want[..len] {
+                    return self.give_up(guess(&PREFACE[..seen], bytes), out);
+                }
+                self.preface = Some(seen + len).filter(|seen| *seen < PREFACE.len());
+                bytes = &bytes[len..];
+            }
+        }
+        while !self.opaque {
+            let half = &mut self.halves[index(dir)];
+            match half.frames.next(&mut bytes) {
+                Ok(Some(part)) => self.part(dir, part, out),
+                Ok(None) => return,
+                Err(why) => self.give_up(why.to_owned(), out),
+            }
+        }
+    }
+
+    /// Part of the copy is missing: compressed headers can't be followed any more.
+    pub fn lost(&mut self, out: &mut dyn FnMut(Event<'_>)) {
+        if !self.opaque {
+            self.give_up("part of the copy was lost, so its headers can't be read any more".into(), out);
+        }
+    }
+
+    /// The connection was closed; what was open on it ends.
+    pub fn close(&mut self, by: Option<Side>, note: Option<&str>, out: &mut dyn FnMut(Event<'_>)) {
+        for (number, stream) in std::mem::take(&mut self.streams) {
+            let status = stream.status.and_then(|trailers| trailers.status);
+            let note = note.map_or("the connection was closed".to_owned(), str::to_owned);
+            out(Event::End { stream: number, end: End { by, status, reset: None, note: Some(note) } });
+        }
+    }
+
+    /// Nothing more can be read from this connection.
+    pub fn is_opaque(&self) -> bool {
+        self.opaque
+    }
+
+    fn give_up(&mut self, why: String, out: &mut dyn FnMut(Event<'_>)) {
+        self.opaque = true;
+        self.close(None, Some(&why), out);
+        out(Event::Opaque { why });
+    }
+
+    fn part(&mut self, dir: Dir, part: Part<'_>, out: &mut dyn FnMut(Event<'_>)) {
+        match part {
+            Part::Data { head, bytes, last } => self.data(dir, head, bytes, last, out),
+            Part::Frame { head, payload } => {
+                if let Err(why) = self.frame(dir, head, &payload, out) {
+                    self.give_up(why.to_owned(), out);
+                }
+            }
+        }
+    }
+
+    fn data(&mut self, dir: Dir, head: FrameHead, bytes: &[u8], last: bool, out: &mut dyn FnMut(Event<'_>)) {
+        let number = head.stream;
+        let Some(stream) = self.streams.get_mut(&number) else { return };
+        stream.messages[index(dir)].push(bytes, MAX_FIELD as u64, &mut |piece| match piece {
+            Piece::Bytes(bytes) => out(Event::Data { stream: number, dir, bytes }),
+            Piece::End => out(Event::Message { stream: number, dir }),
+            Piece::Lost { bytes, why } => out(Event::Lost { stream: number, bytes, why }),
+        });
+        if last && head.flags & END_STREAM != 0 {
+            self.end_stream(dir, number, out);
+        }
+    }
+
+    fn frame(
+        &mut self,
+        dir: Dir,
+        head: FrameHead,
+        payload: &[u8],
+        out: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), &'static str> {
+        let half = &mut self.halves[index(dir)];
+        if half.headers.is_open() && head.kind != CONTINUATION {
+            return Err("a header block is interrupted by another frame");
+        }
+        match head.kind {
+            HEADERS => {
+                let block = unpadded(payload, head.flags).ok_or("HEADERS with more padding than frame")?;
+                let skip = if head.flags & PRIORITY != 0 { 5 } else { 0 };
+                let block = block.get(skip..).ok_or("HEADERS too short for its priority")?;
+                half.headers.begin(head.stream, head.flags & END_STREAM != 0, false);
+                half.headers.push(block, MAX_BLOCK)?;
+            }
+            PUSH_PROMISE => {
+                let block =
+                    unpadded(payload, head.flags).ok_or("PUSH_PROMISE with more padding than frame")?;
+                half.headers.begin(head.stream, false, true);
+                half.headers.push(block.get(4..).ok_or("PUSH_PROMISE too short")?, MAX_BLOCK)?;
+            }
+            CONTINUATION if half.headers.is_open() => half.headers.push(payload, MAX_BLOCK)?,
+            CONTINUATION => return Err("CONTINUATION without a header block"),
+            RST_STREAM => {
+                let code =
+                    payload.try_into().map(u32::from_be_bytes).map_err(|_| "RST_STREAM of a wrong length")?;
+                self.reset(dir, head.stream, code, out);
+                return Ok(());
+            }
+            GOAWAY => {
+                let code = payload.get(4..8).ok_or("GOAWAY too short")?;
+                let code = u32::from_be_bytes(code.try_into().map_err(|_| "GOAWAY too short")?);
+                let debug = String::from_utf8_lossy(&payload[8..]).into_owned();
+                out(Event::GoAway { by: sender(dir), code, debug });
+                return Ok(());
+            }
+            // SETTINGS, PING, WINDOW_UPDATE, PRIORITY and unknown ones say nothing about messages. The header
+            // table's size needs no SETTINGS: an encoder announces what it uses of it in its blocks.
+            _ => return Ok(()),
+        }
+        if head.flags & END_HEADERS != 0 {
+            let half = &mut self.halves[index(dir)];
+            let block = half.headers.finish().map_err(|_| "a header block that is no HPACK")?;
+            if !block.pushed {
+                self.headers(dir, block.stream, block.ends, block.fields, out);
+            }
+        }
+        Ok(())
+    }
+
+    fn headers(
+        &mut self,
+        dir: Dir,
+        number: u32,
+        ends: bool,
+        fields: Vec<(String, String)>,
+        out: &mut dyn FnMut(Event<'_>),
+    ) {
+        let encoding =
+            fields.iter().find(|(name, _)| name == "grpc-encoding").map(|(_, value)| value.clone());
+        match (dir, self.streams.get_mut(&number)) {
+            (Dir::Req, None) => {
+                let head = Head::new(fields);
+                let grpc = head.is_grpc();
+                let request = Messages::new(grpc, encoding.as_deref());
+                let stream = Stream {
+                    messages: [request, Messages::new(grpc, None)],
+                    grpc,
+                    half_closed: false,
+                    status: None,
+                };
+                self.streams.insert(number, stream);
+                out(Event::Open { stream: number, head });
+            }
+            (Dir::Resp, Some(stream)) => {
+                let trailers = Trailers::new(fields);
+                if ends {
+                    stream.status = Some(trailers);
+                } else if stream.grpc {
+                    stream.messages[index(dir)].set_encoding(encoding.as_deref());
+                }
+            }
+            _ => {}
+        }
+        if ends {
+            self.end_stream(dir, number, out);
+        }
+    }
+
+    fn end_stream(&mut self, dir: Dir, number: u32, out: &mut dyn FnMut(Event<'_>)) {
+        let Some(stream) = self.streams.get_mut(&number) else { return };
+        if stream.messages[index(dir)].end() {
+            out(Event::Message { stream: number, dir });
+        }
+        if dir == Dir::Req {
+            stream.half_closed = true;
+            return;
+        }
+        let half_closed = stream.half_closed;
+        let status = self.streams.remove(&number).and_then(|stream| stream.status);
+        let by = if half_closed { Side::Client } else { Side::Server };
+        let end = End {
+            by: Some(by),
+            status: status.and_then(|trailers| trailers.status),
+            reset: None,
+            note: None,
+        };
+        out(Event::End { stream: number, end });
+    }
+
+    fn reset(&mut self, dir: Dir, number: u32, code: u32, out: &mut dyn FnMut(Event<'_>)) {
+        if let Some(stream) = self.streams.remove(&number) {
+            let status = stream.status.and_then(|trailers| trailers.status);
+            let end = End { by: Some(sender(dir)), status, reset: Some(code), note: None };
+            out(Event::End { stream: number, end });
+        }
+    }
+}
+
+/// The payload without its padding.
+fn unpadded(payload: &[u8], flags: u8) -> Option<&[u8]> {
+    if flags & PADDED == 0 {
+        return Some(payload);
+    }
+    let (pad, rest) = payload.split_first()?;
+    rest.get(..rest.len().checked_sub(usize::from(*pad))?)
+}
+
+/// What a connection that is not HTTP/2 speaks, from its first bytes.
+fn guess(seen: &[u8], bytes: &[u8]) -> String {
+    let start = [seen, &bytes[..bytes.len().min(32)]].concat();
+    let verbs = ["GET ", "POST ", "PUT ", "HEAD ", "DELETE ", "OPTIONS ", "PATCH ", "CONNECT "];
+    let alike = |verb: &&str| start.starts_with(verb.as_bytes()) || verb.as_bytes().starts_with(&start);
+    if start.first() == Some(&0x16) {
+        "TLS".into()
+    } else if verbs.iter().any(|verb| alike(verb)) {
+        "HTTP/1.1".into()
+    } else {
+        "unknown protocol".into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,10 @@
+//! The one integration binary: whole programs on loopback, peers included.
+//!
+//! Peers (Envoy, gRPC, go-control-plane) are fetched by the first test which needs them, see [`support::peers`].
+//! `XDSCOPE_PEERS=off` leaves the tests which need them out.
+
+mod harness;
+mod house;
+mod peers_direct;
+mod support;
+mod tap;

@@ -1,0 +1,137 @@
+//! Peers against each other with nothing between: what the peers do by themselves, so that a test through xdscope
+//! that differs from these has found something.
+
+use std::collections::BTreeMap;
+
+use crate::support::{
+    bootstrap::Variant,
+    control_plane::{ControlPlane, Event, Flags},
+    http,
+    snapshot::{
+        CLUSTER, ENDPOINTS, LISTENER, ROUTE, SECRET, Snapshot, bad_clusters, bad_secret, cluster,
+        cluster_with_secret,
+    },
+    wait::wait_for,
+    world::World,
+};
+
+#[test]
+fn envoy_over_ads() {
+    envoy_lives_and_rejects("envoy_over_ads", Variant::Ads);
+}
+
+#[test]
+fn envoy_over_delta_ads() {
+    envoy_lives_and_rejects("envoy_over_delta_ads", Variant::DeltaAds);
+}
+
+#[test]
+fn envoy_over_sotw_streams() {
+    envoy_lives_and_rejects("envoy_over_sotw_streams", Variant::Sotw);
+}
+
+#[test]
+fn envoy_over_delta_streams() {
+    envoy_lives_and_rejects("envoy_over_delta_streams", Variant::Delta);
+}
+
+/// The life of a configuration: it comes, serves, grows, is spoilt, is mended, shrinks.
+fn envoy_lives_and_rejects(test: &str, variant: Variant) {
+    let Some(world) = World::open(test) else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let mut envoy = world.envoy("edge-1", variant, plane.address());
+    // Its own admin page is a backend as good as any.
+    let chain = Snapshot::chain(variant, envoy.admin());
+    plane.set(&chain);
+    envoy.wait_live();
+    for type_url in [CLUSTER, ENDPOINTS, LISTENER, ROUTE] {
+        let response = plane.wait_for_ack(0, type_url, "1");
+        assert_eq!((response.delta, response.names.len()), (variant.is_delta(), 1));
+    }
+    let answer = http::get(envoy.listener("in"), "/ready").expect("an answer through Envoy");
+    assert_eq!((answer.status, answer.body.trim()), (200, "LIVE"));
+
+    let good = || vec![cluster("echo", variant)];
+    let mark = plane.mark();
+    plane.set(&chain.clone().with(CLUSTER, "2", [good(), bad_clusters()].concat()));
+    let nack = plane.wait_for(mark, "a NACK", |e| e.is_nack(CLUSTER));
+    let text = nack.error.expect("an error_detail").message;
+    for part in ["bad-timeout", "bad-address", "not-an-ip"] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    // A SotW NACK names the version that still holds; a delta request has none.
+    assert_eq!(nack.version, if variant.is_delta() { "" } else { "1" });
+
+    let mark = plane.mark();
+    plane.set(&chain.clone().with(CLUSTER, "3", good()));
+    let mended = plane.wait_for_ack(mark, CLUSTER, "3");
+    if variant.is_delta() {
+        assert_eq!(mended.removed.len(), 2, "{mended:?}");
+    }
+    drop(envoy);
+    let closed = |e: &Event| e.event == "close" && e.delta == variant.is_delta();
+    plane.wait_for(mark, "the end of the stream", closed);
+}
+
+#[test]
+fn envoy_comes_back_with_what_it_has() {
+    let Some(world) = World::open("envoy_comes_back_with_what_it_has") else { return };
+    let mut plane = world.control_plane(Flags { ads: true, ..Flags::default() });
+    let mut envoy = world.envoy("edge-1", Variant::DeltaAds, plane.address());
+    plane.set(&Snapshot::chain(Variant::DeltaAds, envoy.admin()));
+    envoy.wait_live();
+    plane.wait_for_ack(0, ROUTE, "1");
+
+    let mark = plane.mark();
+    plane.close_streams(14, "scripted");
+    let again = plane.wait_for(mark, "a new stream's CDS request", |e| e.is_request(CLUSTER));
+    assert_eq!(again.stream, 2);
+    assert_eq!(known(&again), ["echo"]);
+
+    // A restart on the same port forgets everything but what the client tells.
+    let address = plane.address();
+    drop(plane);
+    let mut plane: ControlPlane = world.control_plane(Flags { port: address.port(), ..Flags::default() });
+    plane.set(&Snapshot::chain(Variant::DeltaAds, envoy.admin()).with(CLUSTER, "2", vec![]));
+    let again = plane.wait_for(0, "a request to the restarted server", |e| e.is_request(CLUSTER));
+    assert_eq!((again.stream, known(&again)), (1, vec!["echo"]));
+    let response = plane.wait_for_ack(0, CLUSTER, "2");
+    assert_eq!(response.removed, ["echo"]);
+}
+
+fn known(request: &Event) -> Vec<&str> {
+    request.initial_versions.keys().map(String::as_str).collect()
+}
+
+#[test]
+fn a_rejected_secret_is_told_with_its_key() {
+    let Some(world) = World::open("a_rejected_secret_is_told_with_its_key") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let snapshot = Snapshot::default()
+        .with(CLUSTER, "1", vec![cluster_with_secret("safe", "key-1", Variant::DeltaAds)])
+        .with(SECRET, "1", vec![bad_secret("key-1", "NO-REAL-KEY-BUT-AS-SECRET")]);
+    plane.set(&snapshot);
+    let _envoy = world.envoy("edge-1", Variant::DeltaAds, plane.address());
+    let nack = plane.wait_for(0, "a NACK", |e| e.is_nack(SECRET));
+    let text = nack.error.expect("an error_detail").message;
+    assert!(text.contains("NO-REAL-KEY-BUT-AS-SECRET"), "{text}");
+}
+
+#[test]
+fn grpc_client_finds_its_backend() {
+    let Some(world) = World::open("grpc_client_finds_its_backend") else { return };
+    // C-core accepts gzip, so what it gets here is compressed.
+    let mut plane = world.control_plane(Flags { gzip: true, ..Flags::default() });
+    let mut client = world.grpc_client("app-1", "echo.test", plane.address());
+    plane.set(&Snapshot::grpc_chain("echo.test", client.backend()));
+    assert_eq!(client.call("hello"), Ok("hello".to_owned()));
+    for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
+        plane.wait_for_ack(0, type_url, "1");
+    }
+    let first = plane.wait_for(0, "a request", |e| e.event == "request");
+    assert_eq!((first.node.as_str(), first.names), ("app-1", vec!["echo.test".to_owned()]));
+    assert_eq!(first.initial_versions, BTreeMap::new());
+
+    plane.set(&Snapshot::grpc_chain("echo.test", client.backend()).with(LISTENER, "2", vec![]));
+    wait_for("the listener to be gone", || client.call("again").err());
+}

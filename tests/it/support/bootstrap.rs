@@ -1,0 +1,102 @@
+//! Bootstraps of clients.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+/// Envoy's name of the cluster that leads to its control plane.
+const XDS_CLUSTER: &str = "xds";
+
+/// How Envoy asks for its configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// One aggregated stream, state of the world.
+    Ads,
+    /// One aggregated stream, delta.
+    DeltaAds,
+    /// A stream per type (and per resource of EDS and RDS), state of the world.
+    Sotw,
+    /// The same, delta.
+    Delta,
+}
+
+impl Variant {
+    /// The word of `--variant`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ads => "ads",
+            Self::DeltaAds => "delta-ads",
+            Self::Sotw => "sotw",
+            Self::Delta => "delta",
+        }
+    }
+
+    pub fn is_delta(self) -> bool {
+        matches!(self, Self::DeltaAds | Self::Delta)
+    }
+
+    pub fn is_aggregated(self) -> bool {
+        matches!(self, Self::Ads | Self::DeltaAds)
+    }
+
+    /// A `ConfigSource`: where LDS and CDS, and resources which name others, are to be had.
+    pub fn config_source(self) -> Value {
+        if self.is_aggregated() {
+            json!({ "ads": {}, "resource_api_version": "V3" })
+        } else {
+            json!({ "api_config_source": self.api_config_source(), "resource_api_version": "V3" })
+        }
+    }
+
+    fn api_config_source(self) -> Value {
+        json!({
+            "api_type": if self.is_delta() { "DELTA_GRPC" } else { "GRPC" },
+            "transport_api_version": "V3",
+            "grpc_services": [{ "envoy_grpc": { "cluster_name": XDS_CLUSTER } }],
+        })
+    }
+}
+
+/// Envoy's bootstrap: all but the cluster of the control plane, at `xds`, comes by xDS. Its admin port is free.
+pub fn envoy(node: &str, variant: Variant, xds: SocketAddr) -> Value {
+    let mut dynamic = json!({ "lds_config": variant.config_source(), "cds_config": variant.config_source() });
+    if variant.is_aggregated() {
+        dynamic["ads_config"] = variant.api_config_source();
+    }
+    let http2 = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+    json!({
+        "node": { "id": node, "cluster": "tests", "metadata": { "role": "edge" } },
+        "admin": { "address": socket_address("127.0.0.1:0".parse().expect("an address")) },
+        "dynamic_resources": dynamic,
+        "static_resources": { "clusters": [{
+            "name": XDS_CLUSTER,
+            "type": "STATIC",
+            "connect_timeout": "1s",
+            "typed_extension_protocol_options": { http2: {
+                "@type": format!("type.googleapis.com/{http2}"),
+                "explicit_http_config": { "http2_protocol_options": {} },
+            }},
+            "load_assignment": {
+                "cluster_name": XDS_CLUSTER,
+                "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": socket_address(xds) } }] }],
+            },
+        }]},
+    })
+}
+
+/// The bootstrap of a gRPC client, as in gRFC A27.
+pub fn grpc(node: &str, xds: SocketAddr) -> Value {
+    json!({
+        "xds_servers": [{
+            "server_uri": xds.to_string(),
+            "channel_creds": [{ "type": "insecure" }],
+            "server_features": ["xds_v3"],
+        }],
+        "node": { "id": node, "cluster": "tests" },
+    })
+}
+
+/// An `Address`.
+pub fn socket_address(of: SocketAddr) -> Value {
+    json!({ "socket_address": { "address": of.ip().to_string(), "port_value": of.port() } })
+}

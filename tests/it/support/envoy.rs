@@ -1,0 +1,68 @@
+//! A running Envoy.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use super::{
+    bootstrap::{self, Variant},
+    http,
+    peers::Peers,
+    process::Child,
+    wait::wait_for,
+};
+
+pub struct Envoy {
+    pub child: Child,
+    admin: SocketAddr,
+}
+
+impl Envoy {
+    pub(super) fn start(peers: &Peers, folder: &Path, node: &str, variant: Variant, xds: SocketAddr) -> Self {
+        let file = |ending: &str| -> PathBuf { folder.join(format!("{node}{ending}")) };
+        let (config, admin) = (file(".json"), file(".admin"));
+        fs::write(&config, bootstrap::envoy(node, variant, xds).to_string()).expect("a bootstrap");
+        let mut command = Command::new(&peers.envoy);
+        command.args(["--disable-hot-restart", "--concurrency", "1", "--log-level", "info"]);
+        command.arg("--config-path").arg(config).arg("--admin-address-path").arg(&admin);
+        let mut child = Child::start(&mut command, &file(".log"));
+        let admin = wait_for("Envoy's admin address", || {
+            child.assert_running();
+            fs::read_to_string(&admin).ok()?.parse().ok()
+        });
+        Self { child, admin }
+    }
+
+    /// Where its admin interface listens; something that answers HTTP, whatever Envoy is told.
+    pub fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
+    /// The body of an admin page.
+    pub fn get(&self, path: &str) -> String {
+        http::get(self.admin, path).expect("Envoy's admin interface").body
+    }
+
+    /// Waits until it has all that it asked for, and serves.
+    pub fn wait_live(&mut self) {
+        wait_for("LIVE on Envoy's /ready", || {
+            self.child.assert_running();
+            (self.get("/ready").trim() == "LIVE").then_some(())
+        });
+    }
+
+    /// Where its listener `name` listens, once it has one of that name.
+    pub fn listener(&self, name: &str) -> SocketAddr {
+        wait_for(&format!("the listener {name}"), || {
+            let all: Value = serde_json::from_str(&self.get("/listeners?format=json")).ok()?;
+            let one = all["listener_statuses"].as_array()?.iter().find(|l| l["name"] == name)?;
+            let address = &one["local_address"]["socket_address"];
+            format!("{}:{}", address["address"].as_str()?, address["port_value"]).parse().ok()
+        })
+    }
+}

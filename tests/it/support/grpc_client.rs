@@ -1,0 +1,60 @@
+//! A running gRPC C-core client (`tests/peers/client.py`) with its own backend.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    process::Command,
+};
+
+use serde_json::Value;
+
+use super::{
+    bootstrap,
+    peers::{self, Peers},
+    process::Talker,
+    wait::wait_for,
+};
+
+pub struct GrpcClient {
+    talker: Talker,
+    backend: SocketAddr,
+}
+
+impl GrpcClient {
+    pub(super) fn start(peers: &Peers, folder: &Path, node: &str, target: &str, xds: SocketAddr) -> Self {
+        let config = folder.join(format!("{node}.json"));
+        fs::write(&config, bootstrap::grpc(node, xds).to_string()).expect("a bootstrap");
+        let mut command = Command::new(&peers.python);
+        command.arg(peers::sources().join("client.py")).arg(config).arg(format!("xds:///{target}"));
+        let mut talker = Talker::start(&mut command, &folder.join(format!("{node}.log")));
+        let backend = line(&mut talker, 0)["backend"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let backend = (Ipv4Addr::LOCALHOST, backend.expect("the backend's port")).into();
+        Self { talker, backend }
+    }
+
+    /// The echo server which calls should reach: what its endpoints should be.
+    pub fn backend(&self) -> SocketAddr {
+        self.backend
+    }
+
+    /// Calls the target once, and waits for its names to resolve: the echo of `text`, or the code of the failure.
+    pub fn call(&mut self, text: &str) -> Result<String, String> {
+        let next = self.talker.count();
+        self.talker.tell(text);
+        let answer = line(&mut self.talker, next);
+        match (&answer["ok"], &answer["error"]) {
+            (Value::String(echo), _) => Ok(echo.clone()),
+            (_, Value::String(code)) => Err(code.clone()),
+            _ => panic!("not an answer: {answer}"),
+        }
+    }
+}
+
+fn line(talker: &mut Talker, number: usize) -> Value {
+    let line = wait_for("a line of the gRPC client", || {
+        talker.child.assert_running();
+        talker.lines(number).into_iter().next()
+    });
+    serde_json::from_str(&line).expect("JSON")
+}

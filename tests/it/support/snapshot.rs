@@ -1,0 +1,152 @@
+//! What a control plane serves: resources as protobuf JSON, in versions.
+
+use std::{collections::BTreeMap, net::SocketAddr};
+
+use serde_json::{Value, json};
+
+use super::bootstrap::{Variant, socket_address};
+
+pub const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+pub const ROUTE: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
+pub const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+pub const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+pub const SECRET: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
+
+const ROUTER: &str = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router";
+const HTTP: &str =
+    "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+const UPSTREAM_TLS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
+
+/// All that a control plane serves at one time.
+#[derive(Clone, Default)]
+pub struct Snapshot {
+    by_type: BTreeMap<&'static str, Value>,
+}
+
+impl Snapshot {
+    /// `resources` as the whole of `type_url`, instead of what was there; the rest stays as it is.
+    #[must_use]
+    pub fn with(mut self, type_url: &'static str, version: &str, resources: Vec<Value>) -> Self {
+        let resources: Vec<_> = resources.into_iter().map(|r| typed(type_url, r)).collect();
+        self.by_type.insert(type_url, json!({ "version": version, "resources": resources }));
+        self
+    }
+
+    /// A chain in version `1`: the listener `in`, its route `r-in`, the cluster `echo`, its endpoint `backend`.
+    pub fn chain(variant: Variant, backend: SocketAddr) -> Self {
+        Self::default()
+            .with(LISTENER, "1", vec![listener("in", "r-in", variant)])
+            .with(ROUTE, "1", vec![route("r-in", "echo")])
+            .with(CLUSTER, "1", vec![cluster("echo", variant)])
+            .with(ENDPOINTS, "1", vec![endpoints("echo", backend)])
+    }
+
+    /// The same for a gRPC client of `xds:///target`.
+    pub fn grpc_chain(target: &str, backend: SocketAddr) -> Self {
+        Self::chain(Variant::Ads, backend).with(
+            LISTENER,
+            "1",
+            vec![api_listener(target, "r-in", Variant::Ads)],
+        )
+    }
+
+    /// The snapshot as the control plane's command takes it.
+    pub fn to_json(&self) -> Value {
+        json!(self.by_type)
+    }
+}
+
+fn typed(type_url: &str, mut resource: Value) -> Value {
+    resource["@type"] = json!(type_url);
+    resource
+}
+
+/// An HTTP listener on a free loopback port.
+pub fn listener(name: &str, route: &str, source: Variant) -> Value {
+    json!({
+        "name": name,
+        "address": socket_address("127.0.0.1:0".parse().expect("an address")),
+        "filter_chains": [{ "filters": [{ "name": "http", "typed_config": http(route, source) }] }],
+    })
+}
+
+/// The listener of a gRPC client.
+pub fn api_listener(name: &str, route: &str, source: Variant) -> Value {
+    json!({ "name": name, "api_listener": { "api_listener": http(route, source) } })
+}
+
+fn http(route: &str, source: Variant) -> Value {
+    json!({
+        "@type": HTTP,
+        "stat_prefix": "in",
+        "rds": { "route_config_name": route, "config_source": source.config_source() },
+        "http_filters": [{ "name": "router", "typed_config": { "@type": ROUTER } }],
+    })
+}
+
+/// A route configuration which sends everything to `cluster`.
+pub fn route(name: &str, cluster: &str) -> Value {
+    let all = json!({ "match": { "prefix": "" }, "route": { "cluster": cluster } });
+    json!({ "name": name, "virtual_hosts": [{ "name": "all", "domains": ["*"], "routes": [all] }] })
+}
+
+/// A cluster whose endpoints come by EDS, under its own name.
+pub fn cluster(name: &str, source: Variant) -> Value {
+    json!({
+        "name": name,
+        "type": "EDS",
+        "connect_timeout": "1s",
+        "eds_cluster_config": { "eds_config": source.config_source() },
+    })
+}
+
+/// One endpoint for the cluster `name`.
+pub fn endpoints(name: &str, backend: SocketAddr) -> Value {
+    let one = json!({ "endpoint": { "address": socket_address(backend) } });
+    json!({
+        "cluster_name": name,
+        "endpoints": [{
+            "locality": { "region": "here" }, "load_balancing_weight": 1, "lb_endpoints": [one],
+        }],
+    })
+}
+
+/// Clusters that Envoy rejects in one NACK of two reasons, the first of several lines.
+pub fn bad_clusters() -> Vec<Value> {
+    let numbers = json!({ "socket_address": { "address": "not-an-ip", "port_value": 1 } });
+    vec![
+        json!({ "name": "bad-timeout", "type": "STATIC", "connect_timeout": "-1s" }),
+        json!({
+            "name": "bad-address",
+            "type": "STATIC",
+            "load_assignment": {
+                "cluster_name": "bad-address",
+                "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": numbers } }] }],
+            },
+        }),
+    ]
+}
+
+/// A cluster which needs the secret `secret` for its upstream TLS.
+pub fn cluster_with_secret(name: &str, secret: &str, source: Variant) -> Value {
+    json!({
+        "name": name,
+        "type": "STATIC",
+        "connect_timeout": "1s",
+        "transport_socket": { "name": "tls", "typed_config": {
+            "@type": UPSTREAM_TLS,
+            "common_tls_context": {
+                "tls_certificate_sds_secret_configs": [{ "name": secret, "sds_config": source.config_source() }],
+            },
+        }},
+    })
+}
+
+/// A secret that Envoy rejects (its certificate chain has no source), with `key` as its private key. Envoy's
+/// reason holds a dump of the secret, key and all.
+pub fn bad_secret(name: &str, key: &str) -> Value {
+    json!({
+        "name": name,
+        "tls_certificate": { "certificate_chain": {}, "private_key": { "inline_string": key } },
+    })
+}

@@ -1,0 +1,108 @@
+//! xdscope itself, as a tap between peers, and its answers about what it recorded.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+use super::{process::Child, wait::wait_for};
+
+/// The program under test, with an environment of its own.
+pub fn xdscope(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xdscope"));
+    command
+        .env("XDG_STATE_HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .env("TZ", "UTC")
+        .env_remove("NO_COLOR");
+    command
+}
+
+/// A running `xdscope tap`.
+pub struct Tap {
+    child: Child,
+    address: SocketAddr,
+    pub recording: PathBuf,
+}
+
+impl Tap {
+    /// Starts a tap in front of `upstream`, recording into `folder`.
+    pub fn start(folder: &Path, upstream: SocketAddr, args: &[&str]) -> Self {
+        let recording = folder.join("tap.xdsrec");
+        let mut command = xdscope(folder);
+        command.args(["tap", &upstream.to_string(), "--listen", "127.0.0.1:0", "--no-tui", "--record"]);
+        command.arg(&recording).args(args);
+        let mut child = Child::start(&mut command, &folder.join("tap.log"));
+        let address = wait_for("the tap to listen", || {
+            child.assert_running();
+            let log = child.log();
+            let line = log.lines().find_map(|line| line.split_once("listening on "))?.1;
+            line.split_whitespace().next()?.parse().ok()
+        });
+        Self { child, address, recording }
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it has printed so far: a line per event.
+    pub fn log(&self) -> String {
+        self.child.log()
+    }
+
+    /// Ends it as Ctrl-C does, and waits until it has.
+    pub fn stop(self) -> Recording {
+        self.child.interrupt();
+        Recording { file: self.recording }
+    }
+}
+
+/// A session file, asked through the program's own verbs.
+pub struct Recording {
+    pub file: PathBuf,
+}
+
+impl Recording {
+    /// Runs `xdscope VERB FILE ARGS`.
+    pub fn run(&self, verb: &str, args: &[&str]) -> Output {
+        let folder = self.file.parent().expect("a folder");
+        let output = xdscope(folder).arg(verb).arg(&self.file).args(args).output().expect("xdscope runs");
+        let code = output.status.code();
+        assert!(
+            matches!(code, Some(0 | 1)),
+            "{verb} {args:?}: {code:?} {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        output
+    }
+
+    /// The same, as text.
+    pub fn text(&self, verb: &str, args: &[&str]) -> String {
+        String::from_utf8(self.run(verb, args).stdout).expect("text")
+    }
+
+    /// The objects that a verb prints.
+    pub fn objects(&self, verb: &str, args: &[&str]) -> Vec<Value> {
+        let text = self.text(verb, &[args, &["-o", "jsonl"]].concat());
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+            .collect()
+    }
+
+    /// All messages, in order.
+    pub fn messages(&self) -> Vec<Value> {
+        self.objects("log", &[]).into_iter().filter(|object| object["n"].is_number()).collect()
+    }
+
+    /// The state of one type on the newest stream that has it.
+    pub fn state(&self, kind: &str) -> Value {
+        let states = self.objects("status", &[]);
+        let of_kind = |state: &&Value| state["object"] == "state" && state["type"] == kind;
+        states.iter().rfind(of_kind).unwrap_or_else(|| panic!("no {kind} in {states:?}")).clone()
+    }
+}

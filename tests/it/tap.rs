@@ -1,0 +1,206 @@
+//! Real peers with xdscope between them: they live as without it, and it says what they said.
+
+use serde_json::Value;
+
+use crate::support::{
+    bootstrap::Variant,
+    control_plane::{ControlPlane, Event, Flags},
+    http,
+    snapshot::{
+        CLUSTER, ENDPOINTS, LISTENER, ROUTE, SECRET, Snapshot, bad_clusters, bad_secret, cluster,
+        cluster_with_secret,
+    },
+    tap::Recording,
+    wait::wait_for,
+    world::World,
+};
+
+/// Type URL, version and nonce of each message, per direction and stream: what two observers of one stream
+/// must agree on.
+fn said(plane: &[Event], event: &str) -> Vec<(String, String, String)> {
+    let of = |e: &&Event| e.event == event;
+    plane.iter().filter(of).map(|e| (e.type_url.clone(), e.version.clone(), e.nonce.clone())).collect()
+}
+
+fn seen(messages: &[Value], dir: &str) -> Vec<(String, String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    messages
+        .iter()
+        .filter(|message| message["dir"] == dir)
+        .map(|message| (text(&message["type_url"]), text(&message["version"]), text(&message["nonce"])))
+        .collect()
+}
+
+/// The recording has what the control plane says it got and sent, message by message. Streams per type have no
+/// order among each other, so the messages are compared sorted there.
+fn assert_same(plane: &ControlPlane, recording: &Recording, aggregated: bool) {
+    let (events, messages) = (plane.events(0), recording.messages());
+    for (event, dir) in [("request", "req"), ("response", "resp")] {
+        let (mut theirs, mut ours) = (said(&events, event), seen(&messages, dir));
+        if !aggregated {
+            theirs.sort();
+            ours.sort();
+        }
+        // The end of a client cuts off what it had just sent; the server may not have read it.
+        assert!(ours.len() >= theirs.len(), "{dir}: {} of {}", ours.len(), theirs.len());
+        ours.truncate(if aggregated { theirs.len() } else { ours.len() });
+        assert_eq!(ours, theirs, "{dir}");
+    }
+}
+
+#[test]
+fn envoy_over_ads_through_the_tap() {
+    envoy_through_the_tap("envoy_over_ads_through_the_tap", Variant::Ads);
+}
+
+#[test]
+fn envoy_over_delta_ads_through_the_tap() {
+    envoy_through_the_tap("envoy_over_delta_ads_through_the_tap", Variant::DeltaAds);
+}
+
+#[test]
+fn envoy_over_sotw_streams_through_the_tap() {
+    envoy_through_the_tap("envoy_over_sotw_streams_through_the_tap", Variant::Sotw);
+}
+
+#[test]
+fn envoy_over_delta_streams_through_the_tap() {
+    envoy_through_the_tap("envoy_over_delta_streams_through_the_tap", Variant::Delta);
+}
+
+fn envoy_through_the_tap(test: &str, variant: Variant) {
+    let Some(world) = World::open(test) else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let tap = world.tap(plane.address(), &[]);
+    let mut envoy = world.envoy("edge-1", variant, tap.address());
+    let chain = Snapshot::chain(variant, envoy.admin());
+    plane.set(&chain);
+    envoy.wait_live();
+    for type_url in [CLUSTER, ENDPOINTS, LISTENER, ROUTE] {
+        plane.wait_for_ack(0, type_url, "1");
+    }
+    let answer = http::get(envoy.listener("in"), "/ready").expect("an answer through Envoy");
+    assert_eq!((answer.status, answer.body.trim()), (200, "LIVE"));
+    let mark = plane.mark();
+    plane.set(&chain.clone().with(CLUSTER, "2", [vec![cluster("echo", variant)], bad_clusters()].concat()));
+    let nack = plane.wait_for(mark, "a NACK", |e| e.is_nack(CLUSTER));
+    let text = nack.error.expect("an error_detail").message;
+    // It is told at once, on the running tap too, with the peer's own words.
+    wait_for("the NACK among the tap's lines", || tap.log().contains("bad-timeout").then_some(()));
+    let recording = tap.stop();
+
+    let state = recording.state("cds");
+    assert_eq!((&state["state"], &state["last_state"]), (&"closed".into(), &"nack".into()), "{state}");
+    assert_eq!(state["variant"], variant.word());
+    assert_eq!(state["node"], "edge-1");
+    assert_eq!((&state["in_force"], &state["offered"]), (&"1".into(), &"2".into()), "{state}");
+    assert_eq!(state["nack_count"], 1);
+    assert_eq!(state["nacks"][0]["message"], text.as_str(), "the client's text, whole");
+    for kind in ["eds", "lds", "rds"] {
+        assert_eq!(recording.state(kind)["last_state"], "synced", "{kind}");
+        assert_eq!(recording.state(kind)["in_force"], "1", "{kind}");
+    }
+    assert_same(&plane, &recording, variant.is_aggregated());
+    let shown = recording.text("log", &[]);
+    assert!(shown.contains("NACK"), "{shown}");
+    let cluster = recording.objects("get", &["cds/echo"]);
+    assert_eq!(cluster.len(), 1);
+    assert_eq!((&cluster[0]["name"], &cluster[0]["state"]), (&"echo".into(), &"present".into()));
+}
+
+#[test]
+fn envoy_reconnects_through_the_tap() {
+    let Some(world) = World::open("envoy_reconnects_through_the_tap") else { return };
+    let mut plane = world.control_plane(Flags { ads: true, ..Flags::default() });
+    let tap = world.tap(plane.address(), &[]);
+    let mut envoy = world.envoy("edge-1", Variant::DeltaAds, tap.address());
+    plane.set(&Snapshot::chain(Variant::DeltaAds, envoy.admin()));
+    envoy.wait_live();
+    plane.wait_for_ack(0, ROUTE, "1");
+    let mark = plane.mark();
+    plane.close_streams(14, "scripted");
+    plane.wait_for(mark, "a new stream's CDS request", |e| e.is_request(CLUSTER));
+
+    // The upstream goes away and comes back on its port: the next attempt finds it.
+    let address = plane.address();
+    drop(plane);
+    wait_for("a failed attempt among the tap's lines", || tap.log().contains("connect").then_some(()));
+    let mut plane = world.control_plane(Flags { port: address.port(), ..Flags::default() });
+    plane.set(&Snapshot::chain(Variant::DeltaAds, envoy.admin()).with(CLUSTER, "2", vec![]));
+    plane.wait_for_ack(0, CLUSTER, "2");
+    let recording = tap.stop();
+
+    let info = recording.objects("info", &[]);
+    let ads: Vec<_> =
+        info.iter().filter(|s| s["object"] == "stream" && s["variant"] == "delta-ads").collect();
+    assert!(ads.len() >= 3, "{info:?}");
+    assert_eq!(ads[0]["end"]["code"], 14);
+    assert_eq!(ads[0]["end"]["message"], "scripted");
+    assert_eq!(ads[1]["reconnect_of"], ads[0]["stream"]);
+    let second = &ads[1]["stream"];
+    let claims = |m: &&Value| m["stream"] == *second && m["type"] == "cds" && m["class"] == "Q1";
+    let messages = recording.messages();
+    let first = messages.iter().find(claims).expect("the first CDS request of the second stream");
+    let body = recording.objects("log", &["--body", "--filter", &format!("#{}", first["n"])]);
+    assert_eq!(body[0]["body"]["initialResourceVersions"].as_object().map(|m| m.len()), Some(1), "{body:?}");
+    let gone = recording.objects("get", &["cds/echo"]);
+    assert!(gone.iter().any(|r| r["state"] == "removed"), "{gone:?}");
+}
+
+#[test]
+fn a_private_key_is_nowhere() {
+    let Some(world) = World::open("a_private_key_is_nowhere") else { return };
+    const KEY: &str = "NO-REAL-KEY-BUT-AS-SECRET";
+    let mut plane = world.control_plane(Flags::default());
+    let tap = world.tap(plane.address(), &[]);
+    let snapshot = Snapshot::default()
+        .with(CLUSTER, "1", vec![cluster_with_secret("safe", "key-1", Variant::DeltaAds)])
+        .with(SECRET, "1", vec![bad_secret("key-1", KEY)]);
+    plane.set(&snapshot);
+    let _envoy = world.envoy("edge-1", Variant::DeltaAds, tap.address());
+    let nack = plane.wait_for(0, "a NACK", |e| e.is_nack(SECRET));
+    assert!(nack.error.is_some_and(|e| e.message.contains(KEY)), "Envoy does print it");
+    wait_for("the NACK among the tap's lines", || tap.log().to_lowercase().contains("nack").then_some(()));
+    assert!(!tap.log().contains(KEY));
+    let recording = tap.stop();
+    for (verb, args) in [
+        ("log", &["--body"][..]),
+        ("log", &["--body", "-o", "json"]),
+        ("status", &["-o", "json"]),
+        ("get", &["sds", "-o", "yaml"]),
+        ("export", &["--to", "jsonl"]),
+        ("export", &["--to", "script"]),
+    ] {
+        let text = recording.text(verb, args);
+        assert!(!text.contains(KEY), "{verb} {args:?}");
+        assert!(!text.is_empty(), "{verb} {args:?}");
+    }
+    assert!(recording.text("get", &["sds", "-o", "yaml"]).contains("[redacted"), "and it is said");
+    // In the raw messages it would be between other bytes.
+    for line in recording.text("export", &["--to", "raw"]).lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let raw = crate::support::base64(line["raw"].as_str().unwrap_or_default());
+        assert!(!raw.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{}", line["t"]);
+    }
+}
+
+#[test]
+fn a_grpc_client_through_the_tap() {
+    let Some(world) = World::open("a_grpc_client_through_the_tap") else { return };
+    let mut plane = world.control_plane(Flags { gzip: true, ..Flags::default() });
+    let tap = world.tap(plane.address(), &[]);
+    let mut client = world.grpc_client("app-1", "echo.test", tap.address());
+    plane.set(&Snapshot::grpc_chain("echo.test", client.backend()));
+    assert_eq!(client.call("hello"), Ok("hello".to_owned()));
+    for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
+        plane.wait_for_ack(0, type_url, "1");
+    }
+    let recording = tap.stop();
+    assert_same(&plane, &recording, true);
+    for kind in ["lds", "rds", "cds", "eds"] {
+        let state = recording.state(kind);
+        assert_eq!((&state["last_state"], &state["wildcard"]), (&"synced".into(), &"none".into()), "{state}");
+    }
+    let listener = recording.text("get", &["lds/echo.test", "-o", "yaml"]);
+    assert!(listener.contains("HttpConnectionManager"), "{listener}");
+}

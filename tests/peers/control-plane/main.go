@@ -1,0 +1,97 @@
+// Command control-plane serves xDS from go-control-plane's snapshot cache, for tests to look at.
+//
+// It listens on a loopback port (0 picks a free one) with every service of go-control-plane (ADS and one per
+// type, each SotW and delta), gRPC health and server reflection. Standard input takes commands, one JSON object
+// a line (commands.go); standard output gives events, one JSON object a line (events.go), beginning with
+// {"event":"ready"}. It ends when its standard input ends, so that it never outlives whoever started it.
+package main
+
+import (
+	"context"
+	"flag"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	cluster "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	endpoint "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	extension "github.com/envoyproxy/go-control-plane/envoy/service/extension/v3"
+	listener "github.com/envoyproxy/go-control-plane/envoy/service/listener/v3"
+	route "github.com/envoyproxy/go-control-plane/envoy/service/route/v3"
+	runtime "github.com/envoyproxy/go-control-plane/envoy/service/runtime/v3"
+	secret "github.com/envoyproxy/go-control-plane/envoy/service/secret/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/server/config"
+	"github.com/envoyproxy/go-control-plane/pkg/server/sotw/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/server/v3"
+	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip" // a compressor for clients which accept it
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+)
+
+func main() {
+	port := flag.Int("port", 0, "loopback port to listen on")
+	ads := flag.Bool("ads", false, "ADS mode: order the types, and hold back an answer that lacks a requested name")
+	gzip := flag.Bool("gzip", false, "compress responses to clients which accept gzip")
+	flag.Parse()
+
+	log := newEventLog(os.Stdout)
+	socket, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(*port)))
+	if err != nil {
+		log.write(event{Event: "failed", Message: err.Error()})
+		os.Exit(1)
+	}
+	closer := newCloser()
+	snapshots := newSnapshots(*ads)
+	var options []config.XDSOption
+	if *ads {
+		options = append(options, sotw.WithOrderedADS())
+	}
+	xds := server.NewServer(context.Background(), snapshots, log.callbacks(), options...)
+	rpc := grpc.NewServer(grpc.ChainStreamInterceptor(compress(*gzip), closer.intercept))
+	register(rpc, xds)
+	log.write(event{Event: "ready", Port: socket.Addr().(*net.TCPAddr).Port})
+
+	go func() {
+		obey(os.Stdin, commander{snapshots, closer, log})
+		os.Exit(0)
+	}()
+	if err := rpc.Serve(socket); err != nil {
+		log.write(event{Event: "failed", Message: err.Error()})
+		os.Exit(1)
+	}
+}
+
+// register puts every discovery service on rpc, with health and reflection beside them.
+func register(rpc *grpc.Server, xds server.Server) {
+	discovery.RegisterAggregatedDiscoveryServiceServer(rpc, xds)
+	cluster.RegisterClusterDiscoveryServiceServer(rpc, xds)
+	endpoint.RegisterEndpointDiscoveryServiceServer(rpc, xds)
+	listener.RegisterListenerDiscoveryServiceServer(rpc, xds)
+	route.RegisterRouteDiscoveryServiceServer(rpc, xds)
+	route.RegisterScopedRoutesDiscoveryServiceServer(rpc, xds)
+	route.RegisterVirtualHostDiscoveryServiceServer(rpc, xds)
+	secret.RegisterSecretDiscoveryServiceServer(rpc, xds)
+	runtime.RegisterRuntimeDiscoveryServiceServer(rpc, xds)
+	extension.RegisterExtensionConfigDiscoveryServiceServer(rpc, xds)
+	healthpb.RegisterHealthServer(rpc, health.NewServer())
+	reflection.Register(rpc)
+}
+
+// compress asks grpc-go for gzip, on streams of clients whose grpc-accept-encoding has it.
+func compress(wanted bool) grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if wanted {
+			accepted, err := grpc.ClientSupportedCompressors(stream.Context())
+			if err == nil && strings.Contains(strings.Join(accepted, ","), "gzip") {
+				if err := grpc.SetSendCompressor(stream.Context(), "gzip"); err != nil {
+					return err
+				}
+			}
+		}
+		return next(srv, stream)
+	}
+}
