@@ -1,1 +1,75 @@
-//! The protocol state machine: one track per stream and type.
+//! The protocol state machine: what each frame says about its stream, type, responses and resources.
+//!
+//! Follows the observer model: streams, tracks (stream and type), sessions (streams of one client), request
+//! classes R1–R7 and Q1–Q6, SotW and delta, complete and partial captures. Pure: time is an argument, peer
+//! misbehaviour is a fact, nothing fails. Timers are not kept but derived from times when asked, so that a
+//! replay and a live run say the same.
+
+mod asking;
+mod compare;
+mod condition;
+mod delta;
+mod engine;
+mod holdings;
+mod names;
+mod outcome;
+mod responses;
+mod sotw;
+mod stream;
+mod subscription;
+mod track;
+mod words;
+mod xdstp;
+
+pub use words::{
+    AbsentBy, Class, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState, TypeState, Wildcard,
+};
+
+pub(crate) use compare::nameless;
+pub(crate) use condition::{Condition, Limits};
+pub(crate) use engine::Engine;
+pub(crate) use holdings::Slot;
+pub(crate) use outcome::{Happened, Outcome, RequestOutcome, ResponseOutcome};
+pub(crate) use stream::Stream;
+pub(crate) use subscription::Asked;
+pub(crate) use track::Track;
+
+use crate::content::Catalog;
+use crate::event::{Seq, Sym, Time};
+use names::NameRuns;
+
+/// Tells whether two `Any`s whose bytes differ mean the same (map order, field order). Implemented over the
+/// descriptors; without it bytes decide.
+pub trait Meaning: Send {
+    fn same(&self, a: &[u8], b: &[u8]) -> bool;
+}
+
+/// What the handling of one message has at hand.
+pub(crate) struct Context<'a> {
+    catalog: &'a mut Catalog,
+    meaning: Option<&'a dyn Meaning>,
+    runs: &'a mut NameRuns,
+    specials: Specials,
+    /// `*`.
+    star: Sym,
+    at: Time,
+    seq: Seq,
+    timed: bool,
+}
+
+/// What occurs in a source at all: where it does not, no entry is looked at for it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Specials {
+    /// An entry with a TTL or with aliases.
+    wrapped: bool,
+    /// An `xdstp:` name.
+    structured: bool,
+    blobs: usize,
+    names: usize,
+}
+
+impl Specials {
+    fn any(&self) -> bool {
+        self.wrapped || self.structured
+    }
+}

@@ -6,93 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use crate::session::{
+    AbsentBy, Class, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState, TypeState, Wildcard,
+};
+
 use crate::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::wire::NodeInfo;
-
-/// What a message is, named by the first that applies (`kind` of the JSON contract).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum MessageKind {
-    Nack,
-    Ack,
-    Subscribe,
-    Unsubscribe,
-    /// A request that does none of them.
-    Repeat,
-    Push,
-    /// A push that changes nothing: same content as before.
-    Resend,
-    Heartbeat,
-    Open,
-    Close,
-}
-
-impl MessageKind {
-    pub const ALL: [MessageKind; 10] = [
-        MessageKind::Nack,
-        MessageKind::Ack,
-        MessageKind::Subscribe,
-        MessageKind::Unsubscribe,
-        MessageKind::Repeat,
-        MessageKind::Push,
-        MessageKind::Resend,
-        MessageKind::Heartbeat,
-        MessageKind::Open,
-        MessageKind::Close,
-    ];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            MessageKind::Nack => "nack",
-            MessageKind::Ack => "ack",
-            MessageKind::Subscribe => "subscribe",
-            MessageKind::Unsubscribe => "unsubscribe",
-            MessageKind::Repeat => "repeat",
-            MessageKind::Push => "push",
-            MessageKind::Resend => "resend",
-            MessageKind::Heartbeat => "heartbeat",
-            MessageKind::Open => "open",
-            MessageKind::Close => "close",
-        }
-    }
-}
-
-/// Request classes of section 0.2: R1–R7 for SotW, Q1–Q6 for delta.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
-    R1,
-    R2,
-    R3,
-    R4,
-    R5,
-    R6,
-    R7,
-    Q1,
-    Q2,
-    Q3,
-    Q4,
-    Q5,
-    Q6,
-}
-
-impl Class {
-    pub fn word(self) -> &'static str {
-        match self {
-            Class::R1 => "R1",
-            Class::R2 => "R2",
-            Class::R3 => "R3",
-            Class::R4 => "R4",
-            Class::R5 => "R5",
-            Class::R6 => "R6",
-            Class::R7 => "R7",
-            Class::Q1 => "Q1",
-            Class::Q2 => "Q2",
-            Class::Q3 => "Q3",
-            Class::Q4 => "Q4",
-            Class::Q5 => "Q5",
-            Class::Q6 => "Q6",
-        }
-    }
-}
 
 /// One row of the timeline (`message` of the JSON contract). `open` and `close` rows have no `n`.
 #[derive(Clone, Debug)]
@@ -136,73 +55,6 @@ pub struct MessageFact {
     pub note: Option<String>,
 }
 
-/// State words of a type (ux.md section 4), worst to best in the order in which one wins over another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum TypeState {
-    Closed,
-    Held,
-    Nack,
-    Stale,
-    Miss,
-    Sent,
-    Wait,
-    Synced,
-    Idle,
-}
-
-impl TypeState {
-    pub fn word(self) -> &'static str {
-        match self {
-            TypeState::Closed => "closed",
-            TypeState::Held => "held",
-            TypeState::Nack => "nack",
-            TypeState::Stale => "stale",
-            TypeState::Miss => "miss",
-            TypeState::Sent => "sent",
-            TypeState::Wait => "wait",
-            TypeState::Synced => "synced",
-            TypeState::Idle => "idle",
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wildcard {
-    None,
-    /// By empty list, before any name was sent (row E-39).
-    Legacy,
-    /// By `*` (rows E-38, F-20).
-    Explicit,
-    /// Delta Q1 that only unsubscribes (row F-21).
-    Ambiguous,
-}
-
-impl Wildcard {
-    pub fn word(self) -> &'static str {
-        match self {
-            Wildcard::None => "none",
-            Wildcard::Legacy => "legacy",
-            Wildcard::Explicit => "explicit",
-            Wildcard::Ambiguous => "ambiguous",
-        }
-    }
-}
-
-/// One refusal of a type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NackFact {
-    pub n: Seq,
-    pub at: Time,
-    /// The response refused.
-    pub refused: Option<Seq>,
-    pub nonce: Arc<str>,
-    /// Version of the response refused.
-    pub version: Arc<str>,
-    pub code: Code,
-    pub message: Arc<str>,
-    pub implied: bool,
-}
-
 /// One stream and type (`state` of the JSON contract). A type of an open stream that was never asked for has none.
 #[derive(Clone, Debug)]
 pub struct StateFact {
@@ -239,19 +91,6 @@ pub struct StateFact {
     /// Bytes of responses.
     pub bytes: u64,
     pub last_push: Option<PushFact>,
-}
-
-/// What one push did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PushFact {
-    pub n: u64,
-    pub added: u64,
-    pub changed: u64,
-    pub removed: u64,
-    pub same: u64,
-    pub bytes: u64,
-    /// Bytes of the resources re-sent unchanged.
-    pub bytes_same: u64,
 }
 
 /// A stream (`stream` of the JSON contract); opaque ones too.
@@ -291,86 +130,6 @@ pub struct EndFact {
     pub message: Option<String>,
     pub reset: Option<u32>,
     pub note: Option<String>,
-}
-
-/// The account of a reconnect, over all types of the stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReconnectFact {
-    /// Names the client claimed to hold (irv), or held at the end of the stream before (SotW).
-    pub claimed: u64,
-    pub resent: u64,
-    pub removed: u64,
-    /// Held before and not asked for again.
-    pub left_behind: u64,
-}
-
-/// State words of a resource (`resource` of the JSON contract).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ResourceState {
-    Waiting,
-    Present,
-    Kept,
-    Removed,
-    Absent,
-    Expired,
-    Redirected,
-    Released,
-    Orphan,
-}
-
-impl ResourceState {
-    pub fn word(self) -> &'static str {
-        match self {
-            ResourceState::Waiting => "waiting",
-            ResourceState::Present => "present",
-            ResourceState::Kept => "kept",
-            ResourceState::Removed => "removed",
-            ResourceState::Absent => "absent",
-            ResourceState::Expired => "expired",
-            ResourceState::Redirected => "redirected",
-            ResourceState::Released => "released",
-            ResourceState::Orphan => "orphan",
-        }
-    }
-}
-
-/// Who says that a resource is absent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AbsentBy {
-    Server,
-    Timer,
-    /// Payload unset in the 003 style (row L-12).
-    Legacy,
-}
-
-impl AbsentBy {
-    pub fn word(self) -> &'static str {
-        match self {
-            AbsentBy::Server => "server",
-            AbsentBy::Timer => "timer",
-            AbsentBy::Legacy => "legacy",
-        }
-    }
-}
-
-/// Why a resource is on the track.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
-    Named,
-    Wildcard,
-    Glob,
-    Unrequested,
-}
-
-impl Origin {
-    pub fn word(self) -> &'static str {
-        match self {
-            Origin::Named => "named",
-            Origin::Wildcard => "wildcard",
-            Origin::Glob => "glob",
-            Origin::Unrequested => "unrequested",
-        }
-    }
 }
 
 /// One resource on one stream.

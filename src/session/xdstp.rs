@@ -1,0 +1,74 @@
+//! Structured names (group K), as far as the state of a subscription needs them: globs and their members.
+
+/// Whether the name is an `xdstp:` one (row K-02).
+pub(crate) fn is_structured(name: &str) -> bool {
+    name.starts_with("xdstp:")
+}
+
+/// A name without its directives, split into path and context parameters.
+fn split(name: &str) -> (&str, &str) {
+    let name = name.split_once('#').map_or(name, |(name, _)| name);
+    name.split_once('?').unwrap_or((name, ""))
+}
+
+/// Whether the name is a glob collection: its path ends in `/*` (row K-18).
+pub(crate) fn is_glob(name: &str) -> bool {
+    is_structured(name) && split(name).0.ends_with("/*")
+}
+
+/// Whether `name` is a member of `glob`: below its path, with exactly its context parameters in any order
+/// (rows K-08, K-21). Whether `/*` spans several segments is open (row K-19); it does here.
+pub(crate) fn glob_matches(glob: &str, name: &str) -> bool {
+    if !is_glob(glob) || !is_structured(name) {
+        return false;
+    }
+    let ((dir, wanted), (path, given)) = (split(glob), split(name));
+    let below = dir.strip_suffix('*').and_then(|dir| path.strip_prefix(dir));
+    below.is_some_and(|rest| !rest.is_empty() && rest != "*") && parameters(wanted) == parameters(given)
+}
+
+fn parameters(text: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = text.split('&').filter(|part| !part.is_empty()).collect();
+    parts.sort_unstable();
+    parts
+}
+
+/// The resource type in the name: `envoy.config.listener.v3.Listener` (row K-04).
+pub(crate) fn resource_type(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("xdstp:")?;
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => rest.split_once('/')?.1,
+        None => rest.trim_start_matches('/'),
+    };
+    split(path).0.split('/').next().filter(|kind| !kind.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_below_the_path_with_the_same_parameters() {
+        let glob = "xdstp://a/envoy.config.listener.v3.Listener/mine/*?x=1&y=2";
+        assert!(is_glob(glob));
+        for (name, is) in [
+            ("xdstp://a/envoy.config.listener.v3.Listener/mine/foo?y=2&x=1", true),
+            ("xdstp://a/envoy.config.listener.v3.Listener/mine/foo/bar?x=1&y=2", true),
+            ("xdstp://a/envoy.config.listener.v3.Listener/mine/foo?x=1", false),
+            ("xdstp://a/envoy.config.listener.v3.Listener/other/foo?x=1&y=2", false),
+            (glob, false),
+            ("foo", false),
+        ] {
+            assert_eq!(glob_matches(glob, name), is, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_type_is_the_first_segment() {
+        assert_eq!(resource_type("xdstp://a/T/id?x=1"), Some("T"));
+        assert_eq!(resource_type("xdstp:///T/id"), Some("T"));
+        assert_eq!(resource_type("xdstp:T/id"), Some("T"));
+        assert_eq!(resource_type("xdstp://a"), None);
+        assert_eq!(resource_type("plain"), None);
+    }
+}
