@@ -45,9 +45,8 @@ fn main() -> Result<()> {
     }
     files.retain(|file| !skip.iter().any(|skip| file.contains(skip)));
     let has = |file: &str, list: &Value| strings(list).iter().any(|part| file.contains(part));
-    let (v2, v3): (BTreeSet<String>, BTreeSet<String>) = files
-        .into_iter()
-        .partition(|file| has(file, &manifest["v2"]) && !has(file, &manifest["not_v2"]));
+    let (v2, v3): (BTreeSet<String>, BTreeSet<String>) =
+        files.into_iter().partition(|file| has(file, &manifest["v2"]) && !has(file, &manifest["not_v2"]));
 
     let mut docs = Docs::default();
     for (name, files) in [("v3", v3), ("v2", v2)] {
@@ -93,7 +92,8 @@ fn locked(here: &Path, packages: &[String]) -> Result<Vec<PathBuf>> {
 
 /// The folders of the packages under `parent`, named with or without their version.
 fn unpacked(parent: &Path, packages: &[String]) -> Result<Vec<PathBuf>> {
-    let entries: Vec<PathBuf> = fs::read_dir(parent)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    let entries: Vec<PathBuf> =
+        fs::read_dir(parent)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     let folder = |name: &String| {
         let fits = |path: &&PathBuf| {
             let rest = path.file_name().and_then(|file| file.to_str()?.strip_prefix(name.as_str()));
@@ -123,7 +123,8 @@ fn list(root: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<()> 
 fn strip(set: &[u8]) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(set.len());
     for (number, file, _) in fields(set)? {
-        let kept: Vec<u8> = fields(file)?.into_iter().filter(|f| f.0 != 9).flat_map(|f| f.2).copied().collect();
+        let kept: Vec<u8> =
+            fields(file)?.into_iter().filter(|f| f.0 != 9).flat_map(|f| f.2).copied().collect();
         prost::encoding::encode_key(number, prost::encoding::WireType::LengthDelimited, &mut out);
         prost::encoding::encode_varint(kept.len() as u64, &mut out);
         out.extend(kept);

@@ -27,7 +27,14 @@ pub struct Global {
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = "XDSCOPE_COLOR", hide_env = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        env = "XDSCOPE_COLOR",
+        hide_env = true
+    )]
     pub color: Color,
     /// Only ASCII symbols and lines
     #[arg(long, global = true)]
@@ -396,7 +403,9 @@ impl std::str::FromStr for StreamPick {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('#') {
-            Some(number) => number.parse().map(StreamPick::Stream).map_err(|_| "expected #N, or a node".into()),
+            Some(number) => {
+                number.parse().map(StreamPick::Stream).map_err(|_| "expected #N, or a node".into())
+            }
             None => Ok(StreamPick::Node(text.to_owned())),
         }
     }

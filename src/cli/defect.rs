@@ -18,7 +18,8 @@ pub fn guard(work: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliE
         if std::thread::current().id() != here {
             return other(info);
         }
-        let text = format!("xdscope {}\n{info}\n\n{}\n", env!("CARGO_PKG_VERSION"), Backtrace::force_capture());
+        let text =
+            format!("xdscope {}\n{info}\n\n{}\n", env!("CARGO_PKG_VERSION"), Backtrace::force_capture());
         *write.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(text);
     }));
     let result = catch_unwind(AssertUnwindSafe(work));

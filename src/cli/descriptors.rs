@@ -43,11 +43,14 @@ pub fn redactor(schema: &Arc<Schema>, keep_secrets: bool) -> Result<Option<Arc<d
 
 pub fn run(args: &DescriptorsArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     match &args.verb {
-        DescriptorsVerb::List { descriptors, containing } => list(descriptors, containing.as_deref(), global, io),
+        DescriptorsVerb::List { descriptors, containing } => {
+            list(descriptors, containing.as_deref(), global, io)
+        }
         DescriptorsVerb::Build { descriptors, output } => {
             let set = schema(descriptors)?.descriptor_set();
-            std::fs::write(output, &set)
-                .map_err(|error| CliError::unreadable(format!("cannot write {}", output.display())).because(error))?;
+            std::fs::write(output, &set).map_err(|error| {
+                CliError::unreadable(format!("cannot write {}", output.display())).because(error)
+            })?;
             if !global.quiet {
                 io.say(&format!("{} bytes written to {}", count(set.len() as u64), output.display()));
             }
@@ -57,7 +60,12 @@ pub fn run(args: &DescriptorsArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     }
 }
 
-fn list(flags: &DescriptorFlags, containing: Option<&str>, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+fn list(
+    flags: &DescriptorFlags,
+    containing: Option<&str>,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
     let schema = schema(flags)?;
     let style = io.style(global);
     let mut table = Table::new(&mut *io.stdout, style, true, &["FROM", "MESSAGE"]);

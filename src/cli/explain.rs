@@ -80,7 +80,9 @@ pub const RESOURCE_STATES: [(ResourceState, &str); 9] = [
 /// What a kind of message does.
 pub fn kind_meaning(kind: MessageKind) -> &'static str {
     match kind {
-        MessageKind::Nack => "a request that refuses a response: it has an error_detail, or goes back a version",
+        MessageKind::Nack => {
+            "a request that refuses a response: it has an error_detail, or goes back a version"
+        }
         MessageKind::Ack => "a request that accepts the response whose nonce it carries",
         MessageKind::Subscribe => "a request that asks for more names",
         MessageKind::Unsubscribe => "a request that asks for fewer names",

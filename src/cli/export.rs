@@ -30,7 +30,9 @@ use super::source::{self, Limit};
 pub fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.output.is_none() && args.to == ExportTo::Xdsrec && io.stdout_is_terminal {
         let error = CliError::usage("a recording is binary and stdout is a terminal");
-        return Err(error.next(format!("xdscope export {} --to xdsrec --output session.xdsrec", args.source.source)));
+        return Err(
+            error.next(format!("xdscope export {} --to xdsrec --output session.xdsrec", args.source.source))
+        );
     }
     let filter = select::filter(args.filter.as_deref(), Rows::Messages, &io.zone)?;
     let source = source::open(&args.source, global, io)?;
@@ -53,7 +55,8 @@ pub fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, 
         let kept = picked.has(frame.stream)
             && !before(&from, frame, n)
             && !after(&until, frame, n)
-            && (filter.is_empty() || fact().is_some_and(|fact| filter.message_with(&fact, &store, &contents)));
+            && (filter.is_empty()
+                || fact().is_some_and(|fact| filter.message_with(&fact, &store, &contents)));
         if kept {
             numbers.insert(n);
         }
@@ -151,7 +154,12 @@ impl Session<'_> {
         match to {
             ExportTo::Raw => record::raw::write(self.frames, self.catalog, self.clock, out)?,
             ExportTo::Xdsrec => {
-                let header = record::Header::new(self.clock, self.catalog.seed(), self.keep_secrets, self.name.clone());
+                let header = record::Header::new(
+                    self.clock,
+                    self.catalog.seed(),
+                    self.keep_secrets,
+                    self.name.clone(),
+                );
                 let mut writer = record::Writer::new(out, &header)?;
                 for frame in self.frames {
                     writer.write(frame, self.catalog)?;

@@ -27,7 +27,8 @@ SESSION: a recording, raw JSONL or an arrow script.  All verbs: --help.  Words: 
 ";
 
 /// Topics of `help`, with what prints them.
-const TOPICS: [(&str, fn() -> String); 3] = [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
+const TOPICS: [(&str, fn() -> String); 3] =
+    [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
 
 pub fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let mut command = Cli::command();

@@ -107,7 +107,12 @@ impl Printer<'_> {
         Ok(printed)
     }
 
-    fn yaml(&self, rows: RowsOf<'_>, terminal: bool, out: &mut dyn std::io::Write) -> Result<usize, CliError> {
+    fn yaml(
+        &self,
+        rows: RowsOf<'_>,
+        terminal: bool,
+        out: &mut dyn std::io::Write,
+    ) -> Result<usize, CliError> {
         let mut printed = 0;
         for fact in rows {
             printed += 1;
@@ -191,7 +196,11 @@ impl Printer<'_> {
             Cell::new(&fact.nonce),
             Cell::new(words::resources(fact)),
             Cell::role(
-                if fact.n.is_none() { String::new() } else { format!("{}{}", size(fact.size), if large { "!" } else { "" }) },
+                if fact.n.is_none() {
+                    String::new()
+                } else {
+                    format!("{}{}", size(fact.size), if large { "!" } else { "" })
+                },
                 if large { Role::Warn } else { Role::Plain },
             ),
             Cell::new(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),

@@ -27,7 +27,11 @@ impl Picked {
                 streams.retain(|stream| stream.stream.0 == *number);
                 if streams.is_empty() {
                     let error = CliError::usage(format!("there is no stream #{number}"));
-                    return Err(if last == 0 { error } else { error.next(format!("--stream '#1' to '#{last}'")) });
+                    return Err(if last == 0 {
+                        error
+                    } else {
+                        error.next(format!("--stream '#1' to '#{last}'"))
+                    });
                 }
             }
             Some(StreamPick::Node(wanted)) => {
@@ -35,7 +39,8 @@ impl Picked {
                 streams.retain(|stream| node(stream) == Some(wanted));
                 if streams.is_empty() {
                     let error = CliError::usage(format!("there is no node `{wanted}`"));
-                    let known: Vec<_> = nodes.into_iter().take(5).map(|node| format!("--stream {node}")).collect();
+                    let known: Vec<_> =
+                        nodes.into_iter().take(5).map(|node| format!("--stream {node}")).collect();
                     return Err(CliError { next: known, ..error });
                 }
             }
@@ -67,7 +72,9 @@ pub fn node_name(stream: &StreamFact) -> String {
 /// `--filter`, read and found fit for the verb's rows.
 pub fn filter(text: Option<&str>, rows: Rows, zone: &TimeZone) -> Result<Filter, CliError> {
     let Some(text) = text else { return Ok(Filter::default()) };
-    let bad = |error: FilterError| CliError::usage(format!("--filter: {}", error.reason)).underlined(text, error.at);
+    let bad = |error: FilterError| {
+        CliError::usage(format!("--filter: {}", error.reason)).underlined(text, error.at)
+    };
     let filter = Filter::parse(text).map_err(|error| bad(error).next("xdscope help filter"))?;
     filter.check(rows).map_err(bad)?;
     Ok(filter.in_zone(zone.clone()))

@@ -64,7 +64,10 @@ pub fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Sourc
     } else {
         let path = find(&args.source, io)?;
         if !args.source.starts_with("file:") && looks_like_server(&args.source) && !global.quiet {
-            io.say(&format!("`{}` is read as a file: it exists; `grpc:` before a server's name forces that", args.source));
+            io.say(&format!(
+                "`{}` is read as a file: it exists; `grpc:` before a server's name forces that",
+                args.source
+            ));
         }
         read_file(args, &path, schema)?
     };
@@ -83,7 +86,9 @@ fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     }
     let path = PathBuf::from(source);
     if path.is_dir() {
-        let error = CliError::usage(format!("{source} is a directory: this verb reads a recording, raw JSONL or an arrow script"));
+        let error = CliError::usage(format!(
+            "{source} is a directory: this verb reads a recording, raw JSONL or an arrow script"
+        ));
         return Err(error.next(format!("ls {source}")));
     }
     if path.exists() && !source.starts_with("grpc:") {
@@ -140,7 +145,8 @@ fn read_stdin(args: &SourceArgs, stdin: &mut dyn Read, schema: Arc<Schema>) -> R
 }
 
 fn read_file(args: &SourceArgs, path: &Path, schema: Arc<Schema>) -> Result<Source, CliError> {
-    let failed = |error: io::Error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
+    let failed =
+        |error: io::Error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
     let mut file = File::open(path).map_err(failed)?;
     let size = file.metadata().map_err(failed)?.len();
     let mut head = Vec::new();
@@ -211,9 +217,12 @@ impl Limit {
                 }
                 Ok(Limit::Message(*n))
             }
-            At::Moment(moment) => moment.time(loaded.clock, loaded.end, zone).map(Limit::Time).ok_or_else(|| {
-                CliError::usage("this source has no dates").next("--at +30s, or a message's number such as #487")
-            }),
+            At::Moment(moment) => {
+                moment.time(loaded.clock, loaded.end, zone).map(Limit::Time).ok_or_else(|| {
+                    CliError::usage("this source has no dates")
+                        .next("--at +30s, or a message's number such as #487")
+                })
+            }
         }
     }
 }

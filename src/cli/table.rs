@@ -133,7 +133,11 @@ mod tests {
     #[test]
     fn columns_line_up_by_cells_and_end_without_blanks() {
         let p = Role::Plain;
-        let text = table(PLAIN, true, &[&[("名前", p), ("1 B", p), ("", p)], &[("a\tb", p), ("12 kB", p), ("x", p)]]);
+        let text = table(
+            PLAIN,
+            true,
+            &[&[("名前", p), ("1 B", p), ("", p)], &[("a\tb", p), ("12 kB", p), ("x", p)]],
+        );
         assert_eq!(text, "NAME   SIZE  NOTE\n名前    1 B\na\\tb  12 kB  x\n");
         assert_eq!(table(PLAIN, false, &[&[("a", p), ("1", p), ("b", p)]]), "a  1  b\n");
     }

@@ -37,7 +37,8 @@ pub fn rewrite(text: &str, maps: &[(Address, Address)]) -> Result<Rewritten, Boo
     let yaml = json.is_none();
     let mut value = match json {
         Some(value) => value,
-        None => serde_saphyr::from_str::<Value>(text).map_err(|error| BootstrapError::Syntax(error.to_string()))?,
+        None => serde_saphyr::from_str::<Value>(text)
+            .map_err(|error| BootstrapError::Syntax(error.to_string()))?,
     };
     let mut work = Work { maps, found: Vec::new(), said: Vec::new(), changed: 0, any: false };
     let root = value.as_object_mut().ok_or(BootstrapError::NoBootstrap)?;
@@ -121,8 +122,12 @@ impl Work<'_> {
         if let Some(servers) = get_mut(root, "xds_servers") {
             self.servers("xds_servers", servers);
         }
-        for (name, authority) in get_mut(root, "authorities").and_then(Value::as_object_mut).into_iter().flatten() {
-            if let Some(servers) = authority.as_object_mut().and_then(|authority| get_mut(authority, "xds_servers")) {
+        for (name, authority) in
+            get_mut(root, "authorities").and_then(Value::as_object_mut).into_iter().flatten()
+        {
+            if let Some(servers) =
+                authority.as_object_mut().and_then(|authority| get_mut(authority, "xds_servers"))
+            {
                 self.servers(&format!("authorities.{name}.xds_servers"), servers);
             }
         }
@@ -137,7 +142,9 @@ impl Work<'_> {
                 *uri = Value::String(new.to_string());
                 self.said.push(format!("{place}[{i}].server_uri: {old} → {new}"));
                 if secure != "insecure" {
-                    self.said.push(format!("{place}[{i}] uses {secure} credentials: the tap passes them on unread"));
+                    self.said.push(format!(
+                        "{place}[{i}] uses {secure} credentials: the tap passes them on unread"
+                    ));
                 }
             }
         }
@@ -166,7 +173,8 @@ impl Work<'_> {
         for cluster in list.into_iter().flatten() {
             let name = cluster["name"].as_str().unwrap_or_default().to_owned();
             if clusters.contains(&name) {
-                let secure = cluster.as_object().is_some_and(|cluster| get(cluster, "transport_socket").is_some());
+                let secure =
+                    cluster.as_object().is_some_and(|cluster| get(cluster, "transport_socket").is_some());
                 let before = self.changed;
                 self.addresses(&name, cluster);
                 if secure && self.changed > before {
@@ -225,7 +233,8 @@ fn sources(source: &Map<String, Value>, clusters: &mut BTreeSet<String>) {
         one => vec![one.clone()],
     });
     for service in services.into_iter().flatten() {
-        let envoy = service.as_object().and_then(|service| get(service, "envoy_grpc")).and_then(Value::as_object);
+        let envoy =
+            service.as_object().and_then(|service| get(service, "envoy_grpc")).and_then(Value::as_object);
         if let Some(name) = envoy.and_then(|envoy| get(envoy, "cluster_name")).and_then(Value::as_str) {
             clusters.insert(name.to_owned());
         }
