@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Weak};
@@ -184,7 +185,8 @@ impl Catalog {
         self.bodies.get(id.0)
     }
 
-    fn hash(&self, bytes: &[u8]) -> u128 {
+    /// The keyed hash of bytes as they are on the wire: [`Blob::hash`].
+    pub fn hash(&self, bytes: &[u8]) -> u128 {
         xxh3_128_with_seed(bytes, self.seed)
     }
 
@@ -351,6 +353,16 @@ impl Blob {
     /// A blob read back from a recording.
     pub fn new(hash: u128, size: u32, kept: u32, redacted: bool, form: Form) -> Self {
         Blob { hash, size, kept, redacted, form, follower: BlobId::NONE }
+    }
+}
+
+impl Form {
+    /// The entry's bytes from its body as it lies in [`Bodies`] and, of a wrapper, those of its payload.
+    pub fn join<'a>(&self, body: &'a [u8], payload: Option<&[u8]>) -> Cow<'a, [u8]> {
+        match self {
+            Form::Wrapper { wrapper, head } => join_wrapper(body, *head as usize, payload, wrapper.in_any).into(),
+            _ => body.into(),
+        }
     }
 }
 

@@ -1,8 +1,53 @@
 //! Recordings and the raw interchange form: reading and writing over std `Read` and `Write`.
+//!
+//! # The .xdsrec format
+//!
+//! `proto/recording.proto` is the description, byte by byte. In short: a header with the format version, then
+//! checked *blocks* of at most 128 KiB before packing. Blocks make up *segments* of about a mebibyte (48 KiB
+//! packed); a segment is one zstd stream that is flushed at the end of each block, and holds content, frames
+//! and lists of entries in the order of time. Content is written once a file; a list is written as what differs
+//! from the one before.
+//!
+//! * Whatever was flushed can be read, whenever the writer was killed: there is no index and nothing is ever
+//!   rewritten.
+//! * A segment says where it stands (counts, time, what its streams are), so damage costs at most the rest of
+//!   one segment, and what it cost is known.
+//! * Hashes are keyed by the header's seed and follow from the bytes: 16 incompressible bytes a blob would be
+//!   half as much again as what is recorded.
+//! * Times are kept in microseconds: the noise of a clock below that is most of what a small message costs.
+//!
+//! Considered and rejected: *independent blocks* (each flush packs its own: three times the size for single
+//! delta updates); *a dictionary from the first block* (good for those, but that block is lost with all others,
+//! and a file of rare messages has none); *content apart from frames* (opening need not unpack bodies, but names
+//! are packed twice and hashes must be written; unpacking is faster than what reading them would save); *an
+//! index at the end* (is missing exactly after a crash; reading in order is fast enough to need none).
+
+mod block;
+mod bodies;
+mod decode;
+mod encode;
+mod error;
+mod header;
+mod list;
+mod order;
+mod reader;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
 
 use crate::content::Catalog;
 use crate::event::{Clock, Time};
 use crate::wire::Frame;
+
+pub use error::RecordReadError;
+pub use header::{Header, MAGIC, VERSION};
+pub use writer::Writer;
 
 /// A source read from a file, whichever format it had.
 pub struct Loaded {
@@ -14,4 +59,43 @@ pub struct Loaded {
     pub end: Time,
     /// What a person must know: damage, a truncated tail, lines skipped.
     pub notices: Vec<String>,
+}
+
+/// Opens a recording. Bodies stay in the file and are read from it while the catalog is used.
+pub fn open(path: &Path) -> Result<Loaded, RecordReadError> {
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return read(file);
+    }
+    reader::read(BufReader::new(file), Box::new(File::open(path)?))
+}
+
+/// Reads a recording that can't be read twice, such as standard input. All of it is kept in memory, packed.
+pub fn read(mut input: impl Read) -> Result<Loaded, RecordReadError> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes)?;
+    let bytes: Arc<[u8]> = bytes.into();
+    reader::read(&bytes[..], Box::new(Cursor::new(bytes.clone())))
+}
+
+/// Creates a recording's file, readable by its owner only (0600). A file that exists is written over if it is
+/// empty or a recording, and refused if it is anything else.
+pub fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        let mut magic = Vec::new();
+        (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+        if !magic.is_empty() && magic != MAGIC {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists and is no recording"));
+        }
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        file.set_len(0)?;
+        io::Seek::rewind(&mut file)?;
+    }
+    Ok(file)
 }

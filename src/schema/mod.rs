@@ -76,7 +76,9 @@ impl Schema {
         let user = self.user.iter().find(|pool| pool.place(name).is_some());
         user.or_else(|| Some(builtin::v3()).filter(|pool| pool.place(name).is_some()))
             // Only the Envoy API has a second version.
-            .or_else(|| name.starts_with("envoy.").then(builtin::v2).filter(|pool| pool.place(name).is_some()))
+            .or_else(|| {
+                name.starts_with("envoy.").then(builtin::v2).filter(|pool| pool.place(name).is_some())
+            })
     }
 
     /// The descriptor of a message, by type URL or full name.

@@ -46,8 +46,7 @@ impl Pool {
         let messages: Vec<_> = descriptors.all_messages().collect();
         let places = messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
         let tables = messages.iter().map(|_| OnceLock::new()).collect();
-        let sensitive =
-            SENSITIVE.iter().filter_map(|name| descriptors.get_extension_by_name(name)).collect();
+        let sensitive = SENSITIVE.iter().filter_map(|name| descriptors.get_extension_by_name(name)).collect();
         Pool { descriptors, places, messages, tables, sensitive }
     }
 

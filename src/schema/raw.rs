@@ -1,6 +1,6 @@
+use super::LIMIT;
 use super::sink::Sink;
 use super::walk::{Raw, Walk};
-use super::LIMIT;
 use crate::pb::{Fields, Value};
 
 /// What is seen without a descriptor: members are field numbers, values what their wire form allows.

@@ -95,7 +95,10 @@ impl Files {
             };
             names.add_file(&imported);
             todo.extend(
-                imported.public_dependency.iter().filter_map(|i| imported.dependency.get(*i as usize).cloned()),
+                imported
+                    .public_dependency
+                    .iter()
+                    .filter_map(|i| imported.dependency.get(*i as usize).cloned()),
             );
             seen.push(import);
         }
@@ -201,9 +204,7 @@ impl Names {
                     let full = format!("{candidate}.{rest}");
                     return self.0.contains_key(&full).then(|| format!(".{full}"));
                 }
-                (Some(kind), None)
-                    if !types_only || matches!(kind, NameKind::Message | NameKind::Enum) =>
-                {
+                (Some(kind), None) if !types_only || matches!(kind, NameKind::Message | NameKind::Enum) => {
                     return Some(format!(".{candidate}"));
                 }
                 _ if scope.is_empty() => return None,

@@ -171,7 +171,8 @@ impl<W: Write> Sink for JsonWriter<W> {
 /// The integer that a float is, if it is one that every JSON reader keeps exact.
 fn whole(value: f64) -> Option<i64> {
     let whole = value as i64;
-    (value.fract() == 0.0 && value.abs() < 9e15 && !(value == 0.0 && value.is_sign_negative())).then_some(whole)
+    (value.fract() == 0.0 && value.abs() < 9e15 && !(value == 0.0 && value.is_sign_negative()))
+        .then_some(whole)
 }
 
 fn digits(out: &mut Vec<u8>, mut value: u64) {
@@ -324,7 +325,8 @@ mod tests {
 
     #[test]
     fn strings_are_json_and_hold_no_control_character() {
-        for text in ["plain", "q\"b\\", "a\nb\r\t\u{1b}[31m", "\u{7f}\u{9b}31m é \u{a0}", "\u{0}", "日本"] {
+        for text in ["plain", "q\"b\\", "a\nb\r\t\u{1b}[31m", "\u{7f}\u{9b}31m é \u{a0}", "\u{0}", "日本"]
+        {
             let mut out = Vec::new();
             quote(&mut out, text);
             assert_eq!(serde_json::from_slice::<String>(&out).ok().as_deref(), Some(text));

@@ -148,11 +148,7 @@ impl Shape {
 }
 
 impl Field {
-    fn new(
-        field: &FieldDescriptor,
-        place: &dyn Fn(&MessageDescriptor) -> u32,
-        sensitive: bool,
-    ) -> Field {
+    fn new(field: &FieldDescriptor, place: &dyn Fn(&MessageDescriptor) -> u32, sensitive: bool) -> Field {
         let kind = match field.kind() {
             prost_reflect::Kind::Message(entry) if field.is_map() => Kind::Map(Box::new((
                 Kind::of(entry.map_entry_key_field().kind(), place),
@@ -161,9 +157,9 @@ impl Field {
             kind => Kind::of(kind, place),
         };
         let oneof = field.containing_oneof();
-        let index = oneof.filter(|oneof| oneof.fields().len() > 1).and_then(|oneof| {
-            field.parent_message().oneofs().position(|other| other.name() == oneof.name())
-        });
+        let index = oneof
+            .filter(|oneof| oneof.fields().len() > 1)
+            .and_then(|oneof| field.parent_message().oneofs().position(|other| other.name() == oneof.name()));
         Field {
             number: field.number(),
             name: field.name().into(),

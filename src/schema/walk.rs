@@ -158,7 +158,8 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
             let pieces = self.scratch.get(run).unwrap_or_default();
             let whole: Vec<u8> = pieces.iter().flat_map(|raw| inside(&raw.value)).copied().collect();
             let faults = self.faults.reborrow();
-            let mut inner = Walk { schema: self.schema, sink: self.sink, names: self.names, scratch: Vec::new(), faults };
+            let mut inner =
+                Walk { schema: self.schema, sink: self.sink, names: self.names, scratch: Vec::new(), faults };
             return inner.nested(pool, *place, &whole, &here);
         }
         self.value(pool, &field.kind, last, &here);
@@ -204,7 +205,9 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
                 Float | Fixed32 | Sfixed32 => {
                     rest.split_first_chunk().map(|(head, rest)| (Value::I32(u32::from_le_bytes(*head)), rest))
                 }
-                _ => read_varint(rest).and_then(|(value, len)| Some((Value::Varint(value), rest.get(len..)?))),
+                _ => {
+                    read_varint(rest).and_then(|(value, len)| Some((Value::Varint(value), rest.get(len..)?)))
+                }
             };
             match read {
                 Some((value, after)) => {
@@ -405,7 +408,8 @@ fn widen(value: f32) -> f64 {
 
 /// The placeholder that redaction left in a field of bytes.
 fn redacted(bytes: &[u8]) -> Option<&str> {
-    let bytes = (bytes.starts_with(b"[redacted ") && bytes.len() < 64 && bytes.ends_with(b"]")).then_some(bytes)?;
+    let bytes =
+        (bytes.starts_with(b"[redacted ") && bytes.len() < 64 && bytes.ends_with(b"]")).then_some(bytes)?;
     std::str::from_utf8(bytes).ok()
 }
 
@@ -436,7 +440,9 @@ pub(super) fn entry<'b>(key_kind: &Kind, bytes: &'b [u8]) -> Entry<'b> {
             text
         }
         (Kind::String, _) => Cow::Borrowed(""),
-        (Kind::Bool, key) => Cow::Borrowed(if key == Some(Value::Varint(0)) || key.is_none() { "false" } else { "true" }),
+        (Kind::Bool, key) => {
+            Cow::Borrowed(if key == Some(Value::Varint(0)) || key.is_none() { "false" } else { "true" })
+        }
         (_, None) => Cow::Borrowed("0"),
         (Kind::Int32 | Kind::Int64, Some(Value::Varint(key))) => Cow::Owned((key as i64).to_string()),
         (Kind::Sint32 | Kind::Sint64, Some(Value::Varint(key))) => Cow::Owned(zigzag(key).to_string()),

@@ -1,9 +1,9 @@
+use super::LIMIT;
 use super::fault::{Path, Step};
 use super::pool::Pool;
 use super::sink::Sink;
 use super::table::{Kind, Shape, Table};
 use super::walk::{Walk, entry, in_order};
-use super::LIMIT;
 use crate::pb::{Fields, Value};
 
 /// The well-known types in their own JSON forms. One that its form can't hold (a duration of mixed signs,

@@ -1,7 +1,7 @@
 use crate::content::{BlobId, Catalog, Form};
 use crate::event::Sym;
 
-use super::Meaning;
+use super::Same;
 use super::names::{SymMap, SymSet};
 
 /// How far ahead a name that moved is looked for before the tables are asked.
@@ -30,7 +30,7 @@ pub(crate) fn hollow(catalog: &Catalog, id: BlobId) -> bool {
 
 /// Whether two entries hold the same content: equal payload bytes, or equal by meaning. What a redaction
 /// changed is compared by the bytes that were on the wire only.
-pub(crate) fn same_content(catalog: &Catalog, meaning: Option<&dyn Meaning>, a: BlobId, b: BlobId) -> bool {
+pub(crate) fn same_content(catalog: &Catalog, meaning: Option<&Same>, a: BlobId, b: BlobId) -> bool {
     if a == b {
         return true;
     }
@@ -43,7 +43,7 @@ pub(crate) fn same_content(catalog: &Catalog, meaning: Option<&dyn Meaning>, a: 
         return false;
     }
     match (catalog.bytes(a), catalog.bytes(b)) {
-        (Some(a), Some(b)) => meaning.same(&a, &b),
+        (Some(a), Some(b)) => meaning(&a, &b),
         _ => false,
     }
 }

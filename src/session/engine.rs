@@ -24,8 +24,8 @@ pub(crate) struct Engine {
     by_client: HashMap<Client, usize>,
     runs: NameRuns,
     specials: Specials,
-    pub(crate) meaning: Option<Box<dyn Meaning>>,
-    pub(crate) timed: bool,
+    meaning: Option<Meaning>,
+    timed: bool,
     messages: u64,
 }
 
@@ -50,6 +50,20 @@ impl Client {
 }
 
 impl Engine {
+    /// `timed`: the source has timestamps; without them every timer is off.
+    pub(crate) fn new(timed: bool) -> Engine {
+        Engine { timed, ..Engine::default() }
+    }
+
+    /// Before the first frame.
+    pub(crate) fn set_meaning(&mut self, meaning: Meaning) {
+        self.meaning = Some(meaning);
+    }
+
+    pub(crate) fn index(&self, id: StreamId) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
     pub(crate) fn streams(&self) -> &[Stream] {
         &self.streams
     }

@@ -9,7 +9,7 @@ use crate::event::Sym;
 use super::compare::{align, hollow, key, nameless, same_content};
 use super::names::{SymHash, SymSet};
 use super::responses::Order;
-use super::{AbsentBy, Meaning};
+use super::{AbsentBy, Same};
 
 /// What is known of one resource on a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +258,7 @@ impl Holdings {
     pub(crate) fn take_full(
         &mut self,
         catalog: &mut Catalog,
-        meaning: Option<&dyn Meaning>,
+        meaning: Option<&Same>,
         taken: Taken<'_>,
         covered: impl Fn(Sym) -> bool,
     ) -> Change {
@@ -328,7 +328,7 @@ impl Holdings {
     pub(crate) fn take_partial(
         &mut self,
         catalog: &mut Catalog,
-        meaning: Option<&dyn Meaning>,
+        meaning: Option<&Same>,
         taken: Taken<'_>,
     ) -> Change {
         if taken.list.len() > SMALL || (self.count == 0 && taken.list.len() > 8) {
@@ -364,7 +364,7 @@ impl Holdings {
     fn take_large(
         &mut self,
         catalog: &mut Catalog,
-        meaning: Option<&dyn Meaning>,
+        meaning: Option<&Same>,
         taken: Taken<'_>,
     ) -> Change {
         let old = self.flat(catalog);
@@ -425,7 +425,7 @@ impl Holdings {
     pub(crate) fn refused(
         &self,
         catalog: &Catalog,
-        meaning: Option<&dyn Meaning>,
+        meaning: Option<&Same>,
         list: &List,
         order: Order,
     ) -> Vec<Sym> {
@@ -475,7 +475,7 @@ impl Holdings {
 }
 
 impl Change {
-    fn pair(&mut self, catalog: &Catalog, meaning: Option<&dyn Meaning>, was: BlobId, id: BlobId) {
+    fn pair(&mut self, catalog: &Catalog, meaning: Option<&Same>, was: BlobId, id: BlobId) {
         if hollow(catalog, id) {
             self.hollow.push(id);
         } else if same_content(catalog, meaning, was, id) {

@@ -26,29 +26,29 @@ pub use words::{
     Wildcard,
 };
 
-pub(crate) use compare::nameless;
-pub(crate) use condition::{Condition, Limits};
+pub(crate) use compare::{key, nameless};
+pub(crate) use condition::Limits;
 pub(crate) use engine::Engine;
-pub(crate) use holdings::Slot;
-pub(crate) use outcome::{Happened, Outcome, RequestOutcome, ResponseOutcome};
+pub(crate) use holdings::{Held, Slot};
+pub(crate) use outcome::{Happened, Outcome};
 pub(crate) use stream::Stream;
-pub(crate) use subscription::Asked;
+pub(crate) use subscription::{Asked, Want};
 pub(crate) use track::Track;
 
 use crate::content::Catalog;
 use crate::event::{Seq, Sym, Time};
 use names::NameRuns;
 
-/// Tells whether two `Any`s whose bytes differ mean the same (map order, field order). Implemented over the
-/// descriptors; without it bytes decide.
-pub trait Meaning: Send {
-    fn same(&self, a: &[u8], b: &[u8]) -> bool;
-}
+/// Tells whether two `Any`s whose bytes differ mean the same (map order, field order); the descriptors know.
+/// Without it bytes decide.
+pub type Meaning = std::sync::Arc<Same>;
+
+pub(crate) type Same = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync;
 
 /// What the handling of one message has at hand.
 pub(crate) struct Context<'a> {
     catalog: &'a mut Catalog,
-    meaning: Option<&'a dyn Meaning>,
+    meaning: Option<&'a Same>,
     runs: &'a mut NameRuns,
     specials: Specials,
     /// `*`.

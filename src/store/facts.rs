@@ -170,3 +170,54 @@ pub struct ProblemFact {
     /// The peer's own words, where there are some.
     pub quote: Option<Arc<str>>,
 }
+
+/// A row of the timeline without its names: a [`MessageFact`] with counts in their place.
+#[derive(Clone, Debug)]
+pub struct LineFact {
+    pub n: Option<Seq>,
+    pub at: Time,
+    pub stream: StreamId,
+    pub node: Option<Arc<str>>,
+    pub dir: Option<Dir>,
+    pub type_url: TypeUrl,
+    pub kind: MessageKind,
+    pub class: Option<Class>,
+    pub implied: bool,
+    pub version: Arc<str>,
+    pub nonce: Arc<str>,
+    pub answers: Option<Seq>,
+    pub latency: Option<Duration>,
+    pub added: u64,
+    pub changed: u64,
+    pub removed: u64,
+    pub same: u64,
+    /// Resources in a response; names in a request.
+    pub count: u64,
+    pub size: u64,
+    pub error: Option<(Code, Arc<str>)>,
+    pub partial: bool,
+    pub note: Option<String>,
+}
+
+/// A [`StateFact`] without its names: a cell of the matrix node x type.
+#[derive(Clone, Debug)]
+pub struct SummaryFact {
+    pub stream: StreamId,
+    pub node: Option<Arc<str>>,
+    pub variant: Variant,
+    pub type_url: TypeUrl,
+    pub state: TypeState,
+    pub last_state: Option<TypeState>,
+    pub since: Time,
+    /// Refusals since the last ACK of a later response, and the newest of them.
+    pub open_nacks: u64,
+    pub last_nack: Option<(Seq, Time)>,
+    /// Names asked for and never delivered, whatever their age.
+    pub missing: u64,
+    /// Those of them that were not sent in time.
+    pub overdue: u64,
+    pub names: u64,
+    pub resources: u64,
+    /// Resources whose newest content was refused.
+    pub refused: u64,
+}

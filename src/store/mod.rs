@@ -1,14 +1,23 @@
 //! Folds frames into streams, states, resources and a bounded history, and answers queries with facts.
 
 mod facts;
+mod history;
+mod problems;
+mod query;
+mod rows;
+#[cfg(test)]
+mod tests;
 
+pub use crate::session::Meaning;
 pub use facts::*;
 
 use std::time::Duration;
 
 use crate::content::Catalog;
 use crate::event::{Clock, Seq, StreamId, Time, TypeUrl};
-use crate::wire::{Frame, Message};
+use crate::session::{Engine, Limits};
+use crate::wire::{Frame, Message, What};
+use history::History;
 
 /// Limits that colour states. None depends on another.
 #[derive(Clone, Copy, Debug)]
@@ -17,11 +26,17 @@ pub struct Options {
     pub resource_timeout: Duration,
     /// `--stale-after`: after this an unanswered push is STALE.
     pub stale_after: Duration,
+    /// Bytes of messages that the history keeps; beyond it the oldest lose their bodies, rows stay.
+    pub history: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { resource_timeout: Duration::from_secs(15), stale_after: Duration::from_secs(10) }
+        Options {
+            resource_timeout: Duration::from_secs(15),
+            stale_after: Duration::from_secs(10),
+            history: 256 << 20,
+        }
     }
 }
 
@@ -30,15 +45,36 @@ pub struct Store {
     catalog: Catalog,
     clock: Clock,
     now: Time,
+    limits: Limits,
+    engine: Engine,
+    history: History,
 }
 
 impl Store {
-    pub fn new(catalog: Catalog, clock: Clock, _options: Options) -> Store {
-        Store { catalog, clock, now: Time::ZERO }
+    pub fn new(catalog: Catalog, clock: Clock, options: Options) -> Store {
+        let timed = !clock.untimed;
+        let limits = Limits {
+            timed,
+            resource_timeout: timed.then_some(options.resource_timeout),
+            stale_after: timed.then_some(options.stale_after),
+        };
+        let engine = Engine::new(timed);
+        Store { catalog, clock, now: Time::ZERO, limits, engine, history: History::new(options.history) }
+    }
+    /// Lets resources whose bytes differ be compared by meaning. Set before the first frame.
+    pub fn set_meaning(&mut self, meaning: Meaning) {
+        self.engine.set_meaning(meaning);
     }
     /// Folds in the next frame. Frames come in recorded order; time never goes back.
     pub fn handle(&mut self, frame: Frame) {
         self.advance(frame.at);
+        let outcome = self.engine.handle(&mut self.catalog, &frame);
+        let message = match frame.what {
+            What::Message(message) => Some(message),
+            _ => None,
+        };
+        let stream = self.engine.index(outcome.stream).unwrap_or_default();
+        self.history.push(stream, outcome, message);
     }
     /// Moves the clock on, so that timers fire.
     pub fn advance(&mut self, now: Time) {
@@ -58,37 +94,62 @@ impl Store {
     }
     /// Rows of the timeline: messages, and the opening and closing of streams.
     pub fn rows(&self) -> usize {
-        0
+        self.history.len()
     }
     /// One row, from 0.
-    pub fn row(&self, _index: usize) -> Option<MessageFact> {
-        None
+    pub fn row(&self, index: usize) -> Option<MessageFact> {
+        self.history.get(index).and_then(|row| self.message_fact(row))
+    }
+    /// One row without its names: cheap whatever it carries.
+    pub fn line(&self, index: usize) -> Option<LineFact> {
+        self.history.get(index).and_then(|row| self.line_fact(row))
     }
     /// The row of message `n`.
-    pub fn row_of(&self, _n: Seq) -> Option<usize> {
-        None
+    pub fn row_of(&self, n: Seq) -> Option<usize> {
+        self.history.row_of(n)
     }
     /// Messages so far (the number of the last one).
     pub fn messages(&self) -> u64 {
-        0
+        self.engine.messages()
     }
-    /// The message itself, for its body and its bytes.
-    pub fn message(&self, _n: Seq) -> Option<&Message> {
-        None
+    /// The message itself, for its body and its bytes. `None` once the history has dropped it.
+    pub fn message(&self, n: Seq) -> Option<&Message> {
+        self.history.message(n)
+    }
+    /// Messages whose bodies the history has dropped to stay within its bounds.
+    pub fn dropped(&self) -> u64 {
+        self.history.dropped()
     }
     pub fn streams(&self) -> Vec<StreamFact> {
-        Vec::new()
+        self.engine.streams().iter().map(|stream| self.stream_fact(stream)).collect()
+    }
+    pub fn stream(&self, stream: StreamId) -> Option<StreamFact> {
+        self.engine.stream(stream).map(|stream| self.stream_fact(stream))
     }
     /// One per stream and type, ended streams too, in order of streams, then of types.
     pub fn states(&self) -> Vec<StateFact> {
-        Vec::new()
+        self.tracks().map(|(stream, track)| self.state_fact(stream, track)).collect()
     }
-    /// All resources of one track, in order of their first appearance.
-    pub fn resources(&self, _stream: StreamId, _type_url: &TypeUrl) -> Vec<ResourceFact> {
-        Vec::new()
+    /// The state of one type of one stream.
+    pub fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact> {
+        let stream = self.engine.stream(stream)?;
+        let track = stream.tracks_in_order().into_iter().find(|track| track.type_url == *type_url)?;
+        Some(self.state_fact(stream, track))
+    }
+    /// The states without their names: cheap whatever they hold.
+    pub fn summaries(&self) -> Vec<SummaryFact> {
+        self.tracks().map(|(stream, track)| self.summary_fact(stream, track)).collect()
+    }
+    /// All resources of one track, in order of their first appearance; then the names that are waited for.
+    pub fn resources(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {
+        self.resource_facts(stream, type_url)
+    }
+    /// One resource, by its name or an alias.
+    pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
+        self.resource_named(stream, type_url, name)
     }
     /// What someone must act on, newest first.
     pub fn problems(&self) -> Vec<ProblemFact> {
-        Vec::new()
+        self.problem_facts()
     }
 }

@@ -1,0 +1,4 @@
+mod damage;
+mod round_trip;
+mod sample;
+mod sizes;

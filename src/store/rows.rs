@@ -1,0 +1,186 @@
+//! Facts of the timeline, built from its compact rows.
+
+use std::sync::Arc;
+
+use crate::content::Catalog;
+use crate::event::{Code, Seq, Sym, TypeUrl};
+use crate::session::{MessageKind, Stream};
+use crate::wire::{Body, End, Message};
+
+use super::history::{Content, Names, Row, Which, count, version_and_nonce};
+use super::{LineFact, MessageFact, Store};
+
+impl Store {
+    pub(super) fn line_fact(&self, row: &Row) -> Option<LineFact> {
+        let stream = self.engine.streams().get(row.stream as usize)?;
+        let answers = (row.answers > 0).then_some(Seq(row.answers));
+        let asked = answers.and_then(|n| self.history.get(self.history.row_of(n)?));
+        let mut line = LineFact {
+            n: (row.seq > 0).then_some(Seq(row.seq)),
+            at: row.at,
+            stream: stream.id,
+            node: stream.node_id.clone(),
+            dir: None,
+            type_url: self.row_type(stream, row),
+            kind: row.kind,
+            class: row.class,
+            implied: row.implied,
+            version: Arc::from(""),
+            nonce: Arc::from(""),
+            answers,
+            latency: asked.map(|asked| row.at.since(asked.at)),
+            added: 0,
+            changed: 0,
+            removed: 0,
+            same: u64::from(row.same),
+            count: 0,
+            size: 0,
+            error: None,
+            partial: stream.open.partial,
+            note: None,
+        };
+        match &row.content {
+            Content::None => line.note = Some(life(stream, row.kind)),
+            Content::Whole(message) => {
+                let (version, nonce) = version_and_nonce(message);
+                line.dir = Some(message.dir());
+                line.version = Arc::from(version);
+                line.nonce = Arc::from(nonce);
+                line.count = count(message);
+                line.size = message.size;
+                line.error = message.error_detail().map(|e| (Code(e.code), e.message.clone()));
+                if let Body::Undecodable { reason } = &message.body {
+                    line.note = Some(format!("undecodable: {reason}"));
+                }
+            }
+            Content::Dropped(dropped) => {
+                line.dir = Some(dropped.dir);
+                line.version = dropped.version.clone();
+                line.nonce = dropped.nonce.clone();
+                line.count = dropped.count;
+                line.size = dropped.size;
+                line.error = dropped.error.clone().map(|(code, message)| (Code(code), message));
+                line.note = Some("its content is not kept any more".into());
+            }
+        }
+        if let Some(names) = &row.names {
+            line.added = match &names.added {
+                Which::Nothing => 0,
+                Which::All => line.count,
+                Which::These(names) => names.len() as u64,
+            };
+            line.changed = names.changed.len() as u64;
+            line.removed = names.removed.len() as u64;
+        }
+        Some(line)
+    }
+
+    pub(super) fn message_fact(&self, row: &Row) -> Option<MessageFact> {
+        let line = self.line_fact(row)?;
+        let message = match &row.content {
+            Content::Whole(message) => Some(&**message),
+            _ => None,
+        };
+        let names = message.map_or_else(Vec::new, |message| self.carried(message));
+        let none = Names::default();
+        let changes = row.names.as_deref().unwrap_or(&none);
+        let texts = |syms: &[Sym]| syms.iter().map(|sym| self.text(*sym)).collect();
+        Some(MessageFact {
+            n: line.n,
+            at: line.at,
+            stream: line.stream,
+            node: line.node,
+            dir: line.dir,
+            type_url: line.type_url,
+            kind: line.kind,
+            class: line.class,
+            implied: line.implied,
+            version: line.version,
+            nonce: line.nonce,
+            answers: line.answers,
+            latency: line.latency,
+            added: match &changes.added {
+                Which::Nothing => Vec::new(),
+                Which::All => names.clone(),
+                Which::These(syms) => texts(syms),
+            },
+            changed: texts(&changes.changed),
+            removed: texts(&changes.removed),
+            names,
+            same: line.same,
+            count: line.count,
+            size: line.size,
+            error: line.error,
+            partial: line.partial,
+            note: line.note,
+        })
+    }
+
+    /// The names that a message carries.
+    fn carried(&self, message: &Message) -> Vec<Arc<str>> {
+        let names: Vec<Sym> = match &message.body {
+            Body::SotwRequest(m) => m.resource_names.iter().chain(&m.resource_locators).copied().collect(),
+            Body::DeltaRequest(m) => m.subscribe.iter().chain(&m.locators_subscribe).copied().collect(),
+            Body::SotwResponse(_) | Body::DeltaResponse(_) => {
+                let blobs = message.resources().map_or(&[][..], |list| list.blobs());
+                blobs.iter().map(|id| crate::session::key(&self.catalog, *id)).collect()
+            }
+            Body::Undecodable { .. } => Vec::new(),
+        };
+        names.into_iter().map(|sym| self.text(sym)).collect()
+    }
+
+    fn row_type(&self, stream: &Stream, row: &Row) -> TypeUrl {
+        if row.seq == 0 {
+            return TypeUrl::default();
+        }
+        let track = row.track.and_then(|track| stream.tracks.get(usize::from(track)));
+        match track {
+            Some(track) => track.type_url.clone(),
+            None => {
+                let implied = stream.method.as_ref().and_then(|method| method.implied_type());
+                let stated = self.message(Seq(row.seq)).map(Message::type_url);
+                stated.filter(|url| !url.is_empty()).or(implied).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The text of a key: a name, or for content without one its hash.
+    pub(super) fn text(&self, key: Sym) -> Arc<str> {
+        key_text(&self.catalog, key)
+    }
+}
+
+pub(super) fn key_text(catalog: &Catalog, key: Sym) -> Arc<str> {
+    match crate::session::nameless(key) {
+        Some(blob) => format!("#{:012x}", catalog.blob(blob).hash >> 80).into(),
+        None => catalog.strings().shared(key),
+    }
+}
+
+/// What the opening or the closing of a stream says.
+fn life(stream: &Stream, kind: MessageKind) -> String {
+    if kind == MessageKind::Open {
+        return stream.open.method.clone();
+    }
+    stream.closed.as_ref().map_or_else(String::new, |(_, end)| ending(end))
+}
+
+/// How a stream ended, in words: `UNAVAILABLE keepalive timeout`.
+pub(super) fn ending(end: &End) -> String {
+    let mut parts = Vec::new();
+    if let Some((code, message)) = &end.status {
+        parts.push(code.to_string());
+        if !message.is_empty() {
+            parts.push(message.clone());
+        }
+    }
+    if let Some(reset) = end.reset {
+        parts.push(format!("reset {reset}"));
+    }
+    if let Some(by) = end.by {
+        parts.push(format!("by the {}", by.word()));
+    }
+    parts.extend(end.note.clone());
+    parts.join(" ")
+}
