@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::error::{CliError, Exit};
 
 /// Runs `work`; a panic on this thread becomes an error that names the report.
-pub fn guard(work: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliError> {
+pub(super) fn guard(work: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliError> {
     let report: Arc<Mutex<Option<String>>> = Arc::default();
     let write = report.clone();
     let here = std::thread::current().id();

@@ -24,7 +24,7 @@ use super::subscriptions;
 use super::table::{Cell, Table};
 use super::words;
 
-pub fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
     let whats: Vec<What> = args.what.iter().map(|text| What::parse(text)).collect();
@@ -319,7 +319,7 @@ impl Get<'_> {
 }
 
 /// State of a resource as a word; a refusal of its newest content stands before it.
-pub fn word(fact: &ResourceFact) -> (String, Role) {
+pub(super) fn word(fact: &ResourceFact) -> (String, Role) {
     let word = fact.state.word();
     if fact.refused {
         return (format!("NACK ({word})"), Role::Bad);

@@ -15,7 +15,7 @@ use super::select;
 use super::source::{self, Limit};
 use super::words;
 
-pub fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let source = source::open(&args.source, global, io)?;
     let (form, file) = (source.form, source.size);
     let limit = Limit::of(&At::End, &source.loaded, &io.zone)?;

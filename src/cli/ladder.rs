@@ -18,7 +18,7 @@ const LANE: usize = 48;
 const GAP_SECONDS: u64 = 5;
 
 /// Writes one ladder for each stream that has rows. Returns how many rows there were.
-pub fn write(
+pub(super) fn write(
     streams: &[StreamFact],
     rows: impl Iterator<Item = MessageFact>,
     store: &Store,

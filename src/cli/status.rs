@@ -17,7 +17,7 @@ use super::source::{self, Limit};
 use super::table::{Cell, Table};
 use super::words;
 
-pub fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let filter = select::filter(args.rows.filter.as_deref(), Rows::States, &io.zone)?;
     let source = source::open(&args.source, global, io)?;
     let limit = Limit::of(&At::End, &source.loaded, &io.zone)?;
