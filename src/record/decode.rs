@@ -69,7 +69,7 @@ pub(super) fn place(bytes: &[u8]) -> (Option<StreamId>, u64) {
 #[derive(Default)]
 pub(super) struct BlobRecord<'a> {
     pub form: u64,
-    pub type_url: Option<&'a [u8]>,
+    pub type_url: &'a [u8],
     pub name: &'a [u8],
     pub version: &'a [u8],
     pub payload: Option<u32>,
@@ -89,7 +89,7 @@ pub(super) fn blob(bytes: &[u8]) -> BlobRecord<'_> {
     for field in fields(bytes) {
         match field.number {
             1 => blob.form = field.varint(),
-            2 => blob.type_url = Some(field.bytes()),
+            2 => blob.type_url = field.bytes(),
             3 => blob.name = field.bytes(),
             4 => blob.version = field.bytes(),
             5 => blob.payload = Some(u32_of(&field)),

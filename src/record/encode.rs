@@ -2,7 +2,7 @@
 
 use super::header::{put_u64, zigzag};
 use crate::content::{Blob, Catalog, Form, Strings};
-use crate::event::{Dir, Side, Sym};
+use crate::event::{Dir, Side};
 use crate::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint, tag_len};
 use crate::wire::{End, Message, Open, Profile, Segment, Shape};
 
@@ -96,8 +96,6 @@ pub(super) fn end(out: &mut Vec<u8>, end: &End) {
 pub(super) struct BlobRecord<'a> {
     pub blob: &'a Blob,
     pub texts: &'a Strings,
-    /// Where it is not that of the last `Any`.
-    pub type_url: Option<Sym>,
     /// How many blobs back the payload is.
     pub payload: Option<u32>,
     pub body: Option<&'a [u8]>,
@@ -108,22 +106,25 @@ pub(super) struct BlobRecord<'a> {
 pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
     let BlobRecord { blob, texts, .. } = record;
     let mut out = Vec::with_capacity(record.body.map_or(0, <[u8]>::len) + 64);
+    // What the bytes say is not said again.
+    let named = blob.redacted || record.body.is_none();
     match &blob.form {
-        Form::Any { name, .. } => {
-            if let Some(type_url) = record.type_url {
-                put_len_field(&mut out, 2, texts.get(type_url).as_bytes());
-            }
+        Form::Any { type_url, name } if named => {
+            put_text(&mut out, 2, texts.get(*type_url));
             put_text(&mut out, 3, texts.get(*name));
         }
+        Form::Any { .. } => {}
         Form::Wrapper { wrapper, head } => {
             put_u64(&mut out, 1, 1);
-            put_text(&mut out, 3, texts.get(wrapper.name));
-            put_text(&mut out, 4, texts.get(wrapper.version));
-            put_some(&mut out, 5, record.payload.map(u64::from));
-            put_some(&mut out, 6, wrapper.ttl.map(zigzag));
-            for alias in &wrapper.aliases {
-                put_len_field(&mut out, 7, texts.get(*alias).as_bytes());
+            if named {
+                put_text(&mut out, 3, texts.get(wrapper.name));
+                put_text(&mut out, 4, texts.get(wrapper.version));
+                put_some(&mut out, 6, wrapper.ttl.map(zigzag));
+                for alias in &wrapper.aliases {
+                    put_len_field(&mut out, 7, texts.get(*alias).as_bytes());
+                }
             }
+            put_some(&mut out, 5, record.payload.map(u64::from));
             put_u64(&mut out, 8, wrapper.in_any.into());
             put_u64(&mut out, 9, (*head).into());
         }

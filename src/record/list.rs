@@ -116,9 +116,9 @@ fn order_of<T: Copy + Eq + Hash>(made: &[T], new: &[T]) -> Vec<u8> {
 }
 
 impl<T: Copy> Script<T> {
-    /// The list; `None` if the script does not fit the base.
+    /// The list; `None` if the script does not fit the base. Without runs no base is looked at.
     pub(super) fn apply(self, base: Option<&[T]>) -> Option<Vec<T>> {
-        let made = match base {
+        let made = match base.filter(|_| !self.runs.is_empty()) {
             None => self.ids,
             Some(base) => {
                 let (mut made, mut ids, mut at) = (Vec::new(), self.ids.into_iter(), 0usize);

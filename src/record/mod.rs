@@ -30,14 +30,16 @@ mod error;
 mod header;
 mod list;
 mod order;
+pub mod raw;
 mod reader;
+pub mod state_dir;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -61,21 +63,68 @@ pub struct Loaded {
     pub notices: Vec<String>,
 }
 
-/// Opens a recording. Bodies stay in the file and are read from it while the catalog is used.
+/// Opens a recording or raw JSONL, told apart by content. Bodies of a recording stay in the file and are read
+/// from it while the catalog is used.
 pub fn open(path: &Path) -> Result<Loaded, RecordReadError> {
     let file = File::open(path)?;
     if !file.metadata()?.is_file() {
         return read(file);
     }
-    reader::read(BufReader::new(file), Box::new(File::open(path)?))
+    let mut input = BufReader::new(file);
+    match detect(input.fill_buf()?) {
+        Format::Recording => reader::read(input, Box::new(File::open(path)?)),
+        Format::Raw => Ok(raw::read(input)?),
+        Format::Other => Err(RecordReadError::Unknown),
+    }
 }
 
-/// Reads a recording that can't be read twice, such as standard input. All of it is kept in memory, packed.
-pub fn read(mut input: impl Read) -> Result<Loaded, RecordReadError> {
-    let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes)?;
-    let bytes: Arc<[u8]> = bytes.into();
-    reader::read(&bytes[..], Box::new(Cursor::new(bytes.clone())))
+/// Reads what can't be read twice, such as standard input. A recording is kept in memory, packed.
+pub fn read(input: impl Read) -> Result<Loaded, RecordReadError> {
+    let mut input = BufReader::with_capacity(DETECT, input);
+    // A pipe may hand over a byte at a time.
+    let mut first = Vec::new();
+    (&mut input).take(DETECT as u64).read_to_end(&mut first)?;
+    let format = detect(&first);
+    let mut input = Cursor::new(first).chain(input);
+    match format {
+        Format::Recording => {
+            let mut bytes = Vec::new();
+            input.read_to_end(&mut bytes)?;
+            let bytes: Arc<[u8]> = bytes.into();
+            reader::read(&bytes[..], Box::new(Cursor::new(bytes.clone())))
+        }
+        Format::Raw => Ok(raw::read(input)?),
+        Format::Other => Err(RecordReadError::Unknown),
+    }
+}
+
+/// Bytes that are looked at to tell what a file is.
+const DETECT: usize = 8 << 10;
+
+/// What a file is, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// An .xdsrec, of whatever version; also the empty file, and one cut within its magic.
+    Recording,
+    Raw,
+    /// Nothing of this module: an arrow script, a config dump, a bootstrap.
+    Other,
+}
+
+/// Tells what a file is by its first 8 KiB, or all of it.
+pub fn detect(first: &[u8]) -> Format {
+    let shared = first.len().min(MAGIC.len());
+    if first[..shared] == MAGIC[..shared] {
+        return Format::Recording;
+    }
+    // The first line may go on beyond what there is; its keys need not.
+    let line = first.trim_ascii_start().split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let whole = serde_json::from_slice::<serde_json::Value>(line);
+    let raw = match whole {
+        Ok(value) => value.get("dir").is_some(),
+        Err(error) => error.is_eof() && line.starts_with(b"{") && memchr::memmem::find(line, b"\"dir\"").is_some(),
+    };
+    if raw { Format::Raw } else { Format::Other }
 }
 
 /// Creates a recording's file, readable by its owner only (0600). A file that exists is written over if it is

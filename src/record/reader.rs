@@ -78,7 +78,6 @@ struct State {
     number: u32,
     raw: Bytes,
     lists: Vec<Arc<List>>,
-    type_url: Sym,
     stream: StreamId,
 }
 
@@ -119,13 +118,13 @@ impl Reader {
         let raw = Bytes::from(unpacker.raw);
         let number = self.bodies.segment(blocks, raw.clone());
         let mut state =
-            State { number, raw: raw.clone(), lists: Vec::new(), type_url: Sym::EMPTY, stream: StreamId(0) };
+            State { number, raw: raw.clone(), lists: Vec::new(), stream: StreamId(0) };
         // The end of a segment may be a record that was not finished.
         for field in Fields::new(&raw).map_while(Result::ok) {
             let bytes = field.bytes();
             match field.number {
                 encode::START => self.start(decode::start(bytes)),
-                encode::BLOB => self.blob(decode::blob(bytes), &mut state),
+                encode::BLOB => self.blob(decode::blob(bytes), &state),
                 encode::AGAIN => {
                     let stream = decode::place(bytes).0.unwrap_or(state.stream);
                     if !self.open.contains(&stream) {
@@ -200,16 +199,13 @@ impl Reader {
         self.catalog.intern(&String::from_utf8_lossy(text))
     }
 
-    fn blob(&mut self, record: BlobRecord<'_>, state: &mut State) {
-        let form = match record.form {
-            0 => {
-                if let Some(type_url) = record.type_url {
-                    state.type_url = self.intern(type_url);
-                }
-                Form::Any { type_url: state.type_url, name: self.intern(record.name) }
-            }
-            1 => {
-                let payload = record.payload.and_then(|back| self.id(self.next().checked_sub(back)?));
+    fn blob(&mut self, record: BlobRecord<'_>, state: &State) {
+        let payload = record.payload.and_then(|back| self.id(self.next().checked_sub(back)?));
+        let form = match (record.form, record.body.filter(|_| !record.redacted)) {
+            (0, Some(body)) => self.catalog.read_any(body),
+            (0, None) => Form::Any { type_url: self.intern(record.type_url), name: self.intern(record.name) },
+            (1, Some(body)) => self.catalog.read_wrapper(body, record.head, payload, record.in_any),
+            (1, None) => {
                 let wrapper = Wrapper {
                     name: self.intern(record.name),
                     version: self.intern(record.version),
@@ -225,10 +221,7 @@ impl Reader {
         let (hash, size, kept) = match record.hash {
             Some(hash) => (hash, record.size, record.kept),
             None => {
-                let payload = match &form {
-                    Form::Wrapper { wrapper, .. } => wrapper.payload.and_then(|id| self.catalog.body(id)),
-                    _ => None,
-                };
+                let payload = payload.and_then(|id| self.catalog.body(id));
                 let whole = form.join(record.body.unwrap_or_default(), payload.as_deref());
                 (self.catalog.hash(&whole), whole.len() as u32, whole.len() as u32)
             }

@@ -68,8 +68,6 @@ struct SegmentState {
     packed: usize,
     /// The first blob number that is in this segment.
     blobs: u32,
-    /// Type URL of the last `Any`.
-    type_url: Sym,
     /// Of the last frame.
     stream: StreamId,
     mentioned: HashSet<StreamId>,
@@ -193,7 +191,6 @@ impl Writer {
             raw: 0,
             packed: 0,
             blobs: self.next_blob,
-            type_url: Sym::EMPTY,
             stream: StreamId(0),
             mentioned: HashSet::new(),
             lists: Lists::default(),
@@ -291,22 +288,14 @@ impl Writer {
             self.blob(payload, catalog)?;
         }
         self.room()?;
-        let Some(segment) = &mut self.segment else { return Ok(()) };
+        let Some(segment) = &self.segment else { return Ok(()) };
         let number = |id: BlobId| self.numbers.get(id);
         let payload_near = payload.is_none_or(|id| number(id).is_some_and(|n| n >= segment.blobs));
         let body = catalog.body(id);
         let whole = body.is_some() && payload.is_none_or(|id| catalog.body(id).is_some());
-        let type_url = match blob.form {
-            Form::Any { type_url, .. } if type_url != segment.type_url => {
-                segment.type_url = type_url;
-                Some(type_url)
-            }
-            _ => None,
-        };
         let record = encode::blob(encode::BlobRecord {
             blob,
             texts: catalog.strings(),
-            type_url,
             payload: payload.and_then(number).map(|n| self.next_blob - n),
             body: body.as_deref(),
             follows: whole && payload_near && !blob.redacted,

@@ -1,4 +1,5 @@
 mod damage;
 mod round_trip;
-mod sample;
+mod fixture;
+pub(super) mod sample;
 mod sizes;

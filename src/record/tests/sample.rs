@@ -9,15 +9,15 @@ use crate::pb::put_len_field;
 use crate::record::{Header, Loaded, Writer, read};
 use crate::wire::{End, Frame, Message, Open, Shape, What};
 
-pub(super) const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
-pub(super) const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+pub(in crate::record) const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+pub(in crate::record) const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 /// A file in memory that can be read while it is written.
 #[derive(Clone, Default)]
 pub(super) struct Shared(Arc<Mutex<Vec<u8>>>);
 
 impl Shared {
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(in crate::record) fn bytes(&self) -> Vec<u8> {
         self.0.lock().unwrap().clone()
     }
 }
@@ -32,7 +32,7 @@ impl Write for Shared {
     }
 }
 
-pub(super) fn header() -> Header {
+pub(in crate::record) fn header() -> Header {
     Header {
         created: 1_772_460_000_000_000_000,
         seed: 42,
@@ -43,16 +43,16 @@ pub(super) fn header() -> Header {
     }
 }
 
-pub(super) fn frame(ms: u64, stream: u32, what: What) -> Frame {
+pub(in crate::record) fn frame(ms: u64, stream: u32, what: What) -> Frame {
     Frame { at: Time(ms * 1_000_000), stream: StreamId(stream), what }
 }
 
-pub(super) fn opened(method: &str) -> What {
+pub(in crate::record) fn opened(method: &str) -> What {
     let metadata = vec![("user-agent".into(), "grpc-c++/1.60".into()), ("x-empty".into(), String::new())];
     What::Open(Box::new(Open { method: method.into(), peer: Some("10.0.0.1:5".into()), metadata, ..Open::default() }))
 }
 
-pub(super) fn message(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> What {
+pub(in crate::record) fn message(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> What {
     What::Message(Box::new(Message::parse(shape, bytes, catalog)))
 }
 
@@ -60,12 +60,12 @@ pub(super) fn message(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> What
 pub(super) struct Dice(pub u64);
 
 impl Dice {
-    pub(super) fn roll(&mut self, below: u64) -> u64 {
+    pub(in crate::record) fn roll(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % below
     }
 
-    pub(super) fn shuffle<T>(&mut self, list: &mut [T]) {
+    pub(in crate::record) fn shuffle<T>(&mut self, list: &mut [T]) {
         for i in (1..list.len()).rev() {
             list.swap(i, self.roll(i as u64 + 1) as usize);
         }
@@ -83,7 +83,7 @@ fn text(number: u32, text: &str) -> Vec<u8> {
 }
 
 /// A `Cluster` in an `Any`, some 400 bytes: EDS over ADS, TLS, HTTP/2. `version` is one changed number in it.
-pub(super) fn cluster(i: u64, version: u64) -> Vec<u8> {
+pub(in crate::record) fn cluster(i: u64, version: u64) -> Vec<u8> {
     let mut dice = Dice(i * 7919 + 1);
     let name = format!("outbound|{}|v{}|service-{i}.team-{}.svc.cluster.local", 80 + i % 9000, i % 3, dice.roll(40));
     let mut out = text(1, &name);
@@ -106,7 +106,7 @@ pub(super) fn cluster(i: u64, version: u64) -> Vec<u8> {
 }
 
 /// A SotW response of these entries.
-pub(super) fn push(entries: &[&[u8]], version: u64) -> Vec<u8> {
+pub(in crate::record) fn push(entries: &[&[u8]], version: u64) -> Vec<u8> {
     let mut out = text(1, &format!("2026-03-02T14:02:{:02}Z/{version}", version % 60));
     for entry in entries {
         put_len_field(&mut out, 2, entry);
@@ -116,13 +116,13 @@ pub(super) fn push(entries: &[&[u8]], version: u64) -> Vec<u8> {
     out
 }
 
-pub(super) fn nonce(version: u64) -> String {
+pub(in crate::record) fn nonce(version: u64) -> String {
     let mut dice = Dice(version);
     format!("{:08x}-{version}", dice.roll(1 << 31))
 }
 
 /// The answer to a push.
-pub(super) fn ack(version: u64, node: Option<&[u8]>) -> Vec<u8> {
+pub(in crate::record) fn ack(version: u64, node: Option<&[u8]>) -> Vec<u8> {
     let mut out = text(1, &format!("2026-03-02T14:02:{:02}Z/{version}", version % 60));
     if let Some(node) = node {
         put_len_field(&mut out, 2, node);
@@ -133,7 +133,7 @@ pub(super) fn ack(version: u64, node: Option<&[u8]>) -> Vec<u8> {
 }
 
 /// A delta response with one resource.
-pub(super) fn delta(i: u64, version: u64) -> Vec<u8> {
+pub(in crate::record) fn delta(i: u64, version: u64) -> Vec<u8> {
     let mut resource = text(1, &format!("v{version}"));
     put_len_field(&mut resource, 2, &cluster(i, version));
     resource.extend(text(3, &format!("service-{i}")));
@@ -145,7 +145,7 @@ pub(super) fn delta(i: u64, version: u64) -> Vec<u8> {
 }
 
 /// A session with one of everything.
-pub(super) fn session(catalog: &mut Catalog) -> Vec<Frame> {
+pub(in crate::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
     let clusters: Vec<_> = (0..20).map(|i| cluster(i, 0)).collect();
     let mut entries: Vec<&[u8]> = clusters.iter().map(Vec::as_slice).collect();
     let node = [b"\x0a\x04node\x12\x04edge".to_vec(), text(12, &"x".repeat(400))].concat();
@@ -175,7 +175,7 @@ pub(super) fn session(catalog: &mut Catalog) -> Vec<Frame> {
 }
 
 /// Records the frames, flushing after each `every`th.
-pub(super) fn record(frames: &[Frame], catalog: &Catalog, every: usize) -> Vec<u8> {
+pub(in crate::record) fn record(frames: &[Frame], catalog: &Catalog, every: usize) -> Vec<u8> {
     let file = Shared::default();
     let mut writer = Writer::new(file.clone(), header()).unwrap();
     for (i, frame) in frames.iter().enumerate() {
@@ -189,7 +189,7 @@ pub(super) fn record(frames: &[Frame], catalog: &Catalog, every: usize) -> Vec<u
 }
 
 /// All that a frame says, in words: times, ids and message bytes.
-pub(super) fn describe(frames: &[Frame], catalog: &Catalog) -> Vec<String> {
+pub(in crate::record) fn describe(frames: &[Frame], catalog: &Catalog) -> Vec<String> {
     let what = |frame: &Frame| match &frame.what {
         What::Message(m) => {
             let resources: Vec<_> = m.resources().into_iter().flat_map(|list| list.blobs()).collect();
@@ -219,6 +219,6 @@ pub(super) fn describe(frames: &[Frame], catalog: &Catalog) -> Vec<String> {
     frames.iter().map(|frame| format!("{:?} {:?} {}", frame.at, frame.stream, what(frame))).collect()
 }
 
-pub(super) fn load(bytes: &[u8]) -> Loaded {
+pub(in crate::record) fn load(bytes: &[u8]) -> Loaded {
     read(bytes).unwrap()
 }
