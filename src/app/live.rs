@@ -80,7 +80,8 @@ impl Live {
             failed: Mutex::new(None),
             unread: AtomicBool::new(false),
         });
-        let mut work = Work { shared: shared.clone(), pipeline, recorder, sink, frames: Vec::new(), shown: 0 };
+        let mut work =
+            Work { shared: shared.clone(), pipeline, recorder, sink, frames: Vec::new(), shown: 0 };
         let thread = std::thread::Builder::new().name("analysis".into()).spawn(move || {
             let mut batch = Vec::new();
             while copies.drain(&mut batch, TICK) {

@@ -27,7 +27,14 @@ pub struct Global {
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = "XDSCOPE_COLOR", hide_env = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        env = "XDSCOPE_COLOR",
+        hide_env = true
+    )]
     pub color: Color,
     /// Only ASCII symbols and lines
     #[arg(long, global = true)]
@@ -300,44 +307,6 @@ pub struct LiveFlags {
     pub descriptors: DescriptorFlags,
 }
 
-/// `tap`: proxy streams to a control plane, show and record them.
-#[derive(Clone, Debug, Args)]
-pub struct TapArgs {
-    /// The control plane: host:port or unix:/path
-    #[arg(value_name = "SERVER", required_unless_present = "map")]
-    pub server: Option<String>,
-    /// Where clients connect to
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
-    pub listen: String,
-    /// LISTEN=UPSTREAM, for several at once
-    #[arg(long, value_name = "LISTEN=UPSTREAM", conflicts_with_all = ["server", "listen"])]
-    pub map: Vec<String>,
-    /// Print this Envoy or gRPC bootstrap with its server replaced by the tap, on stdout
-    #[arg(long, value_name = "FILE")]
-    pub rewrite_bootstrap: Option<PathBuf>,
-    /// How long a connection to the control plane may take
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
-    pub connect_timeout: Duration,
-    #[command(flatten)]
-    pub live: LiveFlags,
-}
-
-/// `demo`: a built-in control plane and clients on loopback.
-#[derive(Clone, Debug, Args)]
-pub struct DemoArgs {
-    /// What happens
-    #[arg(long, value_name = "NAME", default_value = "tour")]
-    pub scenario: String,
-    /// Print the scenarios
-    #[arg(long)]
-    pub list: bool,
-    /// Equal seeds, equal content
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    #[command(flatten)]
-    pub live: LiveFlags,
-}
-
 /// The forms of `-o`; each verb takes some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -396,7 +365,9 @@ impl std::str::FromStr for StreamPick {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('#') {
-            Some(number) => number.parse().map(StreamPick::Stream).map_err(|_| "expected #N, or a node".into()),
+            Some(number) => {
+                number.parse().map(StreamPick::Stream).map_err(|_| "expected #N, or a node".into())
+            }
             None => Ok(StreamPick::Node(text.to_owned())),
         }
     }

@@ -14,13 +14,13 @@ use crate::store::{ResourceFact, Store};
 use crate::text::display_safe;
 
 /// Body (protobuf JSON) and bytes (base64) of a message; `null` where its content was lost.
-pub fn message(store: &Store, schema: &Schema, n: Seq) -> (Value, Value) {
+pub(super) fn message(store: &Store, schema: &Schema, n: Seq) -> (Value, Value) {
     let raw = body::bytes(store, n).map_or(Value::Null, |bytes| base64::encode(&bytes).into());
     (body::json(store, schema, n).unwrap_or(Value::Null), raw)
 }
 
 /// The newest content of a resource in protobuf JSON; `None` where it has none, or it was lost.
-pub fn resource(store: &Store, schema: &Schema, fact: &ResourceFact) -> Option<Value> {
+pub(super) fn resource(store: &Store, schema: &Schema, fact: &ResourceFact) -> Option<Value> {
     blob(store, schema, fact.content?)
 }
 
@@ -32,7 +32,7 @@ fn blob(store: &Store, schema: &Schema, id: BlobId) -> Option<Value> {
 }
 
 /// Writes a value as YAML, each line after `indent`. On a terminal nothing in it can be obeyed.
-pub fn write_yaml(out: &mut dyn Write, value: &Value, indent: &str, terminal: bool) -> io::Result<()> {
+pub(super) fn write_yaml(out: &mut dyn Write, value: &Value, indent: &str, terminal: bool) -> io::Result<()> {
     for line in schema::to_yaml(value).lines() {
         if terminal {
             writeln!(out, "{indent}{}", display_safe(line))?;
@@ -44,7 +44,7 @@ pub fn write_yaml(out: &mut dyn Write, value: &Value, indent: &str, terminal: bo
 }
 
 /// What filters see of content.
-pub struct Contents<'a> {
+pub(super) struct Contents<'a> {
     pub store: &'a Store,
     pub schema: &'a Arc<Schema>,
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::error::{CliError, Exit};
 
 /// Runs `work`; a panic on this thread becomes an error that names the report.
-pub fn guard(work: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliError> {
+pub(super) fn guard(work: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliError> {
     let report: Arc<Mutex<Option<String>>> = Arc::default();
     let write = report.clone();
     let here = std::thread::current().id();
@@ -18,7 +18,8 @@ pub fn guard(work: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliE
         if std::thread::current().id() != here {
             return other(info);
         }
-        let text = format!("xdscope {}\n{info}\n\n{}\n", env!("CARGO_PKG_VERSION"), Backtrace::force_capture());
+        let text =
+            format!("xdscope {}\n{info}\n\n{}\n", env!("CARGO_PKG_VERSION"), Backtrace::force_capture());
         *write.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(text);
     }));
     let result = catch_unwind(AssertUnwindSafe(work));

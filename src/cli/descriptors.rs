@@ -16,7 +16,7 @@ use super::source::{self, Limit};
 use super::table::{Cell, Table};
 
 /// The built-in descriptors and those of the flags.
-pub fn schema(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
+pub(super) fn schema(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
     if flags.protoset.is_empty() && flags.proto.is_empty() {
         return Ok(Schema::builtin());
     }
@@ -30,24 +30,26 @@ pub fn schema(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
         .map_err(|error| CliError::unreadable("cannot use the descriptors").because(error))
 }
 
-/// Takes secrets out of sources that may hold some, unless they are to be kept.
-pub fn redactor(schema: &Arc<Schema>, keep_secrets: bool) -> Result<Option<Arc<dyn Redact>>, CliError> {
-    if keep_secrets {
-        return Ok(None);
-    }
-    let seed = getrandom::u64().map_err(|error| {
-        CliError::new(Exit::Defect, "no randomness for the ids of secrets").because(error.to_string())
-    })?;
-    Ok(Some(Arc::new(Redactor::new(schema.clone(), seed))))
+/// Takes secrets out of sources that may hold some.
+pub(super) fn redactor(schema: &Arc<Schema>, seed: u64) -> Arc<dyn Redact> {
+    Arc::new(Redactor::new(schema.clone(), seed))
 }
 
-pub fn run(args: &DescriptorsArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+/// Keys the ids of content and secrets of one source.
+pub(super) fn seed() -> Result<u64, CliError> {
+    getrandom::u64().map_err(|error| CliError::new(Exit::Defect, format!("no randomness here: {error}")))
+}
+
+pub(super) fn run(args: &DescriptorsArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     match &args.verb {
-        DescriptorsVerb::List { descriptors, containing } => list(descriptors, containing.as_deref(), global, io),
+        DescriptorsVerb::List { descriptors, containing } => {
+            list(descriptors, containing.as_deref(), global, io)
+        }
         DescriptorsVerb::Build { descriptors, output } => {
             let set = schema(descriptors)?.descriptor_set();
-            std::fs::write(output, &set)
-                .map_err(|error| CliError::unreadable(format!("cannot write {}", output.display())).because(error))?;
+            std::fs::write(output, &set).map_err(|error| {
+                CliError::unreadable(format!("cannot write {}", output.display())).because(error)
+            })?;
             if !global.quiet {
                 io.say(&format!("{} bytes written to {}", count(set.len() as u64), output.display()));
             }
@@ -57,7 +59,12 @@ pub fn run(args: &DescriptorsArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     }
 }
 
-fn list(flags: &DescriptorFlags, containing: Option<&str>, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+fn list(
+    flags: &DescriptorFlags,
+    containing: Option<&str>,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
     let schema = schema(flags)?;
     let style = io.style(global);
     let mut table = Table::new(&mut *io.stdout, style, true, &["FROM", "MESSAGE"]);

@@ -72,7 +72,14 @@ pub struct CliError {
 
 impl CliError {
     pub fn new(exit: Exit, message: impl Into<String>) -> CliError {
-        CliError { exit, message: message.into(), source: None, shown: Vec::new(), tried: Vec::new(), next: Vec::new() }
+        CliError {
+            exit,
+            message: message.into(),
+            source: None,
+            shown: Vec::new(),
+            tried: Vec::new(),
+            next: Vec::new(),
+        }
     }
 
     pub fn usage(message: impl Into<String>) -> CliError {

@@ -9,7 +9,7 @@ use super::descriptors;
 use super::error::{CliError, Exit};
 use super::io::Io;
 
-pub fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let word = args.word.trim();
     let known = word_of_ours(word);
     for (title, text) in &known {
@@ -52,7 +52,7 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
 }
 
 /// States of a type, as `help states` lists them.
-pub const STATES: [(TypeState, &str); 9] = [
+pub(super) const STATES: [(TypeState, &str); 9] = [
     (TypeState::Synced, "the last push was acknowledged"),
     (TypeState::Sent, "pushed, no answer yet"),
     (TypeState::Stale, "pushed, and no answer for --stale-after"),
@@ -65,7 +65,7 @@ pub const STATES: [(TypeState, &str); 9] = [
 ];
 
 /// States of one resource on one stream, by what was sent so far, accepted or not.
-pub const RESOURCE_STATES: [(ResourceState, &str); 9] = [
+pub(super) const RESOURCE_STATES: [(ResourceState, &str); 9] = [
     (ResourceState::Waiting, "asked for, not sent yet"),
     (ResourceState::Present, "sent on this stream, and not removed since"),
     (ResourceState::Kept, "held from an earlier stream, not sent again on this one"),
@@ -78,9 +78,11 @@ pub const RESOURCE_STATES: [(ResourceState, &str); 9] = [
 ];
 
 /// What a kind of message does.
-pub fn kind_meaning(kind: MessageKind) -> &'static str {
+pub(super) fn kind_meaning(kind: MessageKind) -> &'static str {
     match kind {
-        MessageKind::Nack => "a request that refuses a response: it has an error_detail, or goes back a version",
+        MessageKind::Nack => {
+            "a request that refuses a response: it has an error_detail, or goes back a version"
+        }
         MessageKind::Ack => "a request that accepts the response whose nonce it carries",
         MessageKind::Subscribe => "a request that asks for more names",
         MessageKind::Unsubscribe => "a request that asks for fewer names",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
@@ -16,9 +16,10 @@ use crate::record;
 use crate::schema::Schema;
 use crate::script;
 use crate::store::Store;
+use crate::text::plural;
 use crate::wire::{Frame, What};
 
-use super::args::{At, ExportArgs, ExportTo, Global};
+use super::args::{ExportArgs, ExportTo, Global};
 use super::bodies::{self, Contents};
 use super::codec::SchemaCodec;
 use super::error::{CliError, Exit};
@@ -27,10 +28,12 @@ use super::json_out::Objects;
 use super::select::{self, Picked};
 use super::source::{self, Limit};
 
-pub fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.output.is_none() && args.to == ExportTo::Xdsrec && io.stdout_is_terminal {
         let error = CliError::usage("a recording is binary and stdout is a terminal");
-        return Err(error.next(format!("xdscope export {} --to xdsrec --output session.xdsrec", args.source.source)));
+        return Err(
+            error.next(format!("xdscope export {} --to xdsrec --output session.xdsrec", args.source.source))
+        );
     }
     let filter = select::filter(args.filter.as_deref(), Rows::Messages, &io.zone)?;
     let source = source::open(&args.source, global, io)?;
@@ -53,7 +56,8 @@ pub fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, 
         let kept = picked.has(frame.stream)
             && !before(&from, frame, n)
             && !after(&until, frame, n)
-            && (filter.is_empty() || fact().is_some_and(|fact| filter.message_with(&fact, &store, &contents)));
+            && (filter.is_empty()
+                || fact().is_some_and(|fact| filter.message_with(&fact, &store, &contents)));
         if kept {
             numbers.insert(n);
         }
@@ -149,15 +153,19 @@ impl Session<'_> {
     /// What could not be written is returned in words.
     fn write(&self, to: ExportTo, store: &Store, out: &mut dyn Write) -> Result<Vec<String>, CliError> {
         match to {
-            ExportTo::Raw => record::raw::write(self.frames, self.catalog, self.clock, out)?,
-            ExportTo::Xdsrec => {
-                let header = record::Header::new(self.clock, self.catalog.seed(), self.keep_secrets, self.name.clone());
-                let mut writer = record::Writer::new(out, &header)?;
+            ExportTo::Raw => {
+                let json = SchemaCodec(self.schema.clone());
+                let mut writer = record::raw::Writer::new(out, self.clock, Some(&json));
                 for frame in self.frames {
                     writer.write(frame, self.catalog)?;
                 }
-                writer.finish(self.end)?;
+                let lost = writer.lost();
+                writer.finish()?;
+                if lost > 0 {
+                    return Ok(vec![format!("the content of {} was lost", plural(lost, "message"))]);
+                }
             }
+            ExportTo::Xdsrec => self.recording(out)?,
             ExportTo::Script => {
                 let codec = SchemaCodec(self.schema.clone());
                 let exported = script::from_frames(self.frames.iter(), self.catalog, self.clock, &codec);
@@ -167,6 +175,27 @@ impl Session<'_> {
             ExportTo::Jsonl => self.objects(store, out)?,
         }
         Ok(Vec::new())
+    }
+
+    /// The writer of recordings keeps its output for long, so it writes to a buffer that is emptied here.
+    fn recording(&self, out: &mut dyn Write) -> Result<(), CliError> {
+        let header = record::Header {
+            created: self.clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
+            seed: self.catalog.seed(),
+            keep_secrets: self.keep_secrets,
+            tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).to_owned(),
+            source: self.name.clone(),
+            clock: self.clock,
+        };
+        let spool = Spool::default();
+        let mut writer = record::Writer::new(spool.clone(), header)?;
+        for frame in self.frames {
+            writer.write(frame, self.catalog)?;
+            spool.empty_into(out)?;
+        }
+        writer.advance(self.end);
+        writer.finish()?;
+        Ok(spool.empty_into(out)?)
     }
 
     /// The message objects of `log` with their bodies.
@@ -186,5 +215,27 @@ impl Session<'_> {
             objects.put(&object)?;
         }
         Ok(objects.finish()?)
+    }
+}
+
+/// Bytes on their way to an output that the writer of recordings can't own.
+#[derive(Clone, Default)]
+struct Spool(Arc<Mutex<Vec<u8>>>);
+
+impl Spool {
+    fn empty_into(&self, out: &mut dyn Write) -> io::Result<()> {
+        let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        out.write_all(&bytes)
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -24,7 +24,7 @@ use super::subscriptions;
 use super::table::{Cell, Table};
 use super::words;
 
-pub fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
     let whats: Vec<What> = args.what.iter().map(|text| What::parse(text)).collect();
@@ -103,7 +103,8 @@ impl What {
     }
 
     fn is(&self, fact: &ResourceFact) -> bool {
-        let named = |name: &String| *fact.name == **name || fact.aliases.iter().any(|alias| **alias == **name);
+        let named =
+            |name: &String| *fact.name == **name || fact.aliases.iter().any(|alias| **alias == **name);
         self.is_type(&fact.type_url) && self.name.as_ref().is_none_or(named)
     }
 }
@@ -114,9 +115,14 @@ fn unknown(whats: &[What], states: &[StateFact], store: &Store, args: &GetArgs) 
         let of_type: Vec<&StateFact> = states.iter().filter(|state| what.is_type(&state.type_url)).collect();
         let source = &args.source.source;
         if of_type.is_empty() && what.kind.is_none() {
-            let known: BTreeSet<String> = states.iter().map(|state| json::type_word(&state.type_url).to_owned()).collect();
-            let error = CliError::usage(format!("`{}` is no type, and none of this source's", what.type_text));
-            return Err(CliError { next: known.into_iter().map(|word| format!("xdscope get {source} {word}")).collect(), ..error });
+            let known: BTreeSet<String> =
+                states.iter().map(|state| json::type_word(&state.type_url).to_owned()).collect();
+            let error =
+                CliError::usage(format!("`{}` is no type, and none of this source's", what.type_text));
+            return Err(CliError {
+                next: known.into_iter().map(|word| format!("xdscope get {source} {word}")).collect(),
+                ..error
+            });
         }
         if let Some(name) = &what.name {
             let known = of_type.iter().any(|state| {
@@ -124,7 +130,8 @@ fn unknown(whats: &[What], states: &[StateFact], store: &Store, args: &GetArgs) 
                     || store.resources(state.stream, &state.type_url).iter().any(|fact| what.is(fact))
             });
             if !known {
-                let error = CliError::new(Exit::Never, format!("{} was neither asked for nor sent", what.text));
+                let error =
+                    CliError::new(Exit::Never, format!("{} was neither asked for nor sent", what.text));
                 return Err(error.next(format!("xdscope get {source} {}", what.type_text)));
             }
         }
@@ -166,7 +173,9 @@ impl Get<'_> {
         let mut objects = Objects::new(out, self.args.output == Some(Format::Json));
         let printed = self.each(&mut |fact| {
             let mut object = json::resource(fact, &self.store.clock());
-            if let (Value::Object(fields), Some(body)) = (&mut object, bodies::resource(self.store, self.schema, fact)) {
+            if let (Value::Object(fields), Some(body)) =
+                (&mut object, bodies::resource(self.store, self.schema, fact))
+            {
                 fields.insert("body".into(), body);
             }
             Ok(objects.put(&object)?)
@@ -187,7 +196,8 @@ impl Get<'_> {
             let version = fact.version.as_deref().unwrap_or("-");
             let node = fact.node.as_deref().unwrap_or("-");
             let state = word(fact).0;
-            let about = format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
+            let about =
+                format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
             writeln!(out, "---\n# {}", crate::text::display_safe(&about))?;
             match bodies::resource(self.store, self.schema, fact) {
                 Some(body) => bodies::write_yaml(out, &body, "", terminal)?,
@@ -264,8 +274,12 @@ impl Get<'_> {
     }
 
     fn table(&self, wide: bool, style: Style, out: &mut dyn Write) -> Result<usize, CliError> {
-        let streams: BTreeSet<StreamId> =
-            self.states.iter().filter(|state| self.asked(&state.type_url)).map(|state| state.stream).collect();
+        let streams: BTreeSet<StreamId> = self
+            .states
+            .iter()
+            .filter(|state| self.asked(&state.type_url))
+            .map(|state| state.stream)
+            .collect();
         let nodes = streams.len() > 1;
         let mut titles = vec!["TYPE", "NAME", "VER", "STATE"];
         if wide {
@@ -305,7 +319,7 @@ impl Get<'_> {
 }
 
 /// State of a resource as a word; a refusal of its newest content stands before it.
-pub fn word(fact: &ResourceFact) -> (String, Role) {
+pub(super) fn word(fact: &ResourceFact) -> (String, Role) {
     let word = fact.state.word();
     if fact.refused {
         return (format!("NACK ({word})"), Role::Bad);

@@ -14,7 +14,7 @@ use super::explain;
 use super::io::Io;
 
 /// What a bare `xdscope` prints.
-pub const SHORT: &str = "\
+pub(super) const SHORT: &str = "\
 xdscope shows what every client of an xDS control plane was told, asked for and refused.
 
   xdscope demo                      a control plane and clients to look at, on loopback
@@ -27,9 +27,10 @@ SESSION: a recording, raw JSONL or an arrow script.  All verbs: --help.  Words: 
 ";
 
 /// Topics of `help`, with what prints them.
-const TOPICS: [(&str, fn() -> String); 3] = [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
+const TOPICS: [(&str, fn() -> String); 3] =
+    [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
 
-pub fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let mut command = Cli::command();
     command.build();
     let text = match topic {
@@ -148,7 +149,7 @@ fn field_meaning(field: Field) -> &'static str {
 }
 
 /// For a word that is no verb: what was meant, where that is known.
-pub fn meant(word: &str) -> CliError {
+pub(super) fn meant(word: &str) -> CliError {
     let verb = match word {
         "show" | "cat" | "dump" => Some("get"),
         "proxy" => Some("tap"),

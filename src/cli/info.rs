@@ -15,7 +15,7 @@ use super::select;
 use super::source::{self, Limit};
 use super::words;
 
-pub fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let source = source::open(&args.source, global, io)?;
     let (form, file) = (source.form, source.size);
     let limit = Limit::of(&At::End, &source.loaded, &io.zone)?;
@@ -34,7 +34,8 @@ pub fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cl
     writeln!(out, "time      {}", span(&store))?;
     let streams = store.streams();
     let nodes: std::collections::BTreeSet<&str> = streams.iter().filter_map(select::node).collect();
-    let nodes = format!("{} of {}", plural(streams.len() as u64, "stream"), plural(nodes.len() as u64, "node"));
+    let nodes =
+        format!("{} of {}", plural(streams.len() as u64, "stream"), plural(nodes.len() as u64, "node"));
     writeln!(out, "streams   {nodes}")?;
     for stream in &streams {
         let variant = stream.variant.map_or("opaque", |variant| variant.word());
@@ -69,7 +70,15 @@ pub fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cl
     let bytes: u64 = blobs.iter().map(|blob| u64::from(blob.size)).sum();
     writeln!(out, "content   {}, {}", plural(blobs.len() as u64, "piece"), size(bytes))?;
     let redacted = blobs.iter().filter(|blob| blob.redacted).count() as u64;
-    writeln!(out, "secrets   {}", if redacted == 0 { "none taken out".into() } else { format!("taken out of {}", plural(redacted, "piece")) })?;
+    writeln!(
+        out,
+        "secrets   {}",
+        if redacted == 0 {
+            "none taken out".into()
+        } else {
+            format!("taken out of {}", plural(redacted, "piece"))
+        }
+    )?;
     Ok(Exit::Yes)
 }
 

@@ -51,11 +51,6 @@ impl Io<'_> {
         Some(state?.join("xdscope"))
     }
 
-    /// Where live runs keep their session files.
-    pub fn sessions_dir(&self) -> Option<PathBuf> {
-        Some(self.state_dir()?.join("sessions"))
-    }
-
     /// How text is written here.
     pub fn style(&self, global: &Global) -> Style {
         let color = match global.color {

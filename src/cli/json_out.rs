@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::Value;
 
 /// A list of objects under way.
-pub struct Objects<'a> {
+pub(super) struct Objects<'a> {
     out: &'a mut dyn Write,
     array: bool,
     count: usize,
@@ -13,11 +13,11 @@ pub struct Objects<'a> {
 
 impl<'a> Objects<'a> {
     /// `array`: one document; else a line for each.
-    pub fn new(out: &'a mut dyn Write, array: bool) -> Objects<'a> {
+    pub(super) fn new(out: &'a mut dyn Write, array: bool) -> Objects<'a> {
         Objects { out, array, count: 0 }
     }
 
-    pub fn put(&mut self, object: &Value) -> io::Result<()> {
+    pub(super) fn put(&mut self, object: &Value) -> io::Result<()> {
         let before = match (self.array, self.count) {
             (false, _) => "",
             (true, 0) => "[\n",
@@ -28,7 +28,7 @@ impl<'a> Objects<'a> {
         write!(self.out, "{before}{}{after}", line(object))
     }
 
-    pub fn finish(self) -> io::Result<()> {
+    pub(super) fn finish(self) -> io::Result<()> {
         match (self.array, self.count) {
             (false, _) => Ok(()),
             (true, 0) => writeln!(self.out, "[]"),
@@ -39,7 +39,7 @@ impl<'a> Objects<'a> {
 
 /// A value on one line. Control characters that JSON lets pass (DEL, C1) would be obeyed by a terminal, so they
 /// are escaped too; they can only stand in texts.
-pub fn line(value: &Value) -> String {
+pub(super) fn line(value: &Value) -> String {
     let text = value.to_string();
     if !text.chars().any(|c| matches!(c, '\x7f'..='\u{9f}')) {
         return text;

@@ -18,7 +18,7 @@ const LANE: usize = 48;
 const GAP_SECONDS: u64 = 5;
 
 /// Writes one ladder for each stream that has rows. Returns how many rows there were.
-pub fn write(
+pub(super) fn write(
     streams: &[StreamFact],
     rows: impl Iterator<Item = MessageFact>,
     store: &Store,
@@ -49,11 +49,17 @@ struct Ladder<'a> {
 }
 
 impl Ladder<'_> {
-    fn write(&self, stream: Option<&StreamFact>, facts: &[MessageFact], out: &mut dyn Write) -> Result<(), CliError> {
+    fn write(
+        &self,
+        stream: Option<&StreamFact>,
+        facts: &[MessageFact],
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let time = |fact: &MessageFact| time_of_day(fact.at, self.store.clock(), self.zone);
         let left = facts.iter().map(|fact| width(&time(fact))).max().unwrap_or(0);
         let client = stream.map(select::node_name).unwrap_or_default();
-        let server = stream.and_then(|stream| stream.server.clone()).unwrap_or_else(|| "control plane".into());
+        let server =
+            stream.and_then(|stream| stream.server.clone()).unwrap_or_else(|| "control plane".into());
         let (client, server) = (display_safe(&client), display_safe(&server));
         let room = (LANE + 2).saturating_sub(width(&server));
         writeln!(out, "{} {} {server}", " ".repeat(left), pad(&client, room.saturating_sub(1)))?;
@@ -66,7 +72,12 @@ impl Ladder<'_> {
                 writeln!(out, "{} {bar}{}{bar}", pad_left(&mark, left), " ".repeat(LANE))?;
             }
             before = Some(fact.at);
-            let line = format!("{} {bar}{}{bar}{}", pad_left(&time(fact), left), self.arrow(fact), self.beside(fact));
+            let line = format!(
+                "{} {bar}{}{bar}{}",
+                pad_left(&time(fact), left),
+                self.arrow(fact),
+                self.beside(fact)
+            );
             writeln!(out, "{}", line.trim_end())?;
         }
         Ok(())
@@ -118,7 +129,9 @@ fn said(fact: &MessageFact) -> String {
         (_, MessageKind::Nack) if version.is_empty() => vec![label, "NACK".into(), nonce],
         (_, MessageKind::Nack) => vec![label, "NACK".into(), nonce, "keeps".into(), version],
         (_, MessageKind::Ack) => [vec![label, "ack".into(), version, nonce], subscription.to_vec()].concat(),
-        (_, kind) => [vec![label, kind.word().into(), words::resources(fact)], subscription.to_vec()].concat(),
+        (_, kind) => {
+            [vec![label, kind.word().into(), words::resources(fact)], subscription.to_vec()].concat()
+        }
     };
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -25,7 +25,7 @@ use super::words;
 /// gRPC's default limit for one message; larger ones are marked.
 const LARGE: u64 = 4 << 20;
 
-pub fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let zone = io.zone(args.time);
     let filter = select::filter(args.rows.filter.as_deref(), Rows::Messages, &zone)?;
     let source = source::open(&args.source, global, io)?;
@@ -107,7 +107,12 @@ impl Printer<'_> {
         Ok(printed)
     }
 
-    fn yaml(&self, rows: RowsOf<'_>, terminal: bool, out: &mut dyn std::io::Write) -> Result<usize, CliError> {
+    fn yaml(
+        &self,
+        rows: RowsOf<'_>,
+        terminal: bool,
+        out: &mut dyn std::io::Write,
+    ) -> Result<usize, CliError> {
         let mut printed = 0;
         for fact in rows {
             printed += 1;
@@ -191,7 +196,11 @@ impl Printer<'_> {
             Cell::new(&fact.nonce),
             Cell::new(words::resources(fact)),
             Cell::role(
-                if fact.n.is_none() { String::new() } else { format!("{}{}", size(fact.size), if large { "!" } else { "" }) },
+                if fact.n.is_none() {
+                    String::new()
+                } else {
+                    format!("{}{}", size(fact.size), if large { "!" } else { "" })
+                },
                 if large { Role::Warn } else { Role::Plain },
             ),
             Cell::new(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
@@ -209,13 +218,13 @@ impl Printer<'_> {
 }
 
 /// What a row has to say in words: the error of a NACK, how a stream ended.
-pub fn note(fact: &MessageFact) -> String {
+pub(super) fn note(fact: &MessageFact) -> String {
     let error = fact.error.as_ref().map(|(code, text)| format!("{code}: {text}"));
     [fact.note.clone(), error].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// One line of a live run: the row as `log` prints it, without columns that need its neighbours.
-pub fn event_line(fact: &MessageFact, store: &Store, zone: &jiff::tz::TimeZone, style: Style) -> String {
+pub fn line(fact: &MessageFact, store: &Store, zone: &jiff::tz::TimeZone, style: Style) -> String {
     let mut words: Vec<String> = vec![time_of_day(fact.at, store.clock(), zone)];
     words.extend(fact.n.map(|n| format!("#{}", n.0)));
     words.push(fact.node.as_deref().map_or_else(|| format!("stream #{}", fact.stream.0), str::to_owned));
@@ -237,6 +246,6 @@ pub fn event_line(fact: &MessageFact, store: &Store, zone: &jiff::tz::TimeZone, 
 }
 
 /// The same as one line of JSON.
-pub fn event_json(fact: &MessageFact, store: &Store) -> String {
+pub fn json_line(fact: &MessageFact, store: &Store) -> String {
     json_out::line(&json::message(fact, &store.clock()))
 }

@@ -36,7 +36,6 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-pub use args::{DemoArgs, TapArgs};
 pub use error::{CliError, Exit};
 
 use args::{Cli, Verb};

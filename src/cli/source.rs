@@ -22,14 +22,14 @@ use super::io::Io;
 
 /// What a source was written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub(super) enum Form {
     Recording,
     Raw,
     Script,
 }
 
 impl Form {
-    pub fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Form::Recording => "recording (.xdsrec)",
             Form::Raw => "raw JSONL",
@@ -39,7 +39,7 @@ impl Form {
 }
 
 /// A source, read.
-pub struct Source {
+pub(super) struct Source {
     /// As typed.
     pub name: String,
     pub form: Form,
@@ -53,7 +53,7 @@ pub struct Source {
 const HEAD: usize = 4096;
 
 /// Reads the source that `args` name, and says on stderr what a person must know of it.
-pub fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
+pub(super) fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
     let schema = super::descriptors::schema(&args.descriptors)?;
     let source = if args.source == "-" {
         if io.stdin_is_terminal {
@@ -64,7 +64,10 @@ pub fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Sourc
     } else {
         let path = find(&args.source, io)?;
         if !args.source.starts_with("file:") && looks_like_server(&args.source) && !global.quiet {
-            io.say(&format!("`{}` is read as a file: it exists; `grpc:` before a server's name forces that", args.source));
+            io.say(&format!(
+                "`{}` is read as a file: it exists; `grpc:` before a server's name forces that",
+                args.source
+            ));
         }
         read_file(args, &path, schema)?
     };
@@ -83,23 +86,22 @@ fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     }
     let path = PathBuf::from(source);
     if path.is_dir() {
-        let error = CliError::usage(format!("{source} is a directory: this verb reads a recording, raw JSONL or an arrow script"));
+        let error = CliError::usage(format!(
+            "{source} is a directory: this verb reads a recording, raw JSONL or an arrow script"
+        ));
         return Err(error.next(format!("ls {source}")));
     }
     if path.exists() && !source.starts_with("grpc:") {
         return Ok(path);
     }
     let mut tried = vec![format!("file {source}")];
-    // A bare name may be a kept session.
-    if Path::new(source).components().count() == 1
-        && let Some(sessions) = io.sessions_dir()
-    {
-        for kept in [sessions.join(source), sessions.join(format!("{source}.xdsrec"))] {
-            if kept.is_file() {
-                return Ok(kept);
-            }
+    if let Some(dir) = io.state_dir() {
+        if let Some(kept) = record::state_dir::find(&dir, &path) {
+            return Ok(kept);
         }
-        tried.push(format!("session {}", sessions.join(source).display()));
+        if path.components().count() == 1 {
+            tried.push(format!("sessions in {}", dir.display()));
+        }
     }
     if looks_like_server(source) {
         let server = source.strip_prefix("grpc:").unwrap_or(source);
@@ -131,16 +133,14 @@ fn read_stdin(args: &SourceArgs, stdin: &mut dyn Read, schema: Arc<Schema>) -> R
             read_script("stdin", &text, &schema)?
         }
         Form::Recording => record::read(input).map_err(|error| unreadable(args, error))?,
-        Form::Raw => {
-            let redact = super::descriptors::redactor(&schema, args.keep_secrets)?;
-            record::raw::read(io::BufReader::new(input), redact).map_err(|error| unreadable(args, error))?
-        }
+        Form::Raw => read_raw(io::BufReader::new(input), args, &schema)?,
     };
     Ok(Source { name: args.source.clone(), form, size: None, loaded, schema })
 }
 
 fn read_file(args: &SourceArgs, path: &Path, schema: Arc<Schema>) -> Result<Source, CliError> {
-    let failed = |error: io::Error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
+    let failed =
+        |error: io::Error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
     let mut file = File::open(path).map_err(failed)?;
     let size = file.metadata().map_err(failed)?.len();
     let mut head = Vec::new();
@@ -149,16 +149,20 @@ fn read_file(args: &SourceArgs, path: &Path, schema: Arc<Schema>) -> Result<Sour
     let loaded = match form {
         Form::Script => read_script(&args.source, &std::fs::read(path).map_err(failed)?, &schema)?,
         Form::Recording => record::open(path).map_err(|error| unreadable(args, error))?,
-        Form::Raw => {
-            let redact = super::descriptors::redactor(&schema, args.keep_secrets)?;
-            let file = File::open(path).map_err(failed)?;
-            record::raw::read(io::BufReader::new(file), redact).map_err(|error| unreadable(args, error))?
-        }
+        Form::Raw => read_raw(io::BufReader::new(File::open(path).map_err(failed)?), args, &schema)?,
     };
     Ok(Source { name: args.source.clone(), form, size: Some(size), loaded, schema })
 }
 
-fn unreadable(args: &SourceArgs, error: record::RecordReadError) -> CliError {
+fn read_raw(input: impl io::BufRead, args: &SourceArgs, schema: &Arc<Schema>) -> Result<Loaded, CliError> {
+    let seed = super::descriptors::seed()?;
+    let redact = (!args.keep_secrets).then(|| super::descriptors::redactor(schema, seed));
+    let json = SchemaCodec(schema.clone());
+    let options = record::raw::Options { redact, json: Some(&json), seed };
+    record::raw::read_with(input, &options).map_err(|error| unreadable(args, error))
+}
+
+fn unreadable(args: &SourceArgs, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> CliError {
     CliError::unreadable(format!("cannot read {}", args.source)).because(error)
 }
 
@@ -169,16 +173,14 @@ fn read_script(name: &str, text: &[u8], schema: &Arc<Schema>) -> Result<Loaded, 
     script::load(&script, &SchemaCodec(schema.clone())).map_err(|error| failed().because(error))
 }
 
-/// Recordings say what they are; raw JSONL begins with an object; a script has its ending, or words of its own.
-/// What is none of them goes to the reader of recordings, which says so.
+/// What the readers of recordings do not know is a script by its ending, or by words of its own.
 fn form(name: &str, head: &[u8]) -> Form {
-    if head.starts_with(record::MAGIC) {
-        return Form::Recording;
+    match record::detect(head) {
+        record::Format::Recording => return Form::Recording,
+        record::Format::Raw => return Form::Raw,
+        record::Format::Other => {}
     }
     let text = String::from_utf8_lossy(head);
-    if text.trim_start_matches('\u{feff}').trim_start().starts_with('{') {
-        return Form::Raw;
-    }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     let word = first.and_then(|line| line.split_whitespace().next()).unwrap_or("");
     let own = ["node", "server", "stream", "partial", "notime", "advance"];
@@ -186,12 +188,12 @@ fn form(name: &str, head: &[u8]) -> Form {
 }
 
 /// Store options out of flags.
-pub fn options(timers: &TimerFlags) -> Options {
+pub(super) fn options(timers: &TimerFlags) -> Options {
     Options { resource_timeout: timers.resource_timeout, stale_after: timers.stale_after }
 }
 
 /// How far a replay goes.
-pub enum Limit {
+pub(super) enum Limit {
     All,
     Message(Seq),
     Time(Time),
@@ -199,7 +201,7 @@ pub enum Limit {
 
 impl Limit {
     /// Where `at` is in `loaded`.
-    pub fn of(at: &At, loaded: &Loaded, zone: &TimeZone) -> Result<Limit, CliError> {
+    pub(super) fn of(at: &At, loaded: &Loaded, zone: &TimeZone) -> Result<Limit, CliError> {
         match at {
             At::End => Ok(Limit::All),
             At::Start => Ok(Limit::Time(Time::ZERO)),
@@ -211,19 +213,22 @@ impl Limit {
                 }
                 Ok(Limit::Message(*n))
             }
-            At::Moment(moment) => moment.time(loaded.clock, loaded.end, zone).map(Limit::Time).ok_or_else(|| {
-                CliError::usage("this source has no dates").next("--at +30s, or a message's number such as #487")
-            }),
+            At::Moment(moment) => {
+                moment.time(loaded.clock, loaded.end, zone).map(Limit::Time).ok_or_else(|| {
+                    CliError::usage("this source has no dates")
+                        .next("--at +30s, or a message's number such as #487")
+                })
+            }
         }
     }
 }
 
-pub fn is_message(frame: &Frame) -> bool {
+pub(super) fn is_message(frame: &Frame) -> bool {
     matches!(frame.what, What::Message(_))
 }
 
 /// Replays a source into a store. Returns the frames as well, for those who write them again.
-pub fn replay(source: Source, timers: &TimerFlags, limit: &Limit) -> (Store, Arc<Schema>) {
+pub(super) fn replay(source: Source, timers: &TimerFlags, limit: &Limit) -> (Store, Arc<Schema>) {
     let Loaded { catalog, clock, frames, end, .. } = source.loaded;
     let mut store = Store::new(catalog, clock, options(timers));
     let schema = source.schema.clone();

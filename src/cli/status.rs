@@ -17,7 +17,7 @@ use super::source::{self, Limit};
 use super::table::{Cell, Table};
 use super::words;
 
-pub fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let filter = select::filter(args.rows.filter.as_deref(), Rows::States, &io.zone)?;
     let source = source::open(&args.source, global, io)?;
     let limit = Limit::of(&At::End, &source.loaded, &io.zone)?;
@@ -35,7 +35,8 @@ pub fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, 
                 objects.put(&json::state(state, &store.clock()))?;
             }
             if args.output == Format::Json {
-                for stream in store.streams().iter().filter(|stream| matrix.streams.contains(&stream.stream)) {
+                for stream in store.streams().iter().filter(|stream| matrix.streams.contains(&stream.stream))
+                {
                     objects.put(&json::stream(stream, &store.clock()))?;
                 }
             }
@@ -100,7 +101,13 @@ impl<'a> Matrix<'a> {
         cells.filter(|cell| words::is_problem(cell.last_state.unwrap_or(cell.state))).count() as u64
     }
 
-    fn write(&self, store: &Store, style: Style, headers: bool, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+    fn write(
+        &self,
+        store: &Store,
+        style: Style,
+        headers: bool,
+        out: &mut dyn std::io::Write,
+    ) -> Result<(), CliError> {
         let labels: Vec<String> = self.types.iter().map(|url| type_label(url.as_str())).collect();
         let mut titles = vec!["NODE", "VARIANT"];
         titles.extend(labels.iter().map(String::as_str));
@@ -233,8 +240,20 @@ fn wide(
 ) -> Result<(), CliError> {
     let problems = store.problems();
     let titles = [
-        "NODE", ">STREAM", "VARIANT", "TYPE", "STATE", "IN FORCE", "OFFERED", "NONCE", "SUBSCRIBED", "RESOURCES",
-        ">PUSHES", ">ACK P50", ">AGE", "OPEN",
+        "NODE",
+        ">STREAM",
+        "VARIANT",
+        "TYPE",
+        "STATE",
+        "IN FORCE",
+        "OFFERED",
+        "NONCE",
+        "SUBSCRIBED",
+        "RESOURCES",
+        ">PUSHES",
+        ">ACK P50",
+        ">AGE",
+        "OPEN",
     ];
     let mut table = Table::new(out, style, headers && !states.is_empty(), &titles);
     for state in states {

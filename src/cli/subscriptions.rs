@@ -16,7 +16,7 @@ use super::table::{Cell, Table};
 use super::words;
 
 /// Types without WHAT: one row per stream and type. With it: one row per name.
-pub fn write(
+pub(super) fn write(
     args: &GetArgs,
     states: &[&StateFact],
     store: &Store,

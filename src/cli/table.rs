@@ -11,23 +11,23 @@ const BLOCK: usize = 1000;
 
 /// A text in a column, made fit for a terminal.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub(super) struct Cell {
     text: String,
     role: Role,
 }
 
 impl Cell {
-    pub fn new(text: impl AsRef<str>) -> Cell {
+    pub(super) fn new(text: impl AsRef<str>) -> Cell {
         Cell::role(text, Role::Plain)
     }
 
-    pub fn role(text: impl AsRef<str>, role: Role) -> Cell {
+    pub(super) fn role(text: impl AsRef<str>, role: Role) -> Cell {
         Cell { text: display_safe(text.as_ref()).into_owned(), role }
     }
 }
 
 impl Cell {
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         &self.text
     }
 }
@@ -45,7 +45,7 @@ impl From<String> for Cell {
 }
 
 /// A table under way. Rows are written in blocks, so a long one needs neither memory nor patience.
-pub struct Table<'a> {
+pub(super) struct Table<'a> {
     out: &'a mut dyn Write,
     style: Style,
     /// `None` once written, or with `--no-headers`.
@@ -57,7 +57,7 @@ pub struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// Titles that begin with `>` stand over columns of numbers, set to the right.
-    pub fn new(out: &'a mut dyn Write, style: Style, headers: bool, titles: &[&str]) -> Table<'a> {
+    pub(super) fn new(out: &'a mut dyn Write, style: Style, headers: bool, titles: &[&str]) -> Table<'a> {
         let names: Vec<&str> = titles.iter().map(|title| title.trim_start_matches('>')).collect();
         Table {
             out,
@@ -69,7 +69,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    pub fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
+    pub(super) fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
         for (wide, cell) in self.widths.iter_mut().zip(&cells) {
             *wide = width(&cell.text).max(*wide);
         }
@@ -78,7 +78,7 @@ impl<'a> Table<'a> {
     }
 
     /// Writes what is laid out, so that lines of another form can follow.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub(super) fn flush(&mut self) -> io::Result<()> {
         for row in self.titles.take().into_iter().chain(std::mem::take(&mut self.rows)) {
             self.line(&row)?;
         }
@@ -86,11 +86,11 @@ impl<'a> Table<'a> {
     }
 
     /// The writer below, for lines between rows.
-    pub fn out(&mut self) -> &mut dyn Write {
+    pub(super) fn out(&mut self) -> &mut dyn Write {
         self.out
     }
 
-    pub fn finish(mut self) -> io::Result<()> {
+    pub(super) fn finish(mut self) -> io::Result<()> {
         self.flush()
     }
 
@@ -133,7 +133,11 @@ mod tests {
     #[test]
     fn columns_line_up_by_cells_and_end_without_blanks() {
         let p = Role::Plain;
-        let text = table(PLAIN, true, &[&[("名前", p), ("1 B", p), ("", p)], &[("a\tb", p), ("12 kB", p), ("x", p)]]);
+        let text = table(
+            PLAIN,
+            true,
+            &[&[("名前", p), ("1 B", p), ("", p)], &[("a\tb", p), ("12 kB", p), ("x", p)]],
+        );
         assert_eq!(text, "NAME   SIZE  NOTE\n名前    1 B\na\\tb  12 kB  x\n");
         assert_eq!(table(PLAIN, false, &[&[("a", p), ("1", p), ("b", p)]]), "a  1  b\n");
     }

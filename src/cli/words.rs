@@ -10,7 +10,7 @@ use super::io::{Role, Style};
 use super::table::Cell;
 
 /// Word of a state, and its colour.
-pub fn state_word(state: TypeState) -> (&'static str, Role) {
+pub(super) fn state_word(state: TypeState) -> (&'static str, Role) {
     match state {
         TypeState::Held => ("HELD", Role::Wire),
         TypeState::Nack => ("NACK", Role::Bad),
@@ -25,12 +25,12 @@ pub fn state_word(state: TypeState) -> (&'static str, Role) {
 }
 
 /// Someone must act on it.
-pub fn is_problem(state: TypeState) -> bool {
+pub(super) fn is_problem(state: TypeState) -> bool {
     matches!(state, TypeState::Nack | TypeState::Stale | TypeState::Miss)
 }
 
 /// How bad a state is for the order of rows; a closed stream is history, so it comes last.
-pub fn severity(state: TypeState) -> u8 {
+pub(super) fn severity(state: TypeState) -> u8 {
     match state {
         TypeState::Held => 0,
         TypeState::Nack => 1,
@@ -51,7 +51,7 @@ fn refusals(fact: &StateFact) -> usize {
 }
 
 /// `NACK×3`, `MISS 1/119`: word and count, without the age.
-pub fn state_text(fact: &StateFact, state: TypeState, style: Style) -> String {
+pub(super) fn state_text(fact: &StateFact, state: TypeState, style: Style) -> String {
     let (word, _) = state_word(state);
     match state {
         TypeState::Nack if refusals(fact) > 1 => format!("{word}{}{}", style.pick("×", "x"), refusals(fact)),
@@ -63,7 +63,7 @@ pub fn state_text(fact: &StateFact, state: TypeState, style: Style) -> String {
 }
 
 /// A cell of the matrix: word and age. A closed stream tells what it was.
-pub fn state_cell(fact: &StateFact, now: Time, untimed: bool, style: Style) -> Cell {
+pub(super) fn state_cell(fact: &StateFact, now: Time, untimed: bool, style: Style) -> Cell {
     let (_, role) = state_word(fact.state);
     let mut text = state_text(fact, fact.state, style);
     if fact.state != TypeState::Idle && !untimed {
@@ -73,7 +73,7 @@ pub fn state_cell(fact: &StateFact, now: Time, untimed: bool, style: Style) -> C
 }
 
 /// `push`, `└ NACK #478`, `subscribe +1`.
-pub fn kind(fact: &MessageFact, style: Style) -> Cell {
+pub(super) fn kind(fact: &MessageFact, style: Style) -> Cell {
     let role = match fact.kind {
         MessageKind::Nack => Role::Bad,
         MessageKind::Ack => Role::Ok,
@@ -102,7 +102,7 @@ pub fn kind(fact: &MessageFact, style: Style) -> Cell {
 }
 
 /// `119 +1 ~1`, `119 =119`, `119 names`.
-pub fn resources(fact: &MessageFact) -> String {
+pub(super) fn resources(fact: &MessageFact) -> String {
     match fact.dir {
         Some(Dir::Req) if fact.count == 0 => String::new(),
         Some(Dir::Req) => plural(fact.count, "name"),
@@ -123,12 +123,12 @@ pub fn resources(fact: &MessageFact) -> String {
 }
 
 /// `9ms`, and with a sign what is a second or more: `+9.1s`.
-pub fn delta(since: Duration) -> String {
+pub(super) fn delta(since: Duration) -> String {
     format!("{}{}", if since.as_secs() > 0 { "+" } else { "" }, latency(since))
 }
 
 /// What is subscribed to: `* (legacy)`, `2 names`, `* and 2 names`.
-pub fn subscribed(fact: &StateFact) -> String {
+pub(super) fn subscribed(fact: &StateFact) -> String {
     let names = fact.names.len() as u64;
     let star = match fact.wildcard {
         Wildcard::None => return plural(names, "name"),
@@ -140,7 +140,7 @@ pub fn subscribed(fact: &StateFact) -> String {
 }
 
 /// How a stream ended: status, reset, what else is known.
-pub fn end(end: &EndFact) -> String {
+pub(super) fn end(end: &EndFact) -> String {
     let mut words: Vec<String> = Vec::new();
     words.extend(end.code.map(|code| code.to_string()));
     words.extend(end.message.clone().filter(|message| !message.is_empty()));
@@ -150,7 +150,7 @@ pub fn end(end: &EndFact) -> String {
 }
 
 /// In the order of screens: known types first, others after them by name.
-pub fn type_order(url: &TypeUrl) -> (usize, String) {
+pub(super) fn type_order(url: &TypeUrl) -> (usize, String) {
     let kind = crate::event::Kind::of_type_url(url.as_str()).map(|(kind, _)| kind as usize);
     (kind.unwrap_or(usize::MAX), url.to_string())
 }

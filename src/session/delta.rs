@@ -174,7 +174,8 @@ impl Track {
         if let Some(prior) = &prior {
             let here = |slot: &Slot| slot.here();
             let all = prior.accepted.slots(ctx.catalog);
-            let left = all.iter().filter(|(name, slot)| here(slot) && !self.covers(ctx.catalog, *name, Some(slot)));
+            let left =
+                all.iter().filter(|(name, slot)| here(slot) && !self.covers(ctx.catalog, *name, Some(slot)));
             self.account.left_behind += left.count() as u64;
         }
         if !claims.is_empty() {

@@ -88,8 +88,7 @@ impl Engine {
     /// Takes a frame. Nothing in it can fail.
     pub(crate) fn handle(&mut self, catalog: &mut Catalog, frame: &Frame) -> Outcome {
         let Frame { at, stream: id, what } = frame;
-        let mut outcome =
-            Outcome { stream: *id, at: *at, seq: None, track: None, what: Happened::Counted };
+        let mut outcome = Outcome { stream: *id, at: *at, seq: None, track: None, what: Happened::Counted };
         if let (What::Open(open), false) = (what, self.by_id.contains_key(id)) {
             self.open(*id, Open::clone(open), *at);
             outcome.what = Happened::Open;

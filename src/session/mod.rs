@@ -22,7 +22,8 @@ mod words;
 mod xdstp;
 
 pub use words::{
-    AbsentBy, Class, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState, TypeState, Wildcard,
+    AbsentBy, Class, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState, TypeState,
+    Wildcard,
 };
 
 pub(crate) use compare::{key, nameless};

@@ -201,7 +201,9 @@ impl Track {
         if let Some(prior) = prior {
             let kept = {
                 let track = &*self;
-                prior.accepted.carry(ctx.catalog, |catalog, name, slot| track.covers(catalog, name, Some(slot)))
+                prior
+                    .accepted
+                    .carry(ctx.catalog, |catalog, name, slot| track.covers(catalog, name, Some(slot)))
             };
             self.account.left_behind += (prior.accepted.count() - kept.count()) as u64;
             if claims {

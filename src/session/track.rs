@@ -157,7 +157,8 @@ impl Track {
         if self.deadlines.is_empty() || !ctx.timed {
             return;
         }
-        let over: Vec<Sym> = self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(n, _)| *n).collect();
+        let over: Vec<Sym> =
+            self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(n, _)| *n).collect();
         for name in over {
             if let Some(slot) = self.sent.get(ctx.catalog, name).filter(Slot::here) {
                 self.sent.put(ctx.catalog, name, Slot { state: Held::Expired, ..slot });
@@ -333,7 +334,8 @@ impl Track {
         let slot = self.sent.get(ctx.catalog, name);
         if let Some(slot) = slot.filter(|slot| slot.here() || slot.state == Held::Expired) {
             // Whether the wrapper's version is meant or the response's is open: either will do (row G-10).
-            if slot.version == version || (response_version != Sym::EMPTY && slot.version == response_version) {
+            if slot.version == version || (response_version != Sym::EMPTY && slot.version == response_version)
+            {
                 if slot.here() {
                     self.set_deadline(ctx, name, ttl);
                 }
@@ -403,7 +405,8 @@ impl Track {
     }
 
     fn covers_by_name(&self, catalog: &Catalog, name: Sym) -> bool {
-        self.names(catalog, name, self.sent.get(catalog, name).as_ref()) || self.glob_of(catalog, name).is_some()
+        self.names(catalog, name, self.sent.get(catalog, name).as_ref())
+            || self.glob_of(catalog, name).is_some()
     }
 
     /// The part that needs a look at each entry: only where the source has such entries at all.
