@@ -1,5 +1,6 @@
 //! A tap with everything behind it: relay, analysis, session file.
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub struct Options {
     /// Forward and count only.
     pub decode: bool,
     /// The session file; `None` with `--no-record`.
-    pub record: Option<PathBuf>,
+    pub record: Option<(PathBuf, File)>,
     pub keep_secrets: bool,
     pub store: store::Options,
     pub connect_timeout: Duration,
@@ -63,19 +64,27 @@ impl Running {
         let Some(copies) = tap.copies.clone() else {
             return Ok(Running { tap, shared: None, live: None, recording: None });
         };
-        let seed = getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error)))?;
+        let seed =
+            getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))?;
         let redact: Option<Arc<dyn Redact>> = (!options.keep_secrets)
             .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);
         let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
         let clock = copies.clock();
         let mut store = Store::new(catalog, clock, options.store);
         store.set_meaning(meaning(options.schema));
-        let recorder = match &options.record {
+        let recorder = match options.record {
             None => None,
-            Some(path) => {
-                let header = Header::new(clock, seed, options.keep_secrets, options.source);
-                let recorder = Recorder::create(path, &header);
-                Some(recorder.map_err(|source| StartError::Record { path: path.clone(), source })?)
+            Some((path, file)) => {
+                let header = Header {
+                    created: clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
+                    seed,
+                    keep_secrets: options.keep_secrets,
+                    tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
+                    source: options.source,
+                    clock,
+                };
+                let recorder = Recorder::new(path.clone(), file, header);
+                Some(recorder.map_err(|source| StartError::Record { path, source })?)
             }
         };
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());

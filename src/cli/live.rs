@@ -1,6 +1,8 @@
 //! The verbs that run until they are stopped: `tap` and `demo`, as screens or a line per event.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -9,7 +11,7 @@ use crate::app::demo::Demo;
 use crate::app::live::Sink;
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Options, Running, StartError};
-use crate::filter::Filter;
+use crate::filter::Rows;
 use crate::net::tap::Address;
 use crate::schema::Schema;
 use crate::store;
@@ -18,10 +20,14 @@ use crate::{record, text};
 use super::args::{DemoArgs, Format, Global, LiveFlags, TapArgs};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::{log, source};
+use super::{descriptors, log, select};
 
 /// How often a headless run looks whether anybody still reads its lines.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// Sessions kept under their own names, at most.
+const KEPT: usize = 20;
+const KEPT_BYTES: u64 = 2_000_000_000;
 
 /// A run to be started.
 struct Run<'a> {
@@ -54,6 +60,9 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
     if let Some(server) = &args.server {
         maps.push((address(&args.listen)?, address(server)?));
     }
+    if let Some(file) = &args.rewrite_bootstrap {
+        return rewrite(file, &maps, io);
+    }
     for (listen, _) in &maps {
         if !listen.is_local() {
             io.say(&format!("warning: anybody who can reach {listen} can use the control plane through it"));
@@ -78,10 +87,23 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
     run.start(io, |_| Ok(()))
 }
 
+/// `--rewrite-bootstrap`: prints the bootstrap that goes through the tap, and starts nothing.
+fn rewrite(file: &Path, maps: &[(Address, Address)], io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let failed = || CliError::unreadable(format!("cannot rewrite {}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| failed().because(error))?;
+    let out = crate::net::bootstrap::rewrite(&text, maps).map_err(|error| failed().because(error))?;
+    io.stdout.write_all(out.text.as_bytes())?;
+    for said in out.said {
+        io.say(&said);
+    }
+    Ok(Exit::Yes)
+}
+
 /// `xdscope demo`.
 pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let schema = source::schema(&args.live.descriptors)?;
-    let demo = Demo::start(schema).map_err(|error| CliError::new(Exit::Connection, "cannot start").because(error))?;
+    let schema = descriptors::schema(&args.live.descriptors)?;
+    let demo = Demo::start(schema)
+        .map_err(|error| CliError::new(Exit::Connection, "cannot start").because(error))?;
     let listen = Address::Tcp("127.0.0.1:0".into());
     let run = Run {
         flags: &args.live,
@@ -106,7 +128,7 @@ impl Run<'_> {
         then: impl FnOnce(&Running) -> Result<(), CliError>,
     ) -> Result<Exit, CliError> {
         let flags = self.flags;
-        let schema = source::schema(&flags.descriptors)?;
+        let schema = descriptors::schema(&flags.descriptors)?;
         // Loads beside what follows; the first message finds it ready.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
@@ -122,13 +144,18 @@ impl Run<'_> {
             decode: self.decode,
             record: self.recording(io)?,
             keep_secrets: flags.keep_secrets,
-            store: store::Options { resource_timeout: flags.timers.resource_timeout, stale_after: flags.timers.stale_after, ..store::Options::default() },
+            store: store::Options {
+                resource_timeout: flags.timers.resource_timeout,
+                stale_after: flags.timers.stale_after,
+                ..store::Options::default()
+            },
             connect_timeout: self.connect_timeout,
             schema: schema.clone(),
             source: source.clone(),
         };
         let sink = if screens || !self.decode { None } else { Some(self.sink(io)?) };
-        let signals = signals::watch(screens).map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
+        let signals = signals::watch(screens)
+            .map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
         let running = Running::start(options, sink).map_err(start_error)?;
         for (listening, (_, upstream)) in running.tap.listening.iter().zip(&self.maps) {
             if !self.global.quiet {
@@ -141,7 +168,9 @@ impl Run<'_> {
         } else {
             loop {
                 match signals.recv_timeout(LOOK) {
-                    Err(RecvTimeoutError::Timeout) if running.shared.as_ref().is_some_and(|s| s.unread()) => break,
+                    Err(RecvTimeoutError::Timeout) if running.shared.as_ref().is_some_and(|s| s.unread()) => {
+                        break;
+                    }
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(Signal::Stop | Signal::Suspend) | Err(RecvTimeoutError::Disconnected) => break,
                 }
@@ -156,47 +185,49 @@ impl Run<'_> {
 
     /// What the run calls itself.
     fn source(&self) -> String {
-        let maps: Vec<String> = self.maps.iter().map(|(listen, upstream)| format!("{listen} → {upstream}")).collect();
+        let maps: Vec<String> =
+            self.maps.iter().map(|(listen, upstream)| format!("{listen} → {upstream}")).collect();
         format!("{} {}", self.verb, maps.join(", "))
     }
 
     /// Where the session file goes, after making room for it.
-    fn recording(&self, io: &mut Io<'_>) -> Result<Option<PathBuf>, CliError> {
+    fn recording(&self, io: &mut Io<'_>) -> Result<Option<(PathBuf, File)>, CliError> {
         if self.flags.no_record || !self.decode {
             return Ok(None);
         }
         if let Some(path) = &self.flags.record {
-            return Ok(Some(path.clone()));
+            let failed =
+                || CliError::unreadable(format!("cannot create the session file {}", path.display()));
+            let file = record::create(path).map_err(|error| failed().because(error).next("--record FILE"))?;
+            return Ok(Some((path.clone(), file)));
         }
         let Some(dir) = io.state_dir() else {
             io.say("no home directory: this run is not recorded; --record FILE names a place");
             return Ok(None);
         };
-        let path = record::new_session(&dir).map_err(|error| {
+        let failed = |error| {
             CliError::unreadable(format!("cannot keep sessions in {}", dir.display()))
                 .because(error)
                 .next("--record FILE, or --no-record")
-        })?;
-        Ok(Some(path))
+        };
+        let begun = jiff::Zoned::now().with_time_zone(io.zone.clone()).datetime();
+        let (path, file) = record::state_dir::create_session(&dir, begun).map_err(failed)?;
+        record::state_dir::clean(&dir, Some(&path), KEPT, KEPT_BYTES).map_err(failed)?;
+        Ok(Some((path, file)))
     }
 
     /// Prints each row as it comes.
     fn sink(&self, io: &Io<'_>) -> Result<Sink, CliError> {
-        use std::io::Write;
-        let filter = source::filter(self.flags.filter.as_deref(), io.zone(self.flags.time))?;
+        let zone = io.zone(self.flags.time);
+        let filter = select::filter(self.flags.filter.as_deref(), Rows::Messages, &zone)?;
         let jsonl = self.flags.output == Some(Format::Jsonl);
-        let mut line = log::Lines::new(self.flags.time, io.zone(self.flags.time), io.style(self.global));
+        let style = io.style(self.global);
         Ok(Box::new(move |store, rows| {
             let mut out = std::io::stdout().lock();
-            for fact in rows.filter_map(|row| store.row(row)) {
-                if !Filter::message(&filter, &fact, store) {
-                    continue;
-                }
-                if jsonl {
-                    writeln!(out, "{}", crate::json::message(&fact, &store.clock()))?;
-                } else {
-                    writeln!(out, "{}", line.line(&fact, store))?;
-                }
+            for fact in rows.filter_map(|row| store.row(row)).filter(|fact| filter.message(fact, store)) {
+                let line =
+                    if jsonl { log::json_line(&fact, store) } else { log::line(&fact, store, &zone, style) };
+                writeln!(out, "{}", line.trim_end())?;
             }
             out.flush()
         }))
@@ -217,16 +248,21 @@ impl Run<'_> {
         let wanted = self.flags.view.as_deref();
         let screen = match wanted {
             None => Screen::Overview,
-            Some(word) => Screen::ALL.into_iter().find(|screen| screen.word() == word).ok_or_else(|| {
-                let words: Vec<_> = Screen::ALL.iter().map(|screen| screen.word()).collect();
-                CliError::usage(format!("no screen `{word}`; there are {}", words.join(", ")))
-            })?,
+            Some(word) => Screen::ALL
+                .into_iter()
+                .find(|screen| screen.title().eq_ignore_ascii_case(word))
+                .ok_or_else(|| {
+                    let words: Vec<_> =
+                        Screen::ALL.iter().map(|screen| screen.title().to_lowercase()).collect();
+                    CliError::usage(format!("no screen `{word}`; there are {}", words.join(", ")))
+                })?,
         };
         let style = io.style(self.global);
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
         let notice = self.notice.clone().or_else(|| Some(format!("listening on {}", listening.join(", "))));
-        let about = About { source, recording: running.recording.clone(), empty: self.empty.clone(), notice, copies };
+        let about =
+            About { source, recording: running.recording.clone(), empty: self.empty.clone(), notice, copies };
         let feed = LiveFeed { shared, bodies: Decoded(schema), about };
         let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
         let options = tui::Options {
@@ -255,7 +291,8 @@ impl Run<'_> {
             let path = path.display();
             io.say(&format!("session kept: {path} ({}); xdscope status {path}", text::size(size)));
         } else if !self.decode {
-            let load = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
+            let load =
+                |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
             io.say(&format!(
                 "{} connections, {} to the server, {} to clients",
                 load(&counters.connections),

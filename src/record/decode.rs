@@ -178,7 +178,8 @@ pub(super) fn message(bytes: &[u8], next: u32) -> (MessageHead, Vec<Part>) {
             5 => head.size = Some(field.varint()),
             6 => parts.push(Part::Inline(Bytes::copy_from_slice(field.bytes()))),
             7 => {
-                let part = |number| fields(field.bytes()).find(|f| f.number == number).map_or(0, |f| u32_of(&f));
+                let part =
+                    |number| fields(field.bytes()).find(|f| f.number == number).map_or(0, |f| u32_of(&f));
                 parts.push(Part::Field { number: part(1), back: part(2) });
             }
             8 => parts.push(Part::List(list(field.bytes(), next))),

@@ -122,7 +122,9 @@ pub fn detect(first: &[u8]) -> Format {
     let whole = serde_json::from_slice::<serde_json::Value>(line);
     let raw = match whole {
         Ok(value) => value.get("dir").is_some(),
-        Err(error) => error.is_eof() && line.starts_with(b"{") && memchr::memmem::find(line, b"\"dir\"").is_some(),
+        Err(error) => {
+            error.is_eof() && line.starts_with(b"{") && memchr::memmem::find(line, b"\"dir\"").is_some()
+        }
     };
     if raw { Format::Raw } else { Format::Other }
 }

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use prost_reflect::{Cardinality, FieldDescriptor, Kind, MessageDescriptor, Value};
+use prost_reflect::{Cardinality, FieldDescriptor, Kind, MessageDescriptor, ReflectMessage, Value};
 
 use super::pool::Pool;
 use super::{Schema, builtin};
@@ -58,11 +58,13 @@ impl Schema {
             }
         }
         let first = parts[0];
-        let resource = crate::event::Kind::parse(first).and_then(|kind| kind.message(crate::event::ApiVersion::V3));
+        let resource =
+            crate::event::Kind::parse(first).and_then(|kind| kind.message(crate::event::ApiVersion::V3));
         let pools = self.user.iter().chain([builtin::v3()]);
         for pool in pools {
             let found = resource.and_then(|name| pool.message(name));
-            let found = found.or_else(|| pool.messages().iter().find(|message| message.name() == first).cloned());
+            let found =
+                found.or_else(|| pool.messages().iter().find(|message| message.name() == first).cloned());
             if let Some(message) = found {
                 return Ok((pool, message, parts[1..].to_vec()));
             }
@@ -98,7 +100,8 @@ fn type_name(field: &FieldDescriptor) -> String {
 fn about_field(pool: &Pool, field: &FieldDescriptor) -> String {
     let mut out = format!("{}\n  {}, field {}\n", field.full_name(), type_name(field), field.number());
     if let Some(oneof) = field.containing_oneof().filter(|oneof| oneof.fields().len() > 1) {
-        let others: Vec<_> = oneof.fields().filter(|o| o.name() != field.name()).map(|o| o.name().to_owned()).collect();
+        let others: Vec<_> =
+            oneof.fields().filter(|o| o.name() != field.name()).map(|o| o.name().to_owned()).collect();
         let _ = writeln!(out, "  one of {}: only one of it and {}", oneof.name(), others.join(", "));
     }
     for rule in rules(pool, field) {
@@ -152,7 +155,9 @@ fn rules(pool: &Pool, field: &FieldDescriptor) -> Vec<String> {
 fn flatten(path: String, value: &Value, out: &mut Vec<String>) {
     match value {
         Value::Message(message) if message.descriptor().full_name() == "google.protobuf.Duration" => {
-            let number = |name: &str| message.get_field_by_name(name).and_then(|v| v.as_i64().or(v.as_i32().map(i64::from)));
+            let number = |name: &str| {
+                message.get_field_by_name(name).and_then(|v| v.as_i64().or(v.as_i32().map(i64::from)))
+            };
             let (secs, nanos) = (number("seconds").unwrap_or(0), number("nanos").unwrap_or(0));
             out.push(format!("{path} = {}s", secs as f64 + nanos as f64 / 1e9));
         }

@@ -2,7 +2,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prost_reflect::DescriptorPool;
-use protox::file::ChainFileResolver;
+use prost_types::FileDescriptorSet;
+use protox::file::{ChainFileResolver, DescriptorSetFileResolver};
 
 use super::pool::Pool;
 use super::resolve::Files;
@@ -86,7 +87,8 @@ fn compile(protos: &[PathBuf], includes: &[PathBuf]) -> Result<Pool, UserSetErro
     }
     let mut resolver = ChainFileResolver::new();
     resolver.add(Files::new(roots));
-    resolver.add(builtin::v3().descriptors.clone());
+    let file = builtin::v3().descriptors.file_descriptor_protos().cloned().collect();
+    resolver.add(DescriptorSetFileResolver::new(FileDescriptorSet { file }));
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
     compiler.include_imports(true).open_files(&names).map_err(UserSetError::Proto)?;
     let pool = DescriptorPool::decode(compiler.encode_file_descriptor_set().as_slice());

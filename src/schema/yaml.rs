@@ -69,7 +69,8 @@ fn scalar(text: &str) -> String {
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/');
     let number = text.parse::<f64>().is_ok();
     let lower = text.to_ascii_lowercase();
-    let word = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"].contains(&lower.as_str());
+    let word =
+        ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"].contains(&lower.as_str());
     // A duration such as 5s begins with a digit and is plain all the same.
     let duration = text.strip_suffix('s').is_some_and(|n| n.parse::<f64>().is_ok());
     if (starts || duration) && text.chars().all(plain) && !text.ends_with(' ') && !word && !number {
@@ -107,7 +108,8 @@ mod tests {
     }
 
     fn values() -> impl Strategy<Value = Value> {
-        let text = prop_oneof!["[a-z0-9 :#*&-]{0,8}", ".{0,6}", Just("yes".to_owned()), Just("1e3".to_owned())];
+        let text =
+            prop_oneof!["[a-z0-9 :#*&-]{0,8}", ".{0,6}", Just("yes".to_owned()), Just("1e3".to_owned())];
         let leaf = prop_oneof![
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),

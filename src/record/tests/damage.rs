@@ -86,13 +86,18 @@ fn damage_in_the_middle_costs_one_segment() {
     let same = got.iter().zip(&all).take_while(|(a, b)| a == b).count();
     // What comes after may show resources whose content was lost; that they were sent is known.
     let when = |frame: &Frame| (frame.at, frame.stream);
-    let rest = loaded.frames.iter().rev().zip(frames.iter().rev()).take_while(|(a, b)| when(a) == when(b)).count();
+    let rest =
+        loaded.frames.iter().rev().zip(frames.iter().rev()).take_while(|(a, b)| when(a) == when(b)).count();
     assert!(same > all.len() / 4, "the part before: {same}");
     assert!(rest > all.len() / 10, "the part after: {rest}");
     let lost = all.len() - got.len();
     assert!(lost > 0 && lost < all.len() / 3, "{lost} lost");
     assert!(loaded.notices[0].starts_with("damaged at byte "), "{:?}", loaded.notices);
-    assert!(loaded.notices[0].contains(&format!("{lost} messages and 0 other events are lost")), "{:?}", loaded.notices);
+    assert!(
+        loaded.notices[0].contains(&format!("{lost} messages and 0 other events are lost")),
+        "{:?}",
+        loaded.notices
+    );
 }
 
 #[test]

@@ -36,7 +36,8 @@ fn mark(len: usize, hash: u64) -> String {
 /// The value of a metadata entry without its secret, or `None` if it has none. `name` is in lower case.
 pub fn metadata(name: &str, value: &str) -> Option<String> {
     let whole = ["authorization", "proxy-authorization", "cookie", "set-cookie"].contains(&name);
-    let part = ["token", "secret", "password", "api-key", "apikey", "credential"].iter().any(|p| name.contains(p));
+    let part =
+        ["token", "secret", "password", "api-key", "apikey", "credential"].iter().any(|p| name.contains(p));
     (whole || part).then(|| format!("[redacted {} B]", value.len()))
 }
 
@@ -96,12 +97,16 @@ impl Redactor {
                 return self.secret(pool, &field.kind, value, depth);
             }
             match &field.kind {
-                Kind::Message(inner) if pool.reaches_secret(*inner) => self.message(pool, *inner, value, depth - 1),
+                Kind::Message(inner) if pool.reaches_secret(*inner) => {
+                    self.message(pool, *inner, value, depth - 1)
+                }
                 Kind::Map(entry) => match &entry.1 {
-                    Kind::Message(inner) if pool.reaches_secret(*inner) => rebuild(value, |number, value| match value {
-                        Value::Len(value) if number == 2 => self.message(pool, *inner, value, depth - 1),
-                        _ => None,
-                    }),
+                    Kind::Message(inner) if pool.reaches_secret(*inner) => {
+                        rebuild(value, |number, value| match value {
+                            Value::Len(value) if number == 2 => self.message(pool, *inner, value, depth - 1),
+                            _ => None,
+                        })
+                    }
                     _ => None,
                 },
                 _ => None,

@@ -46,8 +46,11 @@ fn equal_secrets_are_seen_to_be_equal() {
 fn a_key_inside_of_an_any_in_a_cluster_goes() {
     let context = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
     let cluster = |tls: Json| {
-        any("envoy.config.cluster.v3.Cluster", &json!({"name": "c", "transport_socket": {"name": "tls",
-            "typed_config": {"@type": context, "common_tls_context": tls}}}))
+        any(
+            "envoy.config.cluster.v3.Cluster",
+            &json!({"name": "c", "transport_socket": {"name": "tls",
+            "typed_config": {"@type": context, "common_tls_context": tls}}}),
+        )
     };
     let bytes = cluster(json!({"tls_certificates": [
         {"private_key": {"inline_bytes": "c2VjcmV0LWtleS1ieXRlcw=="}, "password": {"inline_string": "hunter22"}},
@@ -65,7 +68,10 @@ fn a_key_inside_of_an_any_in_a_cluster_goes() {
 #[test]
 fn what_holds_no_secret_is_left_alone() {
     let redactor = redactor();
-    assert_eq!(redactor.resource(&any("envoy.config.cluster.v3.Cluster", &json!({"name": "private_key"}))), None);
+    assert_eq!(
+        redactor.resource(&any("envoy.config.cluster.v3.Cluster", &json!({"name": "private_key"}))),
+        None
+    );
     assert_eq!(redactor.resource(b"\xff\xff garbage"), None);
     assert_eq!(redactor.text("Error adding/updating cluster(s) a: connect_timeout must be > 0s"), None);
 }
@@ -76,8 +82,12 @@ fn no_form_of_a_key_survives_in_a_text() {
     let escaped = KEY.escape_default().to_string();
     let base64 = "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk1JSUV2UUlCQURBTkJn";
     let texts = [
-        format!("bad secret: goo.gle/debugonly  name: \"k\"\ntls_certificate {{\n  private_key {{\n    inline_string: \"{escaped}\"\n  }}\n}}\n"),
-        format!("debugproto tls_certificate {{ private_key {{ inline_bytes: '{escaped}' }} password {{ inline_string: \"MIIEvQIBADANBg\" }} }}"),
+        format!(
+            "bad secret: goo.gle/debugonly  name: \"k\"\ntls_certificate {{\n  private_key {{\n    inline_string: \"{escaped}\"\n  }}\n}}\n"
+        ),
+        format!(
+            "debugproto tls_certificate {{ private_key {{ inline_bytes: '{escaped}' }} password {{ inline_string: \"MIIEvQIBADANBg\" }} }}"
+        ),
         format!("{{\"tlsCertificate\":{{\"privateKey\":{{\"inlineBytes\":\"{base64}\"}}}}}}"),
         format!("tls_certificate:{{private_key:{{inline_string:\"{escaped}\"}}}}"),
         format!("it said {KEY} and went on"),
