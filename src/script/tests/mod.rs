@@ -1,5 +1,6 @@
 mod export;
 mod files;
+mod fixtures;
 mod load;
 mod roundtrip;
 
