@@ -56,10 +56,11 @@ pub(super) fn start(bytes: &[u8]) -> Start {
 /// Stream, if it is not that of the frame before, and microseconds since that frame.
 pub(super) fn place(bytes: &[u8]) -> (Option<StreamId>, u64) {
     let (mut stream, mut micros) = (None, 0);
-    for field in fields(bytes).take_while(|field| field.number <= 2) {
+    for field in fields(bytes) {
         match field.number {
             1 => stream = Some(StreamId(u32_of(&field))),
-            _ => micros = field.varint(),
+            2 => micros = field.varint(),
+            _ => {}
         }
     }
     (stream, micros)

@@ -167,3 +167,23 @@ proptest! {
         prop_assert_eq!(back, messages);
     }
 }
+
+#[test]
+fn files_are_private_and_nothing_else_is_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.xdsrec");
+    for _ in 0..2 {
+        let writer = Writer::new(create(&path).unwrap(), header()).unwrap();
+        writer.finish().unwrap();
+        assert_eq!(open(&path).unwrap().notices, Vec::<String>::new());
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let other = dir.path().join("notes.txt");
+    std::fs::write(&other, "important").unwrap();
+    assert_eq!(create(&other).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read(&other).unwrap(), b"important");
+}

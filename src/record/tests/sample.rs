@@ -96,7 +96,7 @@ pub(in crate::record) fn cluster(i: u64, version: u64) -> Vec<u8> {
     let mut out = text(1, &name);
     let mut eds = Vec::new();
     put(&mut eds, 1, &[b"\x1a\x00".to_vec(), b"\x30\x02".to_vec()]);
-    put(&mut eds, 2, &[name.clone().into_bytes()]);
+    put(&mut eds, 2, &[name.into_bytes()]);
     put(&mut out, 3, &[eds]);
     out.extend_from_slice(&[0x22, 0x06, 0x08, dice.roll(60) as u8, 0x10, 0x80 | version as u8, 0x01]);
     let mut tls = text(1, &format!("outbound_.{}_._.service-{i}.svc.cluster.local", 80 + i % 9000));

@@ -115,4 +115,7 @@ fn small_deltas_pack_as_well_as_raw_frames() {
         let ratio = deltas(200, clusters);
         assert!(ratio <= 1.2, "{ratio:.2} over {clusters} clusters");
     }
+    // Rare updates: a flush for each has its price, some 40 bytes.
+    let ratio = deltas(2, 1000);
+    assert!(ratio <= 2.5, "{ratio:.2} with a flush for each update");
 }
