@@ -76,8 +76,23 @@ fn scalar(text: &str) -> String {
     if (starts || duration) && text.chars().all(plain) && !text.ends_with(' ') && !word && !number {
         text.to_owned()
     } else {
-        Value::String(text.to_owned()).to_string()
+        quoted(text)
     }
+}
+
+/// As in JSON, with the characters escaped that YAML does not allow to stand as they are.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for c in Value::String(text.to_owned()).to_string().chars() {
+        let odd =
+            c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
+        if odd {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 #[cfg(test)]

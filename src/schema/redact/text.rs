@@ -8,15 +8,16 @@ use base64::prelude::BASE64_STANDARD;
 use regex::Regex;
 
 /// Names that secrets stand under, in text format, JSON and Go's dumps.
-static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+static NAMES: LazyLock<Regex> = LazyLock::new(|| {
     let names = "private_?key|private_?key_?provider|password|session_?ticket_?keys|keys|generic_?secret|secrets?\
                  |access_?token|refresh_?token|session_?token|token|json_?key|pkcs12|hmac_?key";
-    Regex::new(&format!(r#"(?i)["\b]?\b({names})\b\\?"?\s*(:\s*[\[{{]?|[{{<])"#)).ok()
+    Regex::new(&format!(r#"(?i)\b({names})\b\\?"?\s*(:\s*[\[{{]?|[{{<])"#)).expect("a pattern of ours")
 });
 
 /// PEM blocks of private keys, also with escaped line ends, also cut short.
-static PEM: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|$)").ok()
+static PEM: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|$)")
+        .expect("a pattern of ours")
 });
 
 /// The text without secrets, or `None` if none was found.
@@ -29,10 +30,10 @@ pub(super) fn clean(text: &str, known: &[Vec<u8>], mark: &dyn Fn(&[u8]) -> Strin
             }
         }
     }
-    for found in PEM.iter().flat_map(|pem| pem.find_iter(text)) {
+    for found in PEM.find_iter(text) {
         holes.push((found.range(), mark(found.as_str().as_bytes())));
     }
-    for found in NAMES.iter().flat_map(|names| names.find_iter(text)) {
+    for found in NAMES.find_iter(text) {
         for place in quoted(text, found.range()) {
             let secret = &text[place.clone()];
             if !secret.is_empty() && !secret.starts_with("[redacted ") {
