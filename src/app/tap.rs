@@ -30,8 +30,8 @@ pub struct Options {
     pub store: store::Options,
     pub connect_timeout: Duration,
     pub schema: Arc<Schema>,
-    /// What the run says of itself in the session file: `tap 127.0.0.1:18001 → cp.mesh:15010`.
-    pub source: String,
+    /// The first word of what the run says of itself: `tap` in `tap 127.0.0.1:18001 → cp.mesh:15010`.
+    pub verb: &'static str,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -55,14 +55,24 @@ pub struct Running {
     pub shared: Option<Arc<Shared>>,
     live: Option<Live>,
     pub recording: Option<PathBuf>,
+    /// What it says of itself: `tap 127.0.0.1:18001 → cp.mesh:15010`.
+    pub source: String,
 }
 
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let queue = options.decode.then_some(QUEUE);
+        let upstreams: Vec<Address> = options.maps.iter().map(|(_, upstream)| upstream.clone()).collect();
         let tap = Tap::start(Config { maps: options.maps, queue, connect_timeout: options.connect_timeout })?;
+        let pairs: Vec<String> = tap
+            .listening
+            .iter()
+            .zip(&upstreams)
+            .map(|(listen, upstream)| format!("{listen} → {upstream}"))
+            .collect();
+        let source = format!("{} {}", options.verb, pairs.join(", "));
         let Some(copies) = tap.copies.clone() else {
-            return Ok(Running { tap, shared: None, live: None, recording: None });
+            return Ok(Running { tap, shared: None, live: None, recording: None, source });
         };
         let seed =
             getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))?;
@@ -80,7 +90,7 @@ impl Running {
                     seed,
                     keep_secrets: options.keep_secrets,
                     tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
-                    source: options.source,
+                    source: source.clone(),
                     clock,
                 };
                 let recorder = Recorder::new(path.clone(), file, header);
@@ -90,7 +100,7 @@ impl Running {
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let pipeline = Pipeline::new(crate::schema::redact::metadata);
         let live = Live::start(copies, store, pipeline, recorder, sink).map_err(StartError::Thread)?;
-        Ok(Running { tap, shared: Some(live.shared.clone()), live: Some(live), recording })
+        Ok(Running { tap, shared: Some(live.shared.clone()), live: Some(live), recording, source })
     }
 
     /// Stops the tap and completes the session file; its path and size.

@@ -113,7 +113,10 @@ pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, C
         connect_timeout: Duration::from_secs(10),
         verb: "demo",
         empty: vec!["The demo's clients are about to connect.".into()],
-        notice: Some("edge-gw-1 will refuse a cluster: press } for the next problem, then Enter".into()),
+        notice: Some(
+            "one cluster is refused, one name never answered: } goes to the next problem, Enter opens it"
+                .into(),
+        ),
     };
     run.start(io, |running| {
         demo.connect(&running.tap.listening[0]);
@@ -138,7 +141,6 @@ impl Run<'_> {
             && io.stdin_is_terminal
             && io.stdout_is_terminal
             && (io.env)("TERM").is_none_or(|term| term != "dumb");
-        let source = self.source();
         let options = Options {
             maps: self.maps.clone(),
             decode: self.decode,
@@ -151,7 +153,7 @@ impl Run<'_> {
             },
             connect_timeout: self.connect_timeout,
             schema: schema.clone(),
-            source: source.clone(),
+            verb: self.verb,
         };
         let sink = if screens || !self.decode { None } else { Some(self.sink(io)?) };
         let signals = signals::watch(screens)
@@ -164,7 +166,7 @@ impl Run<'_> {
         }
         then(&running)?;
         let result = if screens {
-            self.screens(io, &running, schema, source, signals)
+            self.screens(io, &running, schema, signals)
         } else {
             loop {
                 match signals.recv_timeout(LOOK) {
@@ -181,13 +183,6 @@ impl Run<'_> {
         // A schema that failed to load has said so where it was used.
         let _ = warming.join();
         result.map(|()| Exit::Yes)
-    }
-
-    /// What the run calls itself.
-    fn source(&self) -> String {
-        let maps: Vec<String> =
-            self.maps.iter().map(|(listen, upstream)| format!("{listen} → {upstream}")).collect();
-        format!("{} {}", self.verb, maps.join(", "))
     }
 
     /// Where the session file goes, after making room for it.
@@ -239,7 +234,6 @@ impl Run<'_> {
         io: &mut Io<'_>,
         running: &Running,
         schema: Arc<Schema>,
-        source: String,
         signals: std::sync::mpsc::Receiver<Signal>,
     ) -> Result<(), CliError> {
         use crate::app::screen::{About, Decoded, LiveFeed, messages};
@@ -261,8 +255,13 @@ impl Run<'_> {
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
         let notice = self.notice.clone().or_else(|| Some(format!("listening on {}", listening.join(", "))));
-        let about =
-            About { source, recording: running.recording.clone(), empty: self.empty.clone(), notice, copies };
+        let about = About {
+            source: running.source.clone(),
+            recording: running.recording.clone(),
+            empty: self.empty.clone(),
+            notice,
+            copies,
+        };
         let feed = LiveFeed { shared, bodies: Decoded(schema), about };
         let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
         let options = tui::Options {
