@@ -134,7 +134,7 @@ impl Track {
             }
             None => 0,
         };
-        if self.deadlines.is_empty() && !self.let_go {
+        if self.deadlines.is_empty() && self.aliases.is_empty() && !self.let_go {
             return (self.sent.count() + trusted) as u64;
         }
         let counts = |state: ResourceState| {
