@@ -22,8 +22,6 @@ pub(crate) struct Limits {
 pub(crate) struct Condition {
     pub(crate) state: TypeState,
     pub(crate) since: Time,
-    /// Names not sent in time.
-    pub(crate) overdue: u64,
 }
 
 /// The payload of a redirect (row K-27).
@@ -59,7 +57,7 @@ impl Track {
         } else {
             (TypeState::Idle, self.wanted_at.max(self.begun))
         };
-        Condition { state, since, overdue: owed.overdue }
+        Condition { state, since }
     }
 
     /// Names asked for that the client was never given.
@@ -97,7 +95,8 @@ impl Track {
             Held::Released => ResourceState::Released,
             Held::Present | Held::Kept => {
                 let over = self.deadlines.get(&name).is_some_and(|at| *at <= now);
-                let redirects = slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
+                let redirects =
+                    slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
                 match slot.state {
                     _ if over && limits.timed => ResourceState::Expired,
                     _ if !self.unasked.contains(&name) && !self.covers(catalog, name, Some(slot)) => {
@@ -137,11 +136,11 @@ impl Track {
         if self.deadlines.is_empty() && self.aliases.is_empty() && !self.let_go {
             return (self.sent.count() + trusted) as u64;
         }
-        let counts = |state: ResourceState| {
-            !matches!(state, ResourceState::Released | ResourceState::Expired)
-        };
+        let counts =
+            |state: ResourceState| !matches!(state, ResourceState::Released | ResourceState::Expired);
         let slots = self.sent.slots(catalog).into_iter().filter(|(_, slot)| slot.here());
-        let here = slots.filter(|(name, slot)| counts(self.resource_state(catalog, *name, Some(slot), now, limits).0));
+        let here = slots
+            .filter(|(name, slot)| counts(self.resource_state(catalog, *name, Some(slot), now, limits).0));
         (here.count() + trusted) as u64
     }
 }

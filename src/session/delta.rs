@@ -31,7 +31,6 @@ impl Track {
             class,
             implied: false,
             answers: None,
-            latency: None,
             added: Vec::new(),
             removed: Vec::new(),
         };
@@ -41,7 +40,7 @@ impl Track {
         }
         if let (Verdict::Ack | Verdict::Nack, Some(order)) = (verdict, order) {
             outcome.answers = self.responses.get(order).map(|response| response.seq);
-            outcome.latency = self.judge(ctx, order, request.error_detail.as_ref(), false);
+            self.judge(ctx, order, request.error_detail.as_ref(), false);
         }
         if verdict == Verdict::Unseen {
             self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_ref());
@@ -174,7 +173,8 @@ impl Track {
         if let Some(prior) = &prior {
             let here = |slot: &Slot| slot.here();
             let all = prior.accepted.slots(ctx.catalog);
-            let left = all.iter().filter(|(name, slot)| here(slot) && !self.covers(ctx.catalog, *name, Some(slot)));
+            let left =
+                all.iter().filter(|(name, slot)| here(slot) && !self.covers(ctx.catalog, *name, Some(slot)));
             self.account.left_behind += left.count() as u64;
         }
         if !claims.is_empty() {

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use crate::content::{Catalog, Form};
-use crate::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl};
+use crate::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::{Body, Frame, Message, Open, What};
 
 use super::names::NameRuns;
@@ -88,8 +88,7 @@ impl Engine {
     /// Takes a frame. Nothing in it can fail.
     pub(crate) fn handle(&mut self, catalog: &mut Catalog, frame: &Frame) -> Outcome {
         let Frame { at, stream: id, what } = frame;
-        let mut outcome =
-            Outcome { stream: *id, at: *at, seq: None, track: None, what: Happened::Counted };
+        let mut outcome = Outcome { stream: *id, at: *at, seq: None, track: None, what: Happened::Counted };
         if let (What::Open(open), false) = (what, self.by_id.contains_key(id)) {
             self.open(*id, Open::clone(open), *at);
             outcome.what = Happened::Open;
@@ -159,6 +158,10 @@ impl Engine {
     fn prior(&self, index: usize, type_url: &TypeUrl) -> Option<Prior> {
         let stream = self.streams.get(index)?;
         let found = self.before(stream).take(LOOK_BACK).find_map(|before| before.find(type_url))?;
+        if found.accepted.count() == 0 && (found.settled_unseen || found.trusted.is_some()) {
+            // What the client holds is from before the source.
+            return None;
+        }
         Some(Prior { accepted: found.accepted.clone(), sent: found.sent.clone() })
     }
 
@@ -190,6 +193,7 @@ impl Engine {
         self.note_specials(catalog);
         let Some(stream) = self.streams.get_mut(index) else { return };
         stream.count(dir, 1, message.size, at);
+        stream.adopt(message.shape);
         if dir == Dir::Req {
             stream.requests += 1;
             stream.first_request.get_or_insert(seq);
@@ -223,6 +227,7 @@ impl Engine {
         };
         ctx.star = ctx.catalog.intern("*");
         let Some(stream) = self.streams.get_mut(index) else { return };
+        let file = stream.variant() == Some(Variant::File);
         let Some(track) = stream.tracks.get_mut(track) else { return };
         outcome.what = match &message.body {
             Body::SotwRequest(m) => Happened::Request(track.sotw_request(&mut ctx, m, prior)),
@@ -239,6 +244,7 @@ impl Engine {
                         errors: &m.resource_errors,
                         size: message.size,
                         delta: false,
+                        file,
                     },
                 ))
             }
@@ -254,6 +260,7 @@ impl Engine {
                         errors: &m.resource_errors,
                         size: message.size,
                         delta: true,
+                        file: false,
                     },
                 ))
             }

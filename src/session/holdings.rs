@@ -201,13 +201,17 @@ impl Holdings {
             return Cow::Borrowed(blobs);
         }
         let slots = self.slots(catalog);
-        Cow::Owned(slots.into_iter().filter(|(_, slot)| slot.here()).filter_map(|(_, slot)| slot.blob).collect())
+        Cow::Owned(
+            slots.into_iter().filter(|(_, slot)| slot.here()).filter_map(|(_, slot)| slot.blob).collect(),
+        )
     }
 
     /// Version under which an entry of the base was sent.
     fn version_of(&self, catalog: &Catalog, name: Sym, id: BlobId) -> Sym {
         match &self.base {
-            Some(base) if self.dirty == 0 && base.versions.is_none() => own_version(catalog, id, base.version),
+            Some(base) if self.dirty == 0 && base.versions.is_none() => {
+                own_version(catalog, id, base.version)
+            }
             _ => self.get(catalog, name).map_or(Sym::EMPTY, |slot| slot.version),
         }
     }
@@ -292,7 +296,9 @@ impl Holdings {
         }
         let bare = |slot: &Slot| slot.here() && slot.blob.is_none();
         let gone = self.patch.iter().filter(|(name, slot)| bare(slot) && !mentioned.contains(*name));
-        ended.extend(gone.map(|(name, slot)| (*name, Slot { state: Held::Removed, order: taken.order, ..*slot })));
+        ended.extend(
+            gone.map(|(name, slot)| (*name, Slot { state: Held::Removed, order: taken.order, ..*slot })),
+        );
         let beating: SymSet = change.hollow.iter().map(|id| key(catalog, *id)).collect();
         let list = match blobs {
             Some(blobs) => catalog.intern_list(blobs),
@@ -355,12 +361,7 @@ impl Holdings {
         change
     }
 
-    fn take_large(
-        &mut self,
-        catalog: &mut Catalog,
-        meaning: Option<&Same>,
-        taken: Taken<'_>,
-    ) -> Change {
+    fn take_large(&mut self, catalog: &mut Catalog, meaning: Option<&Same>, taken: Taken<'_>) -> Change {
         let old = self.flat(catalog);
         let found = align(catalog, &old, taken.list.blobs());
         let mut change = Change { same: found.same, twice: found.twice, ..Change::default() };
@@ -377,14 +378,15 @@ impl Holdings {
             catalog.intern_list(all.iter().copied().filter(|id| !hollow(catalog, *id)).collect())
         };
         // What the response leaves out stays as it is, now beside the new base.
-        let beside: Vec<(Sym, Slot)> = match found.gone.is_empty() && change.hollow.is_empty() && self.dirty == 0 {
-            true => Vec::new(),
-            false => {
-                let now: SymSet = list.blobs().iter().map(|id| key(catalog, *id)).collect();
-                let slots = self.slots(catalog).into_iter();
-                slots.filter(|(name, slot)| slot.here() && !now.contains(name)).collect()
-            }
-        };
+        let beside: Vec<(Sym, Slot)> =
+            match found.gone.is_empty() && change.hollow.is_empty() && self.dirty == 0 {
+                true => Vec::new(),
+                false => {
+                    let now: SymSet = list.blobs().iter().map(|id| key(catalog, *id)).collect();
+                    let slots = self.slots(catalog).into_iter();
+                    slots.filter(|(name, slot)| slot.here() && !now.contains(name)).collect()
+                }
+            };
         let fresh: SymSet = found.fresh.iter().map(|id| key(catalog, *id)).collect();
         self.patch.retain(|name, slot| !slot.here() && !fresh.contains(name));
         self.count = list.len() + beside.len();
@@ -438,7 +440,11 @@ impl Holdings {
     }
 
     /// What a client brings along to its next stream: of everything held, what `wanted` lets through.
-    pub(crate) fn carry(&self, catalog: &mut Catalog, wanted: impl Fn(&Catalog, Sym, &Slot) -> bool) -> Holdings {
+    pub(crate) fn carry(
+        &self,
+        catalog: &mut Catalog,
+        wanted: impl Fn(&Catalog, Sym, &Slot) -> bool,
+    ) -> Holdings {
         let slots: Vec<_> = self.slots(catalog).into_iter().filter(|(_, slot)| slot.here()).collect();
         let all = slots.len();
         let slots: Vec<_> = slots.into_iter().filter(|(name, slot)| wanted(catalog, *name, slot)).collect();

@@ -71,8 +71,7 @@ impl NameSet {
     }
 
     pub(crate) fn contains(&self, name: Sym) -> bool {
-        self.plus.contains(&name)
-            || (self.run().binary_search(&name).is_ok() && !self.minus.contains(&name))
+        self.plus.contains(&name) || (self.run().binary_search(&name).is_ok() && !self.minus.contains(&name))
     }
 
     /// Whether the name is new to the set.

@@ -59,11 +59,13 @@ impl Responses {
     /// Whether the nonce was new on the track.
     pub(crate) fn push(&mut self, response: Response) -> bool {
         let order = self.next();
-        let fresh = response.nonce.is_empty() || self.by_nonce.insert(response.nonce.clone(), order).is_none();
+        let fresh =
+            response.nonce.is_empty() || self.by_nonce.insert(response.nonce.clone(), order).is_none();
         self.items.push_back(response);
         self.pending.insert(order);
         while self.items.len() > PENDING
-            || (self.items.len() > SETTLED && self.items.front().is_some_and(|old| old.status != Status::Pending))
+            || (self.items.len() > SETTLED
+                && self.items.front().is_some_and(|old| old.status != Status::Pending))
         {
             let (Some(old), order) = (self.items.pop_front(), self.first) else { break };
             self.first += 1;

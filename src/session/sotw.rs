@@ -59,7 +59,6 @@ impl Track {
             class,
             implied: verdict == Verdict::Implied,
             answers: None,
-            latency: None,
             added: Vec::new(),
             removed: Vec::new(),
         };
@@ -70,7 +69,7 @@ impl Track {
             if verdict != Verdict::None {
                 outcome.answers = self.responses.get(order).map(|response| response.seq);
                 let nack = request.error_detail.as_ref();
-                outcome.latency = self.judge(ctx, order, nack, verdict == Verdict::Implied);
+                self.judge(ctx, order, nack, verdict == Verdict::Implied);
             }
         }
         if verdict == Verdict::Unseen {
@@ -95,6 +94,9 @@ impl Track {
             return (Some(Class::R1), None);
         }
         if nonce.is_empty() {
+            if let Some(newest) = self.responses.newest().filter(|_| self.polled) {
+                return (Some(Class::R7), Some(newest));
+            }
             let class = if self.responses.frontier.is_none() { Class::R2 } else { Class::R3 };
             return (Some(class), None);
         }
@@ -201,7 +203,9 @@ impl Track {
         if let Some(prior) = prior {
             let kept = {
                 let track = &*self;
-                prior.accepted.carry(ctx.catalog, |catalog, name, slot| track.covers(catalog, name, Some(slot)))
+                prior
+                    .accepted
+                    .carry(ctx.catalog, |catalog, name, slot| track.covers(catalog, name, Some(slot)))
             };
             self.account.left_behind += (prior.accepted.count() - kept.count()) as u64;
             if claims {

@@ -41,6 +41,8 @@ pub(crate) struct Track {
     pub(crate) ever_wildcard: bool,
     /// A name or the wildcard was given up at some time.
     pub(crate) let_go: bool,
+    /// One request at a time: the next one is the verdict, nonce or not (row D-02).
+    pub(crate) polled: bool,
     /// The globs among its names.
     pub(crate) globs: Vec<Sym>,
     /// When that last changed.
@@ -76,7 +78,7 @@ pub(crate) struct Track {
     pub(crate) bytes: u64,
     pub(crate) last_push: Option<PushFact>,
     /// The last request that asked for something new and has no response yet.
-    pub(crate) question: Option<(Seq, Time)>,
+    pub(crate) question: Option<Seq>,
     /// What came of what the client brought along.
     pub(crate) account: ReconnectFact,
     /// Resources kept from the stream before and not spoken of since.
@@ -114,6 +116,8 @@ pub(crate) struct Push<'a> {
     pub(crate) errors: &'a [ResourceError],
     pub(crate) size: u64,
     pub(crate) delta: bool,
+    /// Out of a file: there is nobody to answer, it is in force (row C-04).
+    pub(crate) file: bool,
 }
 
 impl Track {
@@ -157,7 +161,8 @@ impl Track {
         if self.deadlines.is_empty() || !ctx.timed {
             return;
         }
-        let over: Vec<Sym> = self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(n, _)| *n).collect();
+        let over: Vec<Sym> =
+            self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(n, _)| *n).collect();
         for name in over {
             if let Some(slot) = self.sent.get(ctx.catalog, name).filter(Slot::here) {
                 self.sent.put(ctx.catalog, name, Slot { state: Held::Expired, ..slot });
@@ -223,6 +228,10 @@ impl Track {
             status: Status::Pending,
             body: Some(body),
         });
+        if push.file {
+            self.judge(ctx, order, None, false);
+            self.latencies.clear();
+        }
         self.pushes += 1;
         self.bytes += push.size;
         self.last_push = Some(PushFact {
@@ -234,11 +243,9 @@ impl Track {
             bytes: push.size,
             bytes_same: if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) },
         });
-        let answers = self.question.take();
         ResponseOutcome {
             kind,
-            answers: answers.map(|(seq, _)| seq),
-            latency: answers.map(|(_, at)| ctx.at.since(at)),
+            answers: self.question.take(),
             added: change.added,
             changed: change.changed,
             removed: change.removed,
@@ -333,7 +340,8 @@ impl Track {
         let slot = self.sent.get(ctx.catalog, name);
         if let Some(slot) = slot.filter(|slot| slot.here() || slot.state == Held::Expired) {
             // Whether the wrapper's version is meant or the response's is open: either will do (row G-10).
-            if slot.version == version || (response_version != Sym::EMPTY && slot.version == response_version) {
+            if slot.version == version || (response_version != Sym::EMPTY && slot.version == response_version)
+            {
                 if slot.here() {
                     self.set_deadline(ctx, name, ttl);
                 }
@@ -403,7 +411,8 @@ impl Track {
     }
 
     fn covers_by_name(&self, catalog: &Catalog, name: Sym) -> bool {
-        self.names(catalog, name, self.sent.get(catalog, name).as_ref()) || self.glob_of(catalog, name).is_some()
+        self.names(catalog, name, self.sent.get(catalog, name).as_ref())
+            || self.glob_of(catalog, name).is_some()
     }
 
     /// The part that needs a look at each entry: only where the source has such entries at all.
@@ -432,15 +441,15 @@ impl Track {
         }
     }
 
-    /// Takes a verdict on a pending response. Returns how long it took.
+    /// Takes a verdict on a pending response.
     pub(crate) fn judge(
         &mut self,
         ctx: &mut Context<'_>,
         order: Order,
         nack: Option<&ErrorDetail>,
         implied: bool,
-    ) -> Option<Duration> {
-        let response = self.responses.get(order)?;
+    ) {
+        let Some(response) = self.responses.get(order) else { return };
         let latency = ctx.at.since(response.at);
         let (seq, nonce, version) = (response.seq, response.nonce.clone(), response.version.clone());
         if self.latencies.len() == LATENCIES {
@@ -456,7 +465,7 @@ impl Track {
             self.in_force = Some(InForce { version, n: ctx.seq, at: ctx.at });
             self.newest_ack = Some(self.newest_ack.map_or(order, |old| old.max(order)));
             self.open = self.open.filter(|open| open.order > order);
-            return Some(latency);
+            return;
         }
         if let Some(body) = self.responses.settle(order, Status::Nacked) {
             let refused = self.accepted.refused(ctx.catalog, ctx.meaning, &body.list, order);
@@ -483,7 +492,6 @@ impl Track {
                 times: open.map_or(1, |open| open.times + 1),
             });
         }
-        Some(latency)
     }
 
     fn note_nack(&mut self, nack: NackFact) {

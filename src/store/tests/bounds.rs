@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::content::Catalog;
-use crate::event::{Clock, Kind, ApiVersion, Seq, StreamId, Time, TypeUrl};
+use crate::event::{ApiVersion, Clock, Kind, Seq, StreamId, Time, TypeUrl};
 use crate::pb::put_len_field;
 use crate::store::{Options, Store};
 use crate::wire::{Frame, Message, Open, Shape, What};
@@ -64,7 +64,9 @@ pub(super) fn cluster(name: &str, rest: &str) -> Vec<u8> {
 fn one_change_among_many_is_found_in_any_order() {
     let mut hand = Hand::new(Options::default());
     hand.request("", "");
-    let set = |changed: usize| (0..3000).map(move |i| cluster(&format!("c{i}"), if i == changed { "b" } else { "a" }));
+    let set = |changed: usize| {
+        (0..3000).map(move |i| cluster(&format!("c{i}"), if i == changed { "b" } else { "a" }))
+    };
     hand.response("1", "1", set(9999));
     hand.request("1", "1");
     hand.response("2", "2", set(1234));
@@ -75,7 +77,9 @@ fn one_change_among_many_is_found_in_any_order() {
     // Sorted otherwise, two new, one gone, one changed back.
     let mut all: Vec<Vec<u8>> = set(9999).collect();
     all.remove(7);
-    all.sort_by_key(|bytes| crate::pb::Fields::new(bytes).count() as u64 ^ bytes.iter().map(|b| u64::from(*b) * 7919).sum::<u64>());
+    all.sort_by_key(|bytes| {
+        crate::pb::Fields::new(bytes).count() as u64 ^ bytes.iter().map(|b| u64::from(*b) * 7919).sum::<u64>()
+    });
     all.insert(100, cluster("new-a", "a"));
     all.push(cluster("new-b", "a"));
     hand.response("3", "3", all.into_iter());
@@ -85,7 +89,10 @@ fn one_change_among_many_is_found_in_any_order() {
     assert_eq!(row.removed.iter().map(|n| n.to_string()).collect::<Vec<_>>(), ["c7"]);
     assert_eq!(hand.store.states()[0].resources, 3001);
     assert_eq!(hand.store.resource(StreamId(1), &cds(), "c1234").unwrap().version.as_deref(), Some("3"));
-    assert_eq!(hand.store.resource(StreamId(1), &cds(), "c1234").unwrap().acked_version.as_deref(), Some("2"));
+    assert_eq!(
+        hand.store.resource(StreamId(1), &cds(), "c1234").unwrap().acked_version.as_deref(),
+        Some("2")
+    );
 }
 
 #[test]

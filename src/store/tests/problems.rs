@@ -40,7 +40,8 @@ fn sentences_say_who_owes_what() {
 
 #[test]
 fn closed_streams_have_no_problems_but_keep_their_word() {
-    let store = replay("stream 1 ads\n+0s > eds names=[x]\n+16s close status=14 \"bye\"\n+60s stream 2 ads\n");
+    let store =
+        replay("stream 1 ads\n+0s > eds names=[x]\n+16s close status=14 \"bye\"\n+60s stream 2 ads\n");
     assert!(store.problems().is_empty());
     let state = &store.states()[0];
     assert_eq!((state.state.word(), state.last_state.map(|s| s.word())), ("closed", Some("miss")));

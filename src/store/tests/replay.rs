@@ -63,7 +63,8 @@ fn status() -> Vec<u8> {
 }
 
 fn resource(ty: &str, (name, content, form): (u8, u8, u8), delta: bool) -> Vec<u8> {
-    let (name, mut payload, mut any, mut wrapper) = (NAMES[usize::from(name)], Vec::new(), Vec::new(), Vec::new());
+    let (name, mut payload, mut any, mut wrapper) =
+        (NAMES[usize::from(name)], Vec::new(), Vec::new(), Vec::new());
     put_len_field(&mut payload, 1, name.as_bytes());
     put_len_field(&mut payload, 28, &[content]);
     put_len_field(&mut any, 1, ty.as_bytes());
@@ -192,8 +193,13 @@ fn facts(store: &Store) -> String {
     for state in store.states() {
         out += &format!("{state:?}\n");
         let resources = store.resources(state.stream, &state.type_url);
-        let held = |r: &&crate::store::ResourceFact| matches!(r.state.word(), "present" | "kept" | "redirected");
-        assert_eq!(state.resources, resources.iter().filter(held).count() as u64, "{state:#?}\n{resources:#?}");
+        let held =
+            |r: &&crate::store::ResourceFact| matches!(r.state.word(), "present" | "kept" | "redirected");
+        assert_eq!(
+            state.resources,
+            resources.iter().filter(held).count() as u64,
+            "{state:#?}\n{resources:#?}"
+        );
         out += &format!("{resources:?}\n");
     }
     out + &format!("{:?}\n{:?}\n{:?}", store.streams(), store.problems(), store.summaries())

@@ -328,7 +328,8 @@ fn s33_sotw_ttl() {
          +0s < v=1 n=a [RES]
          +0s > v=1 n=a NAMES
          ";
-    let rtds = start.replace("TYPE", "rtds").replace("NAMES", "names=[rt]").replace("RES", "wrap(rt@1 ttl=5s)");
+    let rtds =
+        start.replace("TYPE", "rtds").replace("NAMES", "names=[rt]").replace("RES", "wrap(rt@1 ttl=5s)");
     holds(&format!(
         "{rtds}expect resource 1 rtds rt present ttl_deadline=5
          +4s < v=1 n=b [wrap(rt@1 unset ttl=5s)]
@@ -339,10 +340,8 @@ fn s33_sotw_ttl() {
          expect resource 1 rtds rt expired
          expect state 1 rtds resources=0"
     ));
-    let cds = start.replace("TYPE", "cds").replace("NAMES", "").replace(
-        "RES",
-        "wrap(A@1 ttl=5s) wrap(B@1 ttl=5s)",
-    );
+    let cds =
+        start.replace("TYPE", "cds").replace("NAMES", "").replace("RES", "wrap(A@1 ttl=5s) wrap(B@1 ttl=5s)");
     holds(&format!(
         "{cds}+4s < v=1 n=b [wrap(A@1 unset ttl=5s)]
          expect message 4 heartbeat removed=[]
