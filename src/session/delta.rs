@@ -61,7 +61,7 @@ impl Track {
     /// The class of a request; none while the nonces of this track are not known (◐).
     fn delta_class(&self, request: &DeltaRequest) -> (Option<Class>, Option<Order>) {
         let nonce = &request.response_nonce;
-        if self.requests == 0 && !(self.partial && !nonce.is_empty()) {
+        if self.requests == 0 && (!self.partial || nonce.is_empty()) {
             return (Some(Class::Q1), None);
         }
         if nonce.is_empty() {

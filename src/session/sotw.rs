@@ -90,7 +90,7 @@ impl Track {
     /// The class of a request, first match wins; none while the nonces of this track are not known (◐).
     fn sotw_class(&self, request: &SotwRequest) -> (Option<Class>, Option<Order>) {
         let nonce = &request.response_nonce;
-        if self.requests == 0 && !(self.partial && !nonce.is_empty()) {
+        if self.requests == 0 && (!self.partial || nonce.is_empty()) {
             return (Some(Class::R1), None);
         }
         if nonce.is_empty() {

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +42,8 @@ pub(crate) struct Track {
     pub(crate) ever_wildcard: bool,
     /// A name or the wildcard was given up at some time.
     pub(crate) let_go: bool,
+    /// [`Track::present`] as last counted, after how many messages.
+    pub(crate) counted: Cell<Option<(u64, u64)>>,
     /// One request at a time: the next one is the verdict, nonce or not (row D-02).
     pub(crate) polled: bool,
     /// The globs among its names.
