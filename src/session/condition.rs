@@ -22,8 +22,6 @@ pub(crate) struct Limits {
 pub(crate) struct Condition {
     pub(crate) state: TypeState,
     pub(crate) since: Time,
-    /// Names not sent in time.
-    pub(crate) overdue: u64,
 }
 
 /// The payload of a redirect (row K-27).
@@ -59,7 +57,7 @@ impl Track {
         } else {
             (TypeState::Idle, self.wanted_at.max(self.begun))
         };
-        Condition { state, since, overdue: owed.overdue }
+        Condition { state, since }
     }
 
     /// Names asked for that the client was never given.
@@ -135,7 +133,7 @@ impl Track {
             }
             None => 0,
         };
-        if self.deadlines.is_empty() && !self.let_go {
+        if self.deadlines.is_empty() && self.aliases.is_empty() && !self.let_go {
             return (self.sent.count() + trusted) as u64;
         }
         let counts =
