@@ -74,7 +74,10 @@ impl Drop for Child {
         if thread::panicking() {
             let log = self.log();
             let tail = log.char_indices().rev().take(LOG_TAIL).last().map_or(0, |(start, _)| start);
-            eprintln!("--- end of {}\n{}", self.log.display(), &log[tail..]);
+            #[expect(clippy::print_stderr, reason = "what a failing test shows")]
+            {
+                eprintln!("--- end of {}\n{}", self.log.display(), &log[tail..]);
+            }
         }
     }
 }
