@@ -1,1 +1,7 @@
-fn main() {}
+//! The `xdscope` program: hands its arguments to the library and ends with its exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    xdscope::cli::run(std::env::args_os())
+}

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Weak};
@@ -5,7 +6,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use super::entry::{any, is_wrapper, raw_wrapper};
+use super::entry::{RawWrapper, any, is_wrapper, raw_wrapper};
 use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
 use crate::event::{Kind, Sym};
 use crate::pb::{self, Fields, put_len_field};
@@ -184,7 +185,8 @@ impl Catalog {
         self.bodies.get(id.0)
     }
 
-    fn hash(&self, bytes: &[u8]) -> u128 {
+    /// The keyed hash of bytes as they are on the wire: [`Blob::hash`].
+    pub fn hash(&self, bytes: &[u8]) -> u128 {
         xxh3_128_with_seed(bytes, self.seed)
     }
 
@@ -217,15 +219,49 @@ impl Catalog {
         if is_wrapper(url) {
             return self.add_wrapper(hash, bytes, value, true);
         }
+        let form = self.any_form(url, value);
+        let clean = self.redact.as_ref().and_then(|redact| redact.resource(bytes));
+        self.add(hash, bytes.len(), clean.is_some(), form, clean.as_deref().unwrap_or(bytes))
+    }
+
+    fn any_form(&mut self, url: &[u8], value: &[u8]) -> Form {
         let url = String::from_utf8_lossy(url);
         let name_field = Kind::of_type_url(&url).and_then(|(kind, _)| kind.name_field());
         let name = name_field.and_then(|number| {
             Fields::new(value).map_while(Result::ok).filter(|field| field.number == number).last()
         });
         let name = name.map_or(Sym::EMPTY, |field| self.strings.intern(&field.text()));
-        let form = Form::Any { type_url: self.strings.intern(&url), name };
-        let clean = self.redact.as_ref().and_then(|redact| redact.resource(bytes));
-        self.add(hash, bytes.len(), clean.is_some(), form, clean.as_deref().unwrap_or(bytes))
+        Form::Any { type_url: self.strings.intern(&url), name }
+    }
+
+    /// What an `Any` is that lies in a recording, by its bytes.
+    pub fn read_any(&mut self, bytes: &[u8]) -> Form {
+        any(bytes).map_or(Form::Other, |(url, value)| self.any_form(url, value))
+    }
+
+    /// The same for a `Resource`, by the bytes around its payload, which stood at `head`.
+    pub fn read_wrapper(&mut self, around: &[u8], head: u32, payload: Option<BlobId>, in_any: bool) -> Form {
+        raw_wrapper(around).map_or(Form::Other, |raw| {
+            let wrapper = Box::new(self.wrapper(&raw, payload, in_any));
+            Form::Wrapper { wrapper, head }
+        })
+    }
+
+    fn wrapper(&mut self, raw: &RawWrapper<'_>, payload: Option<BlobId>, in_any: bool) -> Wrapper {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut name = self.strings.intern(&text(raw.name));
+        // Without a wrapper name (SotW wrappers may leave it out) the payload's own one stands.
+        if let (Sym::EMPTY, Some(payload), false) = (name, payload, raw.structured_name) {
+            name = self.entry(payload).name;
+        }
+        Wrapper {
+            name,
+            version: self.strings.intern(&text(raw.version)),
+            payload,
+            ttl: raw.ttl,
+            aliases: raw.aliases.iter().map(|alias| self.strings.intern(&text(alias))).collect(),
+            in_any,
+        }
     }
 
     /// `bytes` is the whole entry, `message` the `Resource` in it.
@@ -238,20 +274,7 @@ impl Catalog {
             let known = self.by_hash.get(&hash).copied();
             known.unwrap_or_else(|| self.add_payload(hash, payload))
         });
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let mut name = self.strings.intern(&text(raw.name));
-        // Without a wrapper name (SotW wrappers may leave it out) the payload's own one stands.
-        if let (Sym::EMPTY, Some(payload), false) = (name, payload, raw.structured_name) {
-            name = self.entry(payload).name;
-        }
-        let wrapper = Wrapper {
-            name,
-            version: self.strings.intern(&text(raw.version)),
-            payload,
-            ttl: raw.ttl,
-            aliases: raw.aliases.iter().map(|alias| self.strings.intern(&text(alias))).collect(),
-            in_any,
-        };
+        let wrapper = self.wrapper(&raw, payload, in_any);
         let redacted = payload.is_some_and(|id| self.blob(id).redacted);
         // The body is what stands around the payload; where that does not give the same bytes back (tags or
         // lengths in an unusual encoding, repeated payloads), it is kept whole, its payload a copy.
@@ -351,6 +374,18 @@ impl Blob {
     /// A blob read back from a recording.
     pub fn new(hash: u128, size: u32, kept: u32, redacted: bool, form: Form) -> Self {
         Blob { hash, size, kept, redacted, form, follower: BlobId::NONE }
+    }
+}
+
+impl Form {
+    /// The entry's bytes from its body as it lies in [`Bodies`] and, of a wrapper, those of its payload.
+    pub fn join<'a>(&self, body: &'a [u8], payload: Option<&[u8]>) -> Cow<'a, [u8]> {
+        match self {
+            Form::Wrapper { wrapper, head } => {
+                join_wrapper(body, *head as usize, payload, wrapper.in_any).into()
+            }
+            _ => body.into(),
+        }
     }
 }
 

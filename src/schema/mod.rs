@@ -1,10 +1,148 @@
-//! Descriptors: pool, type lookup, JSON, docs, redaction.
-pub struct Schema;
+//! What the bytes mean: descriptors, lookup by type URL, protobuf JSON both ways, docs, redaction.
+//!
+//! The whole Envoy API is built in, compressed, and loaded when a type is first asked for: v3 by itself, v2
+//! in a pool of its own when a v2 type is met. Users' sets come first. Reading is bounded and never fails:
+//! an unknown type, damage, unknown fields, deep nesting and invalid UTF-8 are shown as what they are, under
+//! names that begin with `@`.
+
+mod builtin;
+mod encode;
+mod explain;
+mod fault;
+mod pool;
+mod raw;
+pub mod redact;
+mod resolve;
+mod sink;
+mod table;
+mod user;
+mod walk;
+mod wellknown;
+mod yaml;
+
+pub mod base64;
+
+use std::io;
+use std::sync::Arc;
+
+use prost_reflect::MessageDescriptor;
+use serde_json::Value;
+
+pub use explain::ExplainError;
+pub use fault::{Fault, FaultAt};
+pub use user::UserSetError;
+pub use yaml::to_yaml;
+
+use fault::{Faults, Path};
+use pool::Pool;
+use sink::{JsonWriter, Nothing, Sink, Tree};
+use table::Table;
+use walk::Walk;
+
+/// Messages, `Any` and `Struct` levels included, that may be open at once; deeper ones are not looked into.
+const LIMIT: u32 = 100;
+
+/// Which names JSON members have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Names {
+    /// `connectTimeout`, as protobuf JSON has it.
+    Json,
+    /// `connect_timeout`, as the API's documentation and Envoy's own configuration have it.
+    #[default]
+    Original,
+}
+
+/// All types that are known, by their names.
+#[derive(Debug, Default)]
+pub struct Schema {
+    /// Users' sets, those to be asked first in front.
+    user: Vec<Pool>,
+}
+
+/// The message name in a type URL; a name without «/» is taken as it is (seen of grpc-js).
+pub fn message_name(type_url: &str) -> &str {
+    type_url.rsplit_once('/').map_or(type_url, |(_, name)| name)
+}
+
 impl Schema {
-    pub fn any_to_json(&self, _: &[u8]) -> serde_json::Value {
-        serde_json::Value::Null
+    /// The built-in types. Cheap: nothing is loaded before it is needed.
+    pub fn builtin() -> Arc<Schema> {
+        Arc::default()
     }
-    pub fn encode(&self, _: &str, _: &serde_json::Value) -> Result<Vec<u8>, String> {
-        Err(String::new())
+
+    /// Loads the built-in v3 types on this thread, if no other has.
+    pub fn warm(&self) {
+        builtin::v3();
+    }
+
+    fn find(&self, name: &str) -> Option<(&Pool, &Table)> {
+        let pool = self.pool_of(name)?;
+        Some((pool, pool.find(name)?))
+    }
+
+    /// The first pool that knows the message.
+    fn pool_of(&self, name: &str) -> Option<&Pool> {
+        let user = self.user.iter().find(|pool| pool.place(name).is_some());
+        user.or_else(|| Some(builtin::v3()).filter(|pool| pool.place(name).is_some()))
+            // Only the Envoy API has a second version.
+            .or_else(|| {
+                name.starts_with("envoy.").then(builtin::v2).filter(|pool| pool.place(name).is_some())
+            })
+    }
+
+    /// The descriptor of a message, by type URL or full name.
+    pub fn message(&self, type_url_or_name: &str) -> Option<MessageDescriptor> {
+        let name = message_name(type_url_or_name);
+        self.pool_of(name)?.message(name)
+    }
+
+    /// A serialized `Any` as protobuf JSON with the API's own field names.
+    pub fn any_to_json(&self, any: &[u8]) -> Value {
+        self.message_to_json("google.protobuf.Any", any)
+    }
+
+    /// A serialized message as protobuf JSON with the API's own field names. `name` may be a type URL. Of an
+    /// unknown type, the fields by their numbers.
+    pub fn message_to_json(&self, name: &str, bytes: &[u8]) -> Value {
+        self.tree(name, bytes, Names::Original)
+    }
+
+    /// The same with the field names of choice.
+    pub fn tree(&self, name: &str, bytes: &[u8], names: Names) -> Value {
+        let mut tree = Tree::default();
+        self.walk(name, bytes, names, &mut tree, Faults::ignore());
+        tree.finish()
+    }
+
+    /// The same as compact JSON text, without a tree in between. Fails only if `out` does.
+    pub fn write_json<W: io::Write>(&self, name: &str, bytes: &[u8], names: Names, out: W) -> io::Result<W> {
+        let mut writer = JsonWriter::new(out);
+        self.walk(name, bytes, names, &mut writer, Faults::ignore());
+        writer.finish()
+    }
+
+    /// What of a message can't be read as its type says, at most a hundred places.
+    pub fn faults(&self, name: &str, bytes: &[u8]) -> Vec<FaultAt> {
+        let mut found = Vec::new();
+        self.walk(name, bytes, Names::Original, &mut Nothing, Faults::collect(&mut found));
+        found
+    }
+
+    fn walk<S: Sink>(&self, name: &str, bytes: &[u8], names: Names, sink: &mut S, faults: Faults<'_>) {
+        let name = message_name(name);
+        let mut walk = Walk::new(self, sink, names, faults);
+        match self.find(name) {
+            Some((pool, table)) => walk.message(pool, table, bytes, &Path::root()),
+            None => {
+                walk.faults.add(&Path::root(), || Fault::UnknownType(name.to_owned()));
+                walk.wire_message(bytes, 0);
+            }
+        }
+    }
+
+    /// Whether two serialized `Any`s say the same although their bytes may differ: maps in another order,
+    /// fields in another order or encoding.
+    pub fn same_meaning(&self, a: &[u8], b: &[u8]) -> bool {
+        a == b || self.any_to_json(a) == self.any_to_json(b)
     }
 }

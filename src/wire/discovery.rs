@@ -226,7 +226,8 @@ impl Message {
 
     /// The message's bytes; `None` if a body was lost with a damaged recording.
     pub fn bytes(&self, catalog: &Catalog) -> Option<Vec<u8>> {
-        let mut out = Vec::with_capacity(self.size as usize);
+        // A damaged recording may claim any size.
+        let mut out = Vec::with_capacity(self.size.min(64 << 20) as usize);
         for segment in &self.segments {
             match segment {
                 Segment::Inline(bytes) => out.extend_from_slice(bytes),

@@ -92,8 +92,11 @@ fn pick(lexer: &mut Lexer<'_>, with_severity: bool) -> Result<(Pick, Option<Stri
     Ok((pick, severity))
 }
 
+/// A word that comes first, and the fields after it.
+type Facts = (Option<String>, Vec<(String, Want)>);
+
 /// `[WORD] [FIELD=VALUE…]`
-fn facts(lexer: &mut Lexer<'_>, what: &str) -> Result<(Option<String>, Vec<(String, Want)>)> {
+fn facts(lexer: &mut Lexer<'_>, what: &str) -> Result<Facts> {
     let (mut word, mut fields) = (None, Vec::new());
     while !lexer.end() {
         let mark = lexer.mark();

@@ -111,20 +111,25 @@ pub fn endpoints(name: &str, backend: SocketAddr) -> Value {
     })
 }
 
-/// Clusters that Envoy rejects in one NACK of two reasons, the first of several lines.
+/// The clusters `bad-1` and `bad-2`, which Envoy rejects in one NACK that names both, each with a reason.
 pub fn bad_clusters() -> Vec<Value> {
-    let numbers = json!({ "socket_address": { "address": "not-an-ip", "port_value": 1 } });
-    vec![
-        json!({ "name": "bad-timeout", "type": "STATIC", "connect_timeout": "-1s" }),
+    let address = json!({ "socket_address": { "address": "not-an-ip", "port_value": 1 } });
+    let bad = |name: &str| {
+        let endpoints = json!([{ "lb_endpoints": [{ "endpoint": { "address": address } }] }]);
         json!({
-            "name": "bad-address",
+            "name": name,
             "type": "STATIC",
-            "load_assignment": {
-                "cluster_name": "bad-address",
-                "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": numbers } }] }],
-            },
-        }),
-    ]
+            "connect_timeout": "1s",
+            "load_assignment": { "cluster_name": name, "endpoints": endpoints },
+        })
+    };
+    vec![bad("bad-1"), bad("bad-2")]
+}
+
+/// A cluster that Envoy rejects before it looks at any other of the response, with a dump of the whole cluster
+/// over several lines, `note` among them.
+pub fn dumped_cluster(name: &str, note: &str) -> Value {
+    json!({ "name": name, "type": "STATIC", "connect_timeout": "0s", "alt_stat_name": note })
 }
 
 /// A cluster which needs the secret `secret` for its upstream TLS.

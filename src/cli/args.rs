@@ -1,0 +1,433 @@
+//! The words and flags of the command line, as parsed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::PossibleValue;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::filter;
+
+/// See what every client of an xDS control plane was told, asked for and refused.
+#[derive(Debug, Parser)]
+#[command(name = "xdscope", version, disable_help_subcommand = true, subcommand_value_name = "VERB")]
+#[command(subcommand_help_heading = "Verbs", max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+}
+
+/// Flags that every verb takes.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct Global {
+    /// Say nothing on stderr but errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// When to use colour
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        env = "XDSCOPE_COLOR",
+        hide_env = true
+    )]
+    pub color: Color,
+    /// Only ASCII symbols and lines
+    #[arg(long, global = true)]
+    pub ascii: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// A built-in control plane and clients on loopback, through the real tap
+    #[cfg(feature = "net")]
+    Demo(DemoArgs),
+    /// Stand between clients and a control plane: forward, show, record
+    #[cfg(feature = "net")]
+    Tap(TapArgs),
+    /// Which nodes are in sync, and what is open: a matrix of nodes and types
+    Status(StatusArgs),
+    /// Messages, with what answers what and how long it took
+    Log(LogArgs),
+    /// Resources: counts, a table, or content
+    Get(GetArgs),
+    /// Turn a source into another form
+    Export(ExportArgs),
+    /// What a file holds
+    Info(InfoArgs),
+    /// A field of a resource type, a state or a kind of message
+    Explain(ExplainArgs),
+    /// The descriptors by which resources are decoded
+    Descriptors(DescriptorsArgs),
+    /// Completions for a shell, on stdout
+    Completions(CompletionsArgs),
+    /// Help about a verb or a topic: exit-codes, filter, states
+    Help(HelpArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct StatusArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// table: the matrix; wide: versions, nonces and what is owed; json: with streams
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    #[arg(value_parser = formats(&[Format::Table, Format::Wide, Format::Json, Format::Jsonl]))]
+    pub output: Format,
+    #[command(flatten)]
+    pub rows: RowArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct LogArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// text is the table
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    #[arg(value_parser = formats(&[
+        Format::Text, Format::Table, Format::Json, Format::Jsonl, Format::Yaml, Format::Name,
+    ]))]
+    pub output: Format,
+    #[command(flatten)]
+    pub rows: RowArgs,
+    /// Only the last N of the rows that match
+    #[arg(long, value_name = "N")]
+    pub tail: Option<usize>,
+    /// Draw the messages between the two ends
+    #[arg(long, conflicts_with_all = ["body", "output"])]
+    pub ladder: bool,
+    /// With the content of each message
+    #[arg(long)]
+    pub body: bool,
+    /// Times of day, or seconds from the start, or from the row before
+    #[arg(long, value_name = "FORM", default_value = "local")]
+    pub time: TimeFormat,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct GetArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// TYPE or TYPE/NAME: cds, clusters, Cluster, a type URL; cds/reviews. Nothing: counts of all types
+    #[arg(value_name = "WHAT")]
+    pub what: Vec<String>,
+    /// yaml and json print the content
+    #[arg(short, long, value_name = "FORMAT")]
+    #[arg(value_parser = formats(&[
+        Format::Table, Format::Wide, Format::Name, Format::Yaml, Format::Json, Format::Jsonl,
+    ]))]
+    pub output: Option<Format>,
+    #[command(flatten)]
+    pub rows: RowArgs,
+    /// As it was then: #487, 14:02:08, +30s, start, end
+    #[arg(long, value_name = "WHEN", default_value = "end")]
+    pub at: At,
+    /// What is subscribed to, and what of it came
+    #[arg(long)]
+    pub subscriptions: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct ExportArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// raw: lines of JSON with each message's bytes, to read back; jsonl: the message objects of `log`
+    /// with their bodies; script: text to read and edit; xdsrec: a recording
+    #[arg(long, value_name = "FORM")]
+    pub to: ExportTo,
+    /// Where to; without it stdout
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Only messages that match (`xdscope help filter`)
+    #[arg(long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// Only this stream or node
+    #[arg(long, value_name = "NODE|#N")]
+    pub stream: Option<StreamPick>,
+    /// From here on: #487, 14:02:08, +30s
+    #[arg(long, value_name = "WHEN", default_value = "start")]
+    pub from: At,
+    /// Up to here
+    #[arg(long, value_name = "WHEN", default_value = "end")]
+    pub until: At,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct InfoArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    #[arg(value_parser = formats(&[Format::Text, Format::Json, Format::Jsonl]))]
+    pub output: Format,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct ExplainArgs {
+    /// A field (Cluster.connect_timeout), a message, a state (stale) or a kind (resend)
+    pub word: String,
+    #[command(flatten)]
+    pub descriptors: DescriptorFlags,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct DescriptorsArgs {
+    #[command(subcommand)]
+    pub verb: DescriptorsVerb,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub enum DescriptorsVerb {
+    /// The files and messages that are loaded, and where from
+    List {
+        #[command(flatten)]
+        descriptors: DescriptorFlags,
+        /// Only names that contain this
+        #[arg(value_name = "TEXT")]
+        containing: Option<String>,
+    },
+    /// Write everything that is loaded as one descriptor set, for --protoset
+    Build {
+        #[command(flatten)]
+        descriptors: DescriptorFlags,
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Which types of a source can't be decoded
+    Check {
+        #[command(flatten)]
+        source: SourceArgs,
+    },
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct CompletionsArgs {
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct HelpArgs {
+    /// A verb, or one of the topics exit-codes, filter, states
+    pub topic: Option<String>,
+}
+
+/// The source of a verb that looks at what was recorded.
+#[derive(Clone, Debug, Args)]
+pub struct SourceArgs {
+    /// A recording, raw JSONL or an arrow script; `-` is stdin, a bare name a kept session
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+    #[command(flatten)]
+    pub timers: TimerFlags,
+    #[command(flatten)]
+    pub descriptors: DescriptorFlags,
+    /// Leave secrets in what raw JSONL and scripts hold; recordings have none left
+    #[arg(long, help_heading = "Source")]
+    pub keep_secrets: bool,
+}
+
+/// Limits that colour states.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Source")]
+pub struct TimerFlags {
+    /// A name asked for and not delivered for this long is MISS
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
+    #[arg(env = "XDSCOPE_RESOURCE_TIMEOUT", hide_env = true)]
+    pub resource_timeout: Duration,
+    /// A push without an answer for this long is STALE
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    #[arg(env = "XDSCOPE_STALE_AFTER", hide_env = true)]
+    pub stale_after: Duration,
+}
+
+/// Descriptors beside the built-in ones. Later wins in the order built-in, proto, protoset.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Descriptors")]
+pub struct DescriptorFlags {
+    /// A descriptor set beside the built-in one (protoc --descriptor_set_out, buf build -o)
+    #[arg(long, value_name = "FILE")]
+    pub protoset: Vec<PathBuf>,
+    /// A .proto file
+    #[arg(long, value_name = "FILE")]
+    pub proto: Vec<PathBuf>,
+    /// A directory to find .proto files in
+    #[arg(short = 'I', value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+}
+
+/// Which rows, and how they stand.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Rows")]
+pub struct RowArgs {
+    /// Only this stream or node
+    #[arg(long, value_name = "NODE|#N")]
+    pub stream: Option<StreamPick>,
+    /// Only rows that match (`xdscope help filter`)
+    #[arg(long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// No line of column titles
+    #[arg(long)]
+    pub no_headers: bool,
+}
+
+/// Flags of the verbs that run until they are stopped.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Live")]
+pub struct LiveFlags {
+    /// Print one line per event (text, the default without a terminal) or object per line
+    #[arg(short, long, value_name = "FORMAT")]
+    #[arg(value_parser = formats(&[Format::Text, Format::Jsonl]))]
+    pub output: Option<Format>,
+    /// No screens: one line per event
+    #[arg(long, visible_alias = "headless")]
+    pub no_tui: bool,
+    /// The screen to begin with
+    #[arg(long, value_name = "SCREEN", conflicts_with = "no_tui")]
+    pub view: Option<String>,
+    /// Only events that match (`xdscope help filter`)
+    #[arg(long, value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// Times of day, or seconds from the start, or from the row before
+    #[arg(long, value_name = "FORM", default_value = "local")]
+    pub time: TimeFormat,
+    /// The session file; without it a new one among the kept sessions
+    #[arg(long, value_name = "FILE", conflicts_with = "no_record")]
+    pub record: Option<PathBuf>,
+    /// Keep no session file
+    #[arg(long)]
+    pub no_record: bool,
+    /// Keep private keys, tokens and the like as they are
+    #[arg(long)]
+    pub keep_secrets: bool,
+    #[command(flatten)]
+    pub timers: TimerFlags,
+    #[command(flatten)]
+    pub descriptors: DescriptorFlags,
+}
+
+/// `tap`: proxy streams to a control plane, show and record them.
+#[cfg(feature = "net")]
+#[derive(Clone, Debug, Args)]
+pub struct TapArgs {
+    /// The control plane: host:port or unix:/path
+    #[arg(value_name = "SERVER", required_unless_present = "map")]
+    pub server: Option<String>,
+    /// Where clients connect to
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
+    pub listen: String,
+    /// LISTEN=UPSTREAM; once for each pair
+    #[arg(long, value_name = "LISTEN=UPSTREAM")]
+    pub map: Vec<String>,
+    /// Print this Envoy or gRPC bootstrap with its servers replaced by the tap, and end
+    #[arg(long, value_name = "FILE")]
+    pub rewrite_bootstrap: Option<PathBuf>,
+    /// Forward and count only: nothing is decoded, shown or recorded
+    #[arg(long, conflicts_with_all = ["record", "view", "filter", "output"])]
+    pub no_decode: bool,
+    /// How long a connection to the control plane may take
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub connect_timeout: Duration,
+    #[command(flatten)]
+    pub live: LiveFlags,
+}
+
+/// `demo`: a built-in control plane and clients on loopback.
+#[cfg(feature = "net")]
+#[derive(Clone, Debug, Args)]
+pub struct DemoArgs {
+    #[command(flatten)]
+    pub live: LiveFlags,
+}
+
+/// The forms of `-o`; each verb takes some of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Wide,
+    Text,
+    Json,
+    Jsonl,
+    Yaml,
+    Name,
+}
+
+/// Reads only the formats that a verb has.
+fn formats(known: &'static [Format]) -> impl clap::builder::TypedValueParser<Value = Format> {
+    use clap::builder::TypedValueParser as _;
+    let values = known.iter().filter_map(|format| format.to_possible_value()).collect::<Vec<PossibleValue>>();
+    clap::builder::PossibleValuesParser::new(values).try_map(|word| Format::from_str(&word, false))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+    #[value(name = "16")]
+    Sixteen,
+    #[value(name = "256")]
+    Many,
+    True,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimeFormat {
+    Local,
+    Utc,
+    Relative,
+    Delta,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportTo {
+    Raw,
+    Jsonl,
+    Script,
+    Xdsrec,
+}
+
+/// One stream, or all of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamPick {
+    Stream(u32),
+    Node(String),
+}
+
+impl std::str::FromStr for StreamPick {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix('#') {
+            Some(number) => {
+                number.parse().map(StreamPick::Stream).map_err(|_| "expected #N, or a node".into())
+            }
+            None => Ok(StreamPick::Node(text.to_owned())),
+        }
+    }
+}
+
+/// A place in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    Start,
+    End,
+    Moment(filter::Moment),
+}
+
+impl std::str::FromStr for At {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "start" => Ok(At::Start),
+            "end" => Ok(At::End),
+            text => filter::Moment::parse(text)
+                .map(At::Moment)
+                .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start or end".into()),
+        }
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    filter::duration(text).ok_or_else(|| "expected a time such as 500ms, 10s or 2m".into())
+}

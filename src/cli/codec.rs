@@ -1,0 +1,33 @@
+//! Content of arrow scripts and raw JSONL by the descriptors.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::record::raw;
+use crate::schema::Schema;
+use crate::script::Codec;
+
+/// Encodes and decodes what other forms of a session write as protobuf JSON.
+pub(super) struct SchemaCodec(pub Arc<Schema>);
+
+impl Codec for SchemaCodec {
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
+        self.0.encode(message, json)
+    }
+
+    fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
+        self.0.message(message)?;
+        Some(self.0.message_to_json(message, bytes))
+    }
+}
+
+impl raw::Json for SchemaCodec {
+    fn encode(&self, message: &str, json: &Value) -> Option<Vec<u8>> {
+        self.0.encode(message, json).ok()
+    }
+
+    fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
+        Codec::decode(self, message, bytes)
+    }
+}

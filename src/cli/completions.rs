@@ -1,0 +1,15 @@
+//! `completions`: a script for a shell, on stdout.
+
+use clap::CommandFactory;
+
+use super::args::{Cli, CompletionsArgs};
+use super::error::{CliError, Exit};
+use super::io::Io;
+
+pub(super) fn run(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    // The generator panics on a pipe that closes early, so it writes to memory.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "xdscope", &mut script);
+    io.stdout.write_all(&script)?;
+    Ok(Exit::Yes)
+}

@@ -1,0 +1,187 @@
+//! What goes wrong, said so that a person knows what to type next, and the exit codes.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io;
+
+use crate::text::{display_safe, width};
+
+/// How the program ends (ux.md section 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Synced, no difference, no finding.
+    Yes = 0,
+    /// A problem state, a difference, a finding.
+    No = 1,
+    Usage = 2,
+    /// Connection or TLS failed, or a stream ended with an error.
+    Connection = 3,
+    /// What was asked for never came.
+    Never = 4,
+    /// A recording, bootstrap or descriptor set that can't be read.
+    Unreadable = 5,
+    Defect = 70,
+    Interrupted = 130,
+}
+
+impl Exit {
+    pub const ALL: [Exit; 8] = [
+        Exit::Yes,
+        Exit::No,
+        Exit::Usage,
+        Exit::Connection,
+        Exit::Never,
+        Exit::Unreadable,
+        Exit::Defect,
+        Exit::Interrupted,
+    ];
+
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// One line for `help exit-codes`.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Exit::Yes => "yes: synced, no difference, no finding",
+            Exit::No => "no: a problem state, a difference, a finding",
+            Exit::Usage => "usage",
+            Exit::Connection => "connection, TLS, or stream ended with an error",
+            Exit::Never => "what was asked for never came (--resource-timeout)",
+            Exit::Unreadable => "input unreadable: recording, bootstrap, descriptors",
+            Exit::Defect => "a defect in xdscope (report path printed)",
+            Exit::Interrupted => "interrupted before the answer",
+        }
+    }
+}
+
+/// The one error of the command line: what failed, why, what was tried, what to type next.
+#[derive(Debug)]
+pub struct CliError {
+    pub exit: Exit,
+    /// A lowercase fragment without a full stop.
+    pub message: String,
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+    /// Lines to look at, such as an expression with its fault underlined.
+    pub shown: Vec<String>,
+    /// Steps that were tried, the failed one last.
+    pub tried: Vec<String>,
+    /// Commands or changes to make, the likeliest first.
+    pub next: Vec<String>,
+}
+
+impl CliError {
+    pub fn new(exit: Exit, message: impl Into<String>) -> CliError {
+        CliError {
+            exit,
+            message: message.into(),
+            source: None,
+            shown: Vec::new(),
+            tried: Vec::new(),
+            next: Vec::new(),
+        }
+    }
+
+    pub fn usage(message: impl Into<String>) -> CliError {
+        CliError::new(Exit::Usage, message)
+    }
+
+    pub fn unreadable(message: impl Into<String>) -> CliError {
+        CliError::new(Exit::Unreadable, message)
+    }
+
+    pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> CliError {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Shows `text` with a mark under its byte `at`.
+    pub fn underlined(mut self, text: &str, at: usize) -> CliError {
+        let before = text.get(..at).unwrap_or(text);
+        let blanks = " ".repeat(width(&display_safe(before)));
+        self.shown.extend([display_safe(text).into_owned(), format!("{blanks}^")]);
+        self
+    }
+
+    pub fn tried(mut self, step: impl Into<String>) -> CliError {
+        self.tried.push(step.into());
+        self
+    }
+
+    pub fn next(mut self, step: impl Into<String>) -> CliError {
+        self.next.push(step.into());
+        self
+    }
+
+    /// The text for stderr, with its line ends. Empty for what needs no words.
+    pub fn render(&self) -> String {
+        if self.message.is_empty() {
+            return String::new();
+        }
+        let mut out = format!("xdscope: {}", safe(&self.message));
+        let mut cause = self.source.as_deref().map(|source| source as &dyn Error);
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Errors that print their source themselves would say it twice.
+            if !out.contains(&text) {
+                let _ = write!(out, ": {}", safe(&text));
+            }
+            cause = error.source();
+        }
+        out.push('\n');
+        for line in &self.shown {
+            let _ = writeln!(out, "  {line}");
+        }
+        if !self.tried.is_empty() {
+            let _ = writeln!(out, "  tried  {}", safe(&self.tried.join(", ")));
+        }
+        for (i, next) in self.next.iter().enumerate() {
+            let _ = writeln!(out, "  {}   {}", if i == 0 { "next" } else { "    " }, safe(next));
+        }
+        out
+    }
+}
+
+/// Messages quote file names and wire text. Lines of our own stay lines.
+fn safe(text: &str) -> String {
+    text.lines().map(display_safe).collect::<Vec<_>>().join("\n")
+}
+
+/// Output that can't be written. A reader that went away wants no more: that is no error at all.
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> CliError {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return CliError::new(Exit::Yes, "");
+        }
+        CliError::unreadable("cannot write the output").because(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_why_and_what_next() {
+        let cause = io::Error::new(io::ErrorKind::NotFound, "no such file");
+        let error = CliError::unreadable("cannot read a\x1b[31m.xdsrec")
+            .because(cause)
+            .tried("this directory")
+            .tried("/state/xdscope")
+            .next("xdscope status other.xdsrec")
+            .next("xdscope demo");
+        insta::assert_snapshot!(error.render(), @r"
+        xdscope: cannot read a\x1b[31m.xdsrec: no such file
+          tried  this directory, /state/xdscope
+          next   xdscope status other.xdsrec
+                 xdscope demo
+        ");
+        assert_eq!(error.exit.code(), 5);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_quiet() {
+        let error = CliError::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!((error.exit, error.render().as_str()), (Exit::Yes, ""));
+    }
+}

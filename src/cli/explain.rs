@@ -1,0 +1,96 @@
+//! `explain`: a field, a message, a state or a kind of message, offline.
+
+use std::io::Write as _;
+
+use crate::store::{MessageKind, ResourceState, TypeState};
+
+use super::args::ExplainArgs;
+use super::descriptors;
+use super::error::{CliError, Exit};
+use super::io::Io;
+
+pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let word = args.word.trim();
+    let known = word_of_ours(word);
+    for (title, text) in &known {
+        writeln!(io.stdout, "{title}\n  {text}")?;
+    }
+    if !known.is_empty() {
+        return Ok(Exit::Yes);
+    }
+    let schema = descriptors::schema(&args.descriptors)?;
+    match schema.explain(word) {
+        Ok(text) => {
+            writeln!(io.stdout, "{}", text.trim_end())?;
+            Ok(Exit::Yes)
+        }
+        Err(error) => Err(CliError::usage(format!("nothing is known of `{word}`"))
+            .because(error)
+            .next("xdscope explain Cluster.connect_timeout")
+            .next("xdscope help states")),
+    }
+}
+
+/// States and kinds of that name, with what they mean.
+fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
+    let word = word.to_ascii_lowercase();
+    let mut found = Vec::new();
+    for (state, meaning) in STATES {
+        if state.word() == word {
+            found.push((format!("{} (state of a type)", state.word()), meaning));
+        }
+    }
+    for (state, meaning) in RESOURCE_STATES {
+        if state.word() == word {
+            found.push((format!("{} (state of a resource)", state.word()), meaning));
+        }
+    }
+    for kind in MessageKind::ALL.into_iter().filter(|kind| kind.word() == word) {
+        found.push((format!("{} (kind of message)", kind.word()), kind_meaning(kind)));
+    }
+    found
+}
+
+/// States of a type, as `help states` lists them.
+pub(super) const STATES: [(TypeState, &str); 9] = [
+    (TypeState::Synced, "the last push was acknowledged"),
+    (TypeState::Sent, "pushed, no answer yet"),
+    (TypeState::Stale, "pushed, and no answer for --stale-after"),
+    (TypeState::Nack, "the last push was refused; the version before it is in force"),
+    (TypeState::Wait, "asked for, nothing sent yet"),
+    (TypeState::Miss, "names asked for were not delivered within --resource-timeout"),
+    (TypeState::Held, "a message is held in the tap"),
+    (TypeState::Idle, "not subscribed"),
+    (TypeState::Closed, "the stream has ended; its last state is kept"),
+];
+
+/// States of one resource on one stream, by what was sent so far, accepted or not.
+pub(super) const RESOURCE_STATES: [(ResourceState, &str); 9] = [
+    (ResourceState::Waiting, "asked for, not sent yet"),
+    (ResourceState::Present, "sent on this stream, and not removed since"),
+    (ResourceState::Kept, "held from an earlier stream, not sent again on this one"),
+    (ResourceState::Removed, "sent, then removed by the server"),
+    (ResourceState::Absent, "said not to exist: by the server, or by the client's own timer"),
+    (ResourceState::Expired, "its time to live ran out"),
+    (ResourceState::Redirected, "the server named another resource in its place"),
+    (ResourceState::Released, "the client does not ask for it any more"),
+    (ResourceState::Orphan, "sent although nobody asked for it"),
+];
+
+/// What a kind of message does.
+pub(super) fn kind_meaning(kind: MessageKind) -> &'static str {
+    match kind {
+        MessageKind::Nack => {
+            "a request that refuses a response: it has an error_detail, or goes back a version"
+        }
+        MessageKind::Ack => "a request that accepts the response whose nonce it carries",
+        MessageKind::Subscribe => "a request that asks for more names",
+        MessageKind::Unsubscribe => "a request that asks for fewer names",
+        MessageKind::Repeat => "a request that changes nothing and answers nothing new",
+        MessageKind::Push => "a response with content that is new or changed",
+        MessageKind::Resend => "a response with the same content as the one before",
+        MessageKind::Heartbeat => "a response that only prolongs a time to live",
+        MessageKind::Open => "a stream was opened",
+        MessageKind::Close => "a stream ended",
+    }
+}

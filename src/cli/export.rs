@@ -1,0 +1,241 @@
+//! `export`: a source in another form.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use crate::content::Catalog;
+use crate::event::{Clock, Seq, StreamId, Time};
+use crate::filter::Rows;
+use crate::json;
+use crate::record;
+use crate::schema::Schema;
+use crate::script;
+use crate::store::Store;
+use crate::text::plural;
+use crate::wire::{Frame, What};
+
+use super::args::{ExportArgs, ExportTo, Global};
+use super::bodies::{self, Contents};
+use super::codec::SchemaCodec;
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::json_out::Objects;
+use super::select::{self, Picked};
+use super::source::{self, Limit};
+
+pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    if args.output.is_none() && args.to == ExportTo::Xdsrec && io.stdout_is_terminal {
+        let error = CliError::usage("a recording is binary and stdout is a terminal");
+        return Err(
+            error.next(format!("xdscope export {} --to xdsrec --output session.xdsrec", args.source.source))
+        );
+    }
+    let filter = select::filter(args.filter.as_deref(), Rows::Messages, &io.zone)?;
+    let source = source::open(&args.source, global, io)?;
+    let from = Limit::of(&args.from, &source.loaded, &io.zone)?;
+    let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
+    let mut frames = source.loaded.frames.clone();
+    let name = source.name.clone();
+    let end = source.loaded.end;
+    let (store, schema) = source::replay(source, &args.source.timers, &Limit::All);
+    let picked = Picked::of(args.stream.as_ref(), &store)?;
+    let contents = Contents { store: &store, schema: &schema };
+    let mut n = Seq(0);
+    let mut numbers = BTreeSet::new();
+    frames.retain(|frame| {
+        if !source::is_message(frame) {
+            return picked.has(frame.stream);
+        }
+        n.0 += 1;
+        let fact = || store.row(store.row_of(n)?);
+        let kept = picked.has(frame.stream)
+            && !before(&from, frame, n)
+            && !after(&until, frame, n)
+            && (filter.is_empty()
+                || fact().is_some_and(|fact| filter.message_with(&fact, &store, &contents)));
+        if kept {
+            numbers.insert(n);
+        }
+        kept
+    });
+    drop_empty_streams(&mut frames);
+    let session = Session {
+        name,
+        frames: &frames,
+        numbers: &numbers,
+        catalog: store.catalog(),
+        clock: store.clock(),
+        end,
+        schema: &schema,
+        keep_secrets: args.source.keep_secrets,
+    };
+    let notices = match &args.output {
+        None => session.write(args.to, &store, &mut *io.stdout)?,
+        Some(path) => {
+            let failed = |error: io::Error| {
+                CliError::unreadable(format!("cannot write {}", path.display())).because(error)
+            };
+            let mut file = BufWriter::new(create(path, args.to).map_err(failed)?);
+            let notices = session.write(args.to, &store, &mut file)?;
+            file.flush().map_err(failed)?;
+            notices
+        }
+    };
+    io.flush()?;
+    if !global.quiet {
+        for notice in notices {
+            io.say(&crate::text::display_safe(&notice));
+        }
+        if let Some(path) = &args.output {
+            let all = store.messages();
+            io.say(&format!("{} of {all} messages written to {}", numbers.len(), path.display()));
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+/// A session may hold what only its owner should read.
+fn create(path: &Path, to: ExportTo) -> io::Result<File> {
+    if to == ExportTo::Xdsrec {
+        return record::create(path);
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn before(from: &Limit, frame: &Frame, n: Seq) -> bool {
+    match from {
+        Limit::All => true,
+        Limit::Message(first) => n < *first,
+        Limit::Time(first) => frame.at < *first,
+    }
+}
+
+fn after(until: &Limit, frame: &Frame, n: Seq) -> bool {
+    match until {
+        Limit::All => false,
+        Limit::Message(last) => n > *last,
+        Limit::Time(last) => frame.at > *last,
+    }
+}
+
+/// Drops streams of which no message is left, unless none had any.
+fn drop_empty_streams(frames: &mut Vec<Frame>) {
+    let with: BTreeSet<StreamId> =
+        frames.iter().filter(|frame| source::is_message(frame)).map(|frame| frame.stream).collect();
+    if !with.is_empty() {
+        frames.retain(|frame| with.contains(&frame.stream) || matches!(frame.what, What::Gap { .. }));
+    }
+}
+
+/// What is written.
+struct Session<'a> {
+    name: String,
+    frames: &'a [Frame],
+    /// The messages among them.
+    numbers: &'a BTreeSet<Seq>,
+    catalog: &'a Catalog,
+    clock: Clock,
+    end: Time,
+    schema: &'a Arc<Schema>,
+    keep_secrets: bool,
+}
+
+impl Session<'_> {
+    /// What could not be written is returned in words.
+    fn write(&self, to: ExportTo, store: &Store, out: &mut dyn Write) -> Result<Vec<String>, CliError> {
+        match to {
+            ExportTo::Raw => {
+                let json = SchemaCodec(self.schema.clone());
+                let mut writer = record::raw::Writer::new(out, self.clock, Some(&json));
+                for frame in self.frames {
+                    writer.write(frame, self.catalog)?;
+                }
+                let lost = writer.lost();
+                writer.finish()?;
+                if lost > 0 {
+                    return Ok(vec![format!("the content of {} was lost", plural(lost, "message"))]);
+                }
+            }
+            ExportTo::Xdsrec => self.recording(out)?,
+            ExportTo::Script => {
+                let codec = SchemaCodec(self.schema.clone());
+                let exported = script::from_frames(self.frames.iter(), self.catalog, self.clock, &codec);
+                out.write_all(script::write(&exported.script).as_bytes())?;
+                return Ok(exported.notices);
+            }
+            ExportTo::Jsonl => self.objects(store, out)?,
+        }
+        Ok(Vec::new())
+    }
+
+    /// The writer of recordings keeps its output for long, so it writes to a buffer that is emptied here.
+    fn recording(&self, out: &mut dyn Write) -> Result<(), CliError> {
+        let header = record::Header {
+            created: self.clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
+            seed: self.catalog.seed(),
+            keep_secrets: self.keep_secrets,
+            tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).to_owned(),
+            source: self.name.clone(),
+            clock: self.clock,
+        };
+        let spool = Spool::default();
+        let mut writer = record::Writer::new(spool.clone(), header)?;
+        for frame in self.frames {
+            writer.write(frame, self.catalog)?;
+            spool.empty_into(out)?;
+        }
+        writer.advance(self.end);
+        writer.finish()?;
+        Ok(spool.empty_into(out)?)
+    }
+
+    /// The message objects of `log` with their bodies.
+    fn objects(&self, store: &Store, out: &mut dyn Write) -> Result<(), CliError> {
+        let streams: BTreeSet<StreamId> = self.frames.iter().map(|frame| frame.stream).collect();
+        let mut objects = Objects::new(out, false);
+        for fact in (0..store.rows()).filter_map(|row| store.row(row)) {
+            if !fact.n.map_or(streams.contains(&fact.stream), |n| self.numbers.contains(&n)) {
+                continue;
+            }
+            let mut object = json::message(&fact, &store.clock());
+            if let (Some(n), Value::Object(fields)) = (fact.n, &mut object) {
+                let (body, raw) = bodies::message(store, self.schema, n);
+                fields.insert("body".into(), body);
+                fields.insert("raw".into(), raw);
+            }
+            objects.put(&object)?;
+        }
+        Ok(objects.finish()?)
+    }
+}
+
+/// Bytes on their way to an output that the writer of recordings can't own.
+#[derive(Clone, Default)]
+struct Spool(Arc<Mutex<Vec<u8>>>);
+
+impl Spool {
+    fn empty_into(&self, out: &mut dyn Write) -> io::Result<()> {
+        let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        out.write_all(&bytes)
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

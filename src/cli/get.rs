@@ -1,0 +1,356 @@
+//! `get`: what exactly is configured, on which stream, in which version?
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::Write;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::event::{Kind, StreamId, TypeUrl};
+use crate::filter::{Filter, Rows};
+use crate::json;
+use crate::schema::Schema;
+use crate::store::{ResourceFact, ResourceState, StateFact, Store};
+use crate::text::{count, size, type_label};
+
+use super::args::{Format, GetArgs, Global, StreamPick};
+use super::bodies::{self, Contents};
+use super::error::{CliError, Exit};
+use super::io::{Io, Role, Style};
+use super::json_out::Objects;
+use super::select::{self, Picked};
+use super::source::{self, Limit};
+use super::subscriptions;
+use super::table::{Cell, Table};
+use super::words;
+
+pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
+    let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
+    let whats: Vec<What> = args.what.iter().map(|text| What::parse(text)).collect();
+    let source = source::open(&args.source, global, io)?;
+    let limit = Limit::of(&args.at, &source.loaded, &io.zone)?;
+    let (store, schema) = source::replay(source, &args.source.timers, &limit);
+    let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
+    let mut states = store.states();
+    // A client that came back holds what its newest stream says; earlier ones only when asked for by number.
+    let superseded: HashSet<StreamId> = match args.rows.stream {
+        Some(StreamPick::Stream(_)) => HashSet::new(),
+        _ => picked.streams.iter().filter_map(|stream| stream.reconnect_of).collect(),
+    };
+    states.retain(|state| picked.has(state.stream) && !superseded.contains(&state.stream));
+    unknown(&whats, &states, &store, args)?;
+    let get = Get { args, store: &store, schema: &schema, filter: &filter, whats: &whats, states: &states };
+    let style = io.style(global);
+    let terminal = io.stdout_is_terminal;
+    let out = &mut *io.stdout;
+    if args.subscriptions {
+        let shown: Vec<&StateFact> =
+            states.iter().filter(|state| get.asked(&state.type_url) && filter.state(state, &store)).collect();
+        subscriptions::write(args, &shown, &store, style, out)?;
+        return Ok(Exit::Yes);
+    }
+    let printed = match args.output {
+        Some(Format::Json | Format::Jsonl) => get.objects(out)?,
+        Some(Format::Yaml) => get.yaml(terminal, out)?,
+        Some(Format::Name) => get.names(out)?,
+        None | Some(Format::Table) if whats.is_empty() => get.counts(style, out)?,
+        output => get.table(output == Some(Format::Wide), style, out)?,
+    };
+    if printed == 0 && !global.quiet {
+        io.flush()?;
+        io.say(if filter.is_empty() { "no resources" } else { "no resource matches" });
+    }
+    Ok(Exit::Yes)
+}
+
+/// `TYPE` or `TYPE/NAME`.
+struct What {
+    text: String,
+    kind: Option<Kind>,
+    /// As typed, for types without a short word.
+    type_text: String,
+    name: Option<String>,
+}
+
+impl What {
+    /// Split at the first `/`, so that `xdstp://` names work; a type URL has a `/` of its own.
+    fn parse(text: &str) -> What {
+        let (type_text, name) = match text.strip_prefix(crate::event::TYPE_PREFIX) {
+            Some(rest) => match rest.split_once('/') {
+                Some((message, name)) => (message, Some(name)),
+                None => (rest, None),
+            },
+            None => match text.split_once('/') {
+                Some((word, name)) => (word, Some(name)),
+                None => (text, None),
+            },
+        };
+        What {
+            text: text.to_owned(),
+            kind: Kind::parse(type_text).or_else(|| Kind::of_message(type_text).map(|(kind, _)| kind)),
+            type_text: type_text.to_owned(),
+            name: name.map(str::to_owned),
+        }
+    }
+
+    fn is_type(&self, url: &TypeUrl) -> bool {
+        let message = url.as_str().rsplit('/').next().unwrap_or_default();
+        match (self.kind, Kind::of_type_url(url.as_str())) {
+            (Some(wanted), Some((have, _))) => wanted == have,
+            _ => message == self.type_text || message.rsplit('.').next() == Some(self.type_text.as_str()),
+        }
+    }
+
+    fn is(&self, fact: &ResourceFact) -> bool {
+        let named =
+            |name: &String| *fact.name == **name || fact.aliases.iter().any(|alias| **alias == **name);
+        self.is_type(&fact.type_url) && self.name.as_ref().is_none_or(named)
+    }
+}
+
+/// Refuses what the source has never heard of, with what it has.
+fn unknown(whats: &[What], states: &[StateFact], store: &Store, args: &GetArgs) -> Result<(), CliError> {
+    for what in whats {
+        let of_type: Vec<&StateFact> = states.iter().filter(|state| what.is_type(&state.type_url)).collect();
+        let source = &args.source.source;
+        if of_type.is_empty() && what.kind.is_none() {
+            let known: BTreeSet<String> =
+                states.iter().map(|state| json::type_word(&state.type_url).to_owned()).collect();
+            let error =
+                CliError::usage(format!("`{}` is no type, and none of this source's", what.type_text));
+            return Err(CliError {
+                next: known.into_iter().map(|word| format!("xdscope get {source} {word}")).collect(),
+                ..error
+            });
+        }
+        if let Some(name) = &what.name {
+            let known = of_type.iter().any(|state| {
+                state.names.iter().any(|known| **known == **name)
+                    || store.resources(state.stream, &state.type_url).iter().any(|fact| what.is(fact))
+            });
+            if !known {
+                let error =
+                    CliError::new(Exit::Never, format!("{} was neither asked for nor sent", what.text));
+                return Err(error.next(format!("xdscope get {source} {}", what.type_text)));
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Get<'a> {
+    args: &'a GetArgs,
+    store: &'a Store,
+    schema: &'a Arc<Schema>,
+    filter: &'a Filter,
+    whats: &'a [What],
+    states: &'a [StateFact],
+}
+
+impl Get<'_> {
+    fn asked(&self, url: &TypeUrl) -> bool {
+        self.whats.is_empty() || self.whats.iter().any(|what| what.is_type(url))
+    }
+
+    /// Shows each resource that was asked for.
+    fn each(&self, see: &mut dyn FnMut(&ResourceFact) -> Result<(), CliError>) -> Result<usize, CliError> {
+        let contents = Contents { store: self.store, schema: self.schema };
+        let mut printed = 0;
+        for state in self.states.iter().filter(|state| self.asked(&state.type_url)) {
+            for fact in self.store.resources(state.stream, &state.type_url) {
+                let wanted = self.whats.is_empty() || self.whats.iter().any(|what| what.is(&fact));
+                if wanted && self.filter.resource_with(&fact, self.store, &contents) {
+                    printed += 1;
+                    see(&fact)?;
+                }
+            }
+        }
+        Ok(printed)
+    }
+
+    fn objects(&self, out: &mut dyn Write) -> Result<usize, CliError> {
+        let mut objects = Objects::new(out, self.args.output == Some(Format::Json));
+        let printed = self.each(&mut |fact| {
+            let mut object = json::resource(fact, &self.store.clock());
+            if let (Value::Object(fields), Some(body)) =
+                (&mut object, bodies::resource(self.store, self.schema, fact))
+            {
+                fields.insert("body".into(), body);
+            }
+            Ok(objects.put(&object)?)
+        })?;
+        objects.finish()?;
+        Ok(printed)
+    }
+
+    /// Each content once, with the streams that have it.
+    fn yaml(&self, terminal: bool, out: &mut dyn Write) -> Result<usize, CliError> {
+        let mut seen: HashSet<(String, Option<String>)> = HashSet::new();
+        self.each(&mut |fact| {
+            let once = fact.hash.clone().or_else(|| Some(format!("stream {}", fact.stream.0)));
+            if !seen.insert((format!("{} {}", fact.type_url, fact.name), once)) {
+                return Ok(());
+            }
+            let label = json::type_word(&fact.type_url);
+            let version = fact.version.as_deref().unwrap_or("-");
+            let node = fact.node.as_deref().unwrap_or("-");
+            let state = word(fact).0;
+            let about =
+                format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
+            writeln!(out, "---\n# {}", crate::text::display_safe(&about))?;
+            match bodies::resource(self.store, self.schema, fact) {
+                Some(body) => bodies::write_yaml(out, &body, "", terminal)?,
+                None => writeln!(out, "# no content")?,
+            }
+            Ok(())
+        })
+    }
+
+    fn names(&self, out: &mut dyn Write) -> Result<usize, CliError> {
+        let mut seen = HashSet::new();
+        self.each(&mut |fact| {
+            let name = format!("{}/{}", json::type_word(&fact.type_url), fact.name);
+            let name = crate::text::display_safe(&name).into_owned();
+            if seen.insert(name.clone()) {
+                writeln!(out, "{name}")?;
+            }
+            Ok(())
+        })
+    }
+
+    /// One row per type: how many names, in which states.
+    fn counts(&self, style: Style, out: &mut dyn Write) -> Result<usize, CliError> {
+        #[derive(Default)]
+        struct Count {
+            streams: BTreeSet<StreamId>,
+            names: HashSet<Arc<str>>,
+            present: HashSet<Arc<str>>,
+            refused: HashSet<Arc<str>>,
+            waiting: HashSet<Arc<str>>,
+            gone: HashSet<Arc<str>>,
+            bytes: u64,
+        }
+        let mut types: BTreeMap<((usize, String), TypeUrl), Count> = BTreeMap::new();
+        let key = |url: &TypeUrl| (words::type_order(url), url.clone());
+        for state in self.states {
+            types.entry(key(&state.type_url)).or_default().streams.insert(state.stream);
+        }
+        let printed = self.each(&mut |fact| {
+            let count = types.entry(key(&fact.type_url)).or_default();
+            count.names.insert(fact.name.clone());
+            if fact.refused {
+                count.refused.insert(fact.name.clone());
+            }
+            match fact.state {
+                ResourceState::Waiting => count.waiting.insert(fact.name.clone()),
+                ResourceState::Absent | ResourceState::Removed | ResourceState::Expired => {
+                    count.gone.insert(fact.name.clone())
+                }
+                _ => {
+                    count.bytes += fact.size;
+                    count.present.insert(fact.name.clone())
+                }
+            };
+            Ok(())
+        })?;
+        let titles = ["TYPE", ">NAMES", ">PRESENT", ">REFUSED", ">WAITING", ">GONE", ">STREAMS", ">SIZE"];
+        let mut table = Table::new(out, style, !self.args.rows.no_headers && !types.is_empty(), &titles);
+        for ((_, url), have) in &types {
+            let number = |n: usize, role| Cell::role(count(n as u64), if n > 0 { role } else { Role::Plain });
+            table.row(vec![
+                Cell::new(type_label(url.as_str())),
+                number(have.names.len(), Role::Plain),
+                number(have.present.len(), Role::Plain),
+                number(have.refused.len(), Role::Bad),
+                number(have.waiting.len(), Role::Pending),
+                number(have.gone.len(), Role::Muted),
+                number(have.streams.len(), Role::Plain),
+                Cell::new(size(have.bytes)),
+            ])?;
+        }
+        table.finish()?;
+        Ok(printed)
+    }
+
+    fn table(&self, wide: bool, style: Style, out: &mut dyn Write) -> Result<usize, CliError> {
+        let streams: BTreeSet<StreamId> = self
+            .states
+            .iter()
+            .filter(|state| self.asked(&state.type_url))
+            .map(|state| state.stream)
+            .collect();
+        let nodes = streams.len() > 1;
+        let mut titles = vec!["TYPE", "NAME", "VER", "STATE"];
+        if wide {
+            titles.extend(["ACKED", "ORIGIN", ">SIZE", "HASH", "ALIASES"]);
+        }
+        if nodes {
+            titles.push("NODE");
+        }
+        let mut table = Table::new(out, style, !self.args.rows.no_headers, &titles);
+        let printed = self.each(&mut |fact| {
+            let (state, role) = word(fact);
+            let mut cells = vec![
+                Cell::role(type_label(fact.type_url.as_str()), Role::Muted),
+                Cell::new(&fact.name),
+                Cell::new(fact.version.as_deref().unwrap_or("-")),
+                Cell::role(state, role),
+            ];
+            if wide {
+                cells.extend([
+                    Cell::new(fact.acked_version.as_deref().unwrap_or("-")),
+                    Cell::new(fact.origin.word()),
+                    Cell::new(size(fact.size)),
+                    Cell::new(fact.hash.as_deref().unwrap_or("-").chars().take(12).collect::<String>()),
+                    Cell::new(fact.aliases.join(" ")),
+                ]);
+            }
+            if nodes {
+                cells.push(Cell::new(format!("{} #{}", fact.node.as_deref().unwrap_or("-"), fact.stream.0)));
+            }
+            Ok(table.row(cells)?)
+        })?;
+        if printed > 0 {
+            table.finish()?;
+        }
+        Ok(printed)
+    }
+}
+
+/// State of a resource as a word; a refusal of its newest content stands before it.
+pub(super) fn word(fact: &ResourceFact) -> (String, Role) {
+    let word = fact.state.word();
+    if fact.refused {
+        return (format!("NACK ({word})"), Role::Bad);
+    }
+    let role = match fact.state {
+        ResourceState::Present | ResourceState::Kept => Role::Ok,
+        ResourceState::Waiting => Role::Pending,
+        ResourceState::Orphan | ResourceState::Expired | ResourceState::Redirected => Role::Warn,
+        ResourceState::Removed | ResourceState::Absent | ResourceState::Released => Role::Muted,
+    };
+    let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
+    (format!("{word}{by}"), role)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_split_at_the_first_slash() {
+        let parts = |text: &str| {
+            let what = What::parse(text);
+            (what.kind, what.type_text, what.name)
+        };
+        let cds = "envoy.config.cluster.v3.Cluster";
+        assert_eq!(parts("cds"), (Some(Kind::Cds), "cds".into(), None));
+        assert_eq!(parts("clusters/a/b"), (Some(Kind::Cds), "clusters".into(), Some("a/b".into())));
+        assert_eq!(parts("cds/xdstp://a/t/n"), (Some(Kind::Cds), "cds".into(), Some("xdstp://a/t/n".into())));
+        let url = format!("type.googleapis.com/{cds}");
+        assert_eq!(parts(&url), (Some(Kind::Cds), cds.into(), None));
+        assert_eq!(parts(&format!("{url}/a")), (Some(Kind::Cds), cds.into(), Some("a".into())));
+        assert_eq!(parts("acme.v1.Widget/w"), (None, "acme.v1.Widget".into(), Some("w".into())));
+    }
+}

@@ -1,0 +1,187 @@
+//! What is printed for a person who asks: the ten lines of a bare `xdscope`, topics, words that are no verbs.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use clap::{Command, CommandFactory};
+
+use crate::filter::Field;
+use crate::store::MessageKind;
+
+use super::args::Cli;
+use super::error::{CliError, Exit};
+use super::explain;
+use super::io::Io;
+
+/// What a bare `xdscope` prints.
+pub(super) const SHORT: &str = "\
+xdscope shows what every client of an xDS control plane was told, asked for and refused.
+
+  xdscope demo                      a control plane and clients to look at, on loopback
+  xdscope tap HOST:PORT             stand between clients and a control plane, show and record
+  xdscope status SESSION            who is in sync, and if not, what is open
+  xdscope log SESSION               every message, with what answers what
+  xdscope get SESSION cds/NAME      resources, down to their content
+
+SESSION: a recording, raw JSONL or an arrow script.  All verbs: --help.  Words: help filter.
+";
+
+/// Topics of `help`, with what prints them.
+const TOPICS: [(&str, fn() -> String); 3] =
+    [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
+
+pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let mut command = Cli::command();
+    command.build();
+    let text = match topic {
+        None => command.render_long_help().to_string(),
+        Some(topic) => match TOPICS.iter().find(|(name, _)| *name == topic) {
+            Some((_, text)) => text(),
+            None => match command.find_subcommand_mut(topic) {
+                Some(verb) => verb.render_long_help().to_string(),
+                None => {
+                    let topics: Vec<_> = TOPICS.iter().map(|(name, _)| *name).collect();
+                    let error = CliError::usage(format!("no verb and no topic `{topic}`"));
+                    return Err(error.next(format!("xdscope help TOPIC, one of {}", topics.join(", "))));
+                }
+            },
+        },
+    };
+    io.stdout.write_all(text.as_bytes())?;
+    Ok(Exit::Yes)
+}
+
+fn exit_codes() -> String {
+    let mut out = String::new();
+    for exit in Exit::ALL {
+        let _ = writeln!(out, "{:>3}  {}", exit.code(), exit.meaning());
+    }
+    out
+}
+
+fn states() -> String {
+    let mut out = String::from("States of a type on a stream\n");
+    for (state, meaning) in explain::STATES {
+        let _ = writeln!(out, "  {:<11} {meaning}", state.word());
+    }
+    out.push_str("\nStates of a resource on a stream\n");
+    for (state, meaning) in explain::RESOURCE_STATES {
+        let _ = writeln!(out, "  {:<11} {meaning}", state.word());
+    }
+    out
+}
+
+fn filter() -> String {
+    let mut out = String::from(
+        "\
+Words match any text of a row. A space is \"and\", | is \"or\", ! is \"not\", ( ) group.
+A word without capital letters matches any case. * is a glob, /…/ a regex, \"…\" text as it stands.
+
+",
+    );
+    for (word, field) in Field::WORDS {
+        let _ = writeln!(out, "  {:<28} {}", field_example(word, field), field_meaning(field));
+    }
+    let _ = writeln!(out, "  {:<28} message numbers", "#487  #478..#498  #478..");
+    out.push_str("\nKinds of messages\n");
+    for kind in MessageKind::ALL {
+        let _ = writeln!(out, "  {:<28} {}", format!("kind:{}", kind.word()), explain::kind_meaning(kind));
+    }
+    out.push_str(
+        "
+Examples
+  type:cds kind:nack
+  node:edge* (lat>100ms | size>1M)
+  name:/^rev/ !kind:ack after:14:02
+",
+    );
+    out
+}
+
+fn field_example(word: &str, field: Field) -> String {
+    match field {
+        Field::Type => "type:cds",
+        Field::Node => "node:edge-gw-*",
+        Field::Stream => "stream:3",
+        Field::Dir => "dir:req",
+        Field::Kind => "kind:nack",
+        Field::State => "state:stale",
+        Field::Name => "name:reviews",
+        Field::Version => "version:42",
+        Field::Nonce => "nonce:a821",
+        Field::Err => "err:timeout",
+        Field::After => "after:14:02:08  after:+30s",
+        Field::Before => "before:14:03  before:#500",
+        Field::Size => "size>1M",
+        Field::Lat => "lat>100ms",
+        Field::Age => "age>30s",
+        Field::Res => "res>100",
+        Field::Has => "has:eds_cluster_config",
+        Field::Content => "field:connect_timeout=0s",
+        Field::Rule | Field::Number => return format!("{word}:…"),
+    }
+    .to_owned()
+}
+
+fn field_meaning(field: Field) -> &'static str {
+    match field {
+        Field::Type => "the type: cds, clusters, Cluster, a type URL",
+        Field::Node => "the node's id",
+        Field::Stream => "the stream's number",
+        Field::Dir => "req (client to server) or resp",
+        Field::Kind => "what a message is",
+        Field::State => "state of a type, or of a resource",
+        Field::Name => "a resource named in the row",
+        Field::Version => "version_info",
+        Field::Nonce => "the nonce",
+        Field::Err => "a part of the error",
+        Field::Rule => "the rule of a finding",
+        Field::After => "at that moment or later; or a later message",
+        Field::Before => "before that moment, or message",
+        Field::Size => "bytes; > >= < <= =",
+        Field::Lat => "from a push to its answer",
+        Field::Age => "since then",
+        Field::Res => "resources in a response, names in a request",
+        Field::Number => "a message's number",
+        Field::Has => "the content has this field",
+        Field::Content => "the content has this field with this value",
+    }
+}
+
+/// For a word that is no verb: what was meant, where that is known.
+pub(super) fn meant(word: &str) -> CliError {
+    let verb = match word {
+        "show" | "cat" | "dump" => Some("get"),
+        "proxy" => Some("tap"),
+        "open" => Some("status"),
+        _ => None,
+    };
+    if let Some(verb) = verb {
+        return CliError::usage(format!("`{word}` is no verb")).next(format!("xdscope {verb}"));
+    }
+    if std::path::Path::new(word).exists() || word.ends_with(".xdsrec") || word.ends_with(".xds") {
+        return CliError::usage(format!("a verb is missing before {word}"))
+            .next(format!("xdscope status {word}"))
+            .next(format!("xdscope log {word}"));
+    }
+    let verbs = Cli::command();
+    let verbs: Vec<&str> = verbs.get_subcommands().map(Command::get_name).collect();
+    let close = verbs.iter().filter(|verb| distance(verb, word) <= 2).map(|verb| format!("xdscope {verb}"));
+    let next: Vec<String> = close.chain(["xdscope --help".to_owned()]).collect();
+    CliError { next, ..CliError::usage(format!("`{word}` is no verb")) }
+}
+
+/// Letters to change, add or leave out.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let change = corner + usize::from(x != *y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

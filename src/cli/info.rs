@@ -1,0 +1,95 @@
+//! `info`: what a file holds.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::json;
+use crate::store::{MessageKind, Store};
+use crate::text::{age, count, display_safe, plural, size};
+
+use super::args::{At, Format, Global, InfoArgs};
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::json_out::Objects;
+use super::select;
+use super::source::{self, Limit};
+use super::words;
+
+pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let source = source::open(&args.source, global, io)?;
+    let (form, file) = (source.form, source.size);
+    let limit = Limit::of(&At::End, &source.loaded, &io.zone)?;
+    let (store, _) = source::replay(source, &args.source.timers, &limit);
+    let out = &mut *io.stdout;
+    if args.output != Format::Text {
+        let mut objects = Objects::new(out, args.output == Format::Json);
+        for stream in store.streams() {
+            objects.put(&json::stream(&stream, &store.clock()))?;
+        }
+        objects.finish()?;
+        return Ok(Exit::Yes);
+    }
+    let file = file.map(|bytes| format!(", {}", size(bytes))).unwrap_or_default();
+    writeln!(out, "form      {}{file}", form.word())?;
+    writeln!(out, "time      {}", span(&store))?;
+    let streams = store.streams();
+    let nodes: std::collections::BTreeSet<&str> = streams.iter().filter_map(select::node).collect();
+    let nodes =
+        format!("{} of {}", plural(streams.len() as u64, "stream"), plural(nodes.len() as u64, "node"));
+    writeln!(out, "streams   {nodes}")?;
+    for stream in &streams {
+        let variant = stream.variant.map_or("opaque", |variant| variant.word());
+        let mut line = format!(
+            "  #{:<3} {}  {variant}  {}  {} in, {} out",
+            stream.stream.0,
+            select::node_name(stream),
+            plural(stream.messages, "message"),
+            size(stream.bytes_in),
+            size(stream.bytes_out),
+        );
+        if let Some(before) = stream.reconnect_of {
+            line.push_str(&format!("  reconnect of #{}", before.0));
+        }
+        if stream.gaps > 0 {
+            line.push_str(&format!("  {} lost", plural(stream.gaps, "message")));
+        }
+        if stream.closed.is_some() {
+            let end = stream.end.as_ref().map(words::end).filter(|end| !end.is_empty());
+            line.push_str(&format!("  closed{}", end.map(|end| format!(": {end}")).unwrap_or_default()));
+        }
+        writeln!(out, "{}", display_safe(&line))?;
+    }
+    let mut kinds: BTreeMap<MessageKind, u64> = BTreeMap::new();
+    for fact in (0..store.rows()).filter_map(|row| store.row(row)).filter(|fact| fact.n.is_some()) {
+        *kinds.entry(fact.kind).or_default() += 1;
+    }
+    let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{} {}", count(*n), kind.word())).collect();
+    let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
+    writeln!(out, "messages  {}{kinds}", count(store.messages()))?;
+    let blobs = store.catalog().blobs();
+    let bytes: u64 = blobs.iter().map(|blob| u64::from(blob.size)).sum();
+    writeln!(out, "content   {}, {}", plural(blobs.len() as u64, "piece"), size(bytes))?;
+    let redacted = blobs.iter().filter(|blob| blob.redacted).count() as u64;
+    writeln!(
+        out,
+        "secrets   {}",
+        if redacted == 0 {
+            "none taken out".into()
+        } else {
+            format!("taken out of {}", plural(redacted, "piece"))
+        }
+    )?;
+    Ok(Exit::Yes)
+}
+
+/// When it began, and how long it is.
+fn span(store: &Store) -> String {
+    if store.clock().untimed {
+        return "not recorded".into();
+    }
+    let long = age(Duration::from_nanos(store.now().0));
+    match store.clock().epoch.and_then(|epoch| jiff::Timestamp::from_nanosecond(epoch).ok()) {
+        Some(start) => format!("{long} from {}", start.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        None => format!("{long}, without a date"),
+    }
+}

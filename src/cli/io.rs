@@ -1,0 +1,125 @@
+//! The outside world of a verb: its pipes, its terminal, its environment. Tests bring their own.
+
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::PathBuf;
+
+use jiff::tz::TimeZone;
+
+use super::args::{Color, Global, TimeFormat};
+use super::error::CliError;
+
+/// Everything of the outside that a verb may touch, files apart.
+pub struct Io<'a> {
+    pub stdin: Box<dyn Read + 'a>,
+    pub stdout: Box<dyn Write + 'a>,
+    pub stderr: Box<dyn Write + 'a>,
+    pub stdin_is_terminal: bool,
+    pub stdout_is_terminal: bool,
+    /// Looks up an environment variable; `None` where it is unset or empty.
+    pub env: Box<dyn Fn(&str) -> Option<String> + 'a>,
+    /// The local time zone.
+    pub zone: TimeZone,
+}
+
+impl Io<'static> {
+    /// The process's own.
+    pub fn real() -> Io<'static> {
+        Io {
+            stdin: Box::new(io::stdin()),
+            stdout: Box::new(BufWriter::new(io::stdout())),
+            stderr: Box::new(io::stderr()),
+            stdin_is_terminal: io::stdin().is_terminal(),
+            stdout_is_terminal: io::stdout().is_terminal(),
+            env: Box::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
+            zone: TimeZone::system(),
+        }
+    }
+}
+
+impl Io<'_> {
+    /// Says something to a person.
+    pub fn say(&mut self, text: &str) {
+        // Nobody is left to tell when stderr is gone.
+        let _ = writeln!(self.stderr, "xdscope: {text}");
+    }
+
+    /// Where sessions are kept: `$XDG_STATE_HOME/xdscope`. `None` without a home.
+    pub fn state_dir(&self) -> Option<PathBuf> {
+        let absolute = |path: String| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
+        let state = (self.env)("XDG_STATE_HOME").and_then(absolute);
+        let state = state.or_else(|| Some((self.env)("HOME").and_then(absolute)?.join(".local/state")));
+        Some(state?.join("xdscope"))
+    }
+
+    /// How text is written here.
+    pub fn style(&self, global: &Global) -> Style {
+        let color = match global.color {
+            Color::Always | Color::Sixteen | Color::Many | Color::True => true,
+            Color::Never => false,
+            Color::Auto => {
+                let dumb = (self.env)("TERM").is_some_and(|term| term == "dumb");
+                self.stdout_is_terminal && !dumb && (self.env)("NO_COLOR").is_none()
+            }
+        };
+        Style { color, ascii: global.ascii || !self.is_utf8() }
+    }
+
+    /// The locale's own answer; an unset locale is left alone, as most containers have none.
+    fn is_utf8(&self) -> bool {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| (self.env)(name));
+        locale.is_none_or(|locale| {
+            let locale = locale.to_ascii_lowercase();
+            locale.contains("utf-8") || locale.contains("utf8")
+        })
+    }
+
+    /// The zone of `--time`.
+    pub fn zone(&self, format: TimeFormat) -> TimeZone {
+        if format == TimeFormat::Utc { TimeZone::UTC } else { self.zone.clone() }
+    }
+
+    pub fn flush(&mut self) -> Result<(), CliError> {
+        Ok(self.stdout.flush()?)
+    }
+}
+
+/// What tables and lines may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    pub color: bool,
+    pub ascii: bool,
+}
+
+impl Style {
+    /// The one or the other form of a symbol.
+    pub fn pick(self, unicode: &'static str, ascii: &'static str) -> &'static str {
+        if self.ascii { ascii } else { unicode }
+    }
+}
+
+/// What a text is; the terminal's own 16 colours say it again. Nothing is told by colour alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Plain,
+    Muted,
+    Ok,
+    Pending,
+    Warn,
+    Bad,
+    Wire,
+}
+
+impl Role {
+    /// Parameters of the SGR sequence.
+    pub fn sgr(self) -> Option<&'static str> {
+        match self {
+            Role::Plain => None,
+            Role::Muted => Some("2"),
+            Role::Ok => Some("32"),
+            Role::Pending => Some("36"),
+            Role::Warn => Some("33"),
+            Role::Bad => Some("1;31"),
+            Role::Wire => Some("7;35"),
+        }
+    }
+}

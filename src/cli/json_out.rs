@@ -1,0 +1,86 @@
+//! Objects of the JSON contract, written one by one: `json` is one array, `jsonl` one object a line.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+/// A list of objects under way.
+pub(super) struct Objects<'a> {
+    out: &'a mut dyn Write,
+    array: bool,
+    count: usize,
+}
+
+impl<'a> Objects<'a> {
+    /// `array`: one document; else a line for each.
+    pub(super) fn new(out: &'a mut dyn Write, array: bool) -> Objects<'a> {
+        Objects { out, array, count: 0 }
+    }
+
+    pub(super) fn put(&mut self, object: &Value) -> io::Result<()> {
+        let before = match (self.array, self.count) {
+            (false, _) => "",
+            (true, 0) => "[\n",
+            (true, _) => ",\n",
+        };
+        self.count += 1;
+        let after = if self.array { "" } else { "\n" };
+        write!(self.out, "{before}{}{after}", line(object))
+    }
+
+    pub(super) fn finish(self) -> io::Result<()> {
+        match (self.array, self.count) {
+            (false, _) => Ok(()),
+            (true, 0) => writeln!(self.out, "[]"),
+            (true, _) => writeln!(self.out, "\n]"),
+        }
+    }
+}
+
+/// A value on one line. Control characters that JSON lets pass (DEL, C1) would be obeyed by a terminal, so they
+/// are escaped too; they can only stand in texts.
+pub(super) fn line(value: &Value) -> String {
+    let text = value.to_string();
+    if !text.chars().any(|c| matches!(c, '\x7f'..='\u{9f}')) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if matches!(c, '\x7f'..='\u{9f}') {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn written(array: bool, objects: &[Value]) -> String {
+        let mut out = Vec::new();
+        let mut list = Objects::new(&mut out, array);
+        objects.iter().for_each(|object| list.put(object).unwrap());
+        list.finish().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_array_is_one_document_and_lines_are_lines() {
+        assert_eq!(written(true, &[]), "[]\n");
+        assert_eq!(written(true, &[json!(1), json!(2)]), "[\n1,\n2\n]\n");
+        assert_eq!(written(false, &[]), "");
+        assert_eq!(written(false, &[json!({"a": 1}), json!(2)]), "{\"a\":1}\n2\n");
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left() {
+        let value = json!("a\x1b[2J\u{9b}2J\x7f é");
+        let text = line(&value);
+        assert!(!text.chars().any(char::is_control), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+    }
+}

@@ -1,0 +1,137 @@
+//! `log --ladder`: the same rows, drawn between the two ends of each stream.
+
+use std::io::Write;
+
+use jiff::tz::TimeZone;
+
+use crate::event::{Dir, StreamId};
+use crate::store::{MessageFact, MessageKind, Store, StreamFact};
+use crate::text::{display_safe, latency, pad, pad_left, size, time_of_day, type_label, width};
+
+use super::error::CliError;
+use super::io::Style;
+use super::{log, select, words};
+
+/// Cells between the two lifelines; a longer text makes its own line longer.
+const LANE: usize = 48;
+/// A silence longer than this folds.
+const GAP_SECONDS: u64 = 5;
+
+/// Writes one ladder for each stream that has rows. Returns how many rows there were.
+pub(super) fn write(
+    streams: &[StreamFact],
+    rows: impl Iterator<Item = MessageFact>,
+    store: &Store,
+    zone: &TimeZone,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<usize, CliError> {
+    let mut by_stream: std::collections::BTreeMap<StreamId, Vec<MessageFact>> = Default::default();
+    for fact in rows {
+        by_stream.entry(fact.stream).or_default().push(fact);
+    }
+    let mut printed = 0;
+    for (id, facts) in &by_stream {
+        if printed > 0 {
+            writeln!(out)?;
+        }
+        printed += facts.len();
+        let stream = streams.iter().find(|stream| stream.stream == *id);
+        Ladder { store, zone, style }.write(stream, facts, out)?;
+    }
+    Ok(printed)
+}
+
+struct Ladder<'a> {
+    store: &'a Store,
+    zone: &'a TimeZone,
+    style: Style,
+}
+
+impl Ladder<'_> {
+    fn write(
+        &self,
+        stream: Option<&StreamFact>,
+        facts: &[MessageFact],
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let time = |fact: &MessageFact| time_of_day(fact.at, self.store.clock(), self.zone);
+        let left = facts.iter().map(|fact| width(&time(fact))).max().unwrap_or(0);
+        let client = stream.map(select::node_name).unwrap_or_default();
+        let server =
+            stream.and_then(|stream| stream.server.clone()).unwrap_or_else(|| "control plane".into());
+        let (client, server) = (display_safe(&client), display_safe(&server));
+        let room = (LANE + 2).saturating_sub(width(&server));
+        writeln!(out, "{} {} {server}", " ".repeat(left), pad(&client, room.saturating_sub(1)))?;
+        let bar = self.style.pick("│", "|");
+        let mut before = None;
+        for fact in facts {
+            let silence = before.map(|before| fact.at.since(before)).filter(|_| !self.store.clock().untimed);
+            if let Some(silence) = silence.filter(|silence| silence.as_secs() >= GAP_SECONDS) {
+                let mark = format!("{} {}", self.style.pick("⋮", ":"), latency(silence));
+                writeln!(out, "{} {bar}{}{bar}", pad_left(&mark, left), " ".repeat(LANE))?;
+            }
+            before = Some(fact.at);
+            let line = format!(
+                "{} {bar}{}{bar}{}",
+                pad_left(&time(fact), left),
+                self.arrow(fact),
+                self.beside(fact)
+            );
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// What goes between the lifelines, with its text on it.
+    fn arrow(&self, fact: &MessageFact) -> String {
+        let rule = self.style.pick("─", "-");
+        let text = said(fact);
+        let text = display_safe(&text);
+        let rest = |used: usize| rule.repeat(LANE.saturating_sub(used + width(&text)));
+        match fact.dir {
+            Some(Dir::Req) => format!("{rule} {text} {}{}", rest(4), self.style.pick("►", ">")),
+            Some(Dir::Resp) => format!("{}{rule} {text} {}", self.style.pick("◄", "<"), rest(4)),
+            None => pad(&format!("  {text}"), LANE),
+        }
+    }
+
+    /// Number, latency, and what to make of it.
+    fn beside(&self, fact: &MessageFact) -> String {
+        let mut words: Vec<String> = Vec::new();
+        words.extend(fact.n.map(|n| format!("#{}", n.0)));
+        words.extend(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency));
+        let text = format!(" {}", pad(&words.join(" "), 12));
+        let remark = match (fact.kind, &fact.error) {
+            (MessageKind::Nack, Some(_)) => format!("{} {}", self.style.pick("✗", "x"), log::note(fact)),
+            (MessageKind::Nack, None) => format!("{} by version alone", self.style.pick("✗", "x")),
+            (MessageKind::Ack, _) => self.style.pick("✓", "+").to_owned(),
+            (MessageKind::Resend, _) => "! same content again".to_owned(),
+            _ => String::new(),
+        };
+        format!("{text} {}", display_safe(&remark))
+    }
+}
+
+/// `CDS 42 a81f 119 +1 ~1 312 kB`, `CDS NACK a81f keeps 41`.
+fn said(fact: &MessageFact) -> String {
+    let label = type_label(fact.type_url.as_str());
+    let (version, nonce) = (fact.version.to_string(), fact.nonce.to_string());
+    let plus = |sign: char, names: &[std::sync::Arc<str>]| match names {
+        [] => String::new(),
+        [one] => format!("{sign}{one}"),
+        many => format!("{sign}{}", many.len()),
+    };
+    let subscription = [plus('+', &fact.added), plus('-', &fact.removed)];
+    let words: Vec<String> = match (fact.dir, fact.kind) {
+        (None, kind) => vec![kind.word().into(), fact.note.clone().unwrap_or_default()],
+        (Some(Dir::Resp), _) => vec![label, version, nonce, words::resources(fact), size(fact.size)],
+        (_, MessageKind::Nack) if version.is_empty() => vec![label, "NACK".into(), nonce],
+        (_, MessageKind::Nack) => vec![label, "NACK".into(), nonce, "keeps".into(), version],
+        (_, MessageKind::Ack) => [vec![label, "ack".into(), version, nonce], subscription.to_vec()].concat(),
+        (_, kind) => {
+            [vec![label, kind.word().into(), words::resources(fact)], subscription.to_vec()].concat()
+        }
+    };
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,251 @@
+//! `log`: what was said, in which order, and what answers what?
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::event::{Dir, Time};
+use crate::filter::{Filter, Rows};
+use crate::json;
+use crate::schema::Schema;
+use crate::store::{MessageFact, Store};
+use crate::text::{display_safe, latency, size, time_of_day, type_label};
+
+use super::args::{At, Format, Global, LogArgs, TimeFormat};
+use super::bodies::{self, Contents};
+use super::error::{CliError, Exit};
+use super::io::{Io, Role, Style};
+use super::json_out::{self, Objects};
+use super::ladder;
+use super::select::{self, Picked};
+use super::source::{self, Limit};
+use super::table::{Cell, Table};
+use super::words;
+
+/// gRPC's default limit for one message; larger ones are marked.
+const LARGE: u64 = 4 << 20;
+
+pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let zone = io.zone(args.time);
+    let filter = select::filter(args.rows.filter.as_deref(), Rows::Messages, &zone)?;
+    let source = source::open(&args.source, global, io)?;
+    let limit = Limit::of(&At::End, &source.loaded, &zone)?;
+    let (store, schema) = source::replay(source, &args.source.timers, &limit);
+    let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
+    let style = io.style(global);
+    let printer = Printer { args, store: &store, schema: &schema, zone, style };
+    let rows = matching(args, &store, &schema, &filter, &picked);
+    let out = &mut *io.stdout;
+    let printed = match (args.ladder, args.output) {
+        (true, _) => ladder::write(&picked.streams, rows, &store, &printer.zone, style, out)?,
+        (_, Format::Json | Format::Jsonl) => printer.objects(rows, out)?,
+        (_, Format::Yaml) => printer.yaml(rows, io.stdout_is_terminal, out)?,
+        (_, Format::Name) => printer.names(rows, out)?,
+        _ => printer.table(rows, picked.streams.len() > 1, io.stdout_is_terminal, out)?,
+    };
+    if printed == 0 && !global.quiet {
+        io.flush()?;
+        let all = store.rows();
+        io.say(&if all == 0 { "no messages in it".to_owned() } else { format!("0 of {all} rows match") });
+    }
+    Ok(Exit::Yes)
+}
+
+/// Rows in order, made when they are asked for; with `--tail` the last ones.
+fn matching<'a>(
+    args: &LogArgs,
+    store: &'a Store,
+    schema: &'a Arc<Schema>,
+    filter: &'a Filter,
+    picked: &'a Picked,
+) -> Box<dyn Iterator<Item = MessageFact> + 'a> {
+    let contents = Contents { store, schema };
+    let get = move |row: usize| {
+        let fact = store.row(row)?;
+        (picked.has(fact.stream) && filter.message_with(&fact, store, &contents)).then_some(fact)
+    };
+    match args.tail {
+        None => Box::new((0..store.rows()).filter_map(get)),
+        Some(n) => {
+            let mut last: Vec<MessageFact> = (0..store.rows()).rev().filter_map(get).take(n).collect();
+            last.reverse();
+            Box::new(last.into_iter())
+        }
+    }
+}
+
+struct Printer<'a> {
+    args: &'a LogArgs,
+    store: &'a Store,
+    schema: &'a Arc<Schema>,
+    zone: jiff::tz::TimeZone,
+    style: Style,
+}
+
+type RowsOf<'a> = Box<dyn Iterator<Item = MessageFact> + 'a>;
+
+impl Printer<'_> {
+    /// The object that `-o json` prints.
+    fn object(&self, fact: &MessageFact) -> Value {
+        let mut object = json::message(fact, &self.store.clock());
+        if let (true, Some(n), Value::Object(fields)) = (self.args.body, fact.n, &mut object) {
+            let (body, raw) = bodies::message(self.store, self.schema, n);
+            fields.insert("body".into(), body);
+            fields.insert("raw".into(), raw);
+        }
+        object
+    }
+
+    fn objects(&self, rows: RowsOf<'_>, out: &mut dyn std::io::Write) -> Result<usize, CliError> {
+        let mut objects = Objects::new(out, self.args.output == Format::Json);
+        let mut printed = 0;
+        for fact in rows {
+            printed += 1;
+            objects.put(&self.object(&fact))?;
+        }
+        objects.finish()?;
+        Ok(printed)
+    }
+
+    fn yaml(
+        &self,
+        rows: RowsOf<'_>,
+        terminal: bool,
+        out: &mut dyn std::io::Write,
+    ) -> Result<usize, CliError> {
+        let mut printed = 0;
+        for fact in rows {
+            printed += 1;
+            writeln!(out, "---")?;
+            bodies::write_yaml(out, &self.object(&fact), "", terminal)?;
+        }
+        Ok(printed)
+    }
+
+    fn names(&self, rows: RowsOf<'_>, out: &mut dyn std::io::Write) -> Result<usize, CliError> {
+        let mut printed = 0;
+        for fact in rows {
+            if let Some(n) = fact.n {
+                printed += 1;
+                writeln!(out, "#{}", n.0)?;
+            }
+        }
+        Ok(printed)
+    }
+
+    fn table(
+        &self,
+        rows: RowsOf<'_>,
+        nodes: bool,
+        terminal: bool,
+        out: &mut dyn std::io::Write,
+    ) -> Result<usize, CliError> {
+        let by_delta = self.args.time == TimeFormat::Delta;
+        let mut titles = vec![">#", ">TIME"];
+        if !by_delta {
+            titles.push(if self.style.ascii { "DELTA" } else { "Δ" });
+        }
+        if nodes {
+            titles.push("NODE");
+        }
+        titles.extend(["", "TYPE", "KIND", "VER", "NONCE", "RESOURCES", ">SIZE", ">LAT", "NOTE"]);
+        let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
+        let mut before: Option<Time> = None;
+        let mut printed = 0;
+        for fact in rows {
+            printed += 1;
+            table.row(self.cells(&fact, before, by_delta, nodes))?;
+            before = Some(fact.at);
+            if let (true, Some(n)) = (self.args.body, fact.n) {
+                table.flush()?;
+                let (body, _) = bodies::message(self.store, self.schema, n);
+                bodies::write_yaml(table.out(), &body, "      ", terminal)?;
+            }
+        }
+        if printed > 0 {
+            table.finish()?;
+        }
+        Ok(printed)
+    }
+
+    fn cells(&self, fact: &MessageFact, before: Option<Time>, by_delta: bool, nodes: bool) -> Vec<Cell> {
+        let untimed = self.store.clock().untimed;
+        let delta = before.filter(|_| !untimed).map(|before| words::delta(fact.at.since(before)));
+        let delta = delta.unwrap_or_default();
+        let arrow = match fact.dir {
+            Some(Dir::Req) => self.style.pick("→", "->"),
+            Some(Dir::Resp) => self.style.pick("←", "<-"),
+            None => "",
+        };
+        let large = fact.size > LARGE;
+        let mut cells = vec![Cell::role(fact.n.map_or("-".into(), |n| n.0.to_string()), Role::Muted)];
+        if by_delta {
+            cells.push(Cell::new(delta));
+        } else {
+            cells.push(Cell::new(self.time(fact.at)));
+            cells.push(Cell::role(delta, Role::Muted));
+        }
+        if nodes {
+            cells.push(Cell::new(format!("{} #{}", fact.node.as_deref().unwrap_or("-"), fact.stream.0)));
+        }
+        cells.extend([
+            Cell::new(arrow),
+            Cell::new(fact.dir.map_or_else(String::new, |_| type_label(fact.type_url.as_str()))),
+            words::kind(fact, self.style),
+            Cell::new(&fact.version),
+            Cell::new(&fact.nonce),
+            Cell::new(words::resources(fact)),
+            Cell::role(
+                if fact.n.is_none() {
+                    String::new()
+                } else {
+                    format!("{}{}", size(fact.size), if large { "!" } else { "" })
+                },
+                if large { Role::Warn } else { Role::Plain },
+            ),
+            Cell::new(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
+            Cell::new(note(fact)),
+        ]);
+        cells
+    }
+
+    fn time(&self, at: Time) -> String {
+        let clock = self.store.clock();
+        let relative = self.args.time == TimeFormat::Relative;
+        let clock = if relative { crate::event::Clock { epoch: None, ..clock } } else { clock };
+        time_of_day(at, clock, &self.zone)
+    }
+}
+
+/// What a row has to say in words: the error of a NACK, how a stream ended.
+pub(super) fn note(fact: &MessageFact) -> String {
+    let error = fact.error.as_ref().map(|(code, text)| format!("{code}: {text}"));
+    [fact.note.clone(), error].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// One line of a live run: the row as `log` prints it, without columns that need its neighbours.
+pub fn line(fact: &MessageFact, store: &Store, zone: &jiff::tz::TimeZone, style: Style) -> String {
+    let mut words: Vec<String> = vec![time_of_day(fact.at, store.clock(), zone)];
+    words.extend(fact.n.map(|n| format!("#{}", n.0)));
+    words.push(fact.node.as_deref().map_or_else(|| format!("stream #{}", fact.stream.0), str::to_owned));
+    match fact.dir {
+        Some(Dir::Req) => words.push(style.pick("→", "->").into()),
+        Some(Dir::Resp) => words.push(style.pick("←", "<-").into()),
+        None => {}
+    }
+    words.extend(fact.dir.map(|_| type_label(fact.type_url.as_str())));
+    words.push(words::kind(fact, style).text().to_owned());
+    words.extend((!fact.version.is_empty()).then(|| format!("version {}", fact.version)));
+    words.extend((!fact.nonce.is_empty()).then(|| format!("nonce {}", fact.nonce)));
+    words.push(words::resources(fact));
+    words.extend(fact.n.map(|_| size(fact.size)));
+    words.extend(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency));
+    words.push(note(fact));
+    words.retain(|word| !word.is_empty());
+    display_safe(&words.join("  ")).into_owned()
+}
+
+/// The same as one line of JSON.
+pub fn json_line(fact: &MessageFact, store: &Store) -> String {
+    json_out::line(&json::message(fact, &store.clock()))
+}

@@ -1,0 +1,81 @@
+//! Which streams and rows a verb is asked for.
+
+use std::collections::BTreeSet;
+
+use jiff::tz::TimeZone;
+
+use crate::event::StreamId;
+use crate::filter::{Filter, FilterError, Rows};
+use crate::store::{Store, StreamFact};
+
+use super::args::StreamPick;
+use super::error::CliError;
+
+/// The streams of a source, all or those picked.
+pub(super) struct Picked {
+    pub streams: Vec<StreamFact>,
+    ids: BTreeSet<StreamId>,
+}
+
+impl Picked {
+    pub(super) fn of(pick: Option<&StreamPick>, store: &Store) -> Result<Picked, CliError> {
+        let mut streams = store.streams();
+        match pick {
+            None => {}
+            Some(StreamPick::Stream(number)) => {
+                let last = streams.len();
+                streams.retain(|stream| stream.stream.0 == *number);
+                if streams.is_empty() {
+                    let error = CliError::usage(format!("there is no stream #{number}"));
+                    return Err(if last == 0 {
+                        error
+                    } else {
+                        error.next(format!("--stream '#1' to '#{last}'"))
+                    });
+                }
+            }
+            Some(StreamPick::Node(wanted)) => {
+                let nodes: BTreeSet<String> = streams.iter().filter_map(node).map(str::to_owned).collect();
+                streams.retain(|stream| node(stream) == Some(wanted));
+                if streams.is_empty() {
+                    let error = CliError::usage(format!("there is no node `{wanted}`"));
+                    let known: Vec<_> =
+                        nodes.into_iter().take(5).map(|node| format!("--stream {node}")).collect();
+                    return Err(CliError { next: known, ..error });
+                }
+            }
+        }
+        let ids = streams.iter().map(|stream| stream.stream).collect();
+        Ok(Picked { streams, ids })
+    }
+
+    pub(super) fn has(&self, stream: StreamId) -> bool {
+        self.ids.contains(&stream)
+    }
+}
+
+/// The node id of a stream, where one was said.
+pub(super) fn node(stream: &StreamFact) -> Option<&str> {
+    stream.node.as_ref().map(|node| node.id.as_str()).filter(|id| !id.is_empty())
+}
+
+/// The node's id, or what is known instead. Opaque streams are named by their method.
+pub(super) fn node_name(stream: &StreamFact) -> String {
+    match (node(stream), &stream.peer) {
+        (Some(node), _) => node.to_owned(),
+        (None, _) if stream.variant.is_none() => stream.method.clone(),
+        (None, Some(peer)) => format!("#{} {peer}", stream.stream.0),
+        (None, None) => format!("#{}", stream.stream.0),
+    }
+}
+
+/// `--filter`, read and found fit for the verb's rows.
+pub(super) fn filter(text: Option<&str>, rows: Rows, zone: &TimeZone) -> Result<Filter, CliError> {
+    let Some(text) = text else { return Ok(Filter::default()) };
+    let bad = |error: FilterError| {
+        CliError::usage(format!("--filter: {}", error.reason)).underlined(text, error.at)
+    };
+    let filter = Filter::parse(text).map_err(|error| bad(error).next("xdscope help filter"))?;
+    filter.check(rows).map_err(bad)?;
+    Ok(filter.in_zone(zone.clone()))
+}

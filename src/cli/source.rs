@@ -1,0 +1,259 @@
+//! SOURCE to facts: finds it, tells its form, reads it, replays it.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::event::{Seq, Time};
+use crate::filter::Moment;
+use crate::record::{self, Loaded};
+use crate::schema::Schema;
+use crate::script;
+use crate::store::{Options, Store};
+use crate::wire::{Frame, What};
+
+use super::args::{At, Global, SourceArgs, TimerFlags};
+use super::codec::SchemaCodec;
+use super::error::CliError;
+use super::io::Io;
+
+/// What a source was written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Recording,
+    Raw,
+    Script,
+}
+
+impl Form {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Form::Recording => "recording (.xdsrec)",
+            Form::Raw => "raw JSONL",
+            Form::Script => "arrow script",
+        }
+    }
+}
+
+/// A source, read.
+pub(super) struct Source {
+    /// As typed.
+    pub name: String,
+    pub form: Form,
+    /// Bytes of the file; `None` for stdin.
+    pub size: Option<u64>,
+    pub loaded: Loaded,
+    pub schema: Arc<Schema>,
+}
+
+/// How much of a file tells its form.
+const HEAD: usize = 4096;
+
+/// Reads the source that `args` name, and says on stderr what a person must know of it.
+pub(super) fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
+    let schema = super::descriptors::schema(&args.descriptors)?;
+    let source = if args.source == "-" {
+        if io.stdin_is_terminal {
+            let error = CliError::usage("SOURCE is `-` and stdin is a terminal");
+            return Err(error.next("xdscope status - < session.xdsrec"));
+        }
+        read_stdin(args, &mut io.stdin, schema)?
+    } else {
+        let path = find(&args.source, io)?;
+        if !args.source.starts_with("file:") && looks_like_server(&args.source) && !global.quiet {
+            io.say(&format!(
+                "`{}` is read as a file: it exists; `grpc:` before a server's name forces that",
+                args.source
+            ));
+        }
+        read_file(args, &path, schema)?
+    };
+    if !global.quiet {
+        for notice in &source.loaded.notices {
+            io.say(&crate::text::display_safe(notice));
+        }
+    }
+    Ok(source)
+}
+
+/// The path that a SOURCE names.
+fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
+    if let Some(path) = source.strip_prefix("file:") {
+        return Ok(PathBuf::from(path));
+    }
+    let path = PathBuf::from(source);
+    if path.is_dir() {
+        let error = CliError::usage(format!(
+            "{source} is a directory: this verb reads a recording, raw JSONL or an arrow script"
+        ));
+        return Err(error.next(format!("ls {source}")));
+    }
+    if path.exists() && !source.starts_with("grpc:") {
+        return Ok(path);
+    }
+    let mut tried = vec![format!("file {source}")];
+    if let Some(dir) = io.state_dir() {
+        if let Some(kept) = record::state_dir::find(&dir, &path) {
+            return Ok(kept);
+        }
+        if path.components().count() == 1 {
+            tried.push(format!("sessions in {}", dir.display()));
+        }
+    }
+    if looks_like_server(source) {
+        let server = source.strip_prefix("grpc:").unwrap_or(source);
+        return Err(CliError::usage(format!("{source} is a server: this verb reads what was recorded"))
+            .next(format!("xdscope tap {server} --record session.xdsrec")));
+    }
+    let mut error = CliError::unreadable(format!("cannot read {source}: there is no such file or session"));
+    error.tried = tried;
+    Err(error.next("xdscope demo   records a session to look at"))
+}
+
+fn looks_like_server(source: &str) -> bool {
+    if source.starts_with("unix:") || source.starts_with("grpc:") {
+        return true;
+    }
+    matches!(source.rsplit_once(':'), Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
+fn read_stdin(args: &SourceArgs, stdin: &mut dyn Read, schema: Arc<Schema>) -> Result<Source, CliError> {
+    let failed = |error: io::Error| CliError::unreadable("cannot read stdin").because(error);
+    let mut head = Vec::new();
+    stdin.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+    let mut input = Cursor::new(head.clone()).chain(stdin);
+    let form = form("", &head);
+    let loaded = match form {
+        Form::Script => {
+            let mut text = Vec::new();
+            input.read_to_end(&mut text).map_err(failed)?;
+            read_script("stdin", &text, &schema)?
+        }
+        Form::Recording => record::read(input).map_err(|error| unreadable(args, error))?,
+        Form::Raw => read_raw(io::BufReader::new(input), args, &schema)?,
+    };
+    Ok(Source { name: args.source.clone(), form, size: None, loaded, schema })
+}
+
+fn read_file(args: &SourceArgs, path: &Path, schema: Arc<Schema>) -> Result<Source, CliError> {
+    let failed =
+        |error: io::Error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
+    let mut file = File::open(path).map_err(failed)?;
+    let size = file.metadata().map_err(failed)?.len();
+    let mut head = Vec::new();
+    (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+    let form = form(&args.source, &head);
+    let loaded = match form {
+        Form::Script => read_script(&args.source, &std::fs::read(path).map_err(failed)?, &schema)?,
+        Form::Recording => record::open(path).map_err(|error| unreadable(args, error))?,
+        Form::Raw => read_raw(io::BufReader::new(File::open(path).map_err(failed)?), args, &schema)?,
+    };
+    Ok(Source { name: args.source.clone(), form, size: Some(size), loaded, schema })
+}
+
+fn read_raw(input: impl io::BufRead, args: &SourceArgs, schema: &Arc<Schema>) -> Result<Loaded, CliError> {
+    let seed = super::descriptors::seed()?;
+    let redact = (!args.keep_secrets).then(|| super::descriptors::redactor(schema, seed));
+    let json = SchemaCodec(schema.clone());
+    let options = record::raw::Options { redact, json: Some(&json), seed };
+    record::raw::read_with(input, &options).map_err(|error| unreadable(args, error))
+}
+
+fn unreadable(args: &SourceArgs, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> CliError {
+    CliError::unreadable(format!("cannot read {}", args.source)).because(error)
+}
+
+fn read_script(name: &str, text: &[u8], schema: &Arc<Schema>) -> Result<Loaded, CliError> {
+    let failed = || CliError::unreadable(format!("cannot read {name}"));
+    let text = std::str::from_utf8(text).map_err(|error| failed().because(error))?;
+    let script = script::parse(text, name).map_err(|error| failed().because(error))?;
+    script::load(&script, &SchemaCodec(schema.clone())).map_err(|error| failed().because(error))
+}
+
+/// What the readers of recordings do not know is a script by its ending, or by words of its own.
+fn form(name: &str, head: &[u8]) -> Form {
+    match record::detect(head) {
+        record::Format::Recording => return Form::Recording,
+        record::Format::Raw => return Form::Raw,
+        record::Format::Other => {}
+    }
+    let text = String::from_utf8_lossy(head);
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    let word = first.and_then(|line| line.split_whitespace().next()).unwrap_or("");
+    let own = ["node", "server", "stream", "partial", "notime", "advance"];
+    if name.ends_with(".xds") || own.contains(&word) { Form::Script } else { Form::Recording }
+}
+
+/// Store options out of flags.
+pub(super) fn options(timers: &TimerFlags) -> Options {
+    Options {
+        resource_timeout: timers.resource_timeout,
+        stale_after: timers.stale_after,
+        ..Options::default()
+    }
+}
+
+/// How far a replay goes.
+pub(super) enum Limit {
+    All,
+    Message(Seq),
+    Time(Time),
+}
+
+impl Limit {
+    /// Where `at` is in `loaded`.
+    pub(super) fn of(at: &At, loaded: &Loaded, zone: &TimeZone) -> Result<Limit, CliError> {
+        match at {
+            At::End => Ok(Limit::All),
+            At::Start => Ok(Limit::Time(Time::ZERO)),
+            At::Moment(Moment::Message(n)) => {
+                let messages = loaded.frames.iter().filter(|frame| is_message(frame)).count() as u64;
+                if n.0 == 0 || n.0 > messages {
+                    let error = CliError::usage(format!("there is no message #{}", n.0));
+                    return Err(error.next(format!("a number from #1 to #{messages}")));
+                }
+                Ok(Limit::Message(*n))
+            }
+            At::Moment(moment) => {
+                moment.time(loaded.clock, loaded.end, zone).map(Limit::Time).ok_or_else(|| {
+                    CliError::usage("this source has no dates")
+                        .next("--at +30s, or a message's number such as #487")
+                })
+            }
+        }
+    }
+}
+
+pub(super) fn is_message(frame: &Frame) -> bool {
+    matches!(frame.what, What::Message(_))
+}
+
+/// Replays a source into a store. Returns the frames as well, for those who write them again.
+pub(super) fn replay(source: Source, timers: &TimerFlags, limit: &Limit) -> (Store, Arc<Schema>) {
+    let Loaded { catalog, clock, frames, end, .. } = source.loaded;
+    let mut store = Store::new(catalog, clock, options(timers));
+    let schema = source.schema.clone();
+    store.set_meaning(Arc::new(move |a: &[u8], b: &[u8]| schema.same_meaning(a, b)));
+    let mut n = Seq(0);
+    for frame in frames {
+        n.0 += u64::from(is_message(&frame));
+        let past = match limit {
+            Limit::All => false,
+            Limit::Message(last) => n > *last,
+            Limit::Time(last) => frame.at > *last,
+        };
+        if past {
+            break;
+        }
+        store.handle(frame);
+    }
+    match limit {
+        Limit::All => store.advance(end),
+        Limit::Time(last) => store.advance(end.min(*last)),
+        Limit::Message(_) => {}
+    }
+    (store, source.schema)
+}

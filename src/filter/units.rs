@@ -1,0 +1,66 @@
+//! Numbers with units, as filters and flags take them.
+
+use std::time::Duration;
+
+/// Reads `0.2s 41s 9m 3h 2d 15ms 100us`. The unit is required except for `0`.
+pub fn duration(text: &str) -> Option<Duration> {
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let (number, unit) = split(text)?;
+    let secs = match unit {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number * secs).ok()
+}
+
+/// Reads `80 80B 1.1k 44kB 1M 313MB 2G 4MiB`.
+pub(super) fn bytes(text: &str) -> Option<u64> {
+    let (number, unit) = split(text)?;
+    let unit = unit.to_ascii_lowercase();
+    let unit = unit.strip_suffix('b').unwrap_or(&unit);
+    let factor = match unit {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        "ki" => 1024.0,
+        "mi" => 1024.0 * 1024.0,
+        "gi" => 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some((number * factor).round() as u64)
+}
+
+/// A time of day: `14:02`, `14:02:08`, `14:02:08.155`, as nanoseconds from midnight.
+pub(super) fn time_of_day(text: &str) -> Option<u64> {
+    let mut parts = text.splitn(3, ':');
+    let hours: u64 = digits(parts.next()?)?;
+    let minutes: u64 = digits(parts.next()?)?;
+    let seconds: f64 = match parts.next() {
+        None => 0.0,
+        Some(text) if text.starts_with(|c: char| c.is_ascii_digit()) => text.parse().ok()?,
+        Some(_) => return None,
+    };
+    (hours < 24 && minutes < 60 && (0.0..60.0).contains(&seconds))
+        .then(|| (hours * 3600 + minutes * 60) * 1_000_000_000 + (seconds * 1e9).round() as u64)
+}
+
+fn digits(text: &str) -> Option<u64> {
+    (!text.is_empty() && text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit()))
+        .then(|| text.parse().ok())?
+}
+
+/// A number that is not negative, and what stands behind it.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    Some((number, &text[end..]))
+}

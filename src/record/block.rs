@@ -1,0 +1,216 @@
+use std::io::{self, Read};
+
+use memchr::memmem;
+use xxhash_rust::xxh3::Xxh3;
+
+const MARKER: [u8; 2] = [0xd5, 0xb1];
+/// Marker, kind, two lengths, check.
+const HEAD: usize = 13;
+/// No block is longer, packed or not.
+const MAX: usize = 1 << 20;
+/// Places that look like a block and are none, after which the rest of a file is given up: a hostile file could
+/// be made of nothing else.
+const MAX_FALSE: u32 = 100_000;
+
+/// A block's place in the file, for reading it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    /// The packed bytes' offset in the file, and their length.
+    pub at: u64,
+    pub packed: u32,
+    /// Length unpacked.
+    pub raw: u32,
+    /// The first of a segment.
+    pub first: bool,
+}
+
+/// A whole block as it stands in the file. Both lengths must be at most a mebibyte.
+pub(super) fn encode(first: bool, packed: &[u8], raw: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(HEAD + packed.len());
+    out.extend_from_slice(&MARKER);
+    out.push(if first { 1 } else { 2 });
+    out.extend_from_slice(&(packed.len() as u32).to_le_bytes()[..3]);
+    out.extend_from_slice(&(raw as u32).to_le_bytes()[..3]);
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(packed);
+    let sum = sum(&out);
+    out[9..HEAD].copy_from_slice(&sum);
+    out
+}
+
+/// The check of a block: of everything but the check itself.
+fn sum(block: &[u8]) -> [u8; 4] {
+    let mut hash = Xxh3::new();
+    hash.update(&block[..9]);
+    hash.update(&block[HEAD..]);
+    (hash.digest() as u32).to_le_bytes()
+}
+
+/// What comes next in a file.
+pub(super) enum Next {
+    Block(Block, Vec<u8>),
+    /// These bytes are no block; one or the end follows.
+    Damage {
+        at: u64,
+        bytes: u64,
+    },
+    /// The file ends within a block, which began at `at`.
+    Cut {
+        at: u64,
+        bytes: u64,
+    },
+    End,
+}
+
+/// Reads blocks in order, over damage.
+pub(super) struct Blocks<R> {
+    input: R,
+    /// Bytes read and not used, from `from` on; that one is at `at` in the file.
+    held: Vec<u8>,
+    from: usize,
+    at: u64,
+    false_starts: u32,
+}
+
+enum Try {
+    Whole(Block),
+    Not,
+    Short,
+}
+
+impl<R: Read> Blocks<R> {
+    /// `at`: where in the file `input` stands.
+    pub(super) fn new(input: R, at: u64) -> Self {
+        Blocks { input, held: Vec::new(), from: 0, at, false_starts: 0 }
+    }
+
+    /// Holds at least `want` unused bytes, unless the file ends before.
+    fn fill(&mut self, want: usize) -> io::Result<()> {
+        if self.held.len() - self.from >= want {
+            return Ok(());
+        }
+        self.held.drain(..self.from);
+        self.from = 0;
+        let more = (want - self.held.len()).max(64 << 10) as u64;
+        (&mut self.input).take(more).read_to_end(&mut self.held)?;
+        Ok(())
+    }
+
+    fn rest(&self) -> &[u8] {
+        &self.held[self.from..]
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.from += bytes;
+        self.at += bytes as u64;
+    }
+
+    fn attempt(&mut self) -> io::Result<Try> {
+        self.fill(HEAD)?;
+        let Some(head) = self.rest().first_chunk::<HEAD>() else {
+            let rest = self.rest();
+            let shared = rest.len().min(MARKER.len());
+            return Ok(if rest[..shared] == MARKER[..shared] { Try::Short } else { Try::Not });
+        };
+        let &[m0, m1, kind, p0, p1, p2, r0, r1, r2, ..] = head;
+        let (packed, raw) = (u32::from_le_bytes([p0, p1, p2, 0]), u32::from_le_bytes([r0, r1, r2, 0]));
+        if [m0, m1] != MARKER || !matches!(kind, 1 | 2) || packed.max(raw) as usize > MAX {
+            return Ok(Try::Not);
+        }
+        let len = HEAD + packed as usize;
+        self.fill(len)?;
+        let Some(block) = self.rest().get(..len) else { return Ok(Try::Short) };
+        if sum(block)[..] != block[9..HEAD] {
+            return Ok(Try::Not);
+        }
+        Ok(Try::Whole(Block { at: self.at + HEAD as u64, packed, raw, first: kind == 1 }))
+    }
+
+    pub(super) fn next(&mut self) -> io::Result<Next> {
+        let start = self.at;
+        self.fill(HEAD)?;
+        if self.rest().is_empty() {
+            return Ok(Next::End);
+        }
+        let mut cut = false;
+        loop {
+            match self.attempt()? {
+                Try::Whole(_) if self.at > start => break,
+                Try::Whole(block) => {
+                    let packed = self.rest()[HEAD..HEAD + block.packed as usize].to_vec();
+                    self.skip(HEAD + packed.len());
+                    return Ok(Next::Block(block, packed));
+                }
+                // At the very end this is a block that was not finished; elsewhere a length that is damaged.
+                Try::Short => cut |= self.at == start,
+                Try::Not => {}
+            }
+            if !self.seek()? {
+                break;
+            }
+        }
+        let (at, bytes) = (start, self.at - start);
+        let ended = self.rest().is_empty();
+        Ok(if cut && ended { Next::Cut { at, bytes } } else { Next::Damage { at, bytes } })
+    }
+
+    /// Moves on to what may be the next marker. False: there is none, all is skipped.
+    fn seek(&mut self) -> io::Result<bool> {
+        self.false_starts += 1;
+        let given_up = self.false_starts > MAX_FALSE;
+        self.skip(1.min(self.rest().len()));
+        loop {
+            self.fill(HEAD)?;
+            if self.rest().len() < MARKER.len() {
+                self.skip(self.rest().len());
+                return Ok(false);
+            }
+            let found = if given_up { None } else { memmem::find(self.rest(), &MARKER) };
+            match found {
+                Some(place) => {
+                    self.skip(place);
+                    return Ok(true);
+                }
+                // The last byte may be the first of a marker.
+                None => self.skip(self.rest().len() - 1),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(bytes: &[u8]) -> Vec<String> {
+        let mut blocks = Blocks::new(bytes, 0);
+        let mut out = Vec::new();
+        loop {
+            out.push(match blocks.next().unwrap() {
+                Next::Block(block, packed) => {
+                    assert_eq!(&bytes[block.at as usize..][..packed.len()], packed);
+                    String::from_utf8(packed).unwrap()
+                }
+                Next::Damage { at, bytes } => format!("damage {at}+{bytes}"),
+                Next::Cut { at, bytes } => format!("cut {at}+{bytes}"),
+                Next::End => return out,
+            });
+        }
+    }
+
+    #[test]
+    fn damage_costs_the_blocks_that_it_hits() {
+        let file = [encode(true, b"one", 3), encode(false, b"two", 3), encode(true, b"three", 5)].concat();
+        assert_eq!(scan(&file), ["one", "two", "three"]);
+        for at in 16..32 {
+            let mut bad = file.clone();
+            bad[at] ^= 0x10;
+            assert_eq!(scan(&bad), ["one", "damage 16+16", "three"], "byte {at}");
+        }
+        for end in 33..file.len() {
+            assert_eq!(scan(&file[..end]), ["one", "two", &format!("cut 32+{}", end - 32)], "cut at {end}");
+        }
+        let junk = [&file[..16], b"\xd5\xb1 no block \xd5", &file[16..]].concat();
+        assert_eq!(scan(&junk), ["one", "damage 16+13", "two", "three"]);
+    }
+}

@@ -1,0 +1,155 @@
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use zstd::stream::raw::{Decoder, Operation};
+
+use super::block::Block;
+use crate::content::Bodies;
+
+/// Unpacked segments kept at hand, in bytes. One is kept whatever its size.
+const HOT: usize = 16 << 20;
+/// A segment that unpacks to more is hostile: it holds a mebibyte, or one body of the largest size.
+const MAX_SEGMENT: usize = 768 << 20;
+
+/// What bodies are read from.
+pub(super) trait Source: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> Source for T {}
+
+/// Where a body lies.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    Segment {
+        segment: u32,
+        at: u32,
+        len: u32,
+    },
+    /// In no file: interned after opening.
+    Memory(u32),
+    Lost,
+}
+
+/// Bodies in a recording, read when they are asked for. Clones share everything: the reader adds places while
+/// the catalog asks for bodies.
+#[derive(Clone)]
+pub(super) struct FileBodies(Arc<Mutex<Inner>>);
+
+struct Inner {
+    source: Box<dyn Source>,
+    segments: Vec<Vec<Block>>,
+    places: Vec<Place>,
+    memory: Vec<Bytes>,
+    /// Unpacked segments, the one used last at the end.
+    hot: Vec<(u32, Bytes)>,
+}
+
+/// Unpacks the blocks of one segment, in order.
+pub(super) struct Unpacker {
+    decoder: Decoder<'static>,
+    pub raw: Vec<u8>,
+}
+
+impl Unpacker {
+    pub(super) fn new() -> Option<Unpacker> {
+        Some(Unpacker { decoder: Decoder::new().ok()?, raw: Vec::new() })
+    }
+
+    /// `None`: these bytes are not what was packed.
+    pub(super) fn add(&mut self, packed: &[u8], raw: u32) -> Option<()> {
+        let start = self.raw.len();
+        let end = start + raw as usize;
+        if end > MAX_SEGMENT {
+            return None;
+        }
+        self.raw.resize(end, 0);
+        let (mut from, mut to) = (0, start);
+        while from < packed.len() || to < end {
+            let status = self.decoder.run_on_buffers(&packed[from..], &mut self.raw[to..]).ok();
+            let Some(status) = status.filter(|s| s.bytes_read + s.bytes_written > 0) else {
+                self.raw.truncate(start);
+                return None;
+            };
+            from += status.bytes_read;
+            to += status.bytes_written;
+        }
+        Some(())
+    }
+}
+
+impl FileBodies {
+    pub(super) fn new(source: Box<dyn Source>) -> FileBodies {
+        let hot = Vec::new();
+        let inner = Inner { source, segments: Vec::new(), places: Vec::new(), memory: Vec::new(), hot };
+        FileBodies(Arc::new(Mutex::new(inner)))
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Inner) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds a segment, unpacked; returns its number.
+    pub(super) fn segment(&self, blocks: Vec<Block>, raw: Bytes) -> u32 {
+        self.with(|inner| {
+            let number = inner.segments.len() as u32;
+            inner.segments.push(blocks);
+            inner.keep(number, raw);
+            number
+        })
+    }
+
+    /// The next blob's place.
+    pub(super) fn place(&self, place: Place) {
+        self.with(|inner| inner.places.push(place));
+    }
+}
+
+impl Inner {
+    fn keep(&mut self, number: u32, raw: Bytes) {
+        self.hot.push((number, raw));
+        while self.hot.len() > 1 && self.hot.iter().map(|(_, raw)| raw.len()).sum::<usize>() > HOT {
+            self.hot.remove(0);
+        }
+    }
+
+    fn unpacked(&mut self, number: u32) -> Option<Bytes> {
+        if let Some(at) = self.hot.iter().position(|(n, _)| *n == number) {
+            let found = self.hot.remove(at);
+            let raw = found.1.clone();
+            self.hot.push(found);
+            return Some(raw);
+        }
+        let mut unpacker = Unpacker::new()?;
+        for block in self.segments.get(number as usize)? {
+            let mut packed = vec![0; block.packed as usize];
+            self.source.seek(SeekFrom::Start(block.at)).ok()?;
+            self.source.read_exact(&mut packed).ok()?;
+            unpacker.add(&packed, block.raw)?;
+        }
+        let raw = Bytes::from(unpacker.raw);
+        self.keep(number, raw.clone());
+        Some(raw)
+    }
+}
+
+impl Bodies for FileBodies {
+    fn put(&mut self, bytes: &[u8]) {
+        self.with(|inner| {
+            inner.places.push(Place::Memory(inner.memory.len() as u32));
+            inner.memory.push(Bytes::copy_from_slice(bytes));
+        });
+    }
+
+    /// A body that can no longer be read, because the file has changed or is gone, is as good as lost.
+    fn get(&self, index: u32) -> Option<Bytes> {
+        self.with(|inner| match *inner.places.get(index as usize)? {
+            Place::Segment { segment, at, len } => {
+                let range = at as usize..at as usize + len as usize;
+                let raw = inner.unpacked(segment)?;
+                (range.end <= raw.len()).then(|| raw.slice(range))
+            }
+            Place::Memory(at) => inner.memory.get(at as usize).cloned(),
+            Place::Lost => None,
+        })
+    }
+}

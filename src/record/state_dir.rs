@@ -1,0 +1,151 @@
+//! The directory of session files: their names, finding one by its bare name, cleaning up.
+//!
+//! The caller says where it is (`$XDG_STATE_HOME/xdscope`). Only files in it that are named as sessions are ever
+//! removed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use jiff::civil::DateTime;
+
+/// Sessions that are kept.
+pub const KEEP_FILES: usize = 20;
+/// Bytes that are kept, if fewer sessions hold them.
+pub const KEEP_BYTES: u64 = 2_000_000_000;
+
+const PREFIX: &str = "session-";
+const SUFFIX: &str = ".xdsrec";
+
+/// `session-20260302-140208.xdsrec`: sorted by name is sorted by time.
+pub fn session_name(begun: DateTime) -> String {
+    format!("{PREFIX}{}{SUFFIX}", begun.strftime("%Y%m%d-%H%M%S"))
+}
+
+/// Creates the file of a session that begins at this local time, readable by its owner only, and the directory
+/// where it is missing. A second session of the same second gets a number (`…-2.xdsrec`).
+pub fn create_session(dir: &Path, begun: DateTime) -> io::Result<(PathBuf, File)> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)?;
+    let name = session_name(begun);
+    let stem = name.trim_end_matches(SUFFIX);
+    for n in 1..1000 {
+        let path = dir.join(if n == 1 { name.clone() } else { format!("{stem}-{n}{SUFFIX}") });
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many sessions of one second"))
+}
+
+/// The file that a user means: the path itself if it is there, else a bare name in the directory, with or
+/// without its ending.
+pub fn find(dir: &Path, name: &Path) -> Option<PathBuf> {
+    if name.exists() {
+        return Some(name.to_owned());
+    }
+    let mut parts = name.components();
+    let (Some(Component::Normal(bare)), None) = (parts.next(), parts.next()) else { return None };
+    let mut longer = bare.to_owned();
+    longer.push(SUFFIX);
+    [dir.join(bare), dir.join(longer)].into_iter().find(|path| path.is_file())
+}
+
+/// Removes the oldest sessions until at most `files` of at most `bytes` together are left. The newest stays,
+/// and so does `current`. Returns what was removed.
+pub fn clean(dir: &Path, current: Option<&Path>, files: usize, bytes: u64) -> io::Result<Vec<PathBuf>> {
+    let mut sessions = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        // Of the entry itself: a link is not a session.
+        let Ok(metadata) = entry.metadata() else { continue };
+        if ours && metadata.is_file() {
+            sessions.push((name, entry.path(), metadata.len()));
+        }
+    }
+    sessions.sort();
+    let (mut kept, mut held, mut removed) = (0, 0u64, Vec::new());
+    for (_, path, len) in sessions.into_iter().rev() {
+        held = held.saturating_add(len);
+        if kept == 0 || Some(path.as_path()) == current || (kept < files && held <= bytes) {
+            kept += 1;
+            continue;
+        }
+        match fs::remove_file(&path) {
+            Ok(()) => removed.push(path),
+            // Another xdscope was faster.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i8) -> DateTime {
+        jiff::civil::date(2026, 3, 2).at(14, 2, second, 0)
+    }
+
+    #[test]
+    fn sessions_are_named_by_their_time_and_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state/xdscope");
+        let (first, file) = create_session(&state, at(8)).unwrap();
+        let (second, _) = create_session(&state, at(8)).unwrap();
+        assert!(first.ends_with("session-20260302-140208.xdsrec"));
+        assert!(second.ends_with("session-20260302-140208-2.xdsrec"));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o700);
+        }
+    }
+
+    #[test]
+    fn bare_names_are_looked_for_and_paths_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, _) = create_session(dir.path(), at(8)).unwrap();
+        for name in ["session-20260302-140208.xdsrec", "session-20260302-140208"] {
+            assert_eq!(find(dir.path(), Path::new(name)), Some(path.clone()), "{name}");
+        }
+        assert_eq!(find(dir.path(), &path), Some(path.clone()), "a path that is there");
+        assert_eq!(find(dir.path(), Path::new("./x/../session-20260302-140208.xdsrec")), None);
+        assert_eq!(find(&dir.path().join("sub"), Path::new("../session-20260302-140208")), None);
+    }
+
+    #[test]
+    fn only_old_sessions_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let sessions: Vec<_> = (0..6).map(|s| create_session(dir.path(), at(s)).unwrap().0).collect();
+        for path in &sessions {
+            fs::write(path, [0; 100]).unwrap();
+        }
+        for other in ["session-notes.txt", "mine.xdsrec"] {
+            fs::write(dir.path().join(other), [0; 1000]).unwrap();
+        }
+        let removed = clean(dir.path(), Some(&sessions[0]), 4, 1 << 30).unwrap();
+        assert_eq!(removed, [sessions[1].clone()], "the current one stays, however old");
+        let removed = clean(dir.path(), None, 4, 250).unwrap();
+        assert_eq!(removed, [sessions[3].clone(), sessions[2].clone(), sessions[0].clone()]);
+        assert!(
+            clean(dir.path(), None, 0, 0).unwrap().len() == 1 && sessions[5].exists(),
+            "the newest stays"
+        );
+        assert!(dir.path().join("session-notes.txt").exists() && dir.path().join("mine.xdsrec").exists());
+    }
+}

@@ -1,0 +1,5 @@
+mod damage;
+mod fixture;
+mod round_trip;
+pub(super) mod sample;
+mod sizes;

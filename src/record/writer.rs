@@ -1,0 +1,376 @@
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use zstd::stream::write::Encoder;
+
+use super::block;
+use super::encode;
+use super::header::{Header, put_u64};
+use super::list;
+use crate::content::{BlobId, Catalog, Form, List};
+use crate::event::{StreamId, Sym, Time};
+use crate::pb::put_len_field;
+use crate::wire::{Frame, Message, Open, Segment, What};
+
+/// A block is written when this much waits, or when [`Writer::flush`] is called.
+const BLOCK: usize = 128 << 10;
+/// A segment ends at this much unpacked: a body far back is read by unpacking its segment.
+const SEGMENT_RAW: usize = 2 << 20;
+/// A segment ends at this much packed, give or take a block: the most that one damaged byte can cost.
+const SEGMENT_PACKED: usize = 96 << 10;
+/// 3 is faster, but packs small messages a sixth worse; only new content costs time.
+const LEVEL: i32 = 5;
+/// Shorter lists are no base for others.
+const BASE: usize = 8;
+
+/// Records the frames of one source. What is written before a [`flush`](Writer::flush) is in the file for good.
+pub struct Writer {
+    out: Box<dyn Write + Send>,
+    written: u64,
+    /// File number of each of the catalog's blobs that is in the file.
+    numbers: Numbers,
+    next_blob: u32,
+    /// Streams that are open, for repeating them in each segment.
+    open: HashMap<StreamId, Box<Open>>,
+    frames: u64,
+    messages: u64,
+    /// Of the last frame, in microseconds.
+    now: u64,
+    /// Where the clock stops.
+    end: Time,
+    /// Records that are not packed yet.
+    pending: Vec<u8>,
+    segment: Option<SegmentState>,
+}
+
+#[derive(Default)]
+struct Numbers(Vec<Option<u32>>);
+
+impl Numbers {
+    fn get(&self, id: BlobId) -> Option<u32> {
+        self.0.get(id.0 as usize).copied().flatten()
+    }
+
+    fn set(&mut self, id: BlobId, number: u32) {
+        let at = id.0 as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, None);
+        }
+        self.0[at] = Some(number);
+    }
+}
+
+/// What is forgotten when a segment ends.
+struct SegmentState {
+    encoder: Encoder<'static, Vec<u8>>,
+    raw: usize,
+    packed: usize,
+    /// The first blob number that is in this segment.
+    blobs: u32,
+    /// Of the last frame.
+    stream: StreamId,
+    mentioned: HashSet<StreamId>,
+    lists: Lists,
+}
+
+/// Lists that the segment holds.
+#[derive(Default)]
+struct Lists {
+    count: u32,
+    by_fingerprint: HashMap<u128, u32>,
+    /// The last list of a type, of one stream and of any (stream 0): what the next one is compared with.
+    last: HashMap<(StreamId, Sym), (u32, Arc<List>)>,
+}
+
+impl Writer {
+    /// Writes the header.
+    pub fn new(out: impl Write + Send + 'static, header: Header) -> io::Result<Writer> {
+        let mut writer = Writer {
+            out: Box::new(out),
+            written: 0,
+            numbers: Numbers::default(),
+            next_blob: 0,
+            open: HashMap::new(),
+            frames: 0,
+            messages: 0,
+            now: 0,
+            end: Time::ZERO,
+            pending: Vec::new(),
+            segment: None,
+        };
+        writer.put(&header.encode())?;
+        Ok(writer)
+    }
+
+    /// Takes the next frame. Content that the file does not hold yet is written in front of it. After an
+    /// error the frame is lost; the next ones are written where the output takes them again.
+    pub fn write(&mut self, frame: &Frame, catalog: &Catalog) -> io::Result<()> {
+        if let What::Message(message) = &frame.what {
+            self.blobs(message, catalog)?;
+        }
+        self.room()?;
+        self.mention(frame);
+        let mut record = Vec::new();
+        self.stream(&mut record, frame.stream);
+        let number = match &frame.what {
+            What::Open(open) => {
+                encode::open(&mut record, open, true);
+                self.open.insert(frame.stream, open.clone());
+                encode::OPEN
+            }
+            What::Message(message) => {
+                self.messages += 1;
+                self.message(&mut record, frame.stream, message, catalog);
+                encode::MESSAGE
+            }
+            What::Opaque { dir, messages, bytes } => {
+                encode::opaque(&mut record, *dir, *messages, *bytes);
+                encode::OPAQUE
+            }
+            What::Gap { messages, bytes } => {
+                encode::gap(&mut record, *messages, *bytes);
+                encode::GAP
+            }
+            What::End(end) => {
+                encode::end(&mut record, end);
+                self.open.remove(&frame.stream);
+                encode::END
+            }
+        };
+        self.time(&mut record, frame.at);
+        put_len_field(&mut self.pending, number, &record);
+        self.frames += 1;
+        Ok(())
+    }
+
+    /// Hands everything to the output. Call it at least once a second while frames come.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.pack()?;
+        self.out.flush()
+    }
+
+    /// Bytes handed to the output so far.
+    pub fn bytes_written(&self) -> u64 {
+        self.written
+    }
+
+    /// Moves the recording's clock on without a frame: where it stops, timers stop.
+    pub fn advance(&mut self, now: Time) {
+        self.end = self.end.max(now);
+    }
+
+    /// Marks the recording as complete.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.room()?;
+        let mut record = Vec::new();
+        self.time(&mut record, self.end);
+        put_len_field(&mut self.pending, encode::FINISH, &record);
+        self.flush()
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Makes room for a record: a new segment where the last one is full.
+    fn room(&mut self) -> io::Result<()> {
+        let waiting = self.pending.len();
+        match &self.segment {
+            Some(segment) if segment.packed < SEGMENT_PACKED && segment.raw + waiting < SEGMENT_RAW => {
+                if waiting >= BLOCK {
+                    self.pack()?;
+                }
+                return Ok(());
+            }
+            _ => self.pack()?,
+        }
+        self.segment = Some(SegmentState {
+            encoder: Encoder::new(Vec::new(), LEVEL)?,
+            raw: 0,
+            packed: 0,
+            blobs: self.next_blob,
+            stream: StreamId(0),
+            mentioned: HashSet::new(),
+            lists: Lists::default(),
+        });
+        let mut start = Vec::new();
+        put_u64(&mut start, 1, self.next_blob.into());
+        put_u64(&mut start, 2, self.frames);
+        put_u64(&mut start, 3, self.messages);
+        put_u64(&mut start, 4, self.now);
+        put_len_field(&mut self.pending, encode::START, &start);
+        Ok(())
+    }
+
+    /// Packs and writes what waits.
+    fn pack(&mut self) -> io::Result<()> {
+        let result = self.try_pack();
+        self.pending.clear();
+        if result.is_err() {
+            // What did not reach the file would be missing in what follows it; a new segment needs it not.
+            self.segment = None;
+        }
+        result
+    }
+
+    fn try_pack(&mut self) -> io::Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        for chunk in pending.chunks(BLOCK) {
+            let Some(segment) = &mut self.segment else { return Ok(()) };
+            segment.encoder.write_all(chunk)?;
+            segment.encoder.flush()?;
+            let packed = std::mem::take(segment.encoder.get_mut());
+            let block = block::encode(segment.raw == 0, &packed, chunk.len());
+            segment.raw += chunk.len();
+            segment.packed += block.len();
+            self.put(&block)?;
+        }
+        self.pending = pending;
+        Ok(())
+    }
+
+    /// A frame's stream, where it is not that of the last one.
+    fn stream(&mut self, record: &mut Vec<u8>, stream: StreamId) {
+        if let Some(segment) = self.segment.as_mut().filter(|segment| segment.stream != stream) {
+            put_u64(record, 1, stream.0.into());
+            segment.stream = stream;
+        }
+    }
+
+    /// Stands last in a record: times are noise, and after a nonce they cost less than between what repeats.
+    fn time(&mut self, record: &mut Vec<u8>, at: Time) {
+        let now = at.0 / 1000;
+        put_u64(record, 2, now.saturating_sub(self.now));
+        self.now = self.now.max(now);
+    }
+
+    /// Says once a segment what a stream is.
+    fn mention(&mut self, frame: &Frame) {
+        let Some(segment) = &mut self.segment else { return };
+        if !segment.mentioned.insert(frame.stream) || matches!(frame.what, What::Open(_)) {
+            return;
+        }
+        let Some(open) = self.open.get(&frame.stream).cloned() else { return };
+        let mut record = Vec::new();
+        put_u64(&mut record, 1, frame.stream.0.into());
+        encode::open(&mut record, &open, false);
+        put_len_field(&mut self.pending, encode::AGAIN, &record);
+    }
+
+    /// Writes what the message refers to and the file does not hold.
+    fn blobs(&mut self, message: &Message, catalog: &Catalog) -> io::Result<()> {
+        for segment in &message.segments {
+            match segment {
+                Segment::Inline(_) => {}
+                Segment::Field { blob, .. } | Segment::Run(blob) => self.blob(*blob, catalog)?,
+                Segment::List { list, .. } => {
+                    for blob in list.blobs() {
+                        self.blob(*blob, catalog)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn blob(&mut self, id: BlobId, catalog: &Catalog) -> io::Result<()> {
+        if self.numbers.get(id).is_some() {
+            return Ok(());
+        }
+        let blob = catalog.blob(id);
+        let payload = match &blob.form {
+            Form::Wrapper { wrapper, .. } => wrapper.payload,
+            _ => None,
+        };
+        if let Some(payload) = payload {
+            self.blob(payload, catalog)?;
+        }
+        self.room()?;
+        let Some(segment) = &self.segment else { return Ok(()) };
+        let number = |id: BlobId| self.numbers.get(id);
+        let payload_near = payload.is_none_or(|id| number(id).is_some_and(|n| n >= segment.blobs));
+        let body = catalog.body(id);
+        let whole = body.is_some() && payload.is_none_or(|id| catalog.body(id).is_some());
+        let record = encode::blob(encode::BlobRecord {
+            blob,
+            texts: catalog.strings(),
+            payload: payload.and_then(number).map(|n| self.next_blob - n),
+            body: body.as_deref(),
+            follows: whole && payload_near && !blob.redacted,
+        });
+        put_len_field(&mut self.pending, encode::BLOB, &record);
+        self.numbers.set(id, self.next_blob);
+        self.next_blob += 1;
+        Ok(())
+    }
+
+    fn message(&mut self, record: &mut Vec<u8>, stream: StreamId, message: &Message, catalog: &Catalog) {
+        let (numbers, next) = (&self.numbers, self.next_blob);
+        let back = |id: BlobId| u64::from(numbers.get(id).map_or(0, |n| next - n));
+        let mut kept = 0;
+        let mut body = Vec::new();
+        for segment in &message.segments {
+            kept += encode::kept(segment, catalog);
+            match segment {
+                Segment::Inline(bytes) => put_len_field(&mut body, 6, bytes),
+                Segment::Field { number, blob } => encode::field(&mut body, *number, back(*blob)),
+                Segment::Run(blob) => put_u64(&mut body, 9, back(*blob)),
+                Segment::List { number, list } => {
+                    let Some(segment) = &mut self.segment else { continue };
+                    let file = |id: BlobId| numbers.get(id).unwrap_or_default();
+                    let list = segment.lists.encode(stream, *number, list, catalog, next, file);
+                    put_len_field(&mut body, 8, &list);
+                }
+            }
+        }
+        encode::message(record, message, (kept != message.size).then_some(message.size));
+        record.extend_from_slice(&body);
+    }
+}
+
+impl Lists {
+    /// One list of a message. `next` is the next blob's number, `file` the number of a blob in the file.
+    fn encode(
+        &mut self,
+        stream: StreamId,
+        field: u32,
+        list: &Arc<List>,
+        catalog: &Catalog,
+        next: u32,
+        file: impl Fn(BlobId) -> u32,
+    ) -> Vec<u8> {
+        let type_url = list.blobs().first().map_or(Sym::EMPTY, |id| catalog.entry(*id).type_url);
+        let keys = [(stream, type_url), (StreamId(0), type_url)];
+        let (known, record) = match self.by_fingerprint.get(&list.fingerprint()) {
+            Some(known) => (*known, encode::same_list(field, self.count - known)),
+            None => {
+                let base = keys.iter().find_map(|key| self.last.get(key));
+                let script = list::diff(base.map(|(_, list)| list.blobs()), list.blobs());
+                // Without runs the script is a literal, whatever it was compared with.
+                let back = base.filter(|_| !script.runs.is_empty()).map(|(n, _)| self.count - n);
+                let ids = script.ids.iter().map(|id| file(*id));
+                let record = encode::list(field, back, &script.runs, ids, &script.order, next);
+                self.by_fingerprint.insert(list.fingerprint(), self.count);
+                self.count += 1;
+                (self.count - 1, record)
+            }
+        };
+        if list.len() >= BASE {
+            for key in keys {
+                self.last.insert(key, (known, list.clone()));
+            }
+        }
+        record
+    }
+}
+
+impl Drop for Writer {
+    /// A writer that is dropped without [`Writer::finish`] leaves an unfinished recording, but a whole one.
+    fn drop(&mut self) {
+        // There is nobody left to tell.
+        let _ = self.flush();
+    }
+}

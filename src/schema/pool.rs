@@ -1,0 +1,122 @@
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use prost_reflect::{
+    DescriptorError, DescriptorPool, ExtensionDescriptor, FieldDescriptor, MessageDescriptor, Value,
+};
+
+use super::table::Table;
+
+/// One descriptor pool and the walker's tables over it, each made when its type is first met.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub descriptors: DescriptorPool,
+    places: HashMap<Box<str>, u32>,
+    messages: Vec<MessageDescriptor>,
+    tables: Vec<OnceLock<Table>>,
+    sensitive: Vec<ExtensionDescriptor>,
+    /// By place, whether a secret can be inside.
+    reach: OnceLock<Box<[bool]>>,
+}
+
+/// The options that mark a field as secret.
+const SENSITIVE: [&str; 2] = ["udpa.annotations.sensitive", "xds.annotations.v3.sensitive"];
+
+/// Fields that hold secrets although the API does not mark them.
+const UNMARKED: [&str; 13] = [
+    "CallCredentials.access_token",
+    "CallCredentials.google_refresh_token",
+    "ServiceAccountJWTAccessCredentials.json_key",
+    "ServiceAccountJwtAccessCredentials.json_key",
+    "GoogleIAMCredentials.authorization_token",
+    "GoogleIamCredentials.authorization_token",
+    "GoogleRefreshTokenCredentials.token",
+    "AccessTokenCredentials.token",
+    "LightstepConfig.access_token",
+    "aws_lambda.v3.Credentials.secret_access_key",
+    "aws_lambda.v3.Credentials.session_token",
+    "RedisProxyExternalAuthRequest.password",
+    "api.v2.auth.TlsSessionTicketKeys.keys",
+];
+
+impl Pool {
+    pub fn decode(set: &[u8]) -> Result<Pool, DescriptorError> {
+        Ok(Pool::new(DescriptorPool::decode(set)?))
+    }
+
+    pub fn new(descriptors: DescriptorPool) -> Pool {
+        let messages: Vec<_> = descriptors.all_messages().collect();
+        let places = messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
+        let tables = messages.iter().map(|_| OnceLock::new()).collect();
+        let sensitive = SENSITIVE.iter().filter_map(|name| descriptors.get_extension_by_name(name)).collect();
+        Pool { descriptors, places, messages, tables, sensitive, reach: OnceLock::new() }
+    }
+
+    pub fn place(&self, name: &str) -> Option<u32> {
+        self.places.get(name).copied()
+    }
+
+    pub fn table(&self, place: u32) -> Option<&Table> {
+        let message = self.messages.get(place as usize)?;
+        let table = self.tables.get(place as usize)?;
+        Some(table.get_or_init(|| {
+            let place = |message: &MessageDescriptor| self.place(message.full_name()).unwrap_or(u32::MAX);
+            Table::new(message, &place, &|field| self.sensitive(field))
+        }))
+    }
+
+    pub fn find(&self, name: &str) -> Option<&Table> {
+        self.table(self.place(name)?)
+    }
+
+    pub fn message(&self, name: &str) -> Option<MessageDescriptor> {
+        self.messages.get(self.place(name)? as usize).cloned()
+    }
+
+    /// All messages, in the order of their places.
+    pub fn messages(&self) -> &[MessageDescriptor] {
+        &self.messages
+    }
+
+    /// Whether the field's value is a secret: marked so, or known to be.
+    pub fn sensitive(&self, field: &FieldDescriptor) -> bool {
+        let marked = field.field_descriptor_proto().options.is_some() && {
+            let options = field.options();
+            self.sensitive.iter().any(|mark| matches!(*options.get_extension(mark), Value::Bool(true)))
+        };
+        marked || UNMARKED.iter().any(|end| field.full_name().ends_with(end))
+    }
+
+    /// Whether a message of this type can hold a secret: in a field of its own, or deeper, or in an `Any`.
+    pub fn reaches_secret(&self, place: u32) -> bool {
+        let reach = self.reach.get_or_init(|| self.find_reach());
+        reach.get(place as usize).copied().unwrap_or(false)
+    }
+
+    /// Marks what holds secrets itself, then again and again what holds something marked.
+    fn find_reach(&self) -> Box<[bool]> {
+        let mut holders: Vec<Vec<u32>> = vec![Vec::new(); self.messages.len()];
+        let mut reach = vec![false; self.messages.len()];
+        let mut todo = Vec::new();
+        for (message, place) in self.messages.iter().zip(0u32..) {
+            let mut marked = message.full_name() == "google.protobuf.Any";
+            for field in message.fields() {
+                marked |= self.sensitive(&field);
+                if let prost_reflect::Kind::Message(inner) = field.kind() {
+                    if let Some(inner) = self.place(inner.full_name()) {
+                        holders[inner as usize].push(place);
+                    }
+                }
+            }
+            if marked {
+                todo.push(place);
+            }
+        }
+        while let Some(place) = todo.pop() {
+            if !std::mem::replace(&mut reach[place as usize], true) {
+                todo.extend(&holders[place as usize]);
+            }
+        }
+        reach.into()
+    }
+}

@@ -1,0 +1,89 @@
+use super::LIMIT;
+use super::sink::Sink;
+use super::walk::{Raw, Walk};
+use crate::pb::{Fields, Value};
+
+/// What is seen without a descriptor: members are field numbers, values what their wire form allows.
+///
+/// Varints are numbers, texts are strings, what parses as a message is an object; all else is marked
+/// (`{"@bytes": …}`, `{"@fixed32": …}`), so that two different values never look the same.
+impl<'b, S: Sink> Walk<'_, 'b, S> {
+    pub fn wire_message(&mut self, bytes: &'b [u8], depth: u32) {
+        self.sink.begin_object();
+        let mut fields = Vec::new();
+        let mut damage = None;
+        for field in Fields::new(bytes) {
+            match field {
+                Ok(field) => fields.push(Raw::unknown(field.number, field.value)),
+                Err(error) => damage = Some(error.offset),
+            }
+        }
+        self.wire_fields(&mut fields, depth);
+        if let Some(offset) = damage {
+            self.damage(bytes, offset);
+        }
+        self.sink.end_object();
+    }
+
+    /// Fields into an object that is open; those of one number together, as a list.
+    pub fn wire_fields(&mut self, fields: &mut [Raw<'b>], depth: u32) {
+        fields.sort_by_key(|raw| raw.number);
+        for run in fields.chunk_by(|a, b| a.number == b.number) {
+            let [first, more @ ..] = run else { continue };
+            self.sink.key(&first.number.to_string());
+            if more.is_empty() {
+                self.wire_value(first.value, depth);
+                continue;
+            }
+            self.sink.begin_array();
+            for raw in run {
+                self.wire_value(raw.value, depth);
+            }
+            self.sink.end_array();
+        }
+    }
+
+    pub fn wire_value(&mut self, value: Value<'b>, depth: u32) {
+        match value {
+            Value::Varint(value) if value < 1 << 53 => self.sink.uint(value),
+            Value::Varint(value) => self.marked("@varint", |sink| sink.text_int(i128::from(value))),
+            Value::I64(value) => self.marked("@fixed64", |sink| sink.text_int(i128::from(value))),
+            Value::I32(value) => self.marked("@fixed32", |sink| sink.uint(u64::from(value))),
+            Value::Group(bytes) if depth < LIMIT => self.wire_message(bytes, depth + 1),
+            Value::Len(bytes) => match guess(bytes) {
+                Guess::Text(text) => self.sink.string(text),
+                Guess::Message if depth < LIMIT => self.wire_message(bytes, depth + 1),
+                _ => self.marked("@bytes", |sink| sink.bytes(bytes)),
+            },
+            Value::Group(bytes) => self.marked("@bytes", |sink| sink.bytes(bytes)),
+        }
+    }
+
+    fn marked(&mut self, mark: &str, value: impl FnOnce(&mut S)) {
+        self.sink.begin_object();
+        self.sink.name(mark);
+        value(self.sink);
+        self.sink.end_object();
+    }
+}
+
+enum Guess<'b> {
+    Text(&'b str),
+    Message,
+    Bytes,
+}
+
+fn guess(bytes: &[u8]) -> Guess<'_> {
+    let text = std::str::from_utf8(bytes).ok();
+    let printable = |text: &&str| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+    match text.filter(printable) {
+        // A text seldom begins with a line break or tab, a message often does: they are the tags 1 and 2.
+        Some(text) if !text.starts_with(['\n', '\t', '\r']) || !parses(bytes) => Guess::Text(text),
+        _ if parses(bytes) => Guess::Message,
+        _ => Guess::Bytes,
+    }
+}
+
+fn parses(bytes: &[u8]) -> bool {
+    Fields::new(bytes).all(|field| field.is_ok())
+}

@@ -1,0 +1,326 @@
+//! Finds .proto files under a list of roots, and makes every name in them absolute before protox sees them.
+//!
+//! protox looks a name up as a whole in each scope; protoc binds its first component in the innermost scope
+//! that knows it and never looks further out. The Envoy API needs the latter. The build script includes this
+//! file too, so it uses nothing of the crate.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use prost_types::uninterpreted_option::NamePart;
+use prost_types::{
+    DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto, UninterpretedOption,
+};
+use protox::Error;
+use protox::file::{File, FileResolver, GoogleFileResolver};
+
+/// The folders in which imports are looked for; the first that has a file wins.
+pub struct Files {
+    roots: Vec<PathBuf>,
+    parsed: RefCell<HashMap<String, Rc<FileDescriptorProto>>>,
+}
+
+/// What is wrong with a .proto file, and where.
+#[derive(Debug)]
+pub struct ProtoError {
+    pub file: String,
+    /// From 1; absent where the place is not known.
+    pub line: Option<usize>,
+    pub column: Option<usize>,
+    pub message: String,
+}
+
+impl std::fmt::Display for ProtoError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.file)?;
+        for place in [self.line, self.column].into_iter().flatten() {
+            write!(f, ":{place}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for ProtoError {}
+
+impl Files {
+    pub fn new(roots: Vec<PathBuf>) -> Self {
+        Files { roots, parsed: RefCell::default() }
+    }
+
+    /// A file as parsed: names as written, options not yet interpreted.
+    fn parse(&self, name: &str) -> Result<Rc<FileDescriptorProto>, Error> {
+        if let Some(file) = self.parsed.borrow().get(name) {
+            return Ok(file.clone());
+        }
+        let path = self.roots.iter().map(|root| root.join(name)).find(|path| path.is_file());
+        let file = match path {
+            Some(path) => {
+                let source = std::fs::read_to_string(&path).map_err(|error| {
+                    Error::new(ProtoError::new(path.display().to_string(), error.to_string()))
+                })?;
+                protox_parse::parse(name, &source).map_err(|error| {
+                    let (line, column) = place(&source, error.span().map_or(0, |span| span.start));
+                    Error::new(ProtoError {
+                        file: path.display().to_string(),
+                        line: Some(line),
+                        column: Some(column),
+                        message: error.to_string(),
+                    })
+                })?
+            }
+            // Interpreted already and with absolute names; protox carries the well-known types.
+            None => GoogleFileResolver::new().open_file(name)?.file_descriptor_proto().clone(),
+        };
+        let file = Rc::new(file);
+        self.parsed.borrow_mut().insert(name.to_owned(), file.clone());
+        Ok(file)
+    }
+
+    /// The names that `file` may use: its own, its imports', and what those import publicly.
+    fn visible(&self, file: &FileDescriptorProto) -> Result<Names, Error> {
+        let mut names = Names::default();
+        names.add_file(file);
+        let mut todo: Vec<String> = file.dependency.clone();
+        let mut seen: Vec<String> = Vec::new();
+        while let Some(import) = todo.pop() {
+            if seen.contains(&import) {
+                continue;
+            }
+            let Ok(imported) = self.parse(&import) else {
+                // protox opens the import itself next and says who asked for it.
+                seen.push(import);
+                continue;
+            };
+            names.add_file(&imported);
+            todo.extend(
+                imported
+                    .public_dependency
+                    .iter()
+                    .filter_map(|i| imported.dependency.get(*i as usize).cloned()),
+            );
+            seen.push(import);
+        }
+        Ok(names)
+    }
+}
+
+impl FileResolver for Files {
+    fn open_file(&self, name: &str) -> Result<File, Error> {
+        let parsed = self.parse(name)?;
+        if !self.roots.iter().any(|root| root.join(name).is_file()) {
+            return GoogleFileResolver::new().open_file(name);
+        }
+        let mut file = (*parsed).clone();
+        let names = self.visible(&file)?;
+        let mut pass = Pass { names: &names, missing: Vec::new(), path: Vec::new() };
+        pass.file(&mut file);
+        let missing = pass.missing;
+        if let Some((path, missing)) = missing.first()
+            && file.dependency.iter().all(|import| self.parse(import).is_ok())
+        {
+            let (line, column) = location(&file, path).unzip();
+            let message = format!("`{missing}` is not defined here; import the file that defines it");
+            return Err(Error::new(ProtoError { file: name.to_owned(), line, column, message }));
+        }
+        Ok(File::from_file_descriptor_proto(file))
+    }
+}
+
+impl ProtoError {
+    pub fn new(file: String, message: String) -> Self {
+        ProtoError { file, line: None, column: None, message }
+    }
+}
+
+/// Line and column, from 1, of a byte offset.
+fn place(source: &str, offset: usize) -> (usize, usize) {
+    let before = source.as_bytes().get(..offset).unwrap_or(source.as_bytes());
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+    (line, column)
+}
+
+/// Line and column, from 1, of a descriptor path.
+fn location(file: &FileDescriptorProto, path: &[i32]) -> Option<(usize, usize)> {
+    let info = file.source_code_info.as_ref()?;
+    let found = info.location.iter().find(|location| location.path == path)?;
+    Some((*found.span.first()? as usize + 1, *found.span.get(1)? as usize + 1))
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum NameKind {
+    Package,
+    Message,
+    Enum,
+    Extension,
+}
+
+/// Full names without the leading dot.
+#[derive(Default)]
+struct Names(HashMap<String, NameKind>);
+
+impl Names {
+    fn add_file(&mut self, file: &FileDescriptorProto) {
+        let package = file.package();
+        for (end, _) in package.match_indices('.').chain([(package.len(), "")]) {
+            self.0.insert(package[..end].to_owned(), NameKind::Package);
+        }
+        for message in &file.message_type {
+            self.add_message(package, message);
+        }
+        for item in &file.enum_type {
+            self.0.insert(join(package, item.name()), NameKind::Enum);
+        }
+        for item in &file.extension {
+            self.0.insert(join(package, item.name()), NameKind::Extension);
+        }
+    }
+
+    fn add_message(&mut self, scope: &str, message: &DescriptorProto) {
+        let name = join(scope, message.name());
+        for item in &message.nested_type {
+            self.add_message(&name, item);
+        }
+        for item in &message.enum_type {
+            self.0.insert(join(&name, item.name()), NameKind::Enum);
+        }
+        for item in &message.extension {
+            self.0.insert(join(&name, item.name()), NameKind::Extension);
+        }
+        self.0.insert(name, NameKind::Message);
+    }
+
+    /// The absolute form of `name` as used in `scope`, by protoc's rule: the first component binds in the
+    /// innermost scope that knows it; a compound name binds only on a message or package.
+    fn find(&self, scope: &str, name: &str, types_only: bool) -> Option<String> {
+        let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
+        let mut scope = scope;
+        loop {
+            let candidate = join(scope, first);
+            match (self.0.get(&candidate), rest) {
+                (Some(NameKind::Package | NameKind::Message), Some(rest)) => {
+                    let full = format!("{candidate}.{rest}");
+                    return self.0.contains_key(&full).then(|| format!(".{full}"));
+                }
+                (Some(kind), None) if !types_only || matches!(kind, NameKind::Message | NameKind::Enum) => {
+                    return Some(format!(".{candidate}"));
+                }
+                _ if scope.is_empty() => return None,
+                _ => scope = scope.rsplit_once('.').map_or("", |(outer, _)| outer),
+            }
+        }
+    }
+}
+
+fn join(scope: &str, name: &str) -> String {
+    if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
+}
+
+/// One walk over a file. `path` is the descriptor path of the element at hand.
+struct Pass<'a> {
+    names: &'a Names,
+    missing: Vec<(Vec<i32>, String)>,
+    path: Vec<i32>,
+}
+
+impl Pass<'_> {
+    fn at(&mut self, tag: i32, index: usize, visit: impl FnOnce(&mut Self)) {
+        self.path.extend([tag, index as i32]);
+        visit(self);
+        self.path.truncate(self.path.len() - 2);
+    }
+
+    fn name(&mut self, scope: &str, name: &mut Option<String>, tag: i32) {
+        let Some(written) = name.as_mut().filter(|name| !name.starts_with('.') && !name.is_empty()) else {
+            return;
+        };
+        match self.names.find(scope, written, true) {
+            Some(full) => *written = full,
+            None => {
+                let mut path = self.path.clone();
+                path.push(tag);
+                self.missing.push((path, written.clone()));
+            }
+        }
+    }
+
+    fn options(&mut self, scope: &str, options: Option<&mut Vec<UninterpretedOption>>) {
+        let parts = options.into_iter().flatten().flat_map(|option| &mut option.name);
+        for NamePart { name_part, is_extension } in parts {
+            if *is_extension
+                && !name_part.starts_with('.')
+                && let Some(full) = self.names.find(scope, name_part, false)
+            {
+                *name_part = full;
+            }
+        }
+    }
+
+    fn file(&mut self, file: &mut FileDescriptorProto) {
+        let package = file.package().to_owned();
+        self.options(&package, file.options.as_mut().map(|o| &mut o.uninterpreted_option));
+        for (i, message) in file.message_type.iter_mut().enumerate() {
+            self.at(4, i, |pass| pass.message(&package, message));
+        }
+        for item in &mut file.enum_type {
+            self.enumeration(&package, item);
+        }
+        for (i, item) in file.extension.iter_mut().enumerate() {
+            self.at(7, i, |pass| pass.field(&package, item));
+        }
+        for (i, service) in file.service.iter_mut().enumerate() {
+            let scope = join(&package, service.name());
+            self.options(&scope, service.options.as_mut().map(|o| &mut o.uninterpreted_option));
+            for (j, method) in service.method.iter_mut().enumerate() {
+                self.at(6, i, |pass| {
+                    pass.at(2, j, |pass| {
+                        pass.name(&scope, &mut method.input_type, 2);
+                        pass.name(&scope, &mut method.output_type, 3);
+                        pass.options(&scope, method.options.as_mut().map(|o| &mut o.uninterpreted_option));
+                    })
+                });
+            }
+        }
+    }
+
+    fn message(&mut self, scope: &str, message: &mut DescriptorProto) {
+        let scope = join(scope, message.name());
+        self.options(&scope, message.options.as_mut().map(|o| &mut o.uninterpreted_option));
+        for (i, field) in message.field.iter_mut().enumerate() {
+            self.at(2, i, |pass| pass.field(&scope, field));
+        }
+        for (i, field) in message.extension.iter_mut().enumerate() {
+            self.at(6, i, |pass| pass.field(&scope, field));
+        }
+        for (i, nested) in message.nested_type.iter_mut().enumerate() {
+            self.at(3, i, |pass| pass.message(&scope, nested));
+        }
+        for item in &mut message.enum_type {
+            self.enumeration(&scope, item);
+        }
+        for oneof in &mut message.oneof_decl {
+            let scope = join(&scope, oneof.name());
+            self.options(&scope, oneof.options.as_mut().map(|o| &mut o.uninterpreted_option));
+        }
+        for range in &mut message.extension_range {
+            self.options(&scope, range.options.as_mut().map(|o| &mut o.uninterpreted_option));
+        }
+    }
+
+    fn field(&mut self, scope: &str, field: &mut FieldDescriptorProto) {
+        self.name(scope, &mut field.type_name, 6);
+        self.name(scope, &mut field.extendee, 2);
+        let scope = join(scope, field.name());
+        self.options(&scope, field.options.as_mut().map(|o| &mut o.uninterpreted_option));
+    }
+
+    fn enumeration(&mut self, scope: &str, item: &mut EnumDescriptorProto) {
+        let scope = join(scope, item.name());
+        self.options(&scope, item.options.as_mut().map(|o| &mut o.uninterpreted_option));
+        for value in &mut item.value {
+            self.options(&scope, value.options.as_mut().map(|o| &mut o.uninterpreted_option));
+        }
+    }
+}

@@ -1,0 +1,366 @@
+use std::io::{self, Write};
+
+use serde_json::{Map, Number, Value};
+
+use super::base64;
+
+/// Where the walker puts what it reads. Calls come in the order of a JSON text; commas are the sink's.
+pub(super) trait Sink {
+    fn begin_object(&mut self);
+    fn end_object(&mut self);
+    fn begin_array(&mut self);
+    fn end_array(&mut self);
+    /// A member's name that needs no escapes: an identifier, or a mark such as `@type`.
+    fn name(&mut self, name: &str);
+    /// A member's name from the wire.
+    fn key(&mut self, key: &str);
+    fn string(&mut self, text: &str);
+    /// Base64 of `bytes`.
+    fn bytes(&mut self, bytes: &[u8]);
+    fn int(&mut self, value: i64);
+    fn uint(&mut self, value: u64);
+    /// A number as a string: what protobuf JSON does with 64-bit integers.
+    fn text_int(&mut self, value: i128);
+    /// A number that JSON can hold.
+    fn float(&mut self, value: f64);
+    fn bool(&mut self, value: bool);
+    fn null(&mut self);
+}
+
+/// Drops everything: for walks that only look for problems.
+pub(super) struct Nothing;
+
+impl Sink for Nothing {
+    fn begin_object(&mut self) {}
+    fn end_object(&mut self) {}
+    fn begin_array(&mut self) {}
+    fn end_array(&mut self) {}
+    fn name(&mut self, _: &str) {}
+    fn key(&mut self, _: &str) {}
+    fn string(&mut self, _: &str) {}
+    fn bytes(&mut self, _: &[u8]) {}
+    fn int(&mut self, _: i64) {}
+    fn uint(&mut self, _: u64) {}
+    fn text_int(&mut self, _: i128) {}
+    fn float(&mut self, _: f64) {}
+    fn bool(&mut self, _: bool) {}
+    fn null(&mut self) {}
+}
+
+/// Writes compact JSON as it comes. The first write error is kept and ends the output.
+pub(super) struct JsonWriter<W: Write> {
+    out: W,
+    buffer: Vec<u8>,
+    comma: bool,
+    error: Option<io::Error>,
+}
+
+/// How much is collected before it is passed on.
+const BUFFER: usize = 64 << 10;
+
+impl<W: Write> JsonWriter<W> {
+    pub fn new(out: W) -> Self {
+        JsonWriter { out, buffer: Vec::new(), comma: false, error: None }
+    }
+
+    pub fn finish(mut self) -> io::Result<W> {
+        self.flush();
+        self.error.map_or(Ok(self.out), Err)
+    }
+
+    fn flush(&mut self) {
+        if self.error.is_none() {
+            self.error = self.out.write_all(&self.buffer).err();
+        }
+        self.buffer.clear();
+    }
+
+    fn item(&mut self) {
+        if self.comma {
+            self.buffer.push(b',');
+        }
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
+        self.comma = true;
+    }
+
+    fn begin(&mut self, bracket: u8) {
+        self.item();
+        self.buffer.push(bracket);
+        self.comma = false;
+    }
+
+    fn end(&mut self, bracket: u8) {
+        self.buffer.push(bracket);
+        self.comma = true;
+    }
+}
+
+impl<W: Write> Sink for JsonWriter<W> {
+    fn begin_object(&mut self) {
+        self.begin(b'{');
+    }
+    fn end_object(&mut self) {
+        self.end(b'}');
+    }
+    fn begin_array(&mut self) {
+        self.begin(b'[');
+    }
+    fn end_array(&mut self) {
+        self.end(b']');
+    }
+    fn name(&mut self, name: &str) {
+        self.item();
+        self.buffer.push(b'"');
+        self.buffer.extend_from_slice(name.as_bytes());
+        self.buffer.extend_from_slice(b"\":");
+        self.comma = false;
+    }
+    fn key(&mut self, key: &str) {
+        self.item();
+        quote(&mut self.buffer, key);
+        self.buffer.push(b':');
+        self.comma = false;
+    }
+    fn string(&mut self, text: &str) {
+        self.item();
+        quote(&mut self.buffer, text);
+    }
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.item();
+        self.buffer.push(b'"');
+        base64::encode_to(&mut self.buffer, bytes);
+        self.buffer.push(b'"');
+    }
+    fn int(&mut self, value: i64) {
+        self.item();
+        if value < 0 {
+            self.buffer.push(b'-');
+        }
+        digits(&mut self.buffer, value.unsigned_abs());
+    }
+    fn uint(&mut self, value: u64) {
+        self.item();
+        digits(&mut self.buffer, value);
+    }
+    fn text_int(&mut self, value: i128) {
+        self.item();
+        self.buffer.extend_from_slice(if value < 0 { b"\"-" } else { b"\"" });
+        digits(&mut self.buffer, value.unsigned_abs() as u64);
+        self.buffer.push(b'"');
+    }
+    fn float(&mut self, value: f64) {
+        self.item();
+        // A Vec takes every write.
+        let _ = match whole(value) {
+            Some(whole) => write!(self.buffer, "{whole}"),
+            None => write!(self.buffer, "{value:?}"),
+        };
+    }
+    fn bool(&mut self, value: bool) {
+        self.item();
+        self.buffer.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+    fn null(&mut self) {
+        self.item();
+        self.buffer.extend_from_slice(b"null");
+    }
+}
+
+/// The integer that a float is, if it is one that every JSON reader keeps exact.
+fn whole(value: f64) -> Option<i64> {
+    let whole = value as i64;
+    (value.fract() == 0.0 && value.abs() < 9e15 && !(value == 0.0 && value.is_sign_negative()))
+        .then_some(whole)
+}
+
+fn digits(out: &mut Vec<u8>, mut value: u64) {
+    let mut text = [0; 20];
+    let mut at = text.len();
+    loop {
+        at -= 1;
+        text[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break out.extend_from_slice(&text[at..]);
+        }
+    }
+}
+
+/// Bytes at which a JSON string is interrupted: quotes, backslashes, all controls, and the lead byte of the
+/// C1 controls, which terminals obey too.
+const STOPS: [bool; 256] = {
+    let mut stops = [false; 256];
+    let mut i = 0;
+    while i < 0x20 {
+        stops[i] = true;
+        i += 1;
+    }
+    stops[b'"' as usize] = true;
+    stops[b'\\' as usize] = true;
+    stops[0x7f] = true;
+    stops[0xc2] = true;
+    stops
+};
+
+/// Appends `text` as a JSON string in which no control character stands bare.
+pub(super) fn quote(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        if !STOPS[*byte as usize] {
+            continue;
+        }
+        let code = match *byte {
+            0xc2 => match bytes.get(at + 1) {
+                Some(next @ 0x80..=0x9f) => *next,
+                _ => continue,
+            },
+            byte => byte,
+        };
+        out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
+        from = at + if *byte == 0xc2 { 2 } else { 1 };
+        match code {
+            b'"' | b'\\' => out.extend([b'\\', code]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            code => {
+                let hex = |digit: u8| b"0123456789abcdef"[usize::from(digit & 15)];
+                out.extend_from_slice(b"\\u00");
+                out.extend([hex(code >> 4), hex(code)]);
+            }
+        }
+    }
+    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+    out.push(b'"');
+}
+
+/// Builds a tree.
+#[derive(Default)]
+pub(super) struct Tree {
+    open: Vec<(Value, String)>,
+    key: String,
+    root: Value,
+}
+
+impl Tree {
+    pub fn finish(self) -> Value {
+        self.root
+    }
+
+    fn put(&mut self, value: Value) {
+        match self.open.last_mut() {
+            Some((Value::Object(members), _)) => {
+                members.insert(std::mem::take(&mut self.key), value);
+            }
+            Some((Value::Array(items), _)) => items.push(value),
+            _ => self.root = value,
+        }
+    }
+
+    fn begin(&mut self, value: Value) {
+        self.open.push((value, std::mem::take(&mut self.key)));
+    }
+
+    fn end(&mut self) {
+        if let Some((value, key)) = self.open.pop() {
+            self.key = key;
+            self.put(value);
+        }
+    }
+}
+
+impl Sink for Tree {
+    fn begin_object(&mut self) {
+        self.begin(Value::Object(Map::new()));
+    }
+    fn end_object(&mut self) {
+        self.end();
+    }
+    fn begin_array(&mut self) {
+        self.begin(Value::Array(Vec::new()));
+    }
+    fn end_array(&mut self) {
+        self.end();
+    }
+    fn name(&mut self, name: &str) {
+        name.clone_into(&mut self.key);
+    }
+    fn key(&mut self, key: &str) {
+        key.clone_into(&mut self.key);
+    }
+    fn string(&mut self, text: &str) {
+        self.put(Value::from(text));
+    }
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.put(Value::from(base64::encode(bytes)));
+    }
+    fn int(&mut self, value: i64) {
+        self.put(Value::from(value));
+    }
+    fn uint(&mut self, value: u64) {
+        self.put(Value::from(value));
+    }
+    fn text_int(&mut self, value: i128) {
+        self.put(Value::from(value.to_string()));
+    }
+    fn float(&mut self, value: f64) {
+        let number = whole(value).map(Number::from).or_else(|| Number::from_f64(value));
+        self.put(number.map_or(Value::Null, Value::Number));
+    }
+    fn bool(&mut self, value: bool) {
+        self.put(Value::from(value));
+    }
+    fn null(&mut self) {
+        self.put(Value::Null);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_json_and_hold_no_control_character() {
+        for text in ["plain", "q\"b\\", "a\nb\r\t\u{1b}[31m", "\u{7f}\u{9b}31m é \u{a0}", "\u{0}", "日本"]
+        {
+            let mut out = Vec::new();
+            quote(&mut out, text);
+            assert_eq!(serde_json::from_slice::<String>(&out).ok().as_deref(), Some(text));
+            let written = String::from_utf8(out).expect("UTF-8");
+            assert!(!written.chars().any(char::is_control), "{written}");
+        }
+    }
+
+    #[test]
+    fn a_write_error_is_reported_once_at_the_end() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut writer = JsonWriter::new(Full);
+        for _ in 0..3 {
+            writer.string(&"x".repeat(BUFFER));
+        }
+        assert_eq!(writer.finish().err().map(|e| e.kind()), Some(io::ErrorKind::StorageFull));
+    }
+
+    #[test]
+    fn floats_are_as_short_as_they_can_be() {
+        for (value, text) in
+            [(8080.0, "8080"), (-0.0, "-0.0"), (0.5, "0.5"), (1e300, "1e300"), (1e-7, "1e-7"), (-3.0, "-3")]
+        {
+            let mut writer = JsonWriter::new(Vec::new());
+            writer.float(value);
+            assert_eq!(writer.finish().ok().as_deref(), Some(text.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,464 @@
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::fault::{Fault, Faults, Path, Step};
+use super::pool::Pool;
+use super::sink::Sink;
+use super::table::{Field, Kind, Shape, Table};
+use super::{LIMIT, Names, Schema};
+use crate::pb::{Fields, Value, read_varint};
+
+/// Reads messages off the wire into a [`Sink`], as protobuf JSON. Every byte of the input is looked at a
+/// bounded number of times, whatever it holds; what can't be read is written as what it is.
+pub(super) struct Walk<'s, 'b, S> {
+    pub schema: &'s Schema,
+    pub sink: &'s mut S,
+    pub names: Names,
+    /// The fields of the messages that are open, innermost last.
+    scratch: Vec<Raw<'b>>,
+    pub faults: Faults<'s>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Raw<'b> {
+    /// Place of the field in its table.
+    order: u32,
+    pub number: u32,
+    pub value: Value<'b>,
+}
+
+/// The order of fields that the table does not know: last.
+const UNKNOWN: u32 = u32::MAX;
+
+impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
+    pub fn new(schema: &'s Schema, sink: &'s mut S, names: Names, faults: Faults<'s>) -> Self {
+        Walk { schema, sink, names, scratch: Vec::new(), faults }
+    }
+
+    /// A message as one JSON value.
+    pub fn message(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) {
+        if path.depth > LIMIT {
+            self.faults.add(path, || Fault::TooDeep);
+            return self.opaque("@too_deep", bytes);
+        }
+        match table.shape {
+            Shape::Plain => self.plain(pool, table, bytes, path),
+            Shape::Any => self.any(pool, table, bytes, path),
+            _ => self.well_known(pool, table, bytes, path),
+        }
+    }
+
+    pub fn plain(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) {
+        self.sink.begin_object();
+        self.members(pool, table, bytes, path);
+        self.sink.end_object();
+    }
+
+    /// The fields of a message, into an object that is open.
+    pub fn members(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) {
+        let base = self.scratch.len();
+        let (mut ascending, mut last, mut conflict, mut oneofs) = (true, 0, false, 0u64);
+        let mut damage = None;
+        for field in Fields::new(bytes) {
+            let field = match field {
+                Ok(field) => field,
+                Err(error) => {
+                    damage = Some(error.offset);
+                    break;
+                }
+            };
+            let known = table.place(field.number).and_then(|at| Some((at, table.fields.get(at as usize)?)));
+            let order = match known {
+                Some((at, known)) if known.fits(&field.value) => {
+                    if let Some(oneof) = known.oneof {
+                        let bit = 1 << (oneof & 63);
+                        conflict |= oneofs & bit != 0;
+                        oneofs |= bit;
+                    }
+                    at
+                }
+                _ => UNKNOWN,
+            };
+            ascending &= order >= last;
+            last = order;
+            self.scratch.push(Raw { order, number: field.number, value: field.value });
+        }
+        if table.oneofs && conflict {
+            self.settle(table, base);
+        }
+        if let (false, Some(fields)) = (ascending, self.scratch.get_mut(base..)) {
+            fields.sort_by_key(|raw| raw.order);
+        }
+        let mut at = base;
+        while let Some(raw) = self.scratch.get(at).copied().filter(|raw| raw.order != UNKNOWN) {
+            let more = self.scratch.iter().skip(at).take_while(|other| other.order == raw.order).count();
+            if let Some(field) = table.fields.get(raw.order as usize) {
+                self.field(pool, field, at..at + more, raw, path);
+            }
+            at += more;
+        }
+        if at < self.scratch.len() {
+            let mut unknown = self.scratch.split_off(at);
+            self.faults.add(path, || Fault::UnknownFields(unknown.len()));
+            self.sink.name("@unknown");
+            self.sink.begin_object();
+            self.wire_fields(&mut unknown, path.depth);
+            self.sink.end_object();
+        }
+        if let Some(offset) = damage {
+            self.faults.add(path, || Fault::Damaged { offset });
+            self.damage(bytes, offset);
+        }
+        self.scratch.truncate(base);
+    }
+
+    /// Keeps of each oneof only the member that came last, as every reader does.
+    fn settle(&mut self, table: &Table, base: usize) {
+        let fields = self.scratch.split_off(base);
+        let mut winners: Vec<(u16, u32, bool)> = Vec::new();
+        let mut kept: Vec<Raw> = Vec::with_capacity(fields.len());
+        for raw in fields.into_iter().rev() {
+            if let Some(oneof) = table.fields.get(raw.order as usize).and_then(|field| field.oneof) {
+                match winners.iter_mut().find(|winner| winner.0 == oneof) {
+                    None => winners.push((oneof, raw.order, false)),
+                    Some((_, order, closed)) => {
+                        // A member before another one that replaced it does not come back.
+                        *closed |= *order != raw.order;
+                        if *closed {
+                            continue;
+                        }
+                    }
+                }
+            }
+            kept.push(raw);
+        }
+        self.scratch.extend(kept.into_iter().rev());
+    }
+
+    fn field(&mut self, pool: &'s Pool, field: &'s Field, run: Range<usize>, first: Raw<'b>, path: &Path) {
+        let here = path.field(&field.name);
+        let name = match self.names {
+            Names::Json => &field.json_name,
+            Names::Original => &field.name,
+        };
+        if let Kind::Map(kinds) = &field.kind {
+            self.sink.name(name);
+            return self.map(pool, kinds, run, &here);
+        }
+        if field.repeated {
+            return self.list(pool, field, name, run, &here);
+        }
+        let last = self.scratch.get(run.end - 1).map_or(first.value, |raw| raw.value);
+        if !field.presence && is_zero(&last) {
+            return;
+        }
+        self.sink.name(name);
+        if let (Kind::Message(place), true) = (&field.kind, run.len() > 1) {
+            // Repeated pieces of one message are merged, and that is what reading them in one go does.
+            let pieces = self.scratch.get(run).unwrap_or_default();
+            let whole: Vec<u8> = pieces.iter().flat_map(|raw| inside(&raw.value)).copied().collect();
+            let faults = self.faults.reborrow();
+            let mut inner =
+                Walk { schema: self.schema, sink: self.sink, names: self.names, scratch: Vec::new(), faults };
+            return inner.nested(pool, *place, &whole, &here);
+        }
+        self.value(pool, &field.kind, last, &here);
+    }
+
+    fn nested(&mut self, pool: &'s Pool, place: u32, bytes: &'b [u8], path: &Path) {
+        match pool.table(place) {
+            Some(table) => self.message(pool, table, bytes, path),
+            None => self.opaque("@undecoded", bytes),
+        }
+    }
+
+    fn list(&mut self, pool: &'s Pool, field: &'s Field, name: &str, run: Range<usize>, path: &Path) {
+        let packed = field.kind.scalar();
+        let empty = |raw: &Raw| packed && matches!(raw.value, Value::Len([]));
+        if self.scratch.get(run.clone()).is_none_or(|run| run.iter().all(empty)) {
+            return;
+        }
+        self.sink.name(name);
+        self.sink.begin_array();
+        let mut index = 0;
+        for at in run {
+            let Some(raw) = self.scratch.get(at).copied() else { break };
+            match raw.value {
+                Value::Len(bytes) if packed => self.packed(pool, &field.kind, bytes, path),
+                value => {
+                    self.value(pool, &field.kind, value, &path.step(Step::Index(index)));
+                    index += 1;
+                }
+            }
+        }
+        self.sink.end_array();
+    }
+
+    fn packed(&mut self, pool: &'s Pool, kind: &'s Kind, bytes: &'b [u8], path: &Path) {
+        use Kind::*;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let read = match kind {
+                Double | Fixed64 | Sfixed64 => {
+                    rest.split_first_chunk().map(|(head, rest)| (Value::I64(u64::from_le_bytes(*head)), rest))
+                }
+                Float | Fixed32 | Sfixed32 => {
+                    rest.split_first_chunk().map(|(head, rest)| (Value::I32(u32::from_le_bytes(*head)), rest))
+                }
+                _ => {
+                    read_varint(rest).and_then(|(value, len)| Some((Value::Varint(value), rest.get(len..)?)))
+                }
+            };
+            match read {
+                Some((value, after)) => {
+                    self.value(pool, kind, value, path);
+                    rest = after;
+                }
+                None => {
+                    self.faults.add(path, || Fault::Damaged { offset: bytes.len() - rest.len() });
+                    return self.opaque("@undecoded", rest);
+                }
+            }
+        }
+    }
+
+    fn map(&mut self, pool: &'s Pool, kinds: &'s (Kind, Kind), run: Range<usize>, path: &Path) {
+        let (key_kind, value_kind) = kinds;
+        let runs = self.scratch.get(run).unwrap_or_default();
+        let entries: Vec<_> = runs.iter().map(|raw| entry(key_kind, inside(&raw.value))).collect();
+        let entries = in_order(entries);
+        self.sink.begin_object();
+        for entry in entries {
+            let here = path.step(Step::Key(&entry.key));
+            for fault in entry.fault {
+                self.faults.add(&here, || fault);
+            }
+            self.sink.key(&entry.key);
+            match entry.value {
+                Some(value) if value_kind.fits(&value) => self.value(pool, value_kind, value, &here),
+                Some(value) => self.wire_value(value, here.depth),
+                None => self.zero(pool, value_kind, &here),
+            }
+        }
+        self.sink.end_object();
+    }
+
+    /// What a map entry or wrapper without value stands for.
+    pub fn zero(&mut self, pool: &'s Pool, kind: &'s Kind, path: &Path) {
+        let zero = match kind {
+            Kind::Double | Kind::Fixed64 | Kind::Sfixed64 => Value::I64(0),
+            Kind::Float | Kind::Fixed32 | Kind::Sfixed32 => Value::I32(0),
+            Kind::String | Kind::Bytes | Kind::Message(_) | Kind::Map(_) => Value::Len(&[]),
+            _ => Value::Varint(0),
+        };
+        self.value(pool, kind, zero, path);
+    }
+
+    /// One value of a kind that its wire form fits.
+    pub fn value(&mut self, pool: &'s Pool, kind: &'s Kind, value: Value<'b>, path: &Path) {
+        match (kind, value) {
+            (Kind::Message(place), value) => self.nested(pool, *place, inside(&value), path),
+            (Kind::String, Value::Len(bytes)) => self.text(bytes, path),
+            (Kind::Bytes, Value::Len(bytes)) => match redacted(bytes) {
+                Some(text) => self.sink.string(text),
+                None => self.sink.bytes(bytes),
+            },
+            (Kind::Bool, Value::Varint(value)) => self.sink.bool(value != 0),
+            (Kind::Enum(values), Value::Varint(value)) => match values.name(value as i32) {
+                _ if values.null => self.sink.null(),
+                Some(name) => self.sink.string(name),
+                None => self.sink.int(i64::from(value as i32)),
+            },
+            (Kind::Int32, Value::Varint(value)) => self.sink.int(i64::from(value as i32)),
+            (Kind::Uint32, Value::Varint(value)) => self.sink.uint(u64::from(value as u32)),
+            (Kind::Int64, Value::Varint(value)) => self.sink.text_int(i128::from(value as i64)),
+            (Kind::Uint64, Value::Varint(value)) => self.sink.text_int(i128::from(value)),
+            (Kind::Sint32, Value::Varint(value)) => self.sink.int(zigzag(u64::from(value as u32))),
+            (Kind::Sint64, Value::Varint(value)) => self.sink.text_int(i128::from(zigzag(value))),
+            (Kind::Fixed32, Value::I32(value)) => self.sink.uint(u64::from(value)),
+            (Kind::Sfixed32, Value::I32(value)) => self.sink.int(i64::from(value as i32)),
+            (Kind::Fixed64, Value::I64(value)) => self.sink.text_int(i128::from(value)),
+            (Kind::Sfixed64, Value::I64(value)) => self.sink.text_int(i128::from(value as i64)),
+            (Kind::Double, Value::I64(value)) => self.float(f64::from_bits(value)),
+            (Kind::Float, Value::I32(value)) => self.float(widen(f32::from_bits(value))),
+            (_, value) => self.wire_value(value, path.depth),
+        }
+    }
+
+    pub fn float(&mut self, value: f64) {
+        if value.is_finite() {
+            self.sink.float(value);
+        } else if value.is_nan() {
+            self.sink.string("NaN");
+        } else {
+            self.sink.string(if value > 0.0 { "Infinity" } else { "-Infinity" });
+        }
+    }
+
+    pub fn text(&mut self, bytes: &[u8], path: &Path) {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.sink.string(text),
+            Err(_) => {
+                self.faults.add(path, || Fault::InvalidUtf8);
+                self.sink.begin_object();
+                self.sink.name("@invalid_utf8");
+                self.sink.string(&String::from_utf8_lossy(bytes));
+                self.sink.name("@bytes");
+                self.sink.bytes(bytes);
+                self.sink.end_object();
+            }
+        }
+    }
+
+    fn any(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) {
+        let (mut url, mut value) = (&[][..], &[][..]);
+        for field in Fields::new(bytes) {
+            match field.map(|field| (field.number, field.value)) {
+                Ok((1, Value::Len(text))) => url = text,
+                Ok((2, Value::Len(payload))) => value = payload,
+                // Not the Any that everyone knows; shown as the plain message it is.
+                _ => return self.plain(pool, table, bytes, path),
+            }
+        }
+        let Ok(url) = std::str::from_utf8(url) else { return self.plain(pool, table, bytes, path) };
+        self.sink.begin_object();
+        if !url.is_empty() || !value.is_empty() {
+            self.sink.name("@type");
+            self.sink.string(url);
+            self.payload(url, value, path);
+        }
+        self.sink.end_object();
+    }
+
+    fn payload(&mut self, url: &str, bytes: &'b [u8], path: &Path) {
+        let name = super::message_name(url);
+        let here = path.step(Step::Any(name)).deeper();
+        match self.schema.find(name) {
+            Some((pool, table)) if table.shape == Shape::Plain && here.depth <= LIMIT => {
+                self.members(pool, table, bytes, &here);
+            }
+            Some((pool, table)) => {
+                self.sink.name("value");
+                self.message(pool, table, bytes, &here);
+            }
+            None => {
+                self.faults.add(path, || Fault::UnknownType(url.to_owned()));
+                self.sink.name("@undecoded");
+                self.sink.string("no descriptor for this type");
+                self.sink.name("@size");
+                self.sink.uint(bytes.len() as u64);
+                self.sink.name("@wire");
+                self.wire_message(bytes, here.depth);
+            }
+        }
+    }
+
+    /// Bytes that are not looked into, in an object that says why.
+    fn opaque(&mut self, mark: &str, bytes: &[u8]) {
+        self.sink.begin_object();
+        self.sink.name(mark);
+        self.sink.uint(bytes.len() as u64);
+        self.sink.name("@bytes");
+        self.sink.bytes(bytes);
+        self.sink.end_object();
+    }
+
+    /// The members that say where a message broke off, with the bytes from there on.
+    pub fn damage(&mut self, bytes: &[u8], offset: usize) {
+        self.sink.name("@damaged_at");
+        self.sink.uint(offset as u64);
+        self.sink.name("@rest");
+        self.sink.bytes(bytes.get(offset..).unwrap_or_default());
+    }
+}
+
+impl<'b> Raw<'b> {
+    pub fn unknown(number: u32, value: Value<'b>) -> Self {
+        Raw { order: UNKNOWN, number, value }
+    }
+}
+
+/// The fields of a message in either of its wire forms.
+pub(super) fn inside<'b>(value: &Value<'b>) -> &'b [u8] {
+    match value {
+        Value::Len(bytes) | Value::Group(bytes) => bytes,
+        _ => &[],
+    }
+}
+
+fn is_zero(value: &Value<'_>) -> bool {
+    match value {
+        Value::Varint(value) | Value::I64(value) => *value == 0,
+        Value::I32(value) => *value == 0,
+        Value::Len(bytes) | Value::Group(bytes) => bytes.is_empty(),
+    }
+}
+
+fn zigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+/// The double that reads like the float: 0.1, not 0.10000000149011612.
+fn widen(value: f32) -> f64 {
+    if value.fract() == 0.0 || !value.is_finite() {
+        return f64::from(value);
+    }
+    format!("{value:?}").parse().unwrap_or(f64::from(value))
+}
+
+/// The placeholder that redaction left in a field of bytes.
+fn redacted(bytes: &[u8]) -> Option<&str> {
+    let bytes =
+        (bytes.starts_with(b"[redacted ") && bytes.len() < 64 && bytes.ends_with(b"]")).then_some(bytes)?;
+    std::str::from_utf8(bytes).ok()
+}
+
+pub(super) struct Entry<'b> {
+    pub key: Cow<'b, str>,
+    pub value: Option<Value<'b>>,
+    pub fault: Option<Fault>,
+}
+
+/// One map entry: key 1, value 2.
+pub(super) fn entry<'b>(key_kind: &Kind, bytes: &'b [u8]) -> Entry<'b> {
+    let mut found = Entry { key: Cow::Borrowed(""), value: None, fault: None };
+    let mut key = None;
+    for field in Fields::new(bytes) {
+        match field {
+            Ok(field) if field.number == 1 && key_kind.fits(&field.value) => key = Some(field.value),
+            Ok(field) if field.number == 2 => found.value = Some(field.value),
+            Ok(_) => found.fault = Some(Fault::UnknownFields(1)),
+            Err(error) => found.fault = Some(Fault::Damaged { offset: error.offset }),
+        }
+    }
+    found.key = match (key_kind, key) {
+        (Kind::String, Some(Value::Len(bytes))) => {
+            let text = String::from_utf8_lossy(bytes);
+            if matches!(text, Cow::Owned(_)) {
+                found.fault = Some(Fault::InvalidUtf8);
+            }
+            text
+        }
+        (Kind::String, _) => Cow::Borrowed(""),
+        (Kind::Bool, key) => {
+            Cow::Borrowed(if key == Some(Value::Varint(0)) || key.is_none() { "false" } else { "true" })
+        }
+        (_, None) => Cow::Borrowed("0"),
+        (Kind::Int32 | Kind::Int64, Some(Value::Varint(key))) => Cow::Owned((key as i64).to_string()),
+        (Kind::Sint32 | Kind::Sint64, Some(Value::Varint(key))) => Cow::Owned(zigzag(key).to_string()),
+        (Kind::Sfixed32, Some(Value::I32(key))) => Cow::Owned((key as i32).to_string()),
+        (Kind::Sfixed64, Some(Value::I64(key))) => Cow::Owned((key as i64).to_string()),
+        (_, Some(Value::Varint(key) | Value::I64(key))) => Cow::Owned(key.to_string()),
+        (_, Some(Value::I32(key))) => Cow::Owned(key.to_string()),
+        (_, Some(Value::Len(_) | Value::Group(_))) => Cow::Borrowed(""),
+    };
+    found
+}
+
+/// Entries in order of their keys (senders shuffle them), the last of equal keys alone.
+pub(super) fn in_order(mut entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
+    entries.reverse();
+    entries.sort_by(|a, b| a.key.cmp(&b.key));
+    entries.dedup_by(|later, kept| later.key == kept.key);
+    entries
+}
