@@ -45,3 +45,10 @@ fn replay(text: &str) -> Store {
     store.advance(loaded.end);
     store
 }
+
+#[test]
+fn the_examples_hold() {
+    holds(include_str!("../../../examples/delta-reconnect.xds"));
+    holds(include_str!("../../../examples/missing-name.xds"));
+    holds(include_str!("../../../examples/nack.xds"));
+}
