@@ -222,7 +222,7 @@ pub struct SourceArgs {
     pub keep_secrets: bool,
 }
 
-/// Limits that colour states.
+/// Limits of what is seen and kept.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Source")]
 pub struct TimerFlags {
@@ -234,6 +234,10 @@ pub struct TimerFlags {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     #[arg(env = "XDSCOPE_STALE_AFTER", hide_env = true)]
     pub stale_after: Duration,
+    /// Messages kept at hand; beyond it the oldest lose their bodies, never their rows
+    #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = bytes)]
+    #[arg(env = "XDSCOPE_MEMORY", hide_env = true)]
+    pub memory: u64,
 }
 
 /// Descriptors beside the built-in ones. Later wins in the order built-in, proto, protoset.
@@ -392,6 +396,10 @@ impl std::str::FromStr for At {
                 .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start or end".into()),
         }
     }
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    filter::bytes(text).ok_or_else(|| "expected a size such as 512MB".into())
 }
 
 fn time(text: &str) -> Result<Duration, String> {

@@ -189,7 +189,11 @@ fn form(name: &str, head: &[u8]) -> Form {
 
 /// Store options out of flags.
 pub(super) fn options(timers: &TimerFlags) -> Options {
-    Options { resource_timeout: timers.resource_timeout, stale_after: timers.stale_after }
+    Options {
+        resource_timeout: timers.resource_timeout,
+        stale_after: timers.stale_after,
+        history: usize::try_from(timers.memory).unwrap_or(usize::MAX),
+    }
 }
 
 /// How far a replay goes.

@@ -29,7 +29,7 @@ use crate::store::{MessageFact, ResourceFact, StateFact, Store};
 pub use content::{Lookup, NoContent};
 pub use moment::Moment;
 pub use term::Field;
-pub use units::duration;
+pub use units::{bytes, duration};
 
 use eval::Subject;
 use parse::Expr;
