@@ -89,7 +89,7 @@ fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
         let error = CliError::usage(format!(
             "{source} is a directory: this verb reads a recording, raw JSONL or an arrow script"
         ));
-        return Err(error.next(format!("ls {source}")));
+        return Err(error.next("name a file in it"));
     }
     if path.exists() && !source.starts_with("grpc:") {
         return Ok(path);

@@ -51,6 +51,8 @@ pub enum Rows {
 }
 
 impl Rows {
+    pub const ALL: [Rows; 3] = [Rows::Messages, Rows::States, Rows::Resources];
+
     /// The word in messages: `messages`.
     pub fn word(self) -> &'static str {
         match self {
