@@ -1,3 +1,5 @@
+//! The `xdscope` program: hands its arguments to the library and ends with its exit code.
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

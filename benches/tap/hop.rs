@@ -55,15 +55,16 @@ fn wait() {
 /// The whole tap: decoding, analysing and recording.
 fn tap(upstream: &str) -> ExitCode {
     let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("bench.xdsrec");
     let options = Options {
         maps: vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))],
         decode: true,
-        record: Some(dir.path().join("bench.xdsrec")),
+        record: Some((file.clone(), xdscope::record::create(&file).expect("a file"))),
         keep_secrets: false,
         store: Default::default(),
         connect_timeout: Duration::from_secs(10),
         schema: Schema::builtin(),
-        source: "bench".into(),
+        verb: "bench",
     };
     options.schema.warm();
     let running = Running::start(options, None).expect("a tap");

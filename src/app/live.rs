@@ -53,6 +53,10 @@ impl Shared {
         self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
+    fn fail(&self, error: String) {
+        *self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(error);
+    }
+
     /// Nobody reads the event lines any more.
     pub fn unread(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
@@ -125,7 +129,8 @@ impl Work {
                 store.handle(frame);
             }
         }
-        store.advance(copies.now());
+        let now = copies.now();
+        store.advance(now);
         let rows = store.rows();
         if let Some(sink) = &mut self.sink {
             if rows > self.shown && sink(&store, self.shown..rows).is_err() {
@@ -136,11 +141,10 @@ impl Work {
         self.shown = rows;
         drop(store);
         if let Some(recorder) = &mut self.recorder {
-            recorder.flush();
+            recorder.flush(now);
             shared.recorded.store(recorder.bytes(), Ordering::Relaxed);
             if let Some(error) = recorder.error() {
-                let mut failed = shared.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                *failed = Some(error.to_owned());
+                shared.fail(error.to_owned());
             }
         }
         shared.revision.fetch_add(1, Ordering::AcqRel);
@@ -148,7 +152,10 @@ impl Work {
 
     fn finish(&mut self) {
         if let Some(recorder) = self.recorder.take() {
-            self.shared.recorded.store(recorder.finish(), Ordering::Relaxed);
+            match recorder.finish() {
+                Ok(size) => self.shared.recorded.store(size, Ordering::Relaxed),
+                Err(error) => self.shared.fail(error),
+            }
         }
     }
 }

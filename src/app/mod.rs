@@ -4,6 +4,14 @@ pub mod body;
 #[cfg(feature = "net")]
 pub mod demo;
 #[cfg(feature = "net")]
+pub mod live;
+#[cfg(feature = "net")]
 pub mod pipeline;
 #[cfg(feature = "net")]
+mod recorder;
+#[cfg(all(feature = "net", feature = "tui"))]
+pub mod screen;
+#[cfg(feature = "net")]
 pub mod signals;
+#[cfg(feature = "net")]
+pub mod tap;

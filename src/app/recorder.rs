@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::content::Catalog;
-use crate::record::{Header, Writer, create};
+use crate::event::Time;
+use crate::record::{Header, Writer};
 use crate::wire::Frame;
 
 /// What is new reaches the file at least this often; `kill -9` loses no more than that.
@@ -15,18 +16,17 @@ const FLUSH: Duration = Duration::from_millis(100);
 /// Writes frames to the session file. A write that fails ends the recording, never the run.
 pub struct Recorder {
     path: PathBuf,
-    writer: Writer<BufWriter<File>>,
+    writer: Writer,
     flushed: Instant,
     dirty: bool,
     error: Option<String>,
 }
 
 impl Recorder {
-    /// Creates the file, readable by its owner only.
-    pub fn create(path: &Path, header: &Header) -> io::Result<Recorder> {
-        let file = BufWriter::new(create(path)?);
-        let writer = Writer::new(file, header)?;
-        Ok(Recorder { path: path.to_owned(), writer, flushed: Instant::now(), dirty: true, error: None })
+    /// Begins a recording in an empty file.
+    pub fn new(path: PathBuf, file: File, header: Header) -> io::Result<Recorder> {
+        let writer = Writer::new(BufWriter::new(file), header)?;
+        Ok(Recorder { path, writer, flushed: Instant::now(), dirty: true, error: None })
     }
 
     pub fn path(&self) -> &Path {
@@ -42,7 +42,8 @@ impl Recorder {
     }
 
     /// Brings to the file what is new, if it is time.
-    pub fn flush(&mut self) {
+    pub fn flush(&mut self, now: Time) {
+        self.writer.advance(now);
         if self.error.is_none() && self.dirty && self.flushed.elapsed() >= FLUSH {
             let result = self.writer.flush();
             self.note(result);
@@ -53,7 +54,7 @@ impl Recorder {
 
     fn note(&mut self, result: io::Result<()>) {
         if let Err(error) = result {
-            self.error = Some(format!("recording to {} stopped: {error}", self.path.display()));
+            self.error = Some(stopped(&self.path, &error));
         }
     }
 
@@ -65,13 +66,14 @@ impl Recorder {
         self.error.as_deref()
     }
 
-    /// Completes the file; its size.
-    pub fn finish(mut self) -> u64 {
-        let result = self.writer.finish();
-        self.note(result);
-        if let Some(error) = &self.error {
-            tracing::error!("{error}");
-        }
-        self.writer.bytes_written()
+    /// Completes the file; its size, or why it is not complete.
+    pub fn finish(self) -> Result<u64, String> {
+        let said = |error: io::Error| stopped(&self.path, &error);
+        self.writer.finish().map_err(said)?;
+        std::fs::metadata(&self.path).map(|file| file.len()).map_err(said)
     }
+}
+
+fn stopped(path: &Path, error: &io::Error) -> String {
+    format!("recording to {} stopped: {error}", path.display())
 }

@@ -1,5 +1,6 @@
 //! A tap with everything behind it: relay, analysis, session file.
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,13 +25,13 @@ pub struct Options {
     /// Forward and count only.
     pub decode: bool,
     /// The session file; `None` with `--no-record`.
-    pub record: Option<PathBuf>,
+    pub record: Option<(PathBuf, File)>,
     pub keep_secrets: bool,
     pub store: store::Options,
     pub connect_timeout: Duration,
     pub schema: Arc<Schema>,
-    /// What the run says of itself in the session file: `tap 127.0.0.1:18001 → cp.mesh:15010`.
-    pub source: String,
+    /// The first word of what the run says of itself: `tap` in `tap 127.0.0.1:18001 → cp.mesh:15010`.
+    pub verb: &'static str,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -54,34 +55,52 @@ pub struct Running {
     pub shared: Option<Arc<Shared>>,
     live: Option<Live>,
     pub recording: Option<PathBuf>,
+    /// What it says of itself: `tap 127.0.0.1:18001 → cp.mesh:15010`.
+    pub source: String,
 }
 
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let queue = options.decode.then_some(QUEUE);
+        let upstreams: Vec<Address> = options.maps.iter().map(|(_, upstream)| upstream.clone()).collect();
         let tap = Tap::start(Config { maps: options.maps, queue, connect_timeout: options.connect_timeout })?;
+        let pairs: Vec<String> = tap
+            .listening
+            .iter()
+            .zip(&upstreams)
+            .map(|(listen, upstream)| format!("{listen} → {upstream}"))
+            .collect();
+        let source = format!("{} {}", options.verb, pairs.join(", "));
         let Some(copies) = tap.copies.clone() else {
-            return Ok(Running { tap, shared: None, live: None, recording: None });
+            return Ok(Running { tap, shared: None, live: None, recording: None, source });
         };
-        let seed = getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error)))?;
+        let seed =
+            getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))?;
         let redact: Option<Arc<dyn Redact>> = (!options.keep_secrets)
             .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);
         let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
         let clock = copies.clock();
         let mut store = Store::new(catalog, clock, options.store);
         store.set_meaning(meaning(options.schema));
-        let recorder = match &options.record {
+        let recorder = match options.record {
             None => None,
-            Some(path) => {
-                let header = Header::new(clock, seed, options.keep_secrets, options.source);
-                let recorder = Recorder::create(path, &header);
-                Some(recorder.map_err(|source| StartError::Record { path: path.clone(), source })?)
+            Some((path, file)) => {
+                let header = Header {
+                    created: clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
+                    seed,
+                    keep_secrets: options.keep_secrets,
+                    tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
+                    source: source.clone(),
+                    clock,
+                };
+                let recorder = Recorder::new(path.clone(), file, header);
+                Some(recorder.map_err(|source| StartError::Record { path, source })?)
             }
         };
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let pipeline = Pipeline::new(crate::schema::redact::metadata);
         let live = Live::start(copies, store, pipeline, recorder, sink).map_err(StartError::Thread)?;
-        Ok(Running { tap, shared: Some(live.shared.clone()), live: Some(live), recording })
+        Ok(Running { tap, shared: Some(live.shared.clone()), live: Some(live), recording, source })
     }
 
     /// Stops the tap and completes the session file; its path and size.

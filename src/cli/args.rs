@@ -43,6 +43,12 @@ pub struct Global {
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// A built-in control plane and clients on loopback, through the real tap
+    #[cfg(feature = "net")]
+    Demo(DemoArgs),
+    /// Stand between clients and a control plane: forward, show, record
+    #[cfg(feature = "net")]
+    Tap(TapArgs),
     /// Which nodes are in sync, and what is open: a matrix of nodes and types
     Status(StatusArgs),
     /// Messages, with what answers what and how long it took
@@ -299,16 +305,44 @@ pub struct LiveFlags {
     /// Keep private keys, tokens and the like as they are
     #[arg(long)]
     pub keep_secrets: bool,
-    /// More in the log (-v, -vv)
-    #[arg(short, long, action = clap::ArgAction::Count)]
-    pub verbose: u8,
-    /// Where the program's own log goes
-    #[arg(long, value_name = "FILE")]
-    pub log_file: Option<PathBuf>,
     #[command(flatten)]
     pub timers: TimerFlags,
     #[command(flatten)]
     pub descriptors: DescriptorFlags,
+}
+
+/// `tap`: proxy streams to a control plane, show and record them.
+#[cfg(feature = "net")]
+#[derive(Clone, Debug, Args)]
+pub struct TapArgs {
+    /// The control plane: host:port or unix:/path
+    #[arg(value_name = "SERVER", required_unless_present = "map")]
+    pub server: Option<String>,
+    /// Where clients connect to
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
+    pub listen: String,
+    /// LISTEN=UPSTREAM; once for each pair
+    #[arg(long, value_name = "LISTEN=UPSTREAM")]
+    pub map: Vec<String>,
+    /// Print this Envoy or gRPC bootstrap with its servers replaced by the tap, and end
+    #[arg(long, value_name = "FILE")]
+    pub rewrite_bootstrap: Option<PathBuf>,
+    /// Forward and count only: nothing is decoded, shown or recorded
+    #[arg(long, conflicts_with_all = ["record", "view", "filter", "output"])]
+    pub no_decode: bool,
+    /// How long a connection to the control plane may take
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub connect_timeout: Duration,
+    #[command(flatten)]
+    pub live: LiveFlags,
+}
+
+/// `demo`: a built-in control plane and clients on loopback.
+#[cfg(feature = "net")]
+#[derive(Clone, Debug, Args)]
+pub struct DemoArgs {
+    #[command(flatten)]
+    pub live: LiveFlags,
 }
 
 /// The forms of `-o`; each verb takes some of them.

@@ -19,6 +19,8 @@ mod info;
 pub mod io;
 mod json_out;
 mod ladder;
+#[cfg(feature = "net")]
+mod live;
 pub mod log;
 mod select;
 mod source;
@@ -76,6 +78,10 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
             io.stdout.write_all(help::SHORT.as_bytes())?;
             Ok(Exit::Yes)
         }
+        #[cfg(feature = "net")]
+        Some(Verb::Demo(args)) => live::demo(args, global, io),
+        #[cfg(feature = "net")]
+        Some(Verb::Tap(args)) => live::tap(args, global, io),
         Some(Verb::Status(args)) => status::run(args, global, io),
         Some(Verb::Log(args)) => log::run(args, global, io),
         Some(Verb::Get(args)) => get::run(args, global, io),

@@ -381,7 +381,9 @@ impl Form {
     /// The entry's bytes from its body as it lies in [`Bodies`] and, of a wrapper, those of its payload.
     pub fn join<'a>(&self, body: &'a [u8], payload: Option<&[u8]>) -> Cow<'a, [u8]> {
         match self {
-            Form::Wrapper { wrapper, head } => join_wrapper(body, *head as usize, payload, wrapper.in_any).into(),
+            Form::Wrapper { wrapper, head } => {
+                join_wrapper(body, *head as usize, payload, wrapper.in_any).into()
+            }
             _ => body.into(),
         }
     }

@@ -1,8 +1,9 @@
 //! Content, stored once however often it is sent: texts, resource entries, lists of entries.
 //!
 //! A [`Catalog`] belongs to one source. Everything right of the wire refers to content by [`BlobId`] and
-//! [`Sym`], so a re-push of 100,000 unchanged resources is one pointer, and a thousand streams that hold
-//! the same resources hold them once. Owns the ids; bodies lie behind [`Bodies`] (memory, or a recording).
+//! [`Sym`](crate::event::Sym), so a re-push of 100,000 unchanged resources is one pointer, and a thousand
+//! streams that hold the same resources hold them once. Owns the ids; bodies lie behind [`Bodies`] (memory, or
+//! a recording).
 //! Knows the wrapper messages `Any` and `Resource`, and no other protobuf schema.
 
 mod bodies;

@@ -9,7 +9,7 @@ pub(super) struct Object(Map<String, Value>);
 
 impl Object {
     /// One of the contract's objects.
-    pub fn new(object: &str) -> Self {
+    pub(super) fn new(object: &str) -> Self {
         let mut out = Object::bare();
         out.put("schema", SCHEMA);
         out.put("object", object);
@@ -17,27 +17,27 @@ impl Object {
     }
 
     /// An object inside of another.
-    pub fn bare() -> Self {
+    pub(super) fn bare() -> Self {
         Object(Map::new())
     }
 
     /// A field that always applies: `None` is `null`, for "not known".
-    pub fn put(&mut self, key: &str, value: impl Into<Value>) {
+    pub(super) fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.0.insert(key.into(), value.into());
     }
 
     /// A field that may not apply: `None` leaves it out.
-    pub fn some(&mut self, key: &str, value: Option<impl Into<Value>>) {
+    pub(super) fn some(&mut self, key: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.put(key, value);
         }
     }
 
-    pub fn list(&mut self, key: &str, items: &[Arc<str>]) {
+    pub(super) fn list(&mut self, key: &str, items: &[Arc<str>]) {
         self.put(key, items.iter().map(|item| &**item).collect::<Vec<&str>>());
     }
 
-    pub fn done(self) -> Value {
+    pub(super) fn done(self) -> Value {
         Value::Object(self.0)
     }
 }

@@ -12,7 +12,7 @@ pub fn read_varint(bytes: &[u8]) -> Option<(u64, usize)> {
 
 /// Bytes that the shortest encoding of `value` takes.
 pub fn varint_len(value: u64) -> usize {
-    ((64 - (value | 1).leading_zeros() as usize) + 6) / 7
+    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
 
 /// Appends the shortest encoding of `value`.

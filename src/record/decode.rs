@@ -56,10 +56,11 @@ pub(super) fn start(bytes: &[u8]) -> Start {
 /// Stream, if it is not that of the frame before, and microseconds since that frame.
 pub(super) fn place(bytes: &[u8]) -> (Option<StreamId>, u64) {
     let (mut stream, mut micros) = (None, 0);
-    for field in fields(bytes).take_while(|field| field.number <= 2) {
+    for field in fields(bytes) {
         match field.number {
             1 => stream = Some(StreamId(u32_of(&field))),
-            _ => micros = field.varint(),
+            2 => micros = field.varint(),
+            _ => {}
         }
     }
     (stream, micros)
@@ -178,7 +179,8 @@ pub(super) fn message(bytes: &[u8], next: u32) -> (MessageHead, Vec<Part>) {
             5 => head.size = Some(field.varint()),
             6 => parts.push(Part::Inline(Bytes::copy_from_slice(field.bytes()))),
             7 => {
-                let part = |number| fields(field.bytes()).find(|f| f.number == number).map_or(0, |f| u32_of(&f));
+                let part =
+                    |number| fields(field.bytes()).find(|f| f.number == number).map_or(0, |f| u32_of(&f));
                 parts.push(Part::Field { number: part(1), back: part(2) });
             }
             8 => parts.push(Part::List(list(field.bytes(), next))),

@@ -71,7 +71,8 @@ fn edit<T: Copy + Eq + Hash>(base: &[T], new: &[T]) -> Script<T> {
             inserts += 1;
             done += 1;
         }
-        let copies = new[done..].iter().zip(base.get(at..).unwrap_or_default()).take_while(|(a, b)| a == b).count();
+        let copies =
+            new[done..].iter().zip(base.get(at..).unwrap_or_default()).take_while(|(a, b)| a == b).count();
         script.runs.extend([inserts, zigzag(at as i64 - from as i64), copies as u64]);
         at += copies;
         done += copies;

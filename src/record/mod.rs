@@ -3,7 +3,7 @@
 //! # The .xdsrec format
 //!
 //! `proto/recording.proto` is the description, byte by byte. In short: a header with the format version, then
-//! checked *blocks* of at most 128 KiB before packing. Blocks make up *segments* of about a mebibyte (48 KiB
+//! checked *blocks* of at most 128 KiB before packing. Blocks make up *segments* of at most some 2 MiB (96 KiB
 //! packed); a segment is one zstd stream that is flushed at the end of each block, and holds content, frames
 //! and lists of entries in the order of time. Content is written once a file; a list is written as what differs
 //! from the one before.
@@ -14,6 +14,7 @@
 //!   one segment, and what it cost is known.
 //! * Hashes are keyed by the header's seed and follow from the bytes: 16 incompressible bytes a blob would be
 //!   half as much again as what is recorded.
+//! * Names, versions and hashes are read from the bytes again, on opening.
 //! * Times are kept in microseconds: the noise of a clock below that is most of what a small message costs.
 //!
 //! Considered and rejected: *independent blocks* (each flush packs its own: three times the size for single
@@ -122,7 +123,9 @@ pub fn detect(first: &[u8]) -> Format {
     let whole = serde_json::from_slice::<serde_json::Value>(line);
     let raw = match whole {
         Ok(value) => value.get("dir").is_some(),
-        Err(error) => error.is_eof() && line.starts_with(b"{") && memchr::memmem::find(line, b"\"dir\"").is_some(),
+        Err(error) => {
+            error.is_eof() && line.starts_with(b"{") && memchr::memmem::find(line, b"\"dir\"").is_some()
+        }
     };
     if raw { Format::Raw } else { Format::Other }
 }

@@ -117,8 +117,7 @@ impl Reader {
         let Some((unpacker, blocks)) = segment else { return };
         let raw = Bytes::from(unpacker.raw);
         let number = self.bodies.segment(blocks, raw.clone());
-        let mut state =
-            State { number, raw: raw.clone(), lists: Vec::new(), stream: StreamId(0) };
+        let mut state = State { number, raw: raw.clone(), lists: Vec::new(), stream: StreamId(0) };
         // The end of a segment may be a record that was not finished.
         for field in Fields::new(&raw).map_while(Result::ok) {
             let bytes = field.bytes();
@@ -157,7 +156,8 @@ impl Reader {
         let frames = start.frames.saturating_sub(self.now.frames);
         let messages = start.messages.saturating_sub(self.now.messages);
         let (from, to) = (secs(self.now.micros), secs(start.micros));
-        let what = format!("{messages} messages and {} other events are lost", frames.saturating_sub(messages));
+        let what =
+            format!("{messages} messages and {} other events are lost", frames.saturating_sub(messages));
         let place = format!("after message {}, between {from} and {to}", self.now.messages);
         match self.damage.take() {
             Some((at, bytes)) => {
@@ -284,7 +284,9 @@ impl Reader {
                     Segment::Field { number, blob: self.id(next.checked_sub(back)?)? }
                 }
                 Part::Run { back } => Segment::Run(self.id(next.checked_sub(back)?)?),
-                Part::List(record) => Segment::List { number: record.number, list: self.list(record, state)? },
+                Part::List(record) => {
+                    Segment::List { number: record.number, list: self.list(record, state)? }
+                }
             };
             builder.push_segment(segment, &mut self.catalog);
         }
@@ -313,7 +315,8 @@ impl Reader {
     }
 
     fn finish(mut self, header: &Header) -> Loaded {
-        let read = format!("{} messages read, the last event at {}", self.now.messages, secs(self.now.micros));
+        let read =
+            format!("{} messages read, the last event at {}", self.now.messages, secs(self.now.micros));
         if let Some((at, bytes)) = self.damage {
             let text = "the rest is lost";
             self.notices.push(format!("damaged at byte {at} ({bytes} bytes skipped): {text}; {read}"));
@@ -330,7 +333,8 @@ impl Reader {
         }
         if self.malformed > 0 {
             let text = "are malformed and left out";
-            self.notices.push(format!("{} events {text}: they refer to what the file does not hold", self.malformed));
+            self.notices
+                .push(format!("{} events {text}: they refer to what the file does not hold", self.malformed));
         }
         if !self.lost.is_empty() {
             let text = "referred to by later messages is lost with the damage";

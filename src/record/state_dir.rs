@@ -142,7 +142,10 @@ mod tests {
         assert_eq!(removed, [sessions[1].clone()], "the current one stays, however old");
         let removed = clean(dir.path(), None, 4, 250).unwrap();
         assert_eq!(removed, [sessions[3].clone(), sessions[2].clone(), sessions[0].clone()]);
-        assert!(clean(dir.path(), None, 0, 0).unwrap().len() == 1 && sessions[5].exists(), "the newest stays");
+        assert!(
+            clean(dir.path(), None, 0, 0).unwrap().len() == 1 && sessions[5].exists(),
+            "the newest stays"
+        );
         assert!(dir.path().join("session-notes.txt").exists() && dir.path().join("mine.xdsrec").exists());
     }
 }

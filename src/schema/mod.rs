@@ -6,13 +6,19 @@
 //! names that begin with `@`.
 
 mod builtin;
+mod encode;
+mod explain;
 mod fault;
 mod pool;
 mod raw;
+pub mod redact;
+mod resolve;
 mod sink;
 mod table;
+mod user;
 mod walk;
 mod wellknown;
+mod yaml;
 
 pub mod base64;
 
@@ -22,7 +28,10 @@ use std::sync::Arc;
 use prost_reflect::MessageDescriptor;
 use serde_json::Value;
 
+pub use explain::ExplainError;
 pub use fault::{Fault, FaultAt};
+pub use user::UserSetError;
+pub use yaml::to_yaml;
 
 use fault::{Faults, Path};
 use pool::Pool;

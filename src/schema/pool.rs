@@ -15,6 +15,8 @@ pub(super) struct Pool {
     messages: Vec<MessageDescriptor>,
     tables: Vec<OnceLock<Table>>,
     sensitive: Vec<ExtensionDescriptor>,
+    /// By place, whether a secret can be inside.
+    reach: OnceLock<Box<[bool]>>,
 }
 
 /// The options that mark a field as secret.
@@ -47,7 +49,7 @@ impl Pool {
         let places = messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
         let tables = messages.iter().map(|_| OnceLock::new()).collect();
         let sensitive = SENSITIVE.iter().filter_map(|name| descriptors.get_extension_by_name(name)).collect();
-        Pool { descriptors, places, messages, tables, sensitive }
+        Pool { descriptors, places, messages, tables, sensitive, reach: OnceLock::new() }
     }
 
     pub fn place(&self, name: &str) -> Option<u32> {
@@ -83,5 +85,38 @@ impl Pool {
             self.sensitive.iter().any(|mark| matches!(*options.get_extension(mark), Value::Bool(true)))
         };
         marked || UNMARKED.iter().any(|end| field.full_name().ends_with(end))
+    }
+
+    /// Whether a message of this type can hold a secret: in a field of its own, or deeper, or in an `Any`.
+    pub fn reaches_secret(&self, place: u32) -> bool {
+        let reach = self.reach.get_or_init(|| self.find_reach());
+        reach.get(place as usize).copied().unwrap_or(false)
+    }
+
+    /// Marks what holds secrets itself, then again and again what holds something marked.
+    fn find_reach(&self) -> Box<[bool]> {
+        let mut holders: Vec<Vec<u32>> = vec![Vec::new(); self.messages.len()];
+        let mut reach = vec![false; self.messages.len()];
+        let mut todo = Vec::new();
+        for (message, place) in self.messages.iter().zip(0u32..) {
+            let mut marked = message.full_name() == "google.protobuf.Any";
+            for field in message.fields() {
+                marked |= self.sensitive(&field);
+                if let prost_reflect::Kind::Message(inner) = field.kind() {
+                    if let Some(inner) = self.place(inner.full_name()) {
+                        holders[inner as usize].push(place);
+                    }
+                }
+            }
+            if marked {
+                todo.push(place);
+            }
+        }
+        while let Some(place) = todo.pop() {
+            if !std::mem::replace(&mut reach[place as usize], true) {
+                todo.extend(&holders[place as usize]);
+            }
+        }
+        reach.into()
     }
 }

@@ -36,42 +36,42 @@ pub(super) fn is_bare(c: char) -> bool {
 }
 
 impl<'a> Lexer<'a> {
-    pub fn new(file: &'a str, line: u32, text: &'a str) -> Self {
+    pub(super) fn new(file: &'a str, line: u32, text: &'a str) -> Self {
         Lexer { file, line, text, at: 0 }
     }
 
-    pub fn rest(&self) -> &'a str {
+    pub(super) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    pub fn peek(&self) -> Option<char> {
+    pub(super) fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
     /// The place of the next character, for [`Lexer::back`].
-    pub fn mark(&self) -> usize {
+    pub(super) fn mark(&self) -> usize {
         self.at
     }
 
-    pub fn back(&mut self, mark: usize) {
+    pub(super) fn back(&mut self, mark: usize) {
         self.at = mark;
     }
 
-    pub fn bump(&mut self) -> Option<char> {
+    pub(super) fn bump(&mut self) -> Option<char> {
         let next = self.peek()?;
         self.at += next.len_utf8();
         Some(next)
     }
 
     /// Skips spaces; true if nothing but a comment follows.
-    pub fn end(&mut self) -> bool {
+    pub(super) fn end(&mut self) -> bool {
         let trimmed = self.rest().trim_start();
         self.at = self.text.len() - trimmed.len();
         trimmed.is_empty() || trimmed.starts_with('#')
     }
 
     /// Takes this text if it stands here.
-    pub fn eat(&mut self, text: &str) -> bool {
+    pub(super) fn eat(&mut self, text: &str) -> bool {
         let there = self.rest().starts_with(text);
         if there {
             self.at += text.len();
@@ -80,7 +80,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Takes this keyword if it stands here as a whole word.
-    pub fn keyword(&mut self, word: &str) -> bool {
+    pub(super) fn keyword(&mut self, word: &str) -> bool {
         let there = self.peek_bare() == word;
         if there {
             self.at += word.len();
@@ -88,12 +88,12 @@ impl<'a> Lexer<'a> {
         there
     }
 
-    pub fn expect(&mut self, text: &str) -> Result<()> {
+    pub(super) fn expect(&mut self, text: &str) -> Result<()> {
         if self.eat(text) { Ok(()) } else { Err(self.error(format!("`{text}`"))) }
     }
 
     /// An error about what stands here.
-    pub fn error(&self, expected: impl Into<String>) -> ScriptError {
+    pub(super) fn error(&self, expected: impl Into<String>) -> ScriptError {
         let rest = self.rest().trim_end();
         let len =
             rest.char_indices().find(|(i, c)| *i > 0 && c.is_whitespace()).map_or(rest.len(), |(i, _)| i);
@@ -109,25 +109,25 @@ impl<'a> Lexer<'a> {
     }
 
     /// An error about the word that began at `mark`.
-    pub fn error_at(&mut self, mark: usize, expected: impl Into<String>) -> ScriptError {
+    pub(super) fn error_at(&mut self, mark: usize, expected: impl Into<String>) -> ScriptError {
         self.at = mark;
         self.error(expected)
     }
 
-    pub fn peek_bare(&self) -> &'a str {
+    pub(super) fn peek_bare(&self) -> &'a str {
         let rest = self.rest();
         &rest[..rest.find(|c| !is_bare(c)).unwrap_or(rest.len())]
     }
 
     /// A bare word, maybe empty.
-    pub fn bare(&mut self) -> &'a str {
+    pub(super) fn bare(&mut self) -> &'a str {
         let word = self.peek_bare();
         self.at += word.len();
         word
     }
 
     /// A bare or quoted word.
-    pub fn word(&mut self, expected: &str) -> Result<Word> {
+    pub(super) fn word(&mut self, expected: &str) -> Result<Word> {
         if self.peek() == Some('"') {
             return Ok(Word { text: self.quoted()?, quoted: true });
         }
@@ -138,7 +138,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// What follows `FIELD=`: a word, or nothing.
-    pub fn value(&mut self) -> Result<String> {
+    pub(super) fn value(&mut self) -> Result<String> {
         match self.peek() {
             Some('"') => self.quoted(),
             _ => {
@@ -150,7 +150,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// What follows a word must be a space, a bracket or the end.
-    pub fn boundary(&self, expected: &str) -> Result<()> {
+    pub(super) fn boundary(&self, expected: &str) -> Result<()> {
         match self.peek() {
             None | Some(']' | ')' | '}' | '#') => Ok(()),
             Some(c) if c.is_whitespace() => Ok(()),
@@ -159,7 +159,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A JSON string.
-    pub fn quoted(&mut self) -> Result<String> {
+    pub(super) fn quoted(&mut self) -> Result<String> {
         let mut values = serde_json::Deserializer::from_str(self.rest()).into_iter::<String>();
         match values.next() {
             Some(Ok(text)) => {
@@ -170,14 +170,14 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    pub fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Result<T> {
+    pub(super) fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Result<T> {
         let mark = self.at;
         let text = self.bare();
         text.parse().map_err(|_| self.error_at(mark, expected))
     }
 
     /// `10ms`, `1.5s`, `2m`, `1h`; with `signed` a minus may stand before it. In nanoseconds.
-    pub fn nanos(&mut self, signed: bool) -> Result<i128> {
+    pub(super) fn nanos(&mut self, signed: bool) -> Result<i128> {
         let mark = self.at;
         let text = self.bare();
         let (sign, digits) = match text.strip_prefix('-') {
@@ -190,7 +190,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    pub fn duration(&mut self) -> Result<Duration> {
+    pub(super) fn duration(&mut self) -> Result<Duration> {
         let mark = self.at;
         let nanos = self.nanos(false)?;
         match u64::try_from(nanos) {
@@ -200,7 +200,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// `[a "b c" d]`
-    pub fn list(&mut self) -> Result<Vec<String>> {
+    pub(super) fn list(&mut self) -> Result<Vec<String>> {
         self.expect("[")?;
         let mut words = Vec::new();
         loop {
@@ -216,7 +216,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// `{a:1 "b c":"x"}`
-    pub fn pairs(&mut self) -> Result<Vec<(String, String)>> {
+    pub(super) fn pairs(&mut self) -> Result<Vec<(String, String)>> {
         self.expect("{")?;
         let mut pairs = Vec::new();
         loop {

@@ -14,16 +14,16 @@ pub(super) struct Timeline {
 const STEP: Duration = Duration::from_millis(10);
 
 impl Timeline {
-    pub fn new(untimed: bool) -> Self {
+    pub(super) fn new(untimed: bool) -> Self {
         Timeline { now: Time::ZERO, untimed }
     }
 
-    pub fn now(&self) -> Time {
+    pub(super) fn now(&self) -> Time {
         self.now
     }
 
     /// A message or the end of a stream: [`STEP`] after what was before, if it has no time of its own.
-    pub fn step(&mut self, at: Option<Time>) -> Time {
+    pub(super) fn step(&mut self, at: Option<Time>) -> Time {
         if !self.untimed {
             self.now = at.unwrap_or_else(|| self.now.after(STEP)).max(self.now);
         }
@@ -31,12 +31,12 @@ impl Timeline {
     }
 
     /// The opening of a stream takes no time of its own.
-    pub fn open(&mut self, at: Option<Time>) -> Time {
+    pub(super) fn open(&mut self, at: Option<Time>) -> Time {
         self.now = at.unwrap_or(self.now).max(self.now);
         self.now
     }
 
-    pub fn advance(&mut self, by: Duration) -> Time {
+    pub(super) fn advance(&mut self, by: Duration) -> Time {
         self.now = self.now.after(by);
         self.now
     }

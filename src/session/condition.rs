@@ -129,7 +129,10 @@ impl Track {
     /// Resources the client has of those it wants: neither ended, nor let go, nor expired.
     pub(crate) fn present(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
         let trusted = match self.trusted {
-            Some(_) => self.waiting.iter().filter(|(_, asked)| asked.held).count(),
+            Some(_) => {
+                let bare = |name| self.sent.get(catalog, name).is_none();
+                self.waiting.iter().filter(|(name, asked)| asked.held && bare(*name)).count()
+            }
             None => 0,
         };
         if self.deadlines.is_empty() && !self.let_go {

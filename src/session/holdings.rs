@@ -361,12 +361,7 @@ impl Holdings {
         change
     }
 
-    fn take_large(
-        &mut self,
-        catalog: &mut Catalog,
-        meaning: Option<&Same>,
-        taken: Taken<'_>,
-    ) -> Change {
+    fn take_large(&mut self, catalog: &mut Catalog, meaning: Option<&Same>, taken: Taken<'_>) -> Change {
         let old = self.flat(catalog);
         let found = align(catalog, &old, taken.list.blobs());
         let mut change = Change { same: found.same, twice: found.twice, ..Change::default() };

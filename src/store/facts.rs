@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::session::{
-    AbsentBy, Class, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState, TypeState, Wildcard,
+    AbsentBy, Class, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState, TypeState,
+    Wildcard,
 };
 
 use crate::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};

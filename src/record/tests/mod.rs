@@ -1,5 +1,5 @@
 mod damage;
-mod round_trip;
 mod fixture;
+mod round_trip;
 pub(super) mod sample;
 mod sizes;

@@ -13,7 +13,11 @@ fn everything_comes_back() {
     let frames = session(&mut catalog);
     for every in [1, 3, 1000] {
         let loaded = load(&record(&frames, &catalog, every));
-        assert_eq!(describe(&loaded.frames, &loaded.catalog), describe(&frames, &catalog), "flush every {every}");
+        assert_eq!(
+            describe(&loaded.frames, &loaded.catalog),
+            describe(&frames, &catalog),
+            "flush every {every}"
+        );
         assert_eq!(loaded.notices, Vec::<String>::new());
         assert_eq!((loaded.clock, loaded.end), (header().clock, Time(14_000_000)));
     }
@@ -80,7 +84,8 @@ impl Redact for NoSecrets {
 
 #[test]
 fn redacted_content_keeps_its_hash_and_never_its_secret() {
-    let mut catalog = Catalog::new(42, Some(std::sync::Arc::new(NoSecrets)), Box::new(MemoryBodies::default()));
+    let mut catalog =
+        Catalog::new(42, Some(std::sync::Arc::new(NoSecrets)), Box::new(MemoryBodies::default()));
     let mut any = Vec::new();
     put_len_field(&mut any, 1, b"t/secret");
     put_len_field(&mut any, 2, b"secret:hunter2");
@@ -161,4 +166,24 @@ proptest! {
             .collect();
         prop_assert_eq!(back, messages);
     }
+}
+
+#[test]
+fn files_are_private_and_nothing_else_is_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.xdsrec");
+    for _ in 0..2 {
+        let writer = Writer::new(create(&path).unwrap(), header()).unwrap();
+        writer.finish().unwrap();
+        assert_eq!(open(&path).unwrap().notices, Vec::<String>::new());
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let other = dir.path().join("notes.txt");
+    std::fs::write(&other, "important").unwrap();
+    assert_eq!(create(&other).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read(&other).unwrap(), b"important");
 }

@@ -9,7 +9,8 @@ use crate::pb::put_len_field;
 use crate::record::{Header, Loaded, Writer, read};
 use crate::wire::{End, Frame, Message, Open, Shape, What};
 
-pub(in crate::record) const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+pub(in crate::record) const ADS: &str =
+    "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 pub(in crate::record) const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 /// A file in memory that can be read while it is written.
@@ -49,7 +50,12 @@ pub(in crate::record) fn frame(ms: u64, stream: u32, what: What) -> Frame {
 
 pub(in crate::record) fn opened(method: &str) -> What {
     let metadata = vec![("user-agent".into(), "grpc-c++/1.60".into()), ("x-empty".into(), String::new())];
-    What::Open(Box::new(Open { method: method.into(), peer: Some("10.0.0.1:5".into()), metadata, ..Open::default() }))
+    What::Open(Box::new(Open {
+        method: method.into(),
+        peer: Some("10.0.0.1:5".into()),
+        metadata,
+        ..Open::default()
+    }))
 }
 
 pub(in crate::record) fn message(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> What {
@@ -85,11 +91,12 @@ fn text(number: u32, text: &str) -> Vec<u8> {
 /// A `Cluster` in an `Any`, some 400 bytes: EDS over ADS, TLS, HTTP/2. `version` is one changed number in it.
 pub(in crate::record) fn cluster(i: u64, version: u64) -> Vec<u8> {
     let mut dice = Dice(i * 7919 + 1);
-    let name = format!("outbound|{}|v{}|service-{i}.team-{}.svc.cluster.local", 80 + i % 9000, i % 3, dice.roll(40));
+    let name =
+        format!("outbound|{}|v{}|service-{i}.team-{}.svc.cluster.local", 80 + i % 9000, i % 3, dice.roll(40));
     let mut out = text(1, &name);
     let mut eds = Vec::new();
     put(&mut eds, 1, &[b"\x1a\x00".to_vec(), b"\x30\x02".to_vec()]);
-    put(&mut eds, 2, &[name.clone().into_bytes()]);
+    put(&mut eds, 2, &[name.into_bytes()]);
     put(&mut out, 3, &[eds]);
     out.extend_from_slice(&[0x22, 0x06, 0x08, dice.roll(60) as u8, 0x10, 0x80 | version as u8, 0x01]);
     let mut tls = text(1, &format!("outbound_.{}_._.service-{i}.svc.cluster.local", 80 + i % 9000));
@@ -164,7 +171,11 @@ pub(in crate::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
     frames.push(frame(7, 1, message(Shape::SotwResponse, &push(&entries, 3), catalog)));
     frames.push(frame(8, 1, What::Gap { messages: 2, bytes: 900 }));
     frames.push(frame(9, 1, message(Shape::SotwRequest, b"\x0a\xff garbage", catalog)));
-    frames.push(frame(10, 3, opened("/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources")));
+    frames.push(frame(
+        10,
+        3,
+        opened("/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"),
+    ));
     frames.push(frame(11, 3, message(Shape::DeltaResponse, &delta(3, 1), catalog)));
     frames.push(frame(12, 3, message(Shape::DeltaResponse, &delta(3, 2), catalog)));
     let status = Some((Code(14), "going away".into()));

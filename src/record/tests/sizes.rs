@@ -55,12 +55,26 @@ fn churn_in_random_order_adds_the_order() {
 fn a_node_that_is_repeated_is_stored_once() {
     let mut catalog = catalog();
     let mut dice = Dice(2);
-    let node: Vec<u8> = (0..4000).flat_map(|i| format!("extension.{i}.{};", dice.roll(1 << 20)).into_bytes()).collect();
-    let node = [b"\x0a\x01n".to_vec(), [&[0x7a, 0x80 | (node.len() as u8 & 0x7f)][..], &[(node.len() >> 7) as u8 | 0x80, (node.len() >> 14) as u8], &node].concat()].concat();
+    let node: Vec<u8> =
+        (0..4000).flat_map(|i| format!("extension.{i}.{};", dice.roll(1 << 20)).into_bytes()).collect();
+    let node = [
+        b"\x0a\x01n".to_vec(),
+        [
+            &[0x7a, 0x80 | (node.len() as u8 & 0x7f)][..],
+            &[(node.len() >> 7) as u8 | 0x80, (node.len() >> 14) as u8],
+            &node,
+        ]
+        .concat(),
+    ]
+    .concat();
     assert!(node.len() > 60_000);
     let mut frames = vec![frame(0, 1, opened(ADS))];
     for i in 0..1000 {
-        frames.push(frame(i * 10 + dice.roll(9), 1, message(Shape::SotwRequest, &ack(i, Some(&node)), &mut catalog)));
+        frames.push(frame(
+            i * 10 + dice.roll(9),
+            1,
+            message(Shape::SotwRequest, &ack(i, Some(&node)), &mut catalog),
+        ));
     }
     let size = record(&frames, &catalog, 1).len();
     println!("acks with node: {size}");
@@ -78,7 +92,9 @@ fn deltas(every: usize, clusters: u64) -> f64 {
         let mut ack = Vec::new();
         crate::pb::put_len_field(&mut ack, 2, CDS.as_bytes());
         crate::pb::put_len_field(&mut ack, 6, nonce(i).as_bytes());
-        for (shape, bytes) in [(Shape::DeltaResponse, delta(dice.roll(clusters), i)), (Shape::DeltaRequest, ack)] {
+        for (shape, bytes) in
+            [(Shape::DeltaResponse, delta(dice.roll(clusters), i)), (Shape::DeltaRequest, ack)]
+        {
             micros += 300 + dice.roll(400);
             let what = What::Message(Box::new(Message::parse(shape, &bytes, &mut catalog)));
             raw.extend_from_slice(&[0, 0, 0, (bytes.len() >> 8) as u8, bytes.len() as u8]);
@@ -99,4 +115,7 @@ fn small_deltas_pack_as_well_as_raw_frames() {
         let ratio = deltas(200, clusters);
         assert!(ratio <= 1.2, "{ratio:.2} over {clusters} clusters");
     }
+    // Rare updates: a flush for each has its price, some 40 bytes.
+    let ratio = deltas(2, 1000);
+    assert!(ratio <= 2.5, "{ratio:.2} with a flush for each update");
 }

@@ -1,0 +1,312 @@
+//! The verbs that run until they are stopped: `tap` and `demo`, as screens or a line per event.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use crate::app::demo::Demo;
+use crate::app::live::Sink;
+use crate::app::signals::{self, Signal};
+use crate::app::tap::{Options, Running, StartError};
+use crate::filter::Rows;
+use crate::net::tap::Address;
+use crate::schema::Schema;
+use crate::{record, text};
+
+use super::args::{DemoArgs, Format, Global, LiveFlags, TapArgs};
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::{descriptors, log, select, source};
+
+/// How often a headless run looks whether anybody still reads its lines.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Sessions kept under their own names, at most.
+const KEPT: usize = 20;
+const KEPT_BYTES: u64 = 2_000_000_000;
+
+/// A run to be started.
+struct Run<'a> {
+    flags: &'a LiveFlags,
+    global: &'a Global,
+    maps: Vec<(Address, Address)>,
+    decode: bool,
+    connect_timeout: Duration,
+    /// The words before the addresses: `tap`, `demo`.
+    verb: &'static str,
+    empty: Vec<String>,
+    notice: Option<String>,
+}
+
+/// `xdscope tap SERVER`.
+pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let address = |text: &str| {
+        text.parse::<Address>().map_err(|error| {
+            CliError::usage(error.to_string()).next("xdscope tap HOST:PORT --listen 127.0.0.1:18001")
+        })
+    };
+    let mut maps = Vec::new();
+    for map in &args.map {
+        let (listen, upstream) = map.split_once('=').ok_or_else(|| {
+            CliError::usage(format!("`{map}` is no LISTEN=UPSTREAM"))
+                .next("xdscope tap --map 127.0.0.1:18001=cp.mesh:15010")
+        })?;
+        maps.push((address(listen)?, address(upstream)?));
+    }
+    if let Some(server) = &args.server {
+        maps.push((address(&args.listen)?, address(server)?));
+    }
+    if let Some(file) = &args.rewrite_bootstrap {
+        return rewrite(file, &maps, io);
+    }
+    for (listen, _) in &maps {
+        if !listen.is_local() {
+            io.say(&format!("warning: anybody who can reach {listen} can use the control plane through it"));
+        }
+    }
+    let empty = vec![
+        "No client has connected yet.".into(),
+        String::new(),
+        format!("Let clients use {} as their xDS server, for example:", maps[0].0),
+        format!("  xdscope tap {} --rewrite-bootstrap envoy.yaml > tapped.yaml", maps[0].1),
+    ];
+    let run = Run {
+        flags: &args.live,
+        global,
+        maps,
+        decode: !args.no_decode,
+        connect_timeout: args.connect_timeout,
+        verb: "tap",
+        empty,
+        notice: None,
+    };
+    run.start(io, |_| Ok(()))
+}
+
+/// `--rewrite-bootstrap`: prints the bootstrap that goes through the tap, and starts nothing.
+fn rewrite(file: &Path, maps: &[(Address, Address)], io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let failed = || CliError::unreadable(format!("cannot rewrite {}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| failed().because(error))?;
+    let out = crate::net::bootstrap::rewrite(&text, maps).map_err(|error| failed().because(error))?;
+    io.stdout.write_all(out.text.as_bytes())?;
+    for said in out.said {
+        io.say(&said);
+    }
+    Ok(Exit::Yes)
+}
+
+/// `xdscope demo`.
+pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let schema = descriptors::schema(&args.live.descriptors)?;
+    let demo = Demo::start(schema)
+        .map_err(|error| CliError::new(Exit::Connection, "cannot start").because(error))?;
+    let listen = Address::Tcp("127.0.0.1:0".into());
+    let run = Run {
+        flags: &args.live,
+        global,
+        maps: vec![(listen, demo.upstream.clone())],
+        decode: true,
+        connect_timeout: Duration::from_secs(10),
+        verb: "demo",
+        empty: vec!["The demo's clients are about to connect.".into()],
+        notice: Some(
+            "one cluster is refused, one name never answered: } goes to the next problem, Enter opens it"
+                .into(),
+        ),
+    };
+    run.start(io, |running| {
+        demo.connect(&running.tap.listening[0]);
+        Ok(())
+    })
+}
+
+impl Run<'_> {
+    fn start(
+        self,
+        io: &mut Io<'_>,
+        then: impl FnOnce(&Running) -> Result<(), CliError>,
+    ) -> Result<Exit, CliError> {
+        let flags = self.flags;
+        let schema = descriptors::schema(&flags.descriptors)?;
+        // Loads beside what follows; the first message finds it ready.
+        let warm = schema.clone();
+        let warming = std::thread::spawn(move || warm.warm());
+        let screens = self.decode
+            && flags.output.is_none()
+            && !flags.no_tui
+            && io.stdin_is_terminal
+            && io.stdout_is_terminal
+            && (io.env)("TERM").is_none_or(|term| term != "dumb");
+        let options = Options {
+            maps: self.maps.clone(),
+            decode: self.decode,
+            record: self.recording(io)?,
+            keep_secrets: flags.keep_secrets,
+            store: source::options(&flags.timers),
+            connect_timeout: self.connect_timeout,
+            schema: schema.clone(),
+            verb: self.verb,
+        };
+        let sink = if screens || !self.decode { None } else { Some(self.sink(io)?) };
+        let signals = signals::watch(screens)
+            .map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
+        let running = Running::start(options, sink).map_err(start_error)?;
+        for (listening, (_, upstream)) in running.tap.listening.iter().zip(&self.maps) {
+            if !self.global.quiet {
+                io.say(&format!("listening on {listening} → {upstream}"));
+            }
+        }
+        then(&running)?;
+        let result = if screens {
+            self.screens(io, &running, schema, signals)
+        } else {
+            loop {
+                match signals.recv_timeout(LOOK) {
+                    Err(RecvTimeoutError::Timeout) if running.shared.as_ref().is_some_and(|s| s.unread()) => {
+                        break;
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Ok(Signal::Stop | Signal::Suspend) | Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            Ok(())
+        };
+        self.end(io, running);
+        // A schema that failed to load has said so where it was used.
+        let _ = warming.join();
+        result.map(|()| Exit::Yes)
+    }
+
+    /// Where the session file goes, after making room for it.
+    fn recording(&self, io: &mut Io<'_>) -> Result<Option<(PathBuf, File)>, CliError> {
+        if self.flags.no_record || !self.decode {
+            return Ok(None);
+        }
+        if let Some(path) = &self.flags.record {
+            let failed =
+                || CliError::unreadable(format!("cannot create the session file {}", path.display()));
+            let file = record::create(path).map_err(|error| failed().because(error).next("--record FILE"))?;
+            return Ok(Some((path.clone(), file)));
+        }
+        let Some(dir) = io.state_dir() else {
+            io.say("no home directory: this run is not recorded; --record FILE names a place");
+            return Ok(None);
+        };
+        let failed = |error| {
+            CliError::unreadable(format!("cannot keep sessions in {}", dir.display()))
+                .because(error)
+                .next("--record FILE, or --no-record")
+        };
+        let begun = jiff::Zoned::now().with_time_zone(io.zone.clone()).datetime();
+        let (path, file) = record::state_dir::create_session(&dir, begun).map_err(failed)?;
+        record::state_dir::clean(&dir, Some(&path), KEPT, KEPT_BYTES).map_err(failed)?;
+        Ok(Some((path, file)))
+    }
+
+    /// Prints each row as it comes.
+    fn sink(&self, io: &Io<'_>) -> Result<Sink, CliError> {
+        let zone = io.zone(self.flags.time);
+        let filter = select::filter(self.flags.filter.as_deref(), Rows::Messages, &zone)?;
+        let jsonl = self.flags.output == Some(Format::Jsonl);
+        let style = io.style(self.global);
+        Ok(Box::new(move |store, rows| {
+            let mut out = std::io::stdout().lock();
+            for fact in rows.filter_map(|row| store.row(row)).filter(|fact| filter.message(fact, store)) {
+                let line =
+                    if jsonl { log::json_line(&fact, store) } else { log::line(&fact, store, &zone, style) };
+                writeln!(out, "{}", line.trim_end())?;
+            }
+            out.flush()
+        }))
+    }
+
+    #[cfg(feature = "tui")]
+    fn screens(
+        &self,
+        io: &mut Io<'_>,
+        running: &Running,
+        schema: Arc<Schema>,
+        signals: std::sync::mpsc::Receiver<Signal>,
+    ) -> Result<(), CliError> {
+        use crate::app::screen::{About, Decoded, LiveFeed, messages};
+        use crate::tui::{self, Multiplexer, Screen, Theme};
+        let Some(shared) = running.shared.clone() else { return Ok(()) };
+        let wanted = self.flags.view.as_deref();
+        let screen = match wanted {
+            None => Screen::Overview,
+            Some(word) => Screen::ALL
+                .into_iter()
+                .find(|screen| screen.title().eq_ignore_ascii_case(word))
+                .ok_or_else(|| {
+                    let words: Vec<_> =
+                        Screen::ALL.iter().map(|screen| screen.title().to_lowercase()).collect();
+                    CliError::usage(format!("no screen `{word}`; there are {}", words.join(", ")))
+                })?,
+        };
+        let style = io.style(self.global);
+        let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
+        let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
+        let notice = self.notice.clone().or_else(|| Some(format!("listening on {}", listening.join(", "))));
+        let about = About {
+            source: running.source.clone(),
+            recording: running.recording.clone(),
+            empty: self.empty.clone(),
+            notice,
+            copies,
+        };
+        let feed = LiveFeed { shared, bodies: Decoded(schema), about };
+        let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
+        let options = tui::Options {
+            theme: Theme { color: style.color, ascii: style.ascii },
+            zone: io.zone(self.flags.time),
+            screen,
+            slow_link: false,
+            multiplexer: Multiplexer::of((io.env)("TMUX").as_deref(), (io.env)("TERM").as_deref()),
+            messages: messages(signals).map_err(failed)?,
+        };
+        tui::run(&feed, options).map_err(failed)
+    }
+
+    /// Stops the tap and says where the session is.
+    fn end(&self, io: &mut Io<'_>, running: Running) {
+        let counters = running.tap.counters.clone();
+        let error = running.shared.as_ref().and_then(|shared| shared.recording_error());
+        let kept = running.stop();
+        if let Some(error) = error {
+            io.say(&error);
+        }
+        if self.global.quiet {
+            return;
+        }
+        if let Some((path, size)) = kept {
+            let path = path.display();
+            io.say(&format!("session kept: {path} ({}); xdscope status {path}", text::size(size)));
+        } else if !self.decode {
+            let load =
+                |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
+            io.say(&format!(
+                "{} connections, {} to the server, {} to clients",
+                load(&counters.connections),
+                text::size(load(&counters.bytes_in)),
+                text::size(load(&counters.bytes_out)),
+            ));
+        }
+    }
+}
+
+fn start_error(error: StartError) -> CliError {
+    let exit = match &error {
+        StartError::Listen(_) => Exit::Connection,
+        StartError::Record { .. } => Exit::Unreadable,
+        StartError::Thread(_) => Exit::Defect,
+    };
+    let next = match &error {
+        StartError::Listen(_) => "--listen with another port; :0 takes a free one",
+        StartError::Record { .. } => "--record FILE with a place that can be written, or --no-record",
+        StartError::Thread(_) => "try again",
+    };
+    CliError::new(exit, error.to_string()).because(error).next(next)
+}

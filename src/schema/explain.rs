@@ -1,0 +1,190 @@
+use std::fmt::Write as _;
+
+use prost_reflect::{Cardinality, FieldDescriptor, Kind, MessageDescriptor, ReflectMessage, Value};
+
+use super::pool::Pool;
+use super::{Schema, builtin};
+
+/// Nothing is known by that name.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExplainError {
+    #[error("no message is called {0}")]
+    NoMessage(String),
+    #[error("{message} has no field {field}; it has {known}")]
+    NoField { message: String, field: String, known: String },
+    #[error("{0} is no message, so nothing is inside it")]
+    NoInside(String),
+}
+
+impl Schema {
+    /// What a message (`Cluster`, a full name, a type URL) or a field in it (`Cluster.connect_timeout`, as deep as
+    /// it goes) is: type, number, rules, and the API's own documentation.
+    pub fn explain(&self, path: &str) -> Result<String, ExplainError> {
+        let (pool, message, rest) = self.start(path)?;
+        let mut place = (message, None::<FieldDescriptor>);
+        for name in rest {
+            let inside = match &place.1 {
+                None => place.0.clone(),
+                Some(field) => match value_kind(field) {
+                    Kind::Message(message) => message,
+                    _ => return Err(ExplainError::NoInside(field.full_name().to_owned())),
+                },
+            };
+            let field = inside.get_field_by_name(name).or_else(|| inside.get_field_by_json_name(name));
+            let field = field.ok_or_else(|| {
+                let known: Vec<_> = inside.fields().map(|field| field.name().to_owned()).collect();
+                let (message, field) = (inside.full_name().to_owned(), name.to_owned());
+                ExplainError::NoField { message, field, known: known.join(", ") }
+            })?;
+            place = (inside, Some(field));
+        }
+        Ok(match place {
+            (_, Some(field)) => about_field(pool, &field),
+            (message, None) => about_message(&message),
+        })
+    }
+
+    /// The message that a path begins with, and the field names after it. A short name means the resource type of
+    /// that name, else the first message so called.
+    fn start<'a>(&self, path: &'a str) -> Result<(&Pool, MessageDescriptor, Vec<&'a str>), ExplainError> {
+        let name = super::message_name(path);
+        let parts: Vec<&str> = name.split('.').collect();
+        for cut in (1..=parts.len()).rev() {
+            let whole = parts[..cut].join(".");
+            if let Some(pool) = self.pool_of(&whole) {
+                if let Some(message) = pool.message(&whole) {
+                    return Ok((pool, message, parts[cut..].to_vec()));
+                }
+            }
+        }
+        let first = parts[0];
+        let resource =
+            crate::event::Kind::parse(first).and_then(|kind| kind.message(crate::event::ApiVersion::V3));
+        let pools = self.user.iter().chain([builtin::v3()]);
+        for pool in pools {
+            let found = resource.and_then(|name| pool.message(name));
+            let found =
+                found.or_else(|| pool.messages().iter().find(|message| message.name() == first).cloned());
+            if let Some(message) = found {
+                return Ok((pool, message, parts[1..].to_vec()));
+            }
+        }
+        Err(ExplainError::NoMessage(first.to_owned()))
+    }
+}
+
+/// Of a map the value's kind, else the field's own.
+fn value_kind(field: &FieldDescriptor) -> Kind {
+    match field.kind() {
+        Kind::Message(entry) if field.is_map() => entry.map_entry_value_field().kind(),
+        kind => kind,
+    }
+}
+
+fn type_name(field: &FieldDescriptor) -> String {
+    let name = |kind: Kind| match kind {
+        Kind::Message(message) => message.full_name().to_owned(),
+        Kind::Enum(item) => item.full_name().to_owned(),
+        other => format!("{other:?}").to_lowercase(),
+    };
+    match field.kind() {
+        Kind::Message(entry) if field.is_map() => {
+            let key = name(entry.map_entry_key_field().kind());
+            format!("map of {key} to {}", name(entry.map_entry_value_field().kind()))
+        }
+        kind if field.cardinality() == Cardinality::Repeated => format!("list of {}", name(kind)),
+        kind => name(kind),
+    }
+}
+
+fn about_field(pool: &Pool, field: &FieldDescriptor) -> String {
+    let mut out = format!("{}\n  {}, field {}\n", field.full_name(), type_name(field), field.number());
+    if let Some(oneof) = field.containing_oneof().filter(|oneof| oneof.fields().len() > 1) {
+        let others: Vec<_> =
+            oneof.fields().filter(|o| o.name() != field.name()).map(|o| o.name().to_owned()).collect();
+        let _ = writeln!(out, "  one of {}: only one of it and {}", oneof.name(), others.join(", "));
+    }
+    for rule in rules(pool, field) {
+        let _ = writeln!(out, "  rule: {rule}");
+    }
+    if pool.sensitive(field) {
+        out.push_str("  secret: its value is redacted\n");
+    }
+    if field.field_descriptor_proto().options.as_ref().is_some_and(|options| options.deprecated()) {
+        out.push_str("  deprecated\n");
+    }
+    docs(field.full_name(), &mut out);
+    if let Kind::Enum(item) = value_kind(field) {
+        let values: Vec<_> = item.values().map(|value| value.name().to_owned()).collect();
+        let _ = writeln!(out, "\n  values: {}", values.join(", "));
+    }
+    out
+}
+
+fn about_message(message: &MessageDescriptor) -> String {
+    let mut out = format!("{}\n", message.full_name());
+    docs(message.full_name(), &mut out);
+    out.push_str("\nfields\n");
+    for field in message.fields() {
+        let _ = writeln!(out, "  {:<4} {}  {}", field.number(), field.name(), type_name(&field));
+    }
+    out
+}
+
+fn docs(name: &str, out: &mut String) {
+    if let Some(text) = builtin::docs().get(name) {
+        out.push('\n');
+        for line in text.trim().lines() {
+            let _ = writeln!(out, "  {}", line.trim());
+        }
+    }
+}
+
+/// The constraints that clients may check (group J), as `duration.gt = 0s`.
+fn rules(pool: &Pool, field: &FieldDescriptor) -> Vec<String> {
+    let Some(extension) = pool.descriptors.get_extension_by_name("validate.rules") else { return Vec::new() };
+    let options = field.options();
+    if !options.has_extension(&extension) {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    flatten(String::new(), options.get_extension(&extension).as_ref(), &mut out);
+    out
+}
+
+fn flatten(path: String, value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::Message(message) if message.descriptor().full_name() == "google.protobuf.Duration" => {
+            let number = |name: &str| {
+                message.get_field_by_name(name).and_then(|v| v.as_i64().or(v.as_i32().map(i64::from)))
+            };
+            let (secs, nanos) = (number("seconds").unwrap_or(0), number("nanos").unwrap_or(0));
+            out.push(format!("{path} = {}s", secs as f64 + nanos as f64 / 1e9));
+        }
+        Value::Message(message) => {
+            for (field, value) in message.fields() {
+                let dot = if path.is_empty() { "" } else { "." };
+                flatten(format!("{path}{dot}{}", field.name()), value, out);
+            }
+        }
+        Value::List(items) => {
+            let texts: Vec<String> = items.iter().map(plain).collect();
+            out.push(format!("{path} = [{}]", texts.join(", ")));
+        }
+        other => out.push(format!("{path} = {}", plain(other))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        Value::Bool(b) => b.to_string(),
+        Value::I32(n) | Value::EnumNumber(n) => n.to_string(),
+        Value::I64(n) => n.to_string(),
+        Value::U32(n) => n.to_string(),
+        Value::U64(n) => n.to_string(),
+        Value::F32(n) => n.to_string(),
+        Value::F64(n) => n.to_string(),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,151 @@
+use serde_json::Value;
+
+/// A JSON value as block YAML that reads back as the same value.
+pub fn to_yaml(value: &Value) -> String {
+    let mut out = String::new();
+    block(value, 0, &mut out);
+    out
+}
+
+fn block(value: &Value, indent: usize, out: &mut String) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (i, (key, value)) in fields.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(&" ".repeat(indent));
+                }
+                out.push_str(&scalar(key));
+                out.push(':');
+                below(value, indent, matches!(value, Value::Array(_)), out);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(&" ".repeat(indent));
+                }
+                out.push_str("- ");
+                block(item, indent + 2, out);
+            }
+        }
+        other => {
+            out.push_str(&leaf(other));
+            out.push('\n');
+        }
+    }
+}
+
+/// What follows a key: a leaf on its line, or a block under it. Lists stand under their key without indent.
+fn below(value: &Value, indent: usize, list: bool, out: &mut String) {
+    let empty = match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => true,
+    };
+    if empty {
+        out.push(' ');
+        out.push_str(&leaf(value));
+        out.push('\n');
+        return;
+    }
+    let indent = if list { indent } else { indent + 2 };
+    out.push('\n');
+    out.push_str(&" ".repeat(indent));
+    block(value, indent, out);
+}
+
+fn leaf(value: &Value) -> String {
+    match value {
+        Value::String(text) => scalar(text),
+        Value::Object(_) => "{}".into(),
+        Value::Array(_) => "[]".into(),
+        other => other.to_string(),
+    }
+}
+
+/// A text, quoted as in JSON (which YAML reads) unless it can't be taken for anything else.
+fn scalar(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./|*@ ".contains(c);
+    let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/');
+    let number = text.parse::<f64>().is_ok();
+    let lower = text.to_ascii_lowercase();
+    let word =
+        ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"].contains(&lower.as_str());
+    // A duration such as 5s begins with a digit and is plain all the same.
+    let duration = text.strip_suffix('s').is_some_and(|n| n.parse::<f64>().is_ok());
+    if (starts || duration) && text.chars().all(plain) && !text.ends_with(' ') && !word && !number {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
+}
+
+/// As in JSON, with the characters escaped that YAML does not allow to stand as they are.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for c in Value::String(text.to_owned()).to_string().chars() {
+        let odd =
+            c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
+        if odd {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn it_looks_as_people_write_it() {
+        let value = json!({"name": "reviews", "connect_timeout": "0s", "empty": {}, "none": [], "on": "off",
+            "list": [{"a": 1, "b": ["x", true]}, "12"], "inner": {"url": "a:b"}});
+        insta::assert_snapshot!(to_yaml(&value), @r#"
+        name: reviews
+        connect_timeout: 0s
+        empty: {}
+        none: []
+        "on": "off"
+        list:
+        - a: 1
+          b:
+          - x
+          - true
+        - "12"
+        inner:
+          url: "a:b"
+        "#);
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let text =
+            prop_oneof!["[a-z0-9 :#*&-]{0,8}", ".{0,6}", Just("yes".to_owned()), Just("1e3".to_owned())];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            text.clone().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 30, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(text.clone(), inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn it_reads_back(value in values()) {
+            let text = to_yaml(&value);
+            let back: Value = serde_saphyr::from_str(&text).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+            prop_assert_eq!(back, value, "{}", text);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+use super::holds;
+
+const CDS: &str = "node n\nstream 1 delta cds\n";
+
+#[track_caller]
+fn cds(text: &str) {
+    holds(&format!("{CDS}{text}"));
+}
+
+#[test]
+fn s17_wildcard_walk() {
+    cds(">
+         expect message 1 subscribe class=Q1
+         expect state 1 cds wait wildcard=legacy names=[]
+         > sub=[A]
+         expect message 2 subscribe class=Q4 added=[A]
+         expect state 1 cds wildcard=legacy names=[A]
+         > unsub=[*]
+         expect message 3 unsubscribe class=Q4
+         expect state 1 cds wildcard=none names=[A]
+         > unsub=[A]
+         expect state 1 cds idle wildcard=none names=[]");
+}
+
+#[test]
+fn s25_incremental_session() {
+    cds("> sub=[wa wb]
+         < n=1 [wa@1 wb@1]
+         expect message 2 push answers=1 added=[wa wb]
+         > n=1
+         expect message 3 ack class=Q2 answers=2
+         < n=2 [wb~2@2]
+         expect message 4 push changed=[wb] answers=
+         > n=2 nack=\"bad\"
+         expect message 5 nack class=Q3 answers=4
+         > sub=[wc]
+         expect message 6 subscribe class=Q4
+         < n=3 [wc@1]
+         expect message 7 push answers=6
+         > n=3
+         expect state 1 cds synced pending=[] nack_count=1
+         expect resource 1 cds wa present version=1 acked_version=1 refused=false
+         expect resource 1 cds wb present version=2 acked_version=1 refused=true
+         expect resource 1 cds wc present version=1 acked_version=1
+         < n=4 [wb~3@3]
+         expect resource 1 cds wb present version=3 acked_version=1 refused=true
+         > n=4
+         expect resource 1 cds wb present version=3 acked_version=3 refused=false");
+}
+
+#[test]
+fn verdicts_come_in_any_order() {
+    cds("> sub=[a b]
+         < n=1 [a@1]
+         < n=2 [b@1]
+         > n=2 nack=\"bad\"
+         expect state 1 cds nack pending=[1]
+         > n=1
+         expect state 1 cds nack pending=[]
+         expect resource 1 cds a acked_version=1
+         < n=3 [b~2@2]
+         > n=3
+         expect state 1 cds synced open_nack=");
+}
+
+#[test]
+fn a_late_refusal_does_not_undo_a_newer_version() {
+    cds("> sub=[a]
+         < n=1 [a@1]
+         < n=2 [a~2@2]
+         > n=2
+         > n=1 nack=\"bad\"
+         expect state 1 cds synced nack_count=1 open_nack=
+         expect resource 1 cds a refused=false acked_version=2");
+}
+
+#[test]
+fn s27_subscribed_again() {
+    cds("> sub=[x]
+         < n=1 [x@1]
+         > n=1
+         > sub=[x]
+         expect message 4 subscribe class=Q4 added=[]
+         advance 15s
+         expect state 1 cds synced missing=[]
+         expect resource 1 cds x present
+         < n=2 [x@1]
+         expect message 5 resend answers=4 same=1");
+}
+
+#[test]
+fn s28_a_name_under_the_wildcard_is_dropped() {
+    let start = ">
+         < n=1 [A@1 B@1]
+         > n=1
+         > sub=[C]
+         < n=2 [C@1]
+         > n=2
+         > unsub=[C]
+         expect message 7 unsubscribe removed=[C]
+         expect resource 1 cds C present
+         ";
+    cds(&format!(
+        "{start}< n=3 rm=[C]
+         expect message 8 push removed=[C]
+         expect resource 1 cds C removed"
+    ));
+    cds(&format!(
+        "{start}< n=3 [C@1]
+         expect message 8 resend
+         expect resource 1 cds C present origin=wildcard"
+    ));
+}
+
+#[test]
+fn s29_not_found_in_both_styles() {
+    cds("> sub=[q r s]
+         < n=1 [r@1] rm=[q]
+         expect message 2 push added=[r] removed=[q]
+         expect state 1 cds missing=[q s] absent=[q]
+         > n=1
+         < n=2 [s unset]
+         > n=2
+         expect state 1 cds synced missing=[q s] absent=[q s] resources=1
+         expect resource 1 cds q absent absent_by=server
+         expect resource 1 cds r present
+         expect resource 1 cds s absent absent_by=legacy
+         < n=3 [q@1]
+         expect message 6 push added=[q]
+         expect resource 1 cds q present
+         < n=4 rm=[q]
+         expect resource 1 cds q removed
+         expect state 1 cds missing=[s] absent=[q s]");
+}
+
+#[test]
+fn s30_slips() {
+    cds("> sub=[a]
+         < n=1 [a@1]
+         > n=1
+         > unsub=[zz]
+         expect message 4 unsubscribe class=Q4 removed=[]
+         > sub=[b] n=1
+         expect message 5 subscribe class=Q5 added=[b] answers=
+         expect state 1 cds names=[a b]
+         > sub=[c] irv={a:1}
+         expect message 6 subscribe class=Q4
+         > sub=[d] unsub=[d]
+         expect state 1 cds names=[a b c d]
+         > n=77
+         expect message 8 repeat class=Q6");
+}
+
+#[test]
+fn s31_aliases() {
+    holds(
+        "stream 1 delta vhds
+         > sub=[rc/foo.com]
+         expect resource 1 vhds rc/foo.com waiting
+         < n=1 [rc/site@1 aliases=[rc/foo.com rc/bar.com]]
+         expect state 1 vhds missing=[] resources=1 names=[rc/foo.com]
+         expect resource 1 vhds rc/site present aliases=[rc/foo.com rc/bar.com] origin=named
+         > n=1
+         > unsub=[rc/bar.com]
+         expect state 1 vhds synced names=[] resources=0
+         expect resource 1 vhds rc/site released",
+    );
+}
+
+#[test]
+fn s32_ttl() {
+    let start = "node n feature=xds.config.supports-resource-ttl
+         stream 1 delta cds
+         +0s > sub=[r]
+         +0s < n=1 [r@1 ttl=10s]
+         +0s > n=1
+         expect resource 1 cds r present ttl_deadline=10
+         ";
+    holds(&format!(
+        "{start}+8s < n=2 [r@1 unset ttl=10s]
+         expect message 4 heartbeat same=0
+         expect resource 1 cds r present ttl_deadline=18
+         expect state 1 cds sent pending=[2]
+         > n=2
+         +15s < n=3 [r@1 unset ttl=20s]
+         > n=3
+         expect resource 1 cds r present ttl_deadline=35
+         +30s < n=4 [r@1]
+         expect message 8 resend same=1
+         > n=4
+         expect resource 1 cds r present ttl_deadline= version=1
+         advance 100s
+         expect resource 1 cds r present"
+    ));
+    holds(&format!(
+        "{start}advance 9s
+         advance 900ms
+         expect resource 1 cds r present
+         advance 100ms
+         expect resource 1 cds r expired
+         expect state 1 cds resources=0
+         +11s < n=2 [r@1 unset ttl=10s]
+         expect resource 1 cds r expired
+         +12s < n=3 [r@1 ttl=10s]
+         expect message 5 push added=[r]
+         expect resource 1 cds r present ttl_deadline=22"
+    ));
+    holds(&format!(
+        "{start}+8s < n=2 [r@2 unset ttl=10s]
+         expect resource 1 cds r present version=1 ttl_deadline=10"
+    ));
+}
+
+#[test]
+fn s38_glob_and_redirect() {
+    let start = r#"stream 1 delta lds
+         > sub=["xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1"]
+         expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1" waiting
+         < n=1 ["xdstp://a/envoy.config.listener.v3.Listener/my/foo?t=1"@1 "xdstp://a/envoy.config.listener.v3.Listener/my/bar?t=1"=>"xdstp://a/envoy.config.listener.v3.Listener/baz"@42]
+         > n=1
+         expect state 1 lds synced missing=[] resources=2
+         expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/foo?t=1" present origin=glob
+         expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/bar?t=1" redirected
+         "#;
+    holds(start);
+    holds(&format!(
+        r#"{start}< n=2 rm=["xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1"]
+         expect state 1 lds resources=0
+         expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/foo?t=1" removed
+         expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1" absent absent_by=server"#
+    ));
+}
+
+#[test]
+fn a_first_message_that_only_unsubscribes_is_ambiguous() {
+    cds("> unsub=[x]
+         expect message 1 class=Q1
+         expect state 1 cds wildcard=ambiguous
+         < n=1 [y@1]
+         expect state 1 cds wildcard=legacy
+         expect resource 1 cds y present origin=wildcard");
+}
+
+#[test]
+fn leaving_the_wildcard_releases_its_members() {
+    cds("> sub=[* A]
+         < n=1 [A@1 B@1]
+         > n=1
+         > unsub=[*]
+         expect state 1 cds wildcard=none names=[A] resources=1
+         expect resource 1 cds A present origin=named
+         expect resource 1 cds B released origin=wildcard
+         < n=2 [B~2@2]
+         expect resource 1 cds B released version=2");
+}

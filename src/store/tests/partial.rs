@@ -1,0 +1,47 @@
+use super::{holds, replay};
+
+#[test]
+fn unseen_nonces_are_not_judged_until_one_is_proven() {
+    holds(
+        "stream 1 sotw eds
+         partial 1
+         > v=7 n=old names=[foo]
+         expect message 1 ack class= answers= partial=true
+         expect state 1 eds in_force= reported=7
+         > v=7 n=older names=[foo]
+         expect message 2 class=
+         < v=8 n=new [foo]
+         > v=8 n=new names=[foo]
+         expect message 4 ack class=R7
+         > v=8 n=old names=[foo]
+         expect message 5 class=R4
+         expect state 1 eds synced in_force=8",
+    );
+}
+
+#[test]
+fn a_refusal_of_an_unseen_response_is_one() {
+    holds(
+        "stream 1 delta cds
+         partial 1
+         > n=old nack=\"bad\"
+         expect message 1 nack class= answers=
+         expect state 1 cds nack nack_count=1
+         < n=1 [a@1]
+         > n=1
+         expect state 1 cds open_nack=",
+    );
+}
+
+#[test]
+fn untimed_sources_have_no_timers() {
+    let store = replay(
+        "notime
+         stream 1 sotw eds
+         > names=[foo bar]
+         < v=1 n=a [foo]
+        ",
+    );
+    let state = &store.states()[0];
+    assert_eq!((state.state.word(), state.missing.len()), ("sent", 1));
+}
