@@ -26,9 +26,10 @@ xdscope shows what every client of an xDS control plane was told, asked for and 
 SESSION: a recording, raw JSONL or an arrow script.  All verbs: --help.  Words: help filter.
 ";
 
+type Topic = fn() -> String;
+
 /// Topics of `help`, with what prints them.
-const TOPICS: [(&str, fn() -> String); 3] =
-    [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
+const TOPICS: [(&str, Topic); 3] = [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
 
 pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let mut command = Cli::command();

@@ -445,6 +445,51 @@ fn states_and_kinds_are_explained() {
 }
 
 #[test]
+fn fields_are_explained() {
+    let said = run(&["explain", "Cluster.connect_timeout"]);
+    assert!(said.out.starts_with("envoy.config.cluster.v3.Cluster.connect_timeout\n"), "{}", said.out);
+    assert_eq!(run(&["explain", "Cluster.no_such_field"]).exit, Exit::Usage);
+}
+
+const PROTO: &str =
+    "syntax = \"proto3\"; package acme.v1; message Widget { string name = 1; string color = 2; }";
+
+#[test]
+fn descriptors_can_be_added() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("widget.proto"), PROTO).unwrap();
+    let known = |args: &[&str]| run(&[&["descriptors", "list", "acme.v1"], args].concat()).out;
+    assert_eq!(known(&["--proto", &path("widget.proto")]), "FROM  MESSAGE\nuser  acme.v1.Widget\n");
+    assert_eq!(known(&[]), "");
+    let built =
+        run(&["descriptors", "build", "--proto", &path("widget.proto"), "-o", &path("set.binpb"), "-q"]);
+    assert_eq!((built.err.as_str(), built.exit), ("", Exit::Yes));
+    assert!(known(&["--protoset", &path("set.binpb")]).contains("user  acme.v1.Widget"));
+    let broken = run(&["descriptors", "list", "--protoset", TOUR]);
+    assert_eq!(broken.exit, Exit::Unreadable);
+    assert_eq!(run(&["descriptors", "check", TOUR]).exit, Exit::Yes);
+}
+
+#[test]
+fn types_that_can_not_be_decoded_are_named() {
+    // An Any of acme.v1.Widget with a name.
+    let any = "CiJ0eXBlLmdvb2dsZWFwaXMuY29tL2FjbWUudjEuV2lkZ2V0EgQKAncx";
+    let script = format!("node a\nstream 1 ads\n+0s 1 > cds\n1 < cds v=1 n=a [raw:{any}]\n");
+    let world = || World { stdin: Box::new(Cursor::new(script.clone())), ..World::default() };
+    let said = world().run(&["descriptors", "check", "-"]);
+    assert_eq!(
+        (said.out.as_str(), said.exit),
+        ("type.googleapis.com/acme.v1.Widget  1 resource\n", Exit::No)
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let proto = dir.path().join("widget.proto");
+    std::fs::write(&proto, PROTO).unwrap();
+    let said = world().run(&["descriptors", "check", "-", "--proto", proto.to_str().unwrap()]);
+    assert_eq!(said.exit, Exit::Yes, "{}", said.err);
+}
+
+#[test]
 fn completions_know_the_verbs() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let said = run(&["completions", shell]);
