@@ -239,9 +239,8 @@ pub fn all(scenarios: &[Scenario], plan: Plan) -> ExitCode {
         let mut command = Command::new("taskset");
         command.args(["-c", "0"]).arg(program).args(["one-cpu", if plan.quick { "quick" } else { "full" }]);
         match command.status() {
-            Ok(status) if status.success() => {}
-            Ok(status) => eprintln!("the one-CPU part failed: {status}"),
-            Err(error) => eprintln!("the one-CPU part needs taskset (util-linux): {error}"),
+            Ok(status) => assert!(status.success(), "the one-CPU part failed: {status}"),
+            Err(error) => panic!("the one-CPU part needs taskset (util-linux): {error}"),
         }
     }
     run(&free, plan)

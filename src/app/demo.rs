@@ -67,10 +67,10 @@ impl Demo {
 impl Drop for Demo {
     fn drop(&mut self) {
         let _ = self.stop.send(true);
-        if let Some(thread) = self.thread.take() {
-            if thread.join().is_err() {
-                tracing::error!("the demo's thread panicked");
-            }
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the demo's thread panicked");
         }
     }
 }

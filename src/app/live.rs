@@ -132,11 +132,12 @@ impl Work {
         let now = copies.now();
         store.advance(now);
         let rows = store.rows();
-        if let Some(sink) = &mut self.sink {
-            if rows > self.shown && sink(&store, self.shown..rows).is_err() {
-                self.sink = None;
-                shared.unread.store(true, Ordering::Relaxed);
-            }
+        if let Some(sink) = &mut self.sink
+            && rows > self.shown
+            && sink(&store, self.shown..rows).is_err()
+        {
+            self.sink = None;
+            shared.unread.store(true, Ordering::Relaxed);
         }
         self.shown = rows;
         drop(store);

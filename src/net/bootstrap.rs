@@ -61,7 +61,7 @@ pub fn rewrite(text: &str, maps: &[(Address, Address)]) -> Result<Rewritten, Boo
     }
     if work.changed == 0 {
         let wanted: Vec<_> = maps.iter().map(|(_, upstream)| upstream.to_string()).collect();
-        let found: Vec<_> = work.found.iter().cloned().collect();
+        let found: Vec<_> = work.found.to_vec();
         return Err(BootstrapError::NotFound { wanted: wanted.join(", "), found: found.join(", ") });
     }
     let text = if yaml {
@@ -188,14 +188,14 @@ impl Work<'_> {
     fn addresses(&mut self, cluster: &str, value: &mut Value) {
         match value {
             Value::Object(fields) => {
-                if let Some(address) = fields.get_mut("address").filter(|address| address.is_object()) {
-                    if let Some(old) = endpoint(address) {
-                        if let Some(new) = self.instead(&old) {
-                            self.said.push(format!("cluster {cluster}: {old} → {new}"));
-                            *address = envoy_address(&new);
-                        }
-                        return;
+                if let Some(address) = fields.get_mut("address").filter(|address| address.is_object())
+                    && let Some(old) = endpoint(address)
+                {
+                    if let Some(new) = self.instead(&old) {
+                        self.said.push(format!("cluster {cluster}: {old} → {new}"));
+                        *address = envoy_address(&new);
                     }
+                    return;
                 }
                 fields.values_mut().for_each(|value| self.addresses(cluster, value));
             }
@@ -205,15 +205,13 @@ impl Work<'_> {
     }
 
     fn google_grpc(&mut self, fields: &mut Map<String, Value>) {
-        if let Some(service) = get_mut(fields, "google_grpc").and_then(Value::as_object_mut) {
-            if let Some(uri) = get_mut(service, "target_uri") {
-                if let Some(old) = uri.as_str().map(plain_uri) {
-                    if let Some(new) = self.instead(&old) {
-                        *uri = Value::String(new.to_string());
-                        self.said.push(format!("google_grpc: {old} → {new}"));
-                    }
-                }
-            }
+        if let Some(service) = get_mut(fields, "google_grpc").and_then(Value::as_object_mut)
+            && let Some(uri) = get_mut(service, "target_uri")
+            && let Some(old) = uri.as_str().map(plain_uri)
+            && let Some(new) = self.instead(&old)
+        {
+            *uri = Value::String(new.to_string());
+            self.said.push(format!("google_grpc: {old} → {new}"));
         }
         let mut open: Vec<&mut Value> = fields.values_mut().collect();
         while let Some(value) = open.pop() {

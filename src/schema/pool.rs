@@ -102,10 +102,10 @@ impl Pool {
             let mut marked = message.full_name() == "google.protobuf.Any";
             for field in message.fields() {
                 marked |= self.sensitive(&field);
-                if let prost_reflect::Kind::Message(inner) = field.kind() {
-                    if let Some(inner) = self.place(inner.full_name()) {
-                        holders[inner as usize].push(place);
-                    }
+                if let prost_reflect::Kind::Message(inner) = field.kind()
+                    && let Some(inner) = self.place(inner.full_name())
+                {
+                    holders[inner as usize].push(place);
                 }
             }
             if marked {

@@ -230,7 +230,7 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
         self.sink.begin_object();
         for entry in entries {
             let here = path.step(Step::Key(&entry.key));
-            for fault in entry.fault {
+            if let Some(fault) = entry.fault {
                 self.faults.add(&here, || fault);
             }
             self.sink.key(&entry.key);

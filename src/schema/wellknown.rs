@@ -128,8 +128,8 @@ fn duration((seconds, nanos): (i64, i32)) -> Option<String> {
 fn fraction(nanos: u32) -> String {
     match nanos {
         0 => String::new(),
-        _ if nanos % 1_000_000 == 0 => format!(".{:03}", nanos / 1_000_000),
-        _ if nanos % 1_000 == 0 => format!(".{:06}", nanos / 1_000),
+        _ if nanos.is_multiple_of(1_000_000) => format!(".{:03}", nanos / 1_000_000),
+        _ if nanos.is_multiple_of(1_000) => format!(".{:06}", nanos / 1_000),
         _ => format!(".{nanos:09}"),
     }
 }

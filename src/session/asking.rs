@@ -63,7 +63,7 @@ impl Track {
         self.requests += 1;
         self.last_request = Some(ctx.seq);
         if news {
-            self.question = Some((ctx.seq, ctx.at));
+            self.question = Some(ctx.seq);
         }
     }
 

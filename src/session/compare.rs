@@ -89,7 +89,10 @@ pub(crate) fn align(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligne
 }
 
 /// The list with the last entry of each name, as everywhere in protobuf, and the names that stood twice.
-fn without_repeats(catalog: &Catalog, list: &[BlobId]) -> (Vec<BlobId>, Vec<Sym>) {
+pub(crate) fn without_repeats(catalog: &Catalog, list: &[BlobId]) -> (Vec<BlobId>, Vec<Sym>) {
+    if list.len() < 2 {
+        return (list.to_vec(), Vec::new());
+    }
     let mut seen = SymSet::default();
     let mut repeated = SymSet::default();
     let (mut unique, mut twice) = (Vec::new(), Vec::new());

@@ -22,8 +22,6 @@ pub(crate) struct Limits {
 pub(crate) struct Condition {
     pub(crate) state: TypeState,
     pub(crate) since: Time,
-    /// Names not sent in time.
-    pub(crate) overdue: u64,
 }
 
 /// The payload of a redirect (row K-27).
@@ -59,7 +57,7 @@ impl Track {
         } else {
             (TypeState::Idle, self.wanted_at.max(self.begun))
         };
-        Condition { state, since, overdue: owed.overdue }
+        Condition { state, since }
     }
 
     /// Names asked for that the client was never given.
@@ -135,14 +133,23 @@ impl Track {
             }
             None => 0,
         };
-        if self.deadlines.is_empty() && !self.let_go {
+        if self.deadlines.is_empty() && self.aliases.is_empty() && !self.let_go {
             return (self.sent.count() + trusted) as u64;
         }
-        let counts =
-            |state: ResourceState| !matches!(state, ResourceState::Released | ResourceState::Expired);
-        let slots = self.sent.slots(catalog).into_iter().filter(|(_, slot)| slot.here());
-        let here = slots
-            .filter(|(name, slot)| counts(self.resource_state(catalog, *name, Some(slot), now, limits).0));
-        (here.count() + trusted) as u64
+        // Counting looks at each resource, so it is done once per message at most. TTLs move with the clock.
+        let messages = u64::from(self.requests) + self.pushes;
+        let known = self.counted.get().filter(|(at, _)| *at == messages && self.deadlines.is_empty());
+        if let Some((_, count)) = known {
+            return count;
+        }
+        let ended = |name: Sym, slot: &Slot| {
+            let (state, _) = self.resource_state(catalog, name, Some(slot), now, limits);
+            matches!(state, ResourceState::Released | ResourceState::Expired)
+        };
+        let slots = self.sent.slots(catalog).into_iter();
+        let here = slots.filter(|(name, slot)| slot.here() && !ended(*name, slot)).count();
+        let count = (here + trusted) as u64;
+        self.counted.set(Some((messages, count)));
+        count
     }
 }

@@ -31,7 +31,6 @@ impl Track {
             class,
             implied: false,
             answers: None,
-            latency: None,
             added: Vec::new(),
             removed: Vec::new(),
         };
@@ -41,7 +40,7 @@ impl Track {
         }
         if let (Verdict::Ack | Verdict::Nack, Some(order)) = (verdict, order) {
             outcome.answers = self.responses.get(order).map(|response| response.seq);
-            outcome.latency = self.judge(ctx, order, request.error_detail.as_ref(), false);
+            self.judge(ctx, order, request.error_detail.as_ref(), false);
         }
         if verdict == Verdict::Unseen {
             self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_ref());
@@ -62,7 +61,7 @@ impl Track {
     /// The class of a request; none while the nonces of this track are not known (◐).
     fn delta_class(&self, request: &DeltaRequest) -> (Option<Class>, Option<Order>) {
         let nonce = &request.response_nonce;
-        if self.requests == 0 && !(self.partial && !nonce.is_empty()) {
+        if self.requests == 0 && (!self.partial || nonce.is_empty()) {
             return (Some(Class::Q1), None);
         }
         if nonce.is_empty() {

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use crate::content::{Catalog, Form};
-use crate::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl};
+use crate::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::{Body, Frame, Message, Open, What};
 
 use super::names::NameRuns;
@@ -158,6 +158,10 @@ impl Engine {
     fn prior(&self, index: usize, type_url: &TypeUrl) -> Option<Prior> {
         let stream = self.streams.get(index)?;
         let found = self.before(stream).take(LOOK_BACK).find_map(|before| before.find(type_url))?;
+        if found.accepted.count() == 0 && (found.settled_unseen || found.trusted.is_some()) {
+            // What the client holds is from before the source.
+            return None;
+        }
         Some(Prior { accepted: found.accepted.clone(), sent: found.sent.clone() })
     }
 
@@ -189,6 +193,7 @@ impl Engine {
         self.note_specials(catalog);
         let Some(stream) = self.streams.get_mut(index) else { return };
         stream.count(dir, 1, message.size, at);
+        stream.adopt(message.shape);
         if dir == Dir::Req {
             stream.requests += 1;
             stream.first_request.get_or_insert(seq);
@@ -222,6 +227,7 @@ impl Engine {
         };
         ctx.star = ctx.catalog.intern("*");
         let Some(stream) = self.streams.get_mut(index) else { return };
+        let file = stream.variant() == Some(Variant::File);
         let Some(track) = stream.tracks.get_mut(track) else { return };
         outcome.what = match &message.body {
             Body::SotwRequest(m) => Happened::Request(track.sotw_request(&mut ctx, m, prior)),
@@ -238,6 +244,7 @@ impl Engine {
                         errors: &m.resource_errors,
                         size: message.size,
                         delta: false,
+                        file,
                     },
                 ))
             }
@@ -253,6 +260,7 @@ impl Engine {
                         errors: &m.resource_errors,
                         size: message.size,
                         delta: true,
+                        file: false,
                     },
                 ))
             }

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use crate::content::{BlobId, Catalog, List};
 use crate::event::Sym;
 
-use super::compare::{align, hollow, key, nameless, same_content};
+use super::compare::{align, hollow, key, nameless, same_content, without_repeats};
 use super::names::{SymHash, SymSet};
 use super::responses::Order;
 use super::{AbsentBy, Same};
@@ -334,27 +334,21 @@ impl Holdings {
         if taken.list.len() > SMALL || (self.count == 0 && taken.list.len() > 8) {
             return self.take_large(catalog, meaning, taken);
         }
-        let mut change = Change::default();
-        let mut seen: Vec<Sym> = Vec::new();
-        for id in taken.list.blobs() {
-            if hollow(catalog, *id) {
-                change.hollow.push(*id);
+        let (blobs, twice) = without_repeats(catalog, taken.list.blobs());
+        let mut change = Change { twice, ..Change::default() };
+        for id in blobs {
+            if hollow(catalog, id) {
+                change.hollow.push(id);
                 continue;
             }
-            let name = key(catalog, *id);
-            if seen.contains(&name) && !change.twice.contains(&name) {
-                change.twice.push(name);
-            }
+            let name = key(catalog, id);
             let was = self.get(catalog, name);
-            if !seen.contains(&name) {
-                match was.filter(Slot::here) {
-                    Some(Slot { blob: Some(blob), .. }) => change.pair(catalog, meaning, blob, *id),
-                    _ => change.fresh(catalog, self, *id, taken.version),
-                }
-                seen.push(name);
+            match was.filter(Slot::here) {
+                Some(Slot { blob: Some(blob), .. }) => change.pair(catalog, meaning, blob, id),
+                _ => change.fresh(catalog, self, id, taken.version),
             }
-            let version = own_version(catalog, *id, taken.version);
-            let slot = Slot { state: Held::Present, blob: Some(*id), version, order: taken.order };
+            let version = own_version(catalog, id, taken.version);
+            let slot = Slot { state: Held::Present, blob: Some(id), version, order: taken.order };
             self.replace_slot(name, was, slot);
         }
         self.settle(catalog);
@@ -503,3 +497,7 @@ impl Change {
 
 /// Blob ids hash like symbols.
 type BlobHasher = super::names::SymHasher;
+
+#[cfg(test)]
+#[path = "tests/holdings.rs"]
+mod tests;

@@ -30,7 +30,7 @@ pub(crate) use compare::{key, nameless};
 pub(crate) use condition::Limits;
 pub(crate) use engine::Engine;
 pub(crate) use holdings::{Held, Slot};
-pub(crate) use outcome::{Happened, Outcome};
+pub(crate) use outcome::{Happened, Outcome, ResponseOutcome};
 pub(crate) use stream::Stream;
 pub(crate) use subscription::{Asked, Want};
 pub(crate) use track::Track;

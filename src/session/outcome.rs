@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use crate::event::{Seq, StreamId, Sym, Time};
 
 use super::{Class, MessageKind};
@@ -35,7 +33,6 @@ pub(crate) struct RequestOutcome {
     pub(crate) implied: bool,
     /// The response that a verdict settles.
     pub(crate) answers: Option<Seq>,
-    pub(crate) latency: Option<Duration>,
     /// Names that came into the subscription.
     pub(crate) added: Vec<Sym>,
     pub(crate) removed: Vec<Sym>,
@@ -46,7 +43,6 @@ pub(crate) struct ResponseOutcome {
     pub(crate) kind: MessageKind,
     /// The request that this is the first response to.
     pub(crate) answers: Option<Seq>,
-    pub(crate) latency: Option<Duration>,
     pub(crate) added: Vec<Sym>,
     pub(crate) changed: Vec<Sym>,
     pub(crate) removed: Vec<Sym>,

@@ -59,7 +59,6 @@ impl Track {
             class,
             implied: verdict == Verdict::Implied,
             answers: None,
-            latency: None,
             added: Vec::new(),
             removed: Vec::new(),
         };
@@ -70,7 +69,7 @@ impl Track {
             if verdict != Verdict::None {
                 outcome.answers = self.responses.get(order).map(|response| response.seq);
                 let nack = request.error_detail.as_ref();
-                outcome.latency = self.judge(ctx, order, nack, verdict == Verdict::Implied);
+                self.judge(ctx, order, nack, verdict == Verdict::Implied);
             }
         }
         if verdict == Verdict::Unseen {
@@ -91,10 +90,13 @@ impl Track {
     /// The class of a request, first match wins; none while the nonces of this track are not known (◐).
     fn sotw_class(&self, request: &SotwRequest) -> (Option<Class>, Option<Order>) {
         let nonce = &request.response_nonce;
-        if self.requests == 0 && !(self.partial && !nonce.is_empty()) {
+        if self.requests == 0 && (!self.partial || nonce.is_empty()) {
             return (Some(Class::R1), None);
         }
         if nonce.is_empty() {
+            if let Some(newest) = self.responses.newest().filter(|_| self.polled) {
+                return (Some(Class::R7), Some(newest));
+            }
             let class = if self.responses.frontier.is_none() { Class::R2 } else { Class::R3 };
             return (Some(class), None);
         }

@@ -1,8 +1,11 @@
 use std::sync::Arc;
 
-use crate::event::{Dir, Kind, Method, Rpc, Seq, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant};
-use crate::wire::{Body, End, Message, NodeInfo, Open};
+use crate::event::{
+    ApiVersion, Dir, Kind, Method, Rpc, Seq, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
+};
+use crate::wire::{Body, End, Message, NodeInfo, Open, Shape};
 
+use super::Wildcard;
 use super::track::Track;
 use super::xdstp;
 
@@ -36,7 +39,7 @@ impl Stream {
     pub(crate) fn new(id: StreamId, open: Open, at: Time) -> Stream {
         let mut stream = Stream {
             id,
-            method: Method::parse(&open.method),
+            method: method_of(&open.method),
             opened: at,
             node: None,
             node_id: None,
@@ -69,9 +72,22 @@ impl Stream {
         }
     }
 
-    /// Which messages the stream carries; of an unknown path what its messages are.
+    /// A path that is not published says nothing; then the messages say what the stream carries.
+    pub(crate) fn adopt(&mut self, shape: Shape) {
+        let variant = match shape {
+            Shape::SotwRequest | Shape::SotwResponse => Variant::Sotw,
+            Shape::DeltaRequest | Shape::DeltaResponse => Variant::Delta,
+        };
+        let method = Method { variant, kind: None, transport: ApiVersion::V3, rpc: Rpc::Stream };
+        self.method.get_or_insert(method);
+    }
+
     pub(crate) fn variant(&self) -> Option<Variant> {
         self.method.as_ref().map(|method| method.variant)
+    }
+
+    fn is_aggregated(&self) -> bool {
+        self.variant().is_some_and(Variant::is_aggregated)
     }
 
     pub(crate) fn is_unary(&self) -> bool {
@@ -90,6 +106,9 @@ impl Stream {
             let same = |track: &&Track| track.kind == self.method.as_ref().and_then(|method| method.kind);
             return self.tracks.iter().find(same).map_or(implied, |track| track.type_url.clone());
         }
+        if let Some(first) = self.tracks.first().filter(|_| !self.is_aggregated()) {
+            return first.type_url.clone();
+        }
         let names = match &message.body {
             Body::DeltaRequest(m) => m.subscribe.iter().chain(m.unsubscribe.iter()).next(),
             _ => None,
@@ -103,7 +122,13 @@ impl Stream {
             return index;
         }
         let partial = self.open.partial || self.gaps > 0;
-        self.tracks.push(Track::new(type_url.clone(), partial, at));
+        let mut track = Track::new(type_url.clone(), partial, at);
+        track.polled = self.variant() == Some(Variant::Rest);
+        if self.variant() == Some(Variant::File) {
+            // Whatever the file holds is wanted (row C-01).
+            track.want.wildcard = Wildcard::Legacy;
+        }
+        self.tracks.push(track);
         self.tracks.len() - 1
     }
 
@@ -136,6 +161,24 @@ impl Stream {
     pub(crate) fn clock(&self, now: Time) -> Time {
         self.closed.as_ref().map_or(now, |(at, _)| now.min(*at))
     }
+}
+
+/// The method of a gRPC path; of a REST path (row D-01); of a file, named as `file:` and its type URL.
+fn method_of(path: &str) -> Option<Method> {
+    if let Some(method) = Method::parse(path) {
+        return Some(method);
+    }
+    if let Some(url) = path.strip_prefix("file:") {
+        let (kind, transport) = Kind::of_type_url(url)?;
+        return Some(Method { variant: Variant::File, kind: Some(kind), transport, rpc: Rpc::Stream });
+    }
+    let (version, noun) = path.strip_prefix('/')?.split_once("/discovery:")?;
+    let transport = [ApiVersion::V2, ApiVersion::V3].into_iter().find(|v| v.word() == version)?;
+    let kind = match noun {
+        "runtime" => Kind::Rtds,
+        noun => Kind::parse(&noun.replace('_', "-"))?,
+    };
+    Some(Method { variant: Variant::Rest, kind: Some(kind), transport, rpc: Rpc::Stream })
 }
 
 fn rank(track: &Track) -> (bool, Option<Kind>, &str) {

@@ -88,9 +88,7 @@ impl Waiting {
 
     /// The name was sent, ended, or is not wanted any more.
     pub(crate) fn done(&mut self, name: Sym) -> Option<Asked> {
-        if self.get(name).is_none() {
-            return None;
-        }
+        self.get(name)?;
         self.spread();
         let done = self.some.shift_remove(&name);
         self.held -= usize::from(done.is_some_and(|asked| asked.held));

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +42,10 @@ pub(crate) struct Track {
     pub(crate) ever_wildcard: bool,
     /// A name or the wildcard was given up at some time.
     pub(crate) let_go: bool,
+    /// [`Track::present`] as last counted, after how many messages.
+    pub(crate) counted: Cell<Option<(u64, u64)>>,
+    /// One request at a time: the next one is the verdict, nonce or not (row D-02).
+    pub(crate) polled: bool,
     /// The globs among its names.
     pub(crate) globs: Vec<Sym>,
     /// When that last changed.
@@ -76,7 +81,7 @@ pub(crate) struct Track {
     pub(crate) bytes: u64,
     pub(crate) last_push: Option<PushFact>,
     /// The last request that asked for something new and has no response yet.
-    pub(crate) question: Option<(Seq, Time)>,
+    pub(crate) question: Option<Seq>,
     /// What came of what the client brought along.
     pub(crate) account: ReconnectFact,
     /// Resources kept from the stream before and not spoken of since.
@@ -114,6 +119,8 @@ pub(crate) struct Push<'a> {
     pub(crate) errors: &'a [ResourceError],
     pub(crate) size: u64,
     pub(crate) delta: bool,
+    /// Out of a file: there is nobody to answer, it is in force (row C-04).
+    pub(crate) file: bool,
 }
 
 impl Track {
@@ -224,6 +231,10 @@ impl Track {
             status: Status::Pending,
             body: Some(body),
         });
+        if push.file {
+            self.judge(ctx, order, None, false);
+            self.latencies.clear();
+        }
         self.pushes += 1;
         self.bytes += push.size;
         self.last_push = Some(PushFact {
@@ -235,11 +246,9 @@ impl Track {
             bytes: push.size,
             bytes_same: if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) },
         });
-        let answers = self.question.take();
         ResponseOutcome {
             kind,
-            answers: answers.map(|(seq, _)| seq),
-            latency: answers.map(|(_, at)| ctx.at.since(at)),
+            answers: self.question.take(),
             added: change.added,
             changed: change.changed,
             removed: change.removed,
@@ -435,15 +444,15 @@ impl Track {
         }
     }
 
-    /// Takes a verdict on a pending response. Returns how long it took.
+    /// Takes a verdict on a pending response.
     pub(crate) fn judge(
         &mut self,
         ctx: &mut Context<'_>,
         order: Order,
         nack: Option<&ErrorDetail>,
         implied: bool,
-    ) -> Option<Duration> {
-        let response = self.responses.get(order)?;
+    ) {
+        let Some(response) = self.responses.get(order) else { return };
         let latency = ctx.at.since(response.at);
         let (seq, nonce, version) = (response.seq, response.nonce.clone(), response.version.clone());
         if self.latencies.len() == LATENCIES {
@@ -459,7 +468,7 @@ impl Track {
             self.in_force = Some(InForce { version, n: ctx.seq, at: ctx.at });
             self.newest_ack = Some(self.newest_ack.map_or(order, |old| old.max(order)));
             self.open = self.open.filter(|open| open.order > order);
-            return Some(latency);
+            return;
         }
         if let Some(body) = self.responses.settle(order, Status::Nacked) {
             let refused = self.accepted.refused(ctx.catalog, ctx.meaning, &body.list, order);
@@ -486,7 +495,6 @@ impl Track {
                 times: open.map_or(1, |open| open.times + 1),
             });
         }
-        Some(latency)
     }
 
     fn note_nack(&mut self, nack: NackFact) {

@@ -1,8 +1,11 @@
 use std::sync::Arc;
 
+use crate::content::Catalog;
 use crate::event::{Dir, Seq, Sym, Time};
-use crate::session::{Class, Happened, MessageKind, Outcome};
+use crate::session::{Class, Happened, MessageKind, Outcome, ResponseOutcome};
 use crate::wire::{Body, Message, Segment};
+
+use super::rows::key_text;
 
 /// One row of the timeline, compact: texts are resolved when it is shown.
 pub(super) struct Row {
@@ -20,6 +23,8 @@ pub(super) struct Row {
     pub(super) answers: u64,
     pub(super) same: u32,
     pub(super) names: Option<Box<Names>>,
+    /// What is odd about it, in words.
+    pub(super) note: Option<Box<str>>,
     pub(super) content: Content,
 }
 
@@ -110,7 +115,13 @@ impl History {
     }
 
     /// Adds the row of an outcome, if it has one.
-    pub(super) fn push(&mut self, stream: usize, outcome: Outcome, message: Option<Box<Message>>) {
+    pub(super) fn push(
+        &mut self,
+        stream: usize,
+        outcome: Outcome,
+        message: Option<Box<Message>>,
+        catalog: &Catalog,
+    ) {
         let mut row = Row {
             at: outcome.at,
             stream: u32::try_from(stream).unwrap_or(u32::MAX),
@@ -122,6 +133,7 @@ impl History {
             answers: 0,
             same: 0,
             names: None,
+            note: None,
             content: Content::None,
         };
         let mut names = Names::default();
@@ -144,6 +156,7 @@ impl History {
             Happened::Response(response) => {
                 row.kind = response.kind;
                 row.answers = response.answers.map_or(0, |seq| seq.0);
+                row.note = oddities(&response, catalog);
                 row.same = u32::try_from(response.same).unwrap_or(u32::MAX);
                 names.added = which(response.added, message.as_deref());
                 names.changed = response.changed.into();
@@ -192,6 +205,20 @@ impl History {
             }
         }
     }
+}
+
+/// What a person should know of a response beyond its counts (rows E-43, F-03).
+fn oddities(response: &ResponseOutcome, catalog: &Catalog) -> Option<Box<str>> {
+    let mut notes = Vec::new();
+    if !response.twice.is_empty() {
+        let names = response.twice.iter().take(3).map(|name| key_text(catalog, *name).to_string());
+        let more = if response.twice.len() > 3 { ", …" } else { "" };
+        notes.push(format!("more than once: {}{more}", names.collect::<Vec<_>>().join(", ")));
+    }
+    if response.nonce_reused {
+        notes.push("nonce issued before".to_owned());
+    }
+    (!notes.is_empty()).then(|| notes.join("; ").into())
 }
 
 /// Without the names and the list, which are shared as a rule.

@@ -74,7 +74,7 @@ impl Store {
             _ => None,
         };
         let stream = self.engine.index(outcome.stream).unwrap_or_default();
-        self.history.push(stream, outcome, message);
+        self.history.push(stream, outcome, message, &self.catalog);
     }
     /// Moves the clock on, so that timers fire.
     pub fn advance(&mut self, now: Time) {

@@ -28,7 +28,7 @@ impl Store {
             version: Arc::from(""),
             nonce: Arc::from(""),
             answers,
-            latency: asked.map(|asked| row.at.since(asked.at)),
+            latency: asked.filter(|_| !self.clock.untimed).map(|asked| row.at.since(asked.at)),
             added: 0,
             changed: 0,
             removed: 0,
@@ -37,7 +37,7 @@ impl Store {
             size: 0,
             error: None,
             partial: stream.open.partial,
-            note: None,
+            note: row.note.as_deref().map(str::to_owned),
         };
         match &row.content {
             Content::None => line.note = Some(life(stream, row.kind)),

@@ -112,10 +112,10 @@ impl Messages {
             bytes = rest;
             current.left -= take as u64;
             current.take(part, limit, out);
-            if current.left == 0 {
-                if let Some(current) = self.current.take() {
-                    current.finish(out);
-                }
+            if current.left == 0
+                && let Some(current) = self.current.take()
+            {
+                current.finish(out);
             }
         }
     }

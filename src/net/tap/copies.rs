@@ -164,12 +164,12 @@ impl Queue {
     fn lost(&mut self, conn: ConnId, at: Time, dir: Dir, size: u64) {
         if let Some(Copied { conn: last, what: Happened::Lost { dir: same, bytes, chunks }, .. }) =
             self.items.last_mut()
+            && *last == conn
+            && *same == dir
         {
-            if *last == conn && *same == dir {
-                *bytes += size;
-                *chunks += 1;
-                return;
-            }
+            *bytes += size;
+            *chunks += 1;
+            return;
         }
         self.items.push(Copied { conn, at, what: Happened::Lost { dir, bytes: size, chunks: 1 } });
     }

@@ -110,10 +110,10 @@ impl Drop for Tap {
     fn drop(&mut self) {
         // The receiver is gone when the thread ended by itself; there is nothing left to stop then.
         let _ = self.stop.send(true);
-        if let Some(thread) = self.thread.take() {
-            if thread.join().is_err() {
-                debug!("the tap's thread panicked");
-            }
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            debug!("the tap's thread panicked");
         }
     }
 }

@@ -39,10 +39,10 @@ fn drain(tap: &Tap) -> Vec<Copied> {
 fn bytes(all: &[Copied], wanted: Dir) -> Vec<u8> {
     let mut out = Vec::new();
     for copied in all {
-        if let Happened::Bytes { dir, bytes } = &copied.what {
-            if *dir == wanted {
-                out.extend_from_slice(bytes);
-            }
+        if let Happened::Bytes { dir, bytes } = &copied.what
+            && *dir == wanted
+        {
+            out.extend_from_slice(bytes);
         }
     }
     out

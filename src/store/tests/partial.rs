@@ -45,3 +45,42 @@ fn untimed_sources_have_no_timers() {
     let state = &store.states()[0];
     assert_eq!((state.state.word(), state.missing.len()), ("sent", 1));
 }
+
+#[test]
+fn a_poll_is_the_verdict_on_the_answer_before() {
+    holds(
+        "stream 1 rest cds
+         >
+         < v=1 [A]
+         > v=1
+         expect message 3 ack answers=2
+         expect state 1 cds synced in_force=1 variant=rest
+         < v=2 [A~2]
+         > v=1
+         expect message 5 nack implied=true
+         expect state 1 cds nack in_force=1 offered=2",
+    );
+}
+
+#[test]
+fn a_file_is_in_force_as_it_is_read() {
+    holds(
+        "stream 1 file cds
+         < v=1 [A B]
+         expect state 1 cds synced in_force=1 pending=[] resources=2 variant=file ack_ms=
+         < v=2 [A]
+         expect message 2 push removed=[B] same=1
+         expect resource 1 cds A present acked_version=2",
+    );
+}
+
+#[test]
+fn an_unpublished_path_goes_by_its_messages() {
+    holds(
+        "stream 1 sotw srds method=/some.Service/Method
+         > names=[s]
+         < v=1 n=a [s]
+         > v=1 n=a names=[s]
+         expect state 1 srds synced in_force=1 variant=sotw",
+    );
+}

@@ -100,16 +100,16 @@ impl Default for Connection {
 impl Connection {
     /// Takes the next bytes of one direction, in the order in which they passed.
     pub fn feed(&mut self, dir: Dir, mut bytes: &[u8], out: &mut dyn FnMut(Event<'_>)) {
-        if dir == Dir::Req {
-            if let (Some(seen), false) = (self.preface, self.opaque) {
-                let want = &PREFACE[seen..];
-                let len = want.len().min(bytes.len());
-                if bytes[..len] != want[..len] {
-                    return self.give_up(guess(&PREFACE[..seen], bytes), out);
-                }
-                self.preface = Some(seen + len).filter(|seen| *seen < PREFACE.len());
-                bytes = &bytes[len..];
+        if dir == Dir::Req
+            && let (Some(seen), false) = (self.preface, self.opaque)
+        {
+            let want = &PREFACE[seen..];
+            let len = want.len().min(bytes.len());
+            if bytes[..len] != want[..len] {
+                return self.give_up(guess(&PREFACE[..seen], bytes), out);
             }
+            self.preface = Some(seen + len).filter(|seen| *seen < PREFACE.len());
+            bytes = &bytes[len..];
         }
         while !self.opaque {
             let half = &mut self.halves[index(dir)];
@@ -311,7 +311,7 @@ fn guess(seen: &[u8], bytes: &[u8]) -> String {
     let alike = |verb: &&str| start.starts_with(verb.as_bytes()) || verb.as_bytes().starts_with(&start);
     if start.first() == Some(&0x16) {
         "TLS".into()
-    } else if verbs.iter().any(|verb| alike(verb)) {
+    } else if verbs.iter().any(alike) {
         "HTTP/1.1".into()
     } else {
         "unknown protocol".into()
