@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::event::{ApiVersion, Method, Seq};
-use crate::schema::Schema;
+use crate::schema::{Names, Schema};
 use crate::store::Store;
 use crate::wire::Message;
 
@@ -16,10 +16,15 @@ fn name(message: &Message, method: &str) -> String {
 
 /// The body of message `n` in protobuf JSON; `None` if there is no such message or its content was lost.
 pub fn json(store: &Store, schema: &Schema, n: Seq) -> Option<Value> {
+    tree(store, schema, n, Names::Original)
+}
+
+/// The same with the field names of choice.
+pub fn tree(store: &Store, schema: &Schema, n: Seq, names: Names) -> Option<Value> {
     let message = store.message(n)?;
     let stream = store.row(store.row_of(n)?)?.stream;
     let method = store.streams().into_iter().find(|fact| fact.stream == stream)?.method;
-    Some(schema.message_to_json(&name(message, &method), &message.bytes(store.catalog())?))
+    Some(schema.tree(&name(message, &method), &message.bytes(store.catalog())?, names))
 }
 
 /// The bytes of message `n`, as kept.

@@ -71,28 +71,24 @@ pub enum Verb {
 
 #[derive(Clone, Debug, Args)]
 pub struct StatusArgs {
-    #[command(flatten)]
-    pub source: SourceArgs,
     /// table: the matrix; wide: versions, nonces and what is owed; json: with streams
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     #[arg(value_parser = formats(&[Format::Table, Format::Wide, Format::Json, Format::Jsonl]))]
     pub output: Format,
+    #[command(flatten)]
+    pub source: SourceArgs,
     #[command(flatten)]
     pub rows: RowArgs,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct LogArgs {
-    #[command(flatten)]
-    pub source: SourceArgs,
     /// text is the table
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     #[arg(value_parser = formats(&[
         Format::Text, Format::Table, Format::Json, Format::Jsonl, Format::Yaml, Format::Name,
     ]))]
     pub output: Format,
-    #[command(flatten)]
-    pub rows: RowArgs,
     /// Only the last N of the rows that match
     #[arg(long, value_name = "N")]
     pub tail: Option<usize>,
@@ -105,14 +101,16 @@ pub struct LogArgs {
     /// Times of day, or seconds from the start, or from the row before
     #[arg(long, value_name = "FORM", default_value = "local")]
     pub time: TimeFormat,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub rows: RowArgs,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct GetArgs {
-    #[command(flatten)]
-    pub source: SourceArgs,
     /// TYPE or TYPE/NAME: cds, clusters, Cluster, a type URL; cds/reviews. Nothing: counts of all types
-    #[arg(value_name = "WHAT")]
+    #[arg(value_name = "WHAT", index = 2)]
     pub what: Vec<String>,
     /// yaml and json print the content
     #[arg(short, long, value_name = "FORMAT")]
@@ -120,20 +118,20 @@ pub struct GetArgs {
         Format::Table, Format::Wide, Format::Name, Format::Yaml, Format::Json, Format::Jsonl,
     ]))]
     pub output: Option<Format>,
-    #[command(flatten)]
-    pub rows: RowArgs,
     /// As it was then: #487, 14:02:08, +30s, start, end
     #[arg(long, value_name = "WHEN", default_value = "end")]
     pub at: At,
     /// What is subscribed to, and what of it came
     #[arg(long)]
     pub subscriptions: bool,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub rows: RowArgs,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
-    #[command(flatten)]
-    pub source: SourceArgs,
     /// raw: lines of JSON with each message's bytes, to read back; jsonl: the message objects of `log`
     /// with their bodies; script: text to read and edit; xdsrec: a recording
     #[arg(long, value_name = "FORM")]
@@ -153,15 +151,17 @@ pub struct ExportArgs {
     /// Up to here
     #[arg(long, value_name = "WHEN", default_value = "end")]
     pub until: At,
+    #[command(flatten)]
+    pub source: SourceArgs,
 }
 
 #[derive(Clone, Debug, Args)]
 pub struct InfoArgs {
-    #[command(flatten)]
-    pub source: SourceArgs,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     #[arg(value_parser = formats(&[Format::Text, Format::Json, Format::Jsonl]))]
     pub output: Format,
+    #[command(flatten)]
+    pub source: SourceArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -217,18 +217,18 @@ pub struct HelpArgs {
 #[derive(Clone, Debug, Args)]
 pub struct SourceArgs {
     /// A recording, raw JSONL or an arrow script; `-` is stdin, a bare name a kept session
-    #[arg(value_name = "SOURCE")]
+    #[arg(value_name = "SOURCE", index = 1)]
     pub source: String,
+    /// Leave secrets in what raw JSONL and scripts hold; recordings have none left
+    #[arg(long, help_heading = "Source")]
+    pub keep_secrets: bool,
     #[command(flatten)]
     pub timers: TimerFlags,
     #[command(flatten)]
     pub descriptors: DescriptorFlags,
-    /// Leave secrets in what raw JSONL and scripts hold; recordings have none left
-    #[arg(long, help_heading = "Source")]
-    pub keep_secrets: bool,
 }
 
-/// Limits that colour states.
+/// Limits of what is seen and kept.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Source")]
 pub struct TimerFlags {
@@ -240,6 +240,10 @@ pub struct TimerFlags {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     #[arg(env = "XDSCOPE_STALE_AFTER", hide_env = true)]
     pub stale_after: Duration,
+    /// Messages kept at hand; beyond it the oldest lose their bodies, never their rows
+    #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = bytes)]
+    #[arg(env = "XDSCOPE_MEMORY", hide_env = true)]
+    pub memory: u64,
 }
 
 /// Descriptors beside the built-in ones. Later wins in the order built-in, proto, protoset.
@@ -426,6 +430,10 @@ impl std::str::FromStr for At {
                 .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start or end".into()),
         }
     }
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    filter::bytes(text).ok_or_else(|| "expected a size such as 512MB".into())
 }
 
 fn time(text: &str) -> Result<Duration, String> {

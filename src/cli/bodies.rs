@@ -3,32 +3,46 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::app::body;
 use crate::content::BlobId;
 use crate::event::Seq;
 use crate::filter::Lookup;
-use crate::schema::{self, Schema, base64};
+use crate::schema::{self, Names, Schema};
 use crate::store::{ResourceFact, Store};
 use crate::text::display_safe;
 
-/// Body (protobuf JSON) and bytes (base64) of a message; `null` where its content was lost.
-pub(super) fn message(store: &Store, schema: &Schema, n: Seq) -> (Value, Value) {
-    let raw = body::bytes(store, n).map_or(Value::Null, |bytes| base64::encode(&bytes).into());
-    (body::json(store, schema, n).unwrap_or(Value::Null), raw)
+/// A message's content: `null` where it was lost.
+pub(super) fn message(store: &Store, schema: &Schema, n: Seq, names: Names) -> Value {
+    body::tree(store, schema, n, names).unwrap_or(Value::Null)
 }
 
-/// The newest content of a resource in protobuf JSON; `None` where it has none, or it was lost.
-pub(super) fn resource(store: &Store, schema: &Schema, fact: &ResourceFact) -> Option<Value> {
-    blob(store, schema, fact.content?)
+/// A message's bytes in base64.
+pub(super) fn raw(store: &Store, n: Seq) -> Value {
+    body::bytes(store, n).map_or(Value::Null, |bytes| STANDARD.encode(bytes).into())
+}
+
+/// Adds `body` and `raw` to a `message` object.
+pub(super) fn add_to(object: &mut Value, store: &Store, schema: &Schema, n: Option<Seq>) {
+    if let (Some(n), Value::Object(fields)) = (n, object) {
+        fields.insert("body".into(), message(store, schema, n, Names::Json));
+        fields.insert("raw".into(), raw(store, n));
+    }
+}
+
+/// The newest content of a resource; `None` where it has none, or it was lost.
+pub(super) fn resource(store: &Store, schema: &Schema, fact: &ResourceFact, names: Names) -> Option<Value> {
+    blob(store, schema, fact.content?, names)
 }
 
 /// The payload of an entry.
-fn blob(store: &Store, schema: &Schema, id: BlobId) -> Option<Value> {
+fn blob(store: &Store, schema: &Schema, id: BlobId, names: Names) -> Option<Value> {
     let catalog = store.catalog();
     let payload = catalog.entry(id).payload?;
-    Some(schema.any_to_json(&catalog.bytes(payload)?))
+    Some(schema.tree("google.protobuf.Any", &catalog.bytes(payload)?, names))
 }
 
 /// Writes a value as YAML, each line after `indent`. On a terminal nothing in it can be obeyed.
@@ -55,7 +69,8 @@ impl Lookup for Contents<'_> {
         match message.resources() {
             // One by one: a push may hold 100,000, and the first that matches is enough.
             Some(list) => {
-                let mut bodies = list.blobs().iter().filter_map(|id| blob(self.store, self.schema, *id));
+                let mut bodies =
+                    list.blobs().iter().filter_map(|id| blob(self.store, self.schema, *id, Names::Original));
                 bodies.any(|body| see(&body));
             }
             None => {
@@ -67,7 +82,7 @@ impl Lookup for Contents<'_> {
     }
 
     fn resource(&self, fact: &ResourceFact, see: &mut dyn FnMut(&Value) -> bool) {
-        if let Some(body) = resource(self.store, self.schema, fact) {
+        if let Some(body) = resource(self.store, self.schema, fact, Names::Original) {
             see(&body);
         }
     }

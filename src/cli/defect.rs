@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::error::{CliError, Exit};
 
 /// Runs `work`; a panic on this thread becomes an error that names the report.
-pub(super) fn guard(work: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliError> {
+pub(super) fn guard(work: impl FnOnce() -> Exit) -> Result<Exit, CliError> {
     let report: Arc<Mutex<Option<String>>> = Arc::default();
     let write = report.clone();
     let here = std::thread::current().id();
@@ -24,9 +24,9 @@ pub(super) fn guard(work: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exi
     }));
     let result = catch_unwind(AssertUnwindSafe(work));
     std::panic::set_hook(Box::new(move |info| before(info)));
-    result.unwrap_or_else(|_| {
-        let text = report.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take().unwrap_or_default();
-        Err(describe(&text))
+    result.map_err(|_| {
+        let text = report.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        describe(&text.unwrap_or_default())
     })
 }
 

@@ -67,11 +67,17 @@ fn list(
 ) -> Result<Exit, CliError> {
     let schema = schema(flags)?;
     let style = io.style(global);
-    let mut table = Table::new(&mut *io.stdout, style, true, &["FROM", "MESSAGE"]);
-    for (from, message) in schema.messages() {
-        if containing.is_none_or(|text| message.contains(text)) {
-            table.row(vec![Cell::new(from), Cell::new(message)])?;
+    let wanted = |name: &str| containing.is_none_or(|text| name.contains(text));
+    let messages: Vec<_> = schema.messages().into_iter().filter(|(_, name)| wanted(name)).collect();
+    if messages.is_empty() {
+        if !global.quiet {
+            io.say("no message has that in its name");
         }
+        return Ok(Exit::Yes);
+    }
+    let mut table = Table::new(&mut *io.stdout, style, true, &["FROM", "MESSAGE"]);
+    for (from, message) in messages {
+        table.row(vec![Cell::new(from), Cell::new(message)])?;
     }
     table.finish()?;
     Ok(Exit::Yes)

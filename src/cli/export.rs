@@ -6,8 +6,6 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
-
 use crate::content::Catalog;
 use crate::event::{Clock, Seq, StreamId, Time};
 use crate::filter::Rows;
@@ -207,11 +205,7 @@ impl Session<'_> {
                 continue;
             }
             let mut object = json::message(&fact, &store.clock());
-            if let (Some(n), Value::Object(fields)) = (fact.n, &mut object) {
-                let (body, raw) = bodies::message(store, self.schema, n);
-                fields.insert("body".into(), body);
-                fields.insert("raw".into(), raw);
-            }
+            bodies::add_to(&mut object, store, self.schema, fact.n);
             objects.put(&object)?;
         }
         Ok(objects.finish()?)

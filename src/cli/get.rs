@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::event::{Kind, StreamId, TypeUrl};
 use crate::filter::{Filter, Rows};
 use crate::json;
-use crate::schema::Schema;
+use crate::schema::{Names, Schema};
 use crate::store::{ResourceFact, ResourceState, StateFact, Store};
 use crate::text::{count, size, type_label};
 
@@ -174,7 +174,7 @@ impl Get<'_> {
         let printed = self.each(&mut |fact| {
             let mut object = json::resource(fact, &self.store.clock());
             if let (Value::Object(fields), Some(body)) =
-                (&mut object, bodies::resource(self.store, self.schema, fact))
+                (&mut object, bodies::resource(self.store, self.schema, fact, Names::Json))
             {
                 fields.insert("body".into(), body);
             }
@@ -199,7 +199,7 @@ impl Get<'_> {
             let about =
                 format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
             writeln!(out, "---\n# {}", crate::text::display_safe(&about))?;
-            match bodies::resource(self.store, self.schema, fact) {
+            match bodies::resource(self.store, self.schema, fact, Names::Original) {
                 Some(body) => bodies::write_yaml(out, &body, "", terminal)?,
                 None => writeln!(out, "# no content")?,
             }

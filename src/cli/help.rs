@@ -26,19 +26,20 @@ xdscope shows what every client of an xDS control plane was told, asked for and 
 SESSION: a recording, raw JSONL or an arrow script.  All verbs: --help.  Words: help filter.
 ";
 
+type Topic = fn() -> String;
+
 /// Topics of `help`, with what prints them.
-const TOPICS: [(&str, fn() -> String); 3] =
-    [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
+const TOPICS: [(&str, Topic); 3] = [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
 
 pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let mut command = Cli::command();
     command.build();
     let text = match topic {
-        None => command.render_long_help().to_string(),
+        None => command.render_help().to_string(),
         Some(topic) => match TOPICS.iter().find(|(name, _)| *name == topic) {
             Some((_, text)) => text(),
             None => match command.find_subcommand_mut(topic) {
-                Some(verb) => verb.render_long_help().to_string(),
+                Some(verb) => verb.render_help().to_string(),
                 None => {
                     let topics: Vec<_> = TOPICS.iter().map(|(name, _)| *name).collect();
                     let error = CliError::usage(format!("no verb and no topic `{topic}`"));
@@ -79,10 +80,9 @@ A word without capital letters matches any case. * is a glob, /…/ a regex, \"�
 
 ",
     );
-    for (word, field) in Field::WORDS {
-        let _ = writeln!(out, "  {:<28} {}", field_example(word, field), field_meaning(field));
+    for field in Field::in_use() {
+        let _ = writeln!(out, "  {:<28} {}", field_example(field), field_meaning(field));
     }
-    let _ = writeln!(out, "  {:<28} message numbers", "#487  #478..#498  #478..");
     out.push_str("\nKinds of messages\n");
     for kind in MessageKind::ALL {
         let _ = writeln!(out, "  {:<28} {}", format!("kind:{}", kind.word()), explain::kind_meaning(kind));
@@ -98,7 +98,7 @@ Examples
     out
 }
 
-fn field_example(word: &str, field: Field) -> String {
+fn field_example(field: Field) -> &'static str {
     match field {
         Field::Type => "type:cds",
         Field::Node => "node:edge-gw-*",
@@ -118,9 +118,9 @@ fn field_example(word: &str, field: Field) -> String {
         Field::Res => "res>100",
         Field::Has => "has:eds_cluster_config",
         Field::Content => "field:connect_timeout=0s",
-        Field::Rule | Field::Number => return format!("{word}:…"),
+        Field::Rule => "rule:nack",
+        Field::Number => "#487  #478..#498  #478..",
     }
-    .to_owned()
 }
 
 fn field_meaning(field: Field) -> &'static str {
@@ -142,7 +142,7 @@ fn field_meaning(field: Field) -> &'static str {
         Field::Lat => "from a push to its answer",
         Field::Age => "since then",
         Field::Res => "resources in a response, names in a request",
-        Field::Number => "a message's number",
+        Field::Number => "message numbers",
         Field::Has => "the content has this field",
         Field::Content => "the content has this field with this value",
     }

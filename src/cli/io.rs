@@ -8,6 +8,8 @@ use jiff::tz::TimeZone;
 use super::args::{Color, Global, TimeFormat};
 use super::error::CliError;
 
+type Env<'a> = Box<dyn Fn(&str) -> Option<String> + 'a>;
+
 /// Everything of the outside that a verb may touch, files apart.
 pub struct Io<'a> {
     pub stdin: Box<dyn Read + 'a>,
@@ -16,7 +18,7 @@ pub struct Io<'a> {
     pub stdin_is_terminal: bool,
     pub stdout_is_terminal: bool,
     /// Looks up an environment variable; `None` where it is unset or empty.
-    pub env: Box<dyn Fn(&str) -> Option<String> + 'a>,
+    pub env: Env<'a>,
     /// The local time zone.
     pub zone: TimeZone,
 }

@@ -57,7 +57,9 @@ impl Ladder<'_> {
     ) -> Result<(), CliError> {
         let time = |fact: &MessageFact| time_of_day(fact.at, self.store.clock(), self.zone);
         let left = facts.iter().map(|fact| width(&time(fact))).max().unwrap_or(0);
+        let variant = stream.and_then(|stream| stream.variant).map_or("opaque", |variant| variant.word());
         let client = stream.map(select::node_name).unwrap_or_default();
+        let client = format!("{client} #{} {variant}", facts.first().map_or(0, |fact| fact.stream.0));
         let server =
             stream.and_then(|stream| stream.server.clone()).unwrap_or_else(|| "control plane".into());
         let (client, server) = (display_safe(&client), display_safe(&server));
@@ -124,6 +126,8 @@ fn said(fact: &MessageFact) -> String {
     };
     let subscription = [plus('+', &fact.added), plus('-', &fact.removed)];
     let words: Vec<String> = match (fact.dir, fact.kind) {
+        // The path of an `open` stands above, as the variant of the stream.
+        (None, MessageKind::Open) => vec!["open".into()],
         (None, kind) => vec![kind.word().into(), fact.note.clone().unwrap_or_default()],
         (Some(Dir::Resp), _) => vec![label, version, nonce, words::resources(fact), size(fact.size)],
         (_, MessageKind::Nack) if version.is_empty() => vec![label, "NACK".into(), nonce],

@@ -14,13 +14,12 @@ use crate::app::tap::{Options, Running, StartError};
 use crate::filter::Rows;
 use crate::net::tap::Address;
 use crate::schema::Schema;
-use crate::store;
 use crate::{record, text};
 
 use super::args::{DemoArgs, Format, Global, LiveFlags, TapArgs};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::{descriptors, log, select};
+use super::{descriptors, log, select, source};
 
 /// How often a headless run looks whether anybody still reads its lines.
 const LOOK: Duration = Duration::from_millis(200);
@@ -146,11 +145,7 @@ impl Run<'_> {
             decode: self.decode,
             record: self.recording(io)?,
             keep_secrets: flags.keep_secrets,
-            store: store::Options {
-                resource_timeout: flags.timers.resource_timeout,
-                stale_after: flags.timers.stale_after,
-                ..store::Options::default()
-            },
+            store: source::options(&flags.timers),
             connect_timeout: self.connect_timeout,
             schema: schema.clone(),
             verb: self.verb,

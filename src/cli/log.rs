@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::event::{Dir, Time};
 use crate::filter::{Filter, Rows};
 use crate::json;
-use crate::schema::Schema;
+use crate::schema::{Names, Schema};
 use crate::store::{MessageFact, Store};
 use crate::text::{display_safe, latency, size, time_of_day, type_label};
 
@@ -88,10 +88,8 @@ impl Printer<'_> {
     /// The object that `-o json` prints.
     fn object(&self, fact: &MessageFact) -> Value {
         let mut object = json::message(fact, &self.store.clock());
-        if let (true, Some(n), Value::Object(fields)) = (self.args.body, fact.n, &mut object) {
-            let (body, raw) = bodies::message(self.store, self.schema, n);
-            fields.insert("body".into(), body);
-            fields.insert("raw".into(), raw);
+        if self.args.body {
+            bodies::add_to(&mut object, self.store, self.schema, fact.n);
         }
         object
     }
@@ -158,7 +156,7 @@ impl Printer<'_> {
             before = Some(fact.at);
             if let (true, Some(n)) = (self.args.body, fact.n) {
                 table.flush()?;
-                let (body, _) = bodies::message(self.store, self.schema, n);
+                let body = bodies::message(self.store, self.schema, n, Names::Original);
                 bodies::write_yaml(table.out(), &body, "      ", terminal)?;
             }
         }

@@ -45,16 +45,17 @@ use io::Io;
 
 /// Runs the program: parses `args` (the program's name first), does what they say, reports.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    ExitCode::from(run_in(args, &mut Io::real()).code())
+    let exit = defect::guard(|| run_in(args, &mut Io::real())).unwrap_or_else(|error| {
+        let mut io = Io::real();
+        let _ = io.stderr.write_all(error.render().as_bytes());
+        error.exit
+    });
+    ExitCode::from(exit.code())
 }
 
 /// The same in a given outside world.
 pub fn run_in(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
-    let result = defect::guard(|| {
-        let exit = dispatch(args, io)?;
-        io.flush()?;
-        Ok(exit)
-    });
+    let result = dispatch(args, io).and_then(|exit| io.flush().map(|()| exit));
     match result {
         Ok(exit) => exit,
         Err(error) => {

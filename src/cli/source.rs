@@ -89,7 +89,7 @@ fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
         let error = CliError::usage(format!(
             "{source} is a directory: this verb reads a recording, raw JSONL or an arrow script"
         ));
-        return Err(error.next(format!("ls {source}")));
+        return Err(error.next("name a file in it"));
     }
     if path.exists() && !source.starts_with("grpc:") {
         return Ok(path);
@@ -192,7 +192,7 @@ pub(super) fn options(timers: &TimerFlags) -> Options {
     Options {
         resource_timeout: timers.resource_timeout,
         stale_after: timers.stale_after,
-        ..Options::default()
+        history: usize::try_from(timers.memory).unwrap_or(usize::MAX),
     }
 }
 

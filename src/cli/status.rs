@@ -280,7 +280,7 @@ fn wide(
             Cell::new(count(state.pushes)),
             Cell::new(p50.map_or("-".into(), latency)),
             Cell::new(if store.clock().untimed { "-".into() } else { age(store.now().since(state.since)) }),
-            Cell::new(open.join(": ")),
+            Cell::new(if style.ascii { open.join(": ").replace('×', "x") } else { open.join(": ") }),
         ])?;
     }
     Ok(table.finish()?)

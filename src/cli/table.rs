@@ -70,7 +70,10 @@ impl<'a> Table<'a> {
     }
 
     pub(super) fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
-        for (wide, cell) in self.widths.iter_mut().zip(&cells) {
+        // A row that ends early says something in words over the columns it has no values for.
+        let measured =
+            if cells.len() < self.widths.len() { cells.len().saturating_sub(1) } else { cells.len() };
+        for (wide, cell) in self.widths.iter_mut().zip(cells.iter().take(measured)) {
             *wide = width(&cell.text).max(*wide);
         }
         self.rows.push(cells);

@@ -29,7 +29,7 @@ use crate::store::{MessageFact, ResourceFact, StateFact, Store};
 pub use content::{Lookup, NoContent};
 pub use moment::Moment;
 pub use term::Field;
-pub use units::duration;
+pub use units::{bytes, duration};
 
 use eval::Subject;
 use parse::Expr;
@@ -51,6 +51,8 @@ pub enum Rows {
 }
 
 impl Rows {
+    pub const ALL: [Rows; 3] = [Rows::Messages, Rows::States, Rows::Resources];
+
     /// The word in messages: `messages`.
     pub fn word(self) -> &'static str {
         match self {

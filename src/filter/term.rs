@@ -66,6 +66,12 @@ impl Field {
         Field::WORDS.iter().find(|(_, field)| *field == self).map_or("#", |(word, _)| word)
     }
 
+    /// Those that rows of some kind have, and message numbers.
+    pub fn in_use() -> impl Iterator<Item = Field> {
+        let all = Field::WORDS.iter().map(|(_, field)| *field).chain([Field::Number]);
+        all.filter(|field| Rows::ALL.into_iter().any(|rows| field.applies(rows)))
+    }
+
     fn parse(word: &str) -> Option<Field> {
         Field::WORDS.iter().find(|(known, _)| *known == word).map(|(_, field)| *field)
     }
@@ -239,7 +245,7 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
 
 fn known(at: usize, word: &str) -> Result<Field, FilterError> {
     Field::parse(word).ok_or_else(|| {
-        let words: Vec<_> = Field::WORDS.iter().map(|(word, _)| *word).collect();
+        let words: Vec<_> = Field::in_use().map(Field::word).collect();
         let reason =
             format!("no field `{word}` (fields: {}; quote the word to match it as text)", words.join(" "));
         FilterError { at, reason }

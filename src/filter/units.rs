@@ -22,7 +22,7 @@ pub fn duration(text: &str) -> Option<Duration> {
 }
 
 /// Reads `80 80B 1.1k 44kB 1M 313MB 2G 4MiB`.
-pub(super) fn bytes(text: &str) -> Option<u64> {
+pub fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = split(text)?;
     let unit = unit.to_ascii_lowercase();
     let unit = unit.strip_suffix('b').unwrap_or(&unit);

@@ -1,0 +1,79 @@
+//! The program as a process: exit codes, pipes, streams kept apart.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+const TOUR: &str = "tests/fixtures/cli/tour.xds";
+
+fn xdscope() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xdscope"));
+    command.env_clear().env("LANG", "C.UTF-8").env("TZ", "UTC").stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn exit_codes_are_those_of_the_manual() {
+    for (args, code) in [
+        (&[][..], 0),
+        (&["--help"], 0),
+        (&["--version"], 0),
+        (&["log", TOUR], 0),
+        (&["status", TOUR], 1),
+        (&["status", "--frobnicate"], 2),
+        (&["frobnicate"], 2),
+        (&[TOUR], 2),
+        (&["log", TOUR, "--filter", "("], 2),
+        (&["get", TOUR, "cds/nothing"], 4),
+        (&["status", "no-such-file.xdsrec"], 5),
+        (&["status", "Cargo.lock"], 5),
+    ] {
+        let output = xdscope().args(args).output().expect("xdscope runs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+        assert_eq!(text.starts_with("xdscope: "), code != 0, "{args:?}: {text}");
+        assert_eq!(output.stdout.is_empty(), code > 1, "{args:?}: data on stdout, talk on stderr");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let mut child = xdscope()
+        .args(["completions", "bash"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("xdscope runs");
+    drop(child.stdout.take());
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert_eq!((child.wait().expect("an end").code(), said.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_session_comes_through_a_pipe() {
+    let mut child = xdscope()
+        .args(["log", "-", "-o", "name", "--filter", "kind:nack"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("xdscope runs");
+    let script = std::fs::read(TOUR).expect("the tour");
+    child.stdin.take().expect("piped").write_all(&script).expect("written");
+    let output = child.wait_with_output().expect("an end");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "#18\n#20\n");
+}
+
+#[test]
+fn flags_win_over_the_environment() {
+    let status = |env: &str, args: &[&str]| {
+        let output = xdscope()
+            .env("XDSCOPE_STALE_AFTER", env)
+            .args(["status", TOUR, "--stream", "#2"])
+            .args(args)
+            .output();
+        output.expect("xdscope runs").status.code()
+    };
+    assert_eq!(status("1m", &[]), Some(0));
+    assert_eq!(status("1m", &["--stale-after", "5s"]), Some(1));
+    assert_eq!(status("soon", &[]), Some(2));
+}
