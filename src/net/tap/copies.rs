@@ -57,7 +57,7 @@ impl Step {
 const BATCH: Duration = Duration::from_millis(10);
 
 /// Copies that wake the drainer before its time.
-const PLENTY: usize = 16 << 20;
+const PLENTY: usize = 4 << 20;
 
 /// The queue between the relay and whoever looks at the copies.
 #[derive(Debug)]
