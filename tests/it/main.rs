@@ -9,3 +9,4 @@ mod house;
 mod peers_direct;
 mod support;
 mod tap;
+mod transparency;

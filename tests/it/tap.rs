@@ -148,7 +148,7 @@ fn envoy_reconnects_through_the_tap() {
     let messages = recording.messages();
     let first = messages.iter().find(claims).expect("the first CDS request of the second stream");
     let body = recording.objects("log", &["--body", "--filter", &format!("#{}", first["n"])]);
-    let claimed = &body[0]["body"]["initial_resource_versions"];
+    let claimed = &body[0]["body"]["initialResourceVersions"];
     assert!(claimed["echo"].is_string(), "{claimed}");
     let gone = recording.objects("get", &["cds/echo"]);
     assert!(gone.iter().any(|r| r["state"] == "removed"), "{gone:?}");
