@@ -25,7 +25,7 @@ fn message(number: u32, value: &[u8]) -> Vec<u8> {
 
 /// An EDS cluster with a TLS transport socket and HTTP protocol options.
 fn cluster(i: usize, timeout: u64) -> Vec<u8> {
-    let name = format!("outbound|{}||service-{i:06}.namespace-{}.svc.cluster.local", 8000 + i % 100, i % 37);
+    let name = format!("outbound|{}||service-{i:06}.ns-{}", 8000 + i % 100, i % 37);
     let mut seconds = Vec::new();
     put_tag(&mut seconds, 1, 0);
     put_varint(&mut seconds, timeout);

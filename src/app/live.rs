@@ -17,6 +17,10 @@ use super::recorder::Recorder;
 /// Without traffic the clock still moves on this often, so that what is owed comes to light.
 const TICK: Duration = Duration::from_millis(250);
 
+/// On Linux a thread has a niceness of its own.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 5;
+
 /// Called after each batch, with the rows of the timeline that it added. An error ends the calls, as when a
 /// pipe is closed.
 pub type Sink = Box<dyn FnMut(&Store, Range<usize>) -> io::Result<()> + Send>;
@@ -87,6 +91,9 @@ impl Live {
         let mut work =
             Work { shared: shared.clone(), pipeline, recorder, sink, frames: Vec::new(), shown: 0 };
         let thread = std::thread::Builder::new().name("analysis".into()).spawn(move || {
+            // Where cores are short, traffic goes first. Without the right to be nice all stays as it was.
+            #[cfg(target_os = "linux")]
+            let _ = rustix::process::nice(NICE);
             let mut batch = Vec::new();
             while copies.drain(&mut batch, TICK) {
                 work.batch(&mut batch, &copies);

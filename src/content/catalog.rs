@@ -4,7 +4,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use xxhash_rust::xxh3::xxh3_128_with_seed;
+use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_secret};
 
 use super::entry::{RawWrapper, any, is_wrapper, raw_wrapper};
 use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
@@ -64,6 +64,18 @@ impl Hasher for Identity {
     }
 }
 
+/// Length of a XXH3 secret.
+const SECRET: usize = 192;
+
+/// What keys the hashes of a source.
+fn secret(seed: u64) -> [u8; SECRET] {
+    let mut out = [0; SECRET];
+    for (i, part) in out.chunks_mut(8).enumerate() {
+        part.copy_from_slice(&xxh3_64_with_seed(&[i as u8], seed).to_le_bytes());
+    }
+    out
+}
+
 /// All content of one source.
 pub struct Catalog {
     strings: Strings,
@@ -75,6 +87,8 @@ pub struct Catalog {
     bodies: Box<dyn Bodies>,
     redact: Option<Arc<dyn Redact>>,
     seed: u64,
+    /// Made of the seed once: a seeded hash would make it anew for each resource.
+    secret: [u8; SECRET],
 }
 
 impl Catalog {
@@ -90,6 +104,7 @@ impl Catalog {
             bodies,
             redact,
             seed,
+            secret: secret(seed),
         }
     }
 
@@ -187,7 +202,7 @@ impl Catalog {
 
     /// The keyed hash of bytes as they are on the wire: [`Blob::hash`].
     pub fn hash(&self, bytes: &[u8]) -> u128 {
-        xxh3_128_with_seed(bytes, self.seed)
+        xxh3_128_with_secret(bytes, &self.secret)
     }
 
     /// Interns bytes that are no entry (a node, a run of names).

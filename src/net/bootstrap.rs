@@ -333,6 +333,18 @@ static_resources:
     }
 
     #[test]
+    fn the_examples_go_through_the_tap() {
+        for text in [
+            include_str!("../../examples/bootstraps/envoy-ads.yaml"),
+            include_str!("../../examples/bootstraps/grpc.json"),
+        ] {
+            let out = rewrite(text, &maps("127.0.0.1:18001", "127.0.0.1:18000")).unwrap();
+            assert_eq!(out.said.len(), 1);
+            assert!(out.text.contains("18001") && !out.text.contains("18000"), "{}", out.text);
+        }
+    }
+
+    #[test]
     fn what_cannot_be_done_is_told_apart() {
         let maps = maps("127.0.0.1:9", "cp:1");
         assert!(matches!(rewrite("{", &maps), Err(BootstrapError::Syntax(_))));

@@ -54,10 +54,10 @@ impl Step {
 
 /// How long copies wait for company before the drainer is let at them. Waking it for each chunk would cost
 /// the traffic nearly as much as a second hop.
-const BATCH: Duration = Duration::from_millis(10);
+const BATCH: Duration = Duration::from_millis(20);
 
 /// Copies that wake the drainer before its time.
-const PLENTY: usize = 4 << 20;
+const PLENTY: usize = 24 << 20;
 
 /// The queue between the relay and whoever looks at the copies.
 #[derive(Debug)]
