@@ -1,6 +1,6 @@
 //! Arrow scripts: a session as text, small enough for a bug report and exact enough to be a test.
 //!
-//! [`parse`] and [`write`] turn text into a [`Script`] and back. [`load`] makes the frames that any other source
+//! [`parse`] and [`write()`] turn text into a [`Script`] and back. [`load`] makes the frames that any other source
 //! would yield, [`from_frames`] writes a source's frames as a script, and [`check`] replays a script into a store
 //! and compares its expectations. Owns the grammar and the bytes that short forms stand for; content given in
 //! protobuf JSON is encoded by whoever implements [`Codec`] over descriptors.
