@@ -6,7 +6,7 @@
 //! protobuf JSON is encoded by whoever implements [`Codec`] over descriptors.
 
 mod ast;
-mod base64;
+use crate::schema::base64;
 mod check;
 mod encode;
 mod export;

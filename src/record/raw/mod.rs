@@ -11,7 +11,7 @@
 //! Three keys are ours, and mean nothing to others: `partial` on an `open` that only names the node, `opaque`
 //! (`c2s`, `s2c`) on a `gap` that stands for uncounted traffic of a stream that is not xDS, `note` on a `close`.
 
-mod base64;
+use crate::schema::base64;
 mod reader;
 mod writer;
 
