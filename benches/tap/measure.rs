@@ -118,12 +118,14 @@ impl Hop {
             / 1000.0
     }
 
-    /// Seconds of CPU, in hundredths.
+    /// Seconds of CPU of all threads that live.
     fn cpu(&self) -> f64 {
-        let stat = self.proc("stat");
-        let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let fields: Vec<f64> = after.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect();
-        fields.get(11).zip(fields.get(12)).map_or(0.0, |(user, system)| (user + system) / 100.0)
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("a process");
+        let run = tasks.flatten().map(|task| {
+            let stat = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+            stat.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0)
+        });
+        run.sum::<f64>() / 1e9
     }
 
     fn forget_peak(&self) {
@@ -197,7 +199,7 @@ pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
         }
         let of = |i: usize, figure: fn(&Figures) -> f64| median(all[i].iter().map(figure).collect());
         let (p50, p99, wall) = (of(1, |f| f.p50), of(1, |f| f.p99), of(1, |f| f.wall));
-        let cpu = of(2, |f| f.cpu).max(0.01);
+        let cpu = of(2, |f| f.cpu).max(1e-6);
         let mut table = format!("\n{} ({:.1} MB)\n", scenario.title(), bytes as f64 / 1e6);
         table += "hop      p50 µs     x relay   p99 µs     x relay   wall ms    x relay   CPU s   x h2    peak MB\n";
         for (i, kind) in HOPS.iter().enumerate() {
@@ -209,7 +211,7 @@ pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
                 of(i, |f| f.memory),
             );
             table += &format!(
-                "{kind:<8} {:<10.1} {:<9.2} {:<10.1} {:<9.2} {:<10.1} {:<9.2} {:<7.2} {:<7.2} {:<.1}\n",
+                "{kind:<8} {:<10.1} {:<9.2} {:<10.1} {:<9.2} {:<10.1} {:<9.2} {:<7.3} {:<7.2} {:<.1}\n",
                 mine.0,
                 mine.0 / p50,
                 mine.1,

@@ -5,6 +5,7 @@
 //! protocol: HTTP/2, HTTP/1.1 and anything else pass alike.
 
 mod address;
+mod buffers;
 mod copies;
 mod leg;
 mod relay;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tracing::debug;
 
+use buffers::Buffers;
 use leg::Listener;
 
 /// What to listen on and where to.
@@ -34,8 +36,8 @@ pub struct Config {
     pub connect_timeout: Duration,
 }
 
-/// Copies that may wait, unless told otherwise: a 39 MB push fits with room to spare.
-pub const QUEUE: usize = 48 << 20;
+/// Copies that may wait, unless told otherwise: two pushes of 39 MB, while others have all the cores.
+pub const QUEUE: usize = 96 << 20;
 
 /// An address can't be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -86,10 +88,14 @@ impl Tap {
         let copies = config.queue.map(|bytes| Arc::new(Copies::new(bytes)));
         let counters = Arc::new(Counters::default());
         let (stop, stopped) = watch::channel(false);
-        let shared = relay::Shared { copies: copies.clone(), counters: counters.clone() };
+        let buffers = Buffers::default();
+        let shared = relay::Shared { copies: copies.clone(), counters: counters.clone(), buffers };
         let thread = std::thread::Builder::new()
             .name("tap".into())
             .spawn(move || {
+                if shared.copies.is_some() {
+                    shared.buffers.warm();
+                }
                 runtime.block_on(relay::run(listeners, shared.clone(), config.connect_timeout, stopped));
                 drop(runtime);
                 if let Some(copies) = &shared.copies {

@@ -1,29 +1,26 @@
+use std::future::Future;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::debug;
 
+use super::buffers::Buffers;
 use super::leg::{Leg, Listener};
 use super::{Address, ConnId, Copies, Counters, Happened};
 use crate::event::{Dir, Side};
-
-/// What is read at once.
-const BUFFER: usize = 64 << 10;
-
-/// Chunks up to this are copied out of the read buffer: a queue of small messages must not hold a buffer of
-/// 64 KiB for each.
-const SMALL: usize = 16 << 10;
 
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) copies: Option<Arc<Copies>>,
     pub(super) counters: Arc<Counters>,
+    pub(super) buffers: Buffers,
 }
 
 impl Shared {
@@ -137,34 +134,30 @@ impl Pump {
         };
         let counter = self.shared.counters.clone();
         let counter = if self.dir == Dir::Req { &counter.bytes_in } else { &counter.bytes_out };
-        let mut buffer = BytesMut::with_capacity(BUFFER);
         loop {
-            if buffer.capacity() < SMALL {
-                buffer.reserve(BUFFER);
-            }
-            let read = self.from.read_buf(&mut buffer).await.map_err(|error| (reading, error))?;
-            if read == 0 {
+            let bytes = self.read().await.map_err(|error| (reading, error))?;
+            if bytes.is_empty() {
                 break;
             }
             let at = self.shared.copies.as_ref().map(|copies| copies.now());
-            self.to.write_all(&buffer).await.map_err(|error| (writing, error))?;
-            counter.fetch_add(read as u64, Ordering::Relaxed);
-            match (&self.shared.copies, at) {
-                (Some(copies), Some(at)) => {
-                    let bytes = if read <= SMALL {
-                        let copy = Bytes::copy_from_slice(&buffer);
-                        buffer.clear();
-                        copy
-                    } else {
-                        buffer.split().freeze()
-                    };
-                    copies.push(self.conn, at, Happened::Bytes { dir: self.dir, bytes });
-                }
-                _ => buffer.clear(),
+            self.to.write_all(&bytes).await.map_err(|error| (writing, error))?;
+            counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            if let (Some(copies), Some(at)) = (&self.shared.copies, at) {
+                copies.push(self.conn, at, Happened::Bytes { dir: self.dir, bytes });
             }
         }
         self.to.shutdown().await.map_err(|error| (writing, error))?;
         self.shared.tell(self.conn, Happened::Finished { dir: self.dir });
         Ok(())
+    }
+
+    /// The next bytes; none at the end.
+    async fn read(&mut self) -> io::Result<Bytes> {
+        std::future::poll_fn(|cx| {
+            let from = &mut self.from;
+            let (read, bytes) = self.shared.buffers.fill(|buffer| pin!(from.read_buf(buffer)).poll(cx));
+            read.map_ok(|_| bytes)
+        })
+        .await
     }
 }
