@@ -34,7 +34,9 @@ impl Buffers {
     pub(super) fn warm(&self) {
         let mut inner = self.lock();
         while inner.done.len() < KEPT {
-            let mut buffer = BytesMut::zeroed(SIZE);
+            let mut buffer = BytesMut::with_capacity(SIZE);
+            // Written, not `zeroed`: pages that come zeroed from the system are not there yet.
+            buffer.resize(SIZE, 0);
             // What stays is a handle without bytes, as of a buffer whose copies are gone.
             drop(buffer.split());
             inner.done.push_back(buffer);
