@@ -227,10 +227,14 @@ impl Catalog {
         if delta { self.add_wrapper(hash, bytes, bytes, false) } else { self.add_any(hash, bytes) }
     }
 
+    /// Whether secrets are taken out of an entry when it is interned.
+    pub fn is_redacted(&mut self, bytes: &[u8], delta: bool) -> bool {
+        let id = self.intern_entry(bytes, delta, None);
+        self.blob(id).redacted
+    }
+
     fn add_any(&mut self, hash: u128, bytes: &[u8]) -> BlobId {
-        let Some((url, value)) = any(bytes) else {
-            return self.add(hash, bytes.len(), false, Form::Other, bytes);
-        };
+        let Some((url, value)) = any(bytes) else { return self.add_whole(hash, bytes, true) };
         if is_wrapper(url) {
             return self.add_wrapper(hash, bytes, value, true);
         }
@@ -281,9 +285,7 @@ impl Catalog {
 
     /// `bytes` is the whole entry, `message` the `Resource` in it.
     fn add_wrapper(&mut self, hash: u128, bytes: &[u8], message: &[u8], in_any: bool) -> BlobId {
-        let Some(raw) = raw_wrapper(message) else {
-            return self.add(hash, bytes.len(), false, Form::Other, bytes);
-        };
+        let Some(raw) = raw_wrapper(message) else { return self.add_whole(hash, bytes, in_any) };
         let payload = raw.payload.as_ref().map(|(_, payload)| {
             let hash = self.hash(payload);
             let known = self.by_hash.get(&hash).copied();
@@ -299,10 +301,7 @@ impl Catalog {
         };
         let same = join_wrapper(&body, head, raw.payload.as_ref().map(|(_, p)| *p), in_any) == bytes;
         if !(same || redacted) || raw.payloads > 1 {
-            let kept = self.redact.as_ref().filter(|_| redacted || raw.payloads > 1);
-            // Whole entries can't be cleaned field by field; what may hold a secret is not kept at all.
-            let bytes_kept: &[u8] = if kept.is_some() { &[] } else { bytes };
-            return self.add(hash, bytes.len(), kept.is_some(), Form::Other, bytes_kept);
+            return self.add_whole(hash, bytes, in_any);
         }
         let form = Form::Wrapper { wrapper: Box::new(wrapper), head: head as u32 };
         self.add(hash, bytes.len(), redacted, form, &body)
@@ -311,12 +310,28 @@ impl Catalog {
     /// A payload is an `Any` that is not unwrapped again.
     fn add_payload(&mut self, hash: u128, bytes: &[u8]) -> BlobId {
         match any(bytes) {
-            Some((url, _)) if is_wrapper(url) => self.add(hash, bytes.len(), false, Form::Other, bytes),
+            Some((url, _)) if is_wrapper(url) => self.add_whole(hash, bytes, true),
             _ => self.add_any(hash, bytes),
         }
     }
 
+    /// An entry that is kept in one piece: an `Any`, or a `Resource` by itself.
+    fn add_whole(&mut self, hash: u128, bytes: &[u8], is_any: bool) -> BlobId {
+        let clean = self.redact.as_ref().and_then(|redact| {
+            if is_any {
+                return redact.resource(bytes);
+            }
+            let clean = redact.resource(&any_of_wrapper(bytes))?;
+            any(&clean).map(|(_, value)| value.to_vec())
+        });
+        self.add(hash, bytes.len(), clean.is_some(), Form::Other, clean.as_deref().unwrap_or(bytes))
+    }
+
     fn add(&mut self, hash: u128, size: usize, redacted: bool, form: Form, body: &[u8]) -> BlobId {
+        // An `Any` has been through the redactor whole.
+        let unread = self.redact.as_ref().filter(|_| !matches!(form, Form::Any { .. }));
+        let clean = unread.and_then(|redact| redact.raw(body));
+        let (redacted, body) = (redacted || clean.is_some(), clean.as_deref().unwrap_or(body));
         let kept = match &form {
             Form::Wrapper { wrapper, .. } => {
                 let payload = wrapper.payload.map(|id| self.blob(id).kept as usize);
@@ -414,12 +429,14 @@ fn join_wrapper(around: &[u8], head: usize, payload: Option<&[u8]>, in_any: bool
         put_len_field(&mut message, 2, payload);
     }
     message.extend_from_slice(&around[head..]);
-    if !in_any {
-        return message;
-    }
+    if in_any { any_of_wrapper(&message) } else { message }
+}
+
+/// A `Resource` as SotW responses have it.
+fn any_of_wrapper(message: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(message.len() + 70);
     put_len_field(&mut out, 1, ANY_OF_WRAPPER.as_bytes());
-    put_len_field(&mut out, 2, &message);
+    put_len_field(&mut out, 2, message);
     out
 }
 

@@ -21,8 +21,12 @@ pub use strings::Strings;
 /// Removes secrets before anything is kept. Implemented over the descriptors; `content` only calls it.
 pub trait Redact: Send + Sync {
     /// The `Any` in `bytes` without its secrets, or `None` if it holds none. Length may change, the result
-    /// must be a valid `Any` of the same type.
+    /// is an `Any` of the same type. Damaged ones are cleaned as far as they can be read, [`raw`](Redact::raw)
+    /// from there on.
     fn resource(&self, bytes: &[u8]) -> Option<Vec<u8>>;
     /// The same for a text that a peer wrote, such as an error detail.
     fn text(&self, text: &str) -> Option<String>;
+    /// The same for bytes that can't be read field by field: what is known by its looks, private keys, is
+    /// overwritten in place. The length stays.
+    fn raw(&self, bytes: &[u8]) -> Option<Vec<u8>>;
 }

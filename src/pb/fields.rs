@@ -155,6 +155,36 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
+/// The message with some of its fields replaced, or `None` if none is. `field` gives the payload that a field is to
+/// have instead, then length-delimited; `rest` what is to stand where the message can't be read any further. All
+/// else stays byte for byte.
+pub fn rebuild<'a>(
+    bytes: &'a [u8],
+    mut field: impl FnMut(&Field<'a>) -> Option<Vec<u8>>,
+    rest: impl FnOnce(&'a [u8]) -> Option<Vec<u8>>,
+) -> Option<Vec<u8>> {
+    let mut out: Option<Vec<u8>> = None;
+    let mut at = 0;
+    for found in Fields::new(bytes).map_while(Result::ok) {
+        match (field(&found), &mut out) {
+            (Some(payload), out) => {
+                let out = out.get_or_insert_with(|| bytes[..at].to_vec());
+                put_len_field(out, found.number, &payload);
+            }
+            (None, Some(out)) => out.extend_from_slice(found.raw),
+            (None, None) => {}
+        }
+        at += found.raw.len();
+    }
+    let tail = &bytes[at..];
+    match (if tail.is_empty() { None } else { rest(tail) }, &mut out) {
+        (Some(tail), out) => out.get_or_insert_with(|| bytes[..at].to_vec()).extend_from_slice(&tail),
+        (None, Some(out)) => out.extend_from_slice(tail),
+        (None, None) => {}
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,6 +223,21 @@ mod tests {
         let fields: Vec<_> = Fields::new(&bytes).collect();
         assert_eq!(fields.len(), 2);
         assert_eq!(fields[1], Err(FieldError { offset: 4 }));
+    }
+
+    #[test]
+    fn a_rebuilt_message_differs_where_it_was_told_to() {
+        // Field 1 with a padded length, field 2, then damage.
+        let bytes = b"\x0a\x82\x00ab\x12\x01c\x1a\x7fd";
+        let two = |to: &'static [u8]| {
+            move |field: &Field<'_>| (field.number == 2 && !to.is_empty()).then(|| to.to_vec())
+        };
+        assert_eq!(rebuild(bytes, two(b""), |_| None), None);
+        let out = rebuild(bytes, two(b"long"), |_| None);
+        assert_eq!(out.as_deref(), Some(&b"\x0a\x82\x00ab\x12\x04long\x1a\x7fd"[..]));
+        let out = rebuild(bytes, two(b""), |rest| Some(vec![b'*'; rest.len()]));
+        assert_eq!(out.as_deref(), Some(&b"\x0a\x82\x00ab\x12\x01c***"[..]));
+        assert_eq!(rebuild(&bytes[..8], |_| None, |_| Some(vec![1])), None, "there is no rest");
     }
 
     #[test]

@@ -407,7 +407,7 @@ fn widen(value: f32) -> f64 {
 }
 
 /// The placeholder that redaction left in a field of bytes.
-fn redacted(bytes: &[u8]) -> Option<&str> {
+pub(super) fn redacted(bytes: &[u8]) -> Option<&str> {
     let bytes =
         (bytes.starts_with(b"[redacted ") && bytes.len() < 64 && bytes.ends_with(b"]")).then_some(bytes)?;
     std::str::from_utf8(bytes).ok()

@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::content::{Catalog, List, ListBuilder, Strings};
+use crate::content::{BlobId, Catalog, List, ListBuilder, Strings};
 use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
-use crate::pb::{Field, Fields, Splitter, Value, put_len_field, tag_len};
+use crate::pb::{Field, Fields, Splitter, Value, put_len_field, rebuild, tag_len};
 
 use super::discovery::*;
 
@@ -155,7 +155,7 @@ impl MessageBuilder {
                 self.parts.size += u64::from(catalog.blob(blob).kept);
                 self.parts.end_names(catalog);
                 self.parts.end_entries(catalog);
-                self.parts.flush_inline();
+                self.parts.flush_inline(catalog);
                 let body = catalog.bytes(blob).unwrap_or_default();
                 let names = catalog.run_names(blob, |strings| read_names(&body, strings));
                 self.parts.add_names(names);
@@ -172,7 +172,7 @@ impl MessageBuilder {
                         self.parts.node = Some(node(&bytes, Some(blob)));
                     }
                 }
-                self.parts.flush_inline();
+                self.parts.flush_inline(catalog);
                 self.parts.segments.push(Segment::Field { number, blob });
             }
             Segment::List { number, list } => {
@@ -200,7 +200,7 @@ impl MessageBuilder {
             self.failed = Some("the last field is cut short".into());
             self.parts.inline.extend_from_slice(self.splitter.rest());
         }
-        self.parts.flush_inline();
+        self.parts.flush_inline(catalog);
         let mut parts = self.parts;
         let segments = std::mem::take(&mut parts.segments);
         let (size, redacted) = (parts.size, parts.redacted);
@@ -216,7 +216,7 @@ fn read_names(run: &[u8], strings: &mut Strings) -> Vec<Sym> {
     Fields::new(run).map_while(Result::ok).map(|field| strings.intern(&field.text())).collect()
 }
 
-fn node(bytes: &[u8], blob: Option<crate::content::BlobId>) -> Arc<NodeInfo> {
+fn node(bytes: &[u8], blob: Option<BlobId>) -> Arc<NodeInfo> {
     Arc::new(NodeInfo { blob, ..NodeInfo::parse(bytes) })
 }
 
@@ -230,8 +230,9 @@ impl Parts {
         } else {
             let blob = catalog.intern_other(run);
             let names = catalog.run_names(blob, |strings| read_names(run, strings));
+            self.redacted |= catalog.blob(blob).redacted;
             self.inline.truncate(from);
-            self.flush_inline();
+            self.flush_inline(catalog);
             self.segments.push(Segment::Run(blob));
             names
         };
@@ -246,10 +247,24 @@ impl Parts {
         });
     }
 
-    fn flush_inline(&mut self) {
-        if !self.inline.is_empty() {
-            self.segments.push(Segment::Inline(Bytes::from(std::mem::take(&mut self.inline))));
+    /// What stands inline is small, unknown or damaged, so it is cleaned by its looks.
+    fn flush_inline(&mut self, catalog: &Catalog) {
+        if self.inline.is_empty() {
+            return;
         }
+        let mut inline = std::mem::take(&mut self.inline);
+        if let Some(clean) = catalog.redactor().and_then(|redact| redact.raw(&inline)) {
+            inline = clean;
+            self.redacted = true;
+        }
+        self.segments.push(Segment::Inline(Bytes::from(inline)));
+    }
+
+    /// Content that is no entry.
+    fn other(&mut self, bytes: &[u8], catalog: &mut Catalog) -> BlobId {
+        let blob = catalog.intern_other(bytes);
+        self.redacted |= catalog.blob(blob).redacted;
+        blob
     }
 
     fn end_entries(&mut self, catalog: &mut Catalog) {
@@ -257,7 +272,7 @@ impl Parts {
             return;
         }
         let list = std::mem::take(&mut self.entries).finish(catalog);
-        self.flush_inline();
+        self.flush_inline(catalog);
         self.segments.push(Segment::List { number: RESOURCES, list: list.clone() });
         self.add_entries(list, catalog);
     }
@@ -288,12 +303,15 @@ impl Parts {
             return;
         };
         let shortest = raw.len() == tag_len(field.number, payload.len()) + payload.len();
-        if role == Role::Resources && shortest {
-            self.flush_inline();
+        if role == Role::Resources {
             let delta = shape == Shape::DeltaResponse;
-            let id = self.entries.push(catalog, payload, delta);
-            self.redacted |= catalog.blob(id).redacted;
-            return;
+            // In an unusual encoding the field stays as it stands, unless it must not stay.
+            if shortest || catalog.is_redacted(payload, delta) {
+                self.flush_inline(catalog);
+                let id = self.entries.push(catalog, payload, delta);
+                self.redacted |= catalog.blob(id).redacted;
+                return;
+            }
         }
         self.end_entries(catalog);
         if matches!(role, Role::Error | Role::ResourceErrors) {
@@ -310,15 +328,16 @@ impl Parts {
         }
         self.payload(shape, field.number, payload, catalog);
         if payload.len() >= BLOB && shortest && role != Role::Resources {
-            let blob = catalog.intern_other(payload);
+            let blob = self.other(payload, catalog);
             if role == Role::Node {
                 self.node = Some(node(payload, Some(blob)));
             }
-            self.flush_inline();
+            self.flush_inline(catalog);
             self.segments.push(Segment::Field { number: field.number, blob });
         } else {
             if role == Role::Node {
-                self.node = Some(node(payload, Some(catalog.intern_other(payload))));
+                let blob = self.other(payload, catalog);
+                self.node = Some(node(payload, Some(blob)));
             }
             self.inline.extend_from_slice(raw);
         }
@@ -434,24 +453,13 @@ impl Parts {
 /// A status (or the status in a `resource_errors` entry) without the secrets that peers print into it.
 fn clean_status(payload: &[u8], nested: bool, catalog: &Catalog) -> Option<Vec<u8>> {
     let redact = catalog.redactor()?;
-    let mut out = Vec::with_capacity(payload.len());
-    let mut changed = false;
-    for field in Fields::new(payload).map_while(Result::ok) {
-        let clean = match (field.number, field.value) {
-            (2, Value::Len(inner)) if nested => clean_status(inner, false, catalog),
-            (2, Value::Len(_)) => redact.text(&field.text()).map(String::into_bytes),
-            (3, Value::Len(any)) if !nested => redact.resource(any),
-            _ => None,
-        };
-        match clean {
-            Some(clean) => {
-                changed = true;
-                put_len_field(&mut out, field.number, &clean);
-            }
-            None => out.extend_from_slice(field.raw),
-        }
-    }
-    changed.then_some(out)
+    let clean = |field: &Field<'_>| match (field.number, field.value) {
+        (2, Value::Len(inner)) if nested => clean_status(inner, false, catalog),
+        (2, Value::Len(_)) => redact.text(&field.text()).map(String::into_bytes),
+        (3, Value::Len(any)) if !nested => redact.resource(any),
+        _ => None,
+    };
+    rebuild(payload, clean, |rest| redact.raw(rest))
 }
 
 #[cfg(test)]

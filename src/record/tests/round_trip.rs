@@ -80,6 +80,9 @@ impl Redact for NoSecrets {
     fn text(&self, text: &str) -> Option<String> {
         text.contains("secret:").then(|| "[redacted]".into())
     }
+    fn raw(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Takes secrets out, before anything is kept.
 //!
 //! In resources by the descriptors: the API marks what is secret. In texts that peers write by what is known to be
-//! secret, by PEM blocks, and by the names that secrets stand under; there too much is better than too little.
+//! secret, by PEM blocks, and by the names that secrets stand under; there too much is better than too little. In what
+//! can't be read, by PEM blocks alone; where a secret may stand and can't be read, everything goes.
 
+mod raw;
 mod text;
 
 use std::sync::{Arc, Mutex};
@@ -11,9 +13,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::pool::Pool;
 use super::table::{Kind, Shape, Table};
+use super::walk::redacted;
 use super::{LIMIT, Schema, message_name};
 use crate::content::Redact;
-use crate::pb::{Fields, Value, put_len_field};
+use crate::pb::{Field, Fields, Value, WIRE_LEN, read_varint, rebuild};
 
 /// Redacts by a schema. Equal secrets of one seed get equal ids.
 pub struct Redactor {
@@ -64,118 +67,168 @@ impl Redactor {
         }
     }
 
-    /// An `Any` without its secrets, or `None` if it has none.
-    fn any(&self, bytes: &[u8], depth: u32) -> Option<Vec<u8>> {
-        if depth == 0 {
-            return None;
-        }
-        let mut url = String::new();
-        for field in Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 1) {
-            url = field.text().into_owned();
-        }
+    /// What an `Any` holds: the pool and place of its type, if that is known.
+    fn payload_type(&self, any: &[u8]) -> Option<(&Pool, u32)> {
+        let url = Fields::new(any).map_while(Result::ok).filter(|field| field.number == 1).last()?;
+        let url = url.text();
         let name = message_name(&url);
         let pool = self.schema.pool_of(name)?;
-        let place = pool.place(name).filter(|place| pool.reaches_secret(*place))?;
-        rebuild(bytes, |number, value| match value {
-            Value::Len(value) if number == 2 => self.message(pool, place, value, depth - 1),
+        Some((pool, pool.place(name)?))
+    }
+
+    /// An `Any` without its secrets, or `None` if it has none.
+    fn any(&self, bytes: &[u8], depth: u32) -> Option<Vec<u8>> {
+        let (pool, place) = self.payload_type(bytes).filter(|(pool, place)| pool.reaches_secret(*place))?;
+        let clean = |field: &Field<'_>| match field.value {
+            Value::Len(value) if field.number == 2 => self.message(pool, place, value, depth - 1),
             _ => None,
-        })
+        };
+        rebuild(bytes, clean, |rest| overwrite_rest(rest, |number| number == 2))
     }
 
     /// A message without its secrets, or `None` if it has none.
     fn message(&self, pool: &Pool, place: u32, bytes: &[u8], depth: u32) -> Option<Vec<u8>> {
         if depth == 0 {
-            return None;
+            return overwrite(bytes, 0);
         }
         let table = pool.table(place)?;
         if table.shape == Shape::Any {
             return self.any(bytes, depth);
         }
-        rebuild(bytes, |number, value| {
-            let (field, Value::Len(value)) = (table.field(number)?, value) else { return None };
-            if field.sensitive {
-                return self.secret(pool, &field.kind, value, depth);
-            }
-            match &field.kind {
-                Kind::Message(inner) if pool.reaches_secret(*inner) => {
-                    self.message(pool, *inner, value, depth - 1)
-                }
-                Kind::Map(entry) => match &entry.1 {
-                    Kind::Message(inner) if pool.reaches_secret(*inner) => {
-                        rebuild(value, |number, value| match value {
-                            Value::Len(value) if number == 2 => self.message(pool, *inner, value, depth - 1),
-                            _ => None,
-                        })
-                    }
+        let may_hold = |number| {
+            table.field(number).is_none_or(|field| field.sensitive || reaches_secret(pool, &field.kind))
+        };
+        rebuild(bytes, |field| self.field(pool, table, field, depth), |rest| overwrite_rest(rest, may_hold))
+    }
+
+    /// What a field of a message is to hold instead.
+    fn field(&self, pool: &Pool, table: &Table, field: &Field<'_>, depth: u32) -> Option<Vec<u8>> {
+        let (Value::Len(value) | Value::Group(value)) = field.value else { return None };
+        let known = table.field(field.number)?;
+        match &known.kind {
+            kind if known.sensitive => self.secret(pool, kind, value, depth),
+            kind if !reaches_secret(pool, kind) => None,
+            Kind::Message(inner) => self.message(pool, *inner, value, depth - 1),
+            Kind::Map(entry) => {
+                let Kind::Message(inner) = entry.1 else { return None };
+                let clean = |field: &Field<'_>| match field.value {
+                    Value::Len(value) if field.number == 2 => self.message(pool, inner, value, depth - 1),
                     _ => None,
-                },
-                _ => None,
+                };
+                rebuild(value, clean, |rest| overwrite_rest(rest, |number| number == 2))
             }
-        })
+            _ => None,
+        }
     }
 
     /// A secret value: texts and bytes are replaced, in a message all of them but where a file is named.
     fn secret(&self, pool: &Pool, kind: &Kind, value: &[u8], depth: u32) -> Option<Vec<u8>> {
+        let all = |rest| overwrite_rest(rest, |_| true);
         match kind {
-            Kind::String | Kind::Bytes if value.is_empty() => None,
-            Kind::String | Kind::Bytes => {
-                self.remember(value);
-                Some(self.mark(value).into_bytes())
-            }
-            Kind::Message(place) if depth > 0 => {
+            Kind::String | Kind::Bytes => self.replace(value),
+            Kind::Message(_) | Kind::Map(_) if depth == 0 => overwrite(value, 0),
+            Kind::Message(place) => {
                 let table = pool.table(*place)?;
-                rebuild(value, |number, value| {
-                    let Value::Len(value) = value else { return None };
-                    let field = table.field(number)?;
-                    if names_a_place(table, &field.name) {
-                        return None;
+                if table.shape == Shape::Any {
+                    return self.secret_any(value, depth);
+                }
+                let clean = |field: &Field<'_>| {
+                    let (Value::Len(value) | Value::Group(value)) = field.value else { return None };
+                    match table.field(field.number) {
+                        Some(known) if names_a_place(table, &known.name) => None,
+                        Some(known) => self.secret(pool, &known.kind, value, depth - 1),
+                        None => self.replace(value),
                     }
-                    self.secret(pool, &field.kind, value, depth - 1)
-                })
+                };
+                rebuild(value, clean, all)
             }
-            Kind::Map(entry) => rebuild(value, |number, value| match value {
-                Value::Len(value) if number == 2 => self.secret(pool, &entry.1, value, depth.checked_sub(1)?),
-                _ => None,
-            }),
+            Kind::Map(entry) => {
+                let clean = |field: &Field<'_>| match field.value {
+                    Value::Len(value) if field.number == 2 => self.secret(pool, &entry.1, value, depth - 1),
+                    _ => None,
+                };
+                rebuild(value, clean, all)
+            }
             _ => None,
         }
+    }
+
+    /// An `Any` that is a secret as a whole: its type stays.
+    fn secret_any(&self, any: &[u8], depth: u32) -> Option<Vec<u8>> {
+        let known = self.payload_type(any);
+        let clean = |field: &Field<'_>| match (field.number, field.value, known) {
+            (1, ..) => None,
+            (2, Value::Len(value), Some((pool, place))) => {
+                self.secret(pool, &Kind::Message(place), value, depth - 1)
+            }
+            (_, Value::Len(value), _) => self.replace(value),
+            _ => None,
+        };
+        rebuild(any, clean, |rest| overwrite_rest(rest, |number| number != 1))
+    }
+
+    /// The mark instead of a secret. What is a mark already stays.
+    fn replace(&self, secret: &[u8]) -> Option<Vec<u8>> {
+        if secret.is_empty() || redacted(secret).is_some() {
+            return None;
+        }
+        self.remember(secret);
+        Some(self.mark(secret).into_bytes())
+    }
+}
+
+/// Whether a value of this kind can hold a secret somewhere inside.
+fn reaches_secret(pool: &Pool, kind: &Kind) -> bool {
+    match kind {
+        Kind::Message(place) => pool.reaches_secret(*place),
+        Kind::Map(entry) => reaches_secret(pool, &entry.1),
+        _ => false,
     }
 }
 
 /// A `DataSource` says where the secret is; only one that holds it is to be emptied.
 fn names_a_place(table: &Table, field: &str) -> bool {
-    table.name.ends_with(".DataSource") && matches!(field, "filename" | "environment_variable")
+    table.name.ends_with(".DataSource")
+        && matches!(field, "filename" | "environment_variable" | "watched_directory")
 }
 
-/// The message with some length-delimited fields replaced; `None` if `clean` replaces none.
-fn rebuild(bytes: &[u8], mut clean: impl FnMut(u32, Value<'_>) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
-    let mut out: Option<Vec<u8>> = None;
-    let mut at = 0;
-    for field in Fields::new(bytes).map_while(Result::ok) {
-        match (clean(field.number, field.value), &mut out) {
-            (Some(value), Some(out)) => put_len_field(out, field.number, &value),
-            (Some(value), None) => {
-                let mut start = bytes[..at].to_vec();
-                put_len_field(&mut start, field.number, &value);
-                out = Some(start);
-            }
-            (None, Some(out)) => out.extend_from_slice(field.raw),
-            (None, None) => {}
+/// The bytes with all after the first `kept` overwritten; `None` if that changes nothing.
+fn overwrite(bytes: &[u8], kept: usize) -> Option<Vec<u8>> {
+    let mut out = bytes.to_vec();
+    out.get_mut(kept..)?.fill(b'*');
+    (out != bytes).then_some(out)
+}
+
+/// The same for bytes that begin with a field that can't be read, its tag and length kept: damage stays damage. Not
+/// if they all belong to a field that can hold no secret.
+fn overwrite_rest(rest: &[u8], may_hold: impl FnOnce(u32) -> bool) -> Option<Vec<u8>> {
+    let (tag, mut kept) = read_varint(rest).unwrap_or((0, 0));
+    if tag & 7 == u64::from(WIRE_LEN) {
+        if !u32::try_from(tag >> 3).is_ok_and(may_hold) {
+            return None;
         }
-        at += field.raw.len();
+        kept += read_varint(rest.get(kept..)?).map_or(0, |(_, len)| len);
     }
-    // Bytes after damage can't be understood, so they can't be cleaned; with a secret before them they go.
-    out
+    overwrite(rest, kept)
 }
 
 impl Redact for Redactor {
     fn resource(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.any(bytes, LIMIT)
+        let clean = self.any(bytes, LIMIT);
+        // Keys also stand where nobody marks them, and in what no descriptor knows.
+        self.raw(clean.as_deref().unwrap_or(bytes)).or(clean)
     }
 
     fn text(&self, text: &str) -> Option<String> {
         let known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        text::clean(text, &known, &|secret| self.mark(secret))
+        let clean = text::clean(text, &known, &|secret| self.mark(secret));
+        // Of a key that began in another text only the rest is here.
+        let rest = self.raw(clean.as_deref().unwrap_or(text).as_bytes());
+        rest.and_then(|rest| String::from_utf8(rest).ok()).or(clean)
+    }
+
+    fn raw(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        raw::clean(bytes, &|secret| self.mark(secret))
     }
 }
 

@@ -194,6 +194,13 @@ impl Redact for Hush {
     fn text(&self, text: &str) -> Option<String> {
         text.contains("hush").then(|| text.replace("hush", "*"))
     }
+    fn raw(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut out = bytes.to_vec();
+        while let Some(at) = out.windows(4).position(|four| four == b"hush") {
+            out[at..at + 4].fill(b'*');
+        }
+        (out != bytes).then_some(out)
+    }
 }
 
 #[test]
