@@ -134,7 +134,8 @@ impl See<'_> {
                     self.assembler.gap(self.at, id, 1, bytes, self.out);
                 }
             }
-            Event::End { stream: number, end } => {
+            Event::End { stream: number, mut end } => {
+                end.status = end.status.map(|(code, text)| (code, self.catalog.clean_text(text)));
                 if let Some(id) = self.tapped.streams.remove(&number) {
                     self.assembler.end(self.at, id, end, self.out);
                 }

@@ -35,6 +35,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let filter = select::filter(args.filter.as_deref(), Rows::Messages, &io.zone)?;
     let source = source::open(&args.source, global, io)?;
+    let unread = source::may_contain_secrets(&source).filter(|_| !args.source.keep_secrets);
     let from = Limit::of(&args.from, &source.loaded, &io.zone)?;
     let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
     let mut frames = source.loaded.frames.clone();
@@ -86,7 +87,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     };
     io.flush()?;
     if !global.quiet {
-        for notice in notices {
+        for notice in notices.into_iter().chain(unread) {
             io.say(&crate::text::display_safe(&notice));
         }
         if let Some(path) = &args.output {

@@ -19,6 +19,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let source = source::open(&args.source, global, io)?;
     let (form, file) = (source.form, source.size);
     let limit = Limit::of(&At::End, &source.loaded, &io.zone)?;
+    let unread = source::may_contain_secrets(&source);
     let (store, _) = source::replay(source, &args.source.timers, &limit);
     let out = &mut *io.stdout;
     if args.output != Format::Text {
@@ -79,6 +80,9 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             format!("taken out of {}", plural(redacted, "piece"))
         }
     )?;
+    if let Some(unread) = unread {
+        writeln!(out, "          {unread}")?;
+    }
     Ok(Exit::Yes)
 }
 

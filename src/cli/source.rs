@@ -1,5 +1,6 @@
 //! SOURCE to facts: finds it, tells its form, reads it, replays it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -7,13 +8,15 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use crate::event::{Seq, Time};
+use crate::content::{self, BlobId, Catalog, MemoryBodies};
+use crate::event::{Seq, Sym, Time};
 use crate::filter::Moment;
 use crate::record::{self, Loaded};
 use crate::schema::Schema;
 use crate::script;
 use crate::store::{Options, Store};
-use crate::wire::{Frame, What};
+use crate::text::plural;
+use crate::wire::{Body, Frame, What};
 
 use super::args::{At, Global, SourceArgs, TimerFlags};
 use super::codec::SchemaCodec;
@@ -130,7 +133,7 @@ fn read_stdin(args: &SourceArgs, stdin: &mut dyn Read, schema: Arc<Schema>) -> R
         Form::Script => {
             let mut text = Vec::new();
             input.read_to_end(&mut text).map_err(failed)?;
-            read_script("stdin", &text, &schema)?
+            read_script("stdin", &text, args, &schema)?
         }
         Form::Recording => record::read(input).map_err(|error| unreadable(args, error))?,
         Form::Raw => read_raw(io::BufReader::new(input), args, &schema)?,
@@ -147,7 +150,7 @@ fn read_file(args: &SourceArgs, path: &Path, schema: Arc<Schema>) -> Result<Sour
     (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
     let form = form(&args.source, &head);
     let loaded = match form {
-        Form::Script => read_script(&args.source, &std::fs::read(path).map_err(failed)?, &schema)?,
+        Form::Script => read_script(&args.source, &std::fs::read(path).map_err(failed)?, args, &schema)?,
         Form::Recording => record::open(path).map_err(|error| unreadable(args, error))?,
         Form::Raw => read_raw(io::BufReader::new(File::open(path).map_err(failed)?), args, &schema)?,
     };
@@ -166,11 +169,53 @@ fn unreadable(args: &SourceArgs, error: impl Into<Box<dyn std::error::Error + Se
     CliError::unreadable(format!("cannot read {}", args.source)).because(error)
 }
 
-fn read_script(name: &str, text: &[u8], schema: &Arc<Schema>) -> Result<Loaded, CliError> {
+fn read_script(name: &str, text: &[u8], args: &SourceArgs, schema: &Arc<Schema>) -> Result<Loaded, CliError> {
     let failed = || CliError::unreadable(format!("cannot read {name}"));
     let text = std::str::from_utf8(text).map_err(|error| failed().because(error))?;
     let script = script::parse(text, name).map_err(|error| failed().because(error))?;
-    script::load(&script, &SchemaCodec(schema.clone())).map_err(|error| failed().because(error))
+    let load = |seed| {
+        let redact = (!args.keep_secrets).then(|| super::descriptors::redactor(schema, seed));
+        let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
+        let loaded = script::load_into(&script, &SchemaCodec(schema.clone()), catalog);
+        loaded.map_err(|error| failed().because(error))
+    };
+    // A script that holds no secret is the same each time, down to its hashes; one that does must not tell by them
+    // what the secret was.
+    let loaded = load(0)?;
+    if is_redacted(&loaded) { load(super::descriptors::seed()?) } else { Ok(loaded) }
+}
+
+/// What could not be decoded, and so not be redacted field by field: in words, if there is any.
+pub(super) fn may_contain_secrets(source: &Source) -> Option<String> {
+    let catalog = &source.loaded.catalog;
+    let mut unknown = BTreeMap::new();
+    let mut is_unknown = |type_url: Sym| {
+        *unknown.entry(type_url).or_insert_with(|| source.schema.message(catalog.text(type_url)).is_none())
+    };
+    let mut resources = BTreeSet::new();
+    for (blob, id) in catalog.blobs().iter().zip(0..) {
+        if matches!(blob.form, content::Form::Any { type_url, .. } if blob.kept > 0 && is_unknown(type_url)) {
+            resources.insert(BlobId(id));
+        }
+    }
+    let (mut messages, mut lists) = (0, BTreeSet::new());
+    for frame in &source.loaded.frames {
+        let What::Message(message) = &frame.what else { continue };
+        messages += u64::from(matches!(message.body, Body::Undecodable { .. }));
+        if let Some(list) = message.resources().filter(|list| lists.insert(list.fingerprint())) {
+            let damaged = |id: &&BlobId| matches!(catalog.blob(**id).form, content::Form::Other);
+            resources.extend(list.blobs().iter().filter(damaged));
+        }
+    }
+    let counts = [(messages, "message"), (resources.len() as u64, "resource")];
+    let counts = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| plural(*n, what));
+    let counts = counts.collect::<Vec<_>>().join(" and ");
+    (!counts.is_empty()).then(|| format!("may contain secrets: {counts} could not be decoded"))
+}
+
+fn is_redacted(loaded: &Loaded) -> bool {
+    let message = |frame: &Frame| matches!(&frame.what, What::Message(message) if message.redacted);
+    loaded.catalog.blobs().iter().any(|blob| blob.redacted) || loaded.frames.iter().any(message)
 }
 
 /// What the readers of recordings do not know is a script by its ending, or by words of its own.

@@ -121,6 +121,11 @@ impl Catalog {
         self.redact.as_ref()
     }
 
+    /// A text that a peer wrote, less its secrets.
+    pub fn clean_text(&self, text: String) -> String {
+        self.redact.as_ref().and_then(|redact| redact.text(&text)).unwrap_or(text)
+    }
+
     pub fn strings(&self) -> &Strings {
         &self.strings
     }

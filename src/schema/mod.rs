@@ -146,3 +146,6 @@ impl Schema {
         a == b || self.any_to_json(a) == self.any_to_json(b)
     }
 }
+
+#[cfg(test)]
+mod tests;

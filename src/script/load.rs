@@ -29,9 +29,13 @@ const SERVER: &str = "cp";
 /// HTTP/2 CANCEL: what a reset is, as a script gives no code.
 const CANCEL: u32 = 8;
 
-/// The script as any other source: frames in order, with the clock stopping at the last line.
+/// The script as any other source: frames in order, with the clock stopping at the last line. Nothing is redacted.
 pub fn load(script: &Script, codec: &dyn Codec) -> Result<Loaded, LoadError> {
-    let mut catalog = Catalog::in_memory();
+    load_into(script, codec, Catalog::in_memory())
+}
+
+/// The same with the content in an empty catalog of the caller's, redacted as that does it.
+pub fn load_into(script: &Script, codec: &dyn Codec, mut catalog: Catalog) -> Result<Loaded, LoadError> {
     let steps = steps(script, codec, &mut catalog)?;
     Ok(Loaded {
         catalog,
@@ -136,7 +140,7 @@ impl<'a> Loader<'a> {
                     Ending::Close => End { by: Some(Side::Client), ..End::default() },
                     Ending::Status(code, text) => End {
                         by: Some(Side::Server),
-                        status: Some((Code(*code), text.clone())),
+                        status: Some((Code(*code), self.catalog.clean_text(text.clone()))),
                         ..End::default()
                     },
                     Ending::Reset(side) => End { by: Some(*side), reset: Some(CANCEL), ..End::default() },

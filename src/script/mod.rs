@@ -30,7 +30,7 @@ pub use ast::{
 pub use check::{Failure, Finding, Lints, Outcome, check};
 pub use export::{Exported, from_frames};
 pub use lex::ScriptError;
-pub use load::{LoadError, load};
+pub use load::{LoadError, load, load_into};
 pub use parse::parse;
 pub use write::write;
 

@@ -9,6 +9,7 @@ use super::{Json, NODE, base64};
 use crate::content::{Catalog, MemoryBodies, Redact};
 use crate::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
 use crate::record::Loaded;
+use crate::schema::redact;
 use crate::wire::{End, Frame, Message, Open, Shape, What};
 
 /// A longer line is no message: in base64 the largest field there is, and the rest of its line.
@@ -165,7 +166,7 @@ impl Reader<'_> {
                     _ => None,
                 };
                 let code = code.ok_or("code is no gRPC status, neither number nor name")?;
-                let status = Some((code, line.message.unwrap_or_default()));
+                let status = Some((code, self.catalog.clean_text(line.message.unwrap_or_default())));
                 self.end(at, number, End { by: Some(Side::Server), status, ..End::default() })
             }
             "close" => {
@@ -244,7 +245,8 @@ impl Reader<'_> {
             };
             for value in values {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                metadata.push((name.clone(), text));
+                let clean = self.options.redact.as_ref().and_then(|_| redact::metadata(&name.to_ascii_lowercase(), &text));
+                metadata.push((name.clone(), clean.unwrap_or(text)));
             }
         }
         let node_hint = match (&line.node_hint, self.options.json) {

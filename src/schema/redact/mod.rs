@@ -41,7 +41,8 @@ pub fn metadata(name: &str, value: &str) -> Option<String> {
     let whole = ["authorization", "proxy-authorization", "cookie", "set-cookie"].contains(&name);
     let part =
         ["token", "secret", "password", "api-key", "apikey", "credential"].iter().any(|p| name.contains(p));
-    (whole || part).then(|| format!("[redacted {} B]", value.len()))
+    let clean = redacted(value.as_bytes()).is_some();
+    ((whole || part) && !clean).then(|| format!("[redacted {} B]", value.len()))
 }
 
 impl Redactor {

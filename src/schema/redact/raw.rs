@@ -31,8 +31,7 @@ pub(super) fn clean(bytes: &[u8], mark: &dyn Fn(&[u8]) -> String) -> Option<Vec<
     out
 }
 
-/// Where the key is that the label at `at` belongs to. An END line's own is found by its BEGIN line, if there is one;
-/// then nothing is left here that looks like a key but what lies between, and that may be overwritten twice.
+/// Where the key is that the label at `at` belongs to: after a BEGIN line, before an END line.
 fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let head = bytes.get(at.saturating_sub(BEFORE)..at)?;
     let begin = memmem::rfind(head, b"-----BEGIN ");
@@ -45,8 +44,8 @@ fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     begin?;
     let from = at + LABEL.needle().len();
     let rest = bytes.get(from..)?;
-    let run = rest.iter().take_while(|byte| of_body(**byte) || b":,-".contains(byte)).count();
-    let body = memmem::find(rest.get(..run)?, b"-----").unwrap_or(run);
+    let line = memmem::find(rest, b"-----").unwrap_or(rest.len());
+    let body = rest.iter().take(line).take_while(|byte| of_body(**byte) || b":,-".contains(byte)).count();
     Some(from..from + body)
 }
 

@@ -226,6 +226,125 @@ fn secrets_are_gone_before_anything_is_kept() {
     }
 }
 
+/// A length-delimited field whose tag and length take more bytes than they need.
+fn padded(number: u8, payload: &[u8]) -> Vec<u8> {
+    let len = payload.len() as u8;
+    assert!(len < 0x80, "one byte would not do");
+    [&[number << 3 | 2 | 0x80, 0, len | 0x80, 0x80, 0], payload].concat()
+}
+
+const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n";
+const SECRET: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
+
+fn redacting() -> Catalog {
+    let redactor = crate::schema::redact::Redactor::new(crate::schema::Schema::builtin(), 7);
+    Catalog::new(7, Some(Arc::new(redactor)), Box::new(MemoryBodies::default()))
+}
+
+/// A Secret that holds `text` in a generic secret, so nothing but the descriptors tells that it is one.
+fn secret(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let source = any_field(3, text.as_bytes());
+    put_len_field(&mut out, 1, b"edge");
+    put_len_field(&mut out, 5, &any_field(1, &source));
+    any(SECRET, &out)
+}
+
+fn any_field(number: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_len_field(&mut out, number, payload);
+    out
+}
+
+#[test]
+fn no_encoding_of_an_entry_lets_a_secret_through() {
+    let (secret, other) = (secret("hush-hush"), secret("psst-psst"));
+    // Any with padded fields in it, a wrapper with its payload twice, padded, in a wrapper again, and cut short.
+    let padded_any = [padded(1, SECRET.as_bytes()), padded(2, &secret[SECRET.len() + 4..])].concat();
+    let twice = [any_field(2, &secret), any_field(3, b"n"), any_field(2, &other)].concat();
+    let loose = [any_field(3, b"n"), padded(2, &secret)].concat();
+    let resource = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+    let inner = any(resource, &any_field(2, &any(resource, &any_field(2, &secret))));
+    let cut = [any_field(3, b"n"), any_field(2, &secret), vec![0x0a, 0x7f]].concat();
+    let sotw = [secret.clone(), padded_any, any(resource, &twice), any(resource, &loose), inner, any(resource, &cut)];
+    let delta = [twice, loose, cut, wrapper("n", "1", Some(&secret))];
+    let sotw = sotw.iter().map(|entry| (Shape::SotwResponse, entry));
+    for (shape, entry) in sotw.chain(delta.iter().map(|entry| (Shape::DeltaResponse, entry))) {
+        let mut fields = vec![any_field(2, entry)];
+        if entry.len() < 0x80 {
+            fields.push(padded(2, entry));
+        } else {
+            // The length in three bytes.
+            let len = entry.len();
+            let head = [0x12, (len & 0x7f) as u8 | 0x80, (len >> 7) as u8 | 0x80, 0];
+            fields.push([&head[..], entry].concat());
+        }
+        for field in fields {
+            let mut catalog = redacting();
+            let bytes = [any_field(5, b"nonce"), field, any_field(4, SECRET.as_bytes())].concat();
+            let message = Message::parse(shape, &bytes, &mut catalog);
+            assert!(message.redacted, "{entry:?}");
+            assert_eq!(message.resources().map(|list| list.len()), Some(1));
+            let kept = message.bytes(&catalog).expect("kept");
+            for id in 0..catalog.blobs().len() as u32 {
+                let body = catalog.body(BlobId(id)).expect("kept");
+                assert!(!body.windows(4).any(|four| four == b"hush" || four == b"psst"), "{body:?}");
+            }
+            assert!(!kept.windows(4).any(|four| four == b"hush" || four == b"psst"), "{kept:?}");
+            assert!(kept.windows(10).any(|ten| ten == b"[redacted "), "{kept:?}");
+            let back = again(&message, &mut catalog);
+            assert_eq!(back.bytes(&catalog), Some(kept));
+            // Nothing of it is lost if secrets are to be kept.
+            let mut catalog = Catalog::in_memory();
+            let message = Message::parse(shape, &bytes, &mut catalog);
+            assert_eq!(message.bytes(&catalog), Some(bytes));
+        }
+    }
+}
+
+#[test]
+fn entries_without_secrets_keep_every_byte_in_any_encoding() {
+    let mut catalog = redacting();
+    let entry = cluster("a", b"");
+    let twice = [any_field(2, &entry), any_field(3, b"n"), any_field(2, &entry)].concat();
+    for (shape, field) in [
+        (Shape::SotwResponse, padded(2, &entry)),
+        (Shape::DeltaResponse, padded(2, &wrapper("a", "1", Some(&entry)))),
+        (Shape::DeltaResponse, any_field(2, &twice)),
+        (Shape::DeltaResponse, any_field(2, &[any_field(3, b"n"), padded(2, &entry)].concat())),
+        (Shape::SotwResponse, any_field(2, b"\x0a\x7fcut")),
+    ] {
+        let message = check(shape, &field, &mut catalog);
+        assert!(!message.redacted && message.resources().is_some_and(|list| list.len() == 1));
+    }
+}
+
+#[test]
+fn private_keys_are_seen_where_nothing_can_be_read() {
+    let key = KEY.as_bytes();
+    let long = [key, &[b' '; 300]].concat();
+    let cut = [any_field(1, b"v"), vec![0x12, 0xff, 0x7f], SECRET.into(), vec![0x80], key.to_vec(), vec![0xff]];
+    let garbage = [any_field(1, b"v"), vec![0x07], key.to_vec()];
+    let unknown = [any_field(1, b"v"), any_field(99, key), any_field(98, &long)];
+    let damaged = [any_field(2, &[&[0x12, 0x7f], &key[..90]].concat()), any_field(5, b"n")];
+    for bytes in [cut.concat(), garbage.concat(), unknown.concat(), damaged.concat()] {
+        for step in [7, bytes.len()] {
+            for shape in [Shape::SotwResponse, Shape::DeltaResponse, Shape::SotwRequest] {
+                let mut catalog = redacting();
+                let mut builder = MessageBuilder::new(shape);
+                for chunk in bytes.chunks(step) {
+                    builder.push(chunk, &mut catalog);
+                }
+                let message = builder.finish(&mut catalog);
+                let kept = message.bytes(&catalog).expect("kept");
+                assert!(message.redacted, "{shape:?} {bytes:?}");
+                assert!(!kept.windows(4).any(|four| four == b"MIIE" || four == b"BAQE"), "{kept:?}");
+                assert_eq!(kept.len(), bytes.len(), "only the key is overwritten");
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_in_any_chunks_are_kept(

@@ -1,0 +1,174 @@
+use std::path::PathBuf;
+use std::process::Command;
+
+use prost::Message;
+use prost_reflect::DescriptorPool;
+use serde_json::json;
+
+use super::packed;
+use crate::content::Redact;
+use crate::event::{ApiVersion, Kind};
+use crate::schema::redact::Redactor;
+use crate::schema::{Schema, builtin};
+
+/// The descriptor set that protoc made of the same sources, as the locked package carries it.
+fn protoc_set() -> Vec<u8> {
+    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
+    let run = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo metadata");
+    let metadata: serde_json::Value = serde_json::from_slice(&run.stdout).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let package = packages.iter().find(|package| package["name"] == "envoy-types").expect("locked");
+    let manifest = PathBuf::from(package["manifest_path"].as_str().expect("a path"));
+    std::fs::read(manifest.with_file_name("src/generated/types.bin")).expect("the package carries the set")
+}
+
+#[test]
+fn the_built_in_set_is_what_protoc_makes_of_the_sources() {
+    let theirs = DescriptorPool::decode(protoc_set().as_slice()).expect("a descriptor set");
+    let schema = Schema::builtin();
+    let mut fields = 0;
+    for message in theirs.all_messages().filter(|m| !m.full_name().starts_with("google.protobuf.")) {
+        let name = message.full_name();
+        let ours = schema.message(name).unwrap_or_else(|| panic!("{name} is missing"));
+        assert_eq!(ours.fields().len(), message.fields().len(), "{name}");
+        for field in message.fields() {
+            let our = ours.get_field(field.number()).unwrap_or_else(|| panic!("{}", field.full_name()));
+            let shape = |field: &prost_reflect::FieldDescriptor| {
+                (
+                    field.full_name().to_owned(),
+                    field.json_name().to_owned(),
+                    format!("{:?}", field.kind()),
+                    field.cardinality(),
+                    field.supports_presence(),
+                    field.containing_oneof().map(|oneof| oneof.full_name().to_owned()),
+                    field.options().encode_to_vec(),
+                )
+            };
+            assert_eq!(shape(&our), shape(&field));
+            fields += 1;
+        }
+    }
+    for item in theirs.all_enums().filter(|item| !item.full_name().starts_with("google.protobuf.")) {
+        let mut pools = [builtin::v3(), builtin::v2()].into_iter();
+        let ours = pools.find_map(|pool| pool.descriptors.get_enum_by_name(item.full_name()));
+        let values = |item: &prost_reflect::EnumDescriptor| {
+            item.values().map(|value| (value.name().to_owned(), value.number())).collect::<Vec<_>>()
+        };
+        assert_eq!(ours.as_ref().map(values), Some(values(&item)), "{}", item.full_name());
+    }
+    assert!(fields > 5_000, "{fields} fields compared");
+}
+
+#[test]
+fn both_versions_and_the_extensions_are_there() {
+    let schema = Schema::builtin();
+    for name in [
+        "envoy.config.listener.v3.Listener",
+        "envoy.api.v2.Listener",
+        "envoy.api.v2.auth.Secret",
+        "envoy.config.filter.network.http_connection_manager.v2.HttpConnectionManager",
+        "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        "envoy.service.discovery.v3.DeltaDiscoveryResponse",
+        "envoy.service.status.v3.ClientStatusResponse",
+        "envoy.extensions.filters.http.squash.v3.Squash",
+        "xds.type.v3.TypedStruct",
+        "udpa.type.v1.TypedStruct",
+        "xds.data.orca.v3.OrcaLoadReport",
+        "envoy.config.trace.v3.OpenCensusConfig",
+        "google.protobuf.Empty",
+    ] {
+        assert!(schema.message(name).is_some(), "{name}");
+    }
+    for kind in Kind::all() {
+        for version in [ApiVersion::V2, ApiVersion::V3] {
+            if let Some(name) = kind.message(version) {
+                assert!(schema.message(name).is_some(), "{name}");
+            }
+        }
+    }
+    assert!(builtin::v3().messages().len() > 1_500 && builtin::v2().messages().len() > 500);
+}
+
+#[test]
+fn the_built_set_reads_back_whole() {
+    let set = Schema::builtin().descriptor_set();
+    let pool = DescriptorPool::decode(set.as_slice()).expect("other tools can read it");
+    assert!(pool.get_message_by_name("envoy.api.v2.Cluster").is_some());
+    let cluster = pool.get_message_by_name("envoy.config.cluster.v3.Cluster").expect("v3");
+    let rules = pool.get_extension_by_name("validate.rules").expect("options are kept");
+    assert!(cluster.get_field_by_name("connect_timeout").is_some_and(|f| f.options().has_extension(&rules)));
+}
+
+fn write(folder: &tempfile::TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+#[test]
+fn users_protos_may_import_each_other_and_the_api() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = "syntax = \"proto3\"; package acme.base; message Size { uint32 bytes = 1; }";
+    write(&folder, "acme/base.proto", base);
+    let file = write(
+        &folder,
+        "acme/widget.proto",
+        r#"syntax = "proto3";
+           package acme.v1;
+           import "acme/base.proto";
+           import "envoy/config/core/v3/base.proto";
+           import "udpa/annotations/sensitive.proto";
+           message Widget {
+             base.Size size = 1;
+             envoy.config.core.v3.Node node = 2;
+             string pin = 3 [(udpa.annotations.sensitive) = true];
+           }"#,
+    );
+    let schema = Schema::with(&[], &[file], &[folder.path().to_owned()]).expect("it compiles");
+    let value = json!({"@type": "type.googleapis.com/acme.v1.Widget", "size": {"bytes": 3}, "node": {"id": "n"}, "pin": "1234"});
+    let widget = json!({"size": {"bytes": 3}, "node": {"id": "n"}, "pin": "1234"});
+    let bytes = packed("acme.v1.Widget", &schema.encode("acme.v1.Widget", &widget).expect("known"));
+    assert_eq!(schema.any_to_json(&bytes), value);
+    // Within a built-in message too, and its secrets are known.
+    let mut socket = Vec::new();
+    crate::pb::put_len_field(&mut socket, 3, &bytes);
+    let shown = schema.message_to_json("envoy.config.core.v3.TransportSocket", &socket);
+    assert_eq!(shown, json!({"typed_config": value}));
+    let clean = Redactor::new(schema, 1).resource(&packed("envoy.config.core.v3.TransportSocket", &socket));
+    assert!(!String::from_utf8_lossy(&clean.expect("a secret")).contains("1234"));
+}
+
+#[test]
+fn a_protoset_comes_before_the_built_in_types() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "syntax = \"proto3\"; package envoy.config.cluster.v3; message Cluster { string label = 1; }";
+    let file = write(&folder, "own.proto", text);
+    let own = Schema::with(&[], &[file], &[]).expect("it compiles");
+    let pool = &own.user[0].descriptors;
+    let schema = Schema::with(&[("own.bin".to_owned(), pool.encode_to_vec())], &[], &[]).expect("a set");
+    let shown = schema.message_to_json("envoy.config.cluster.v3.Cluster", b"\x0a\x01x");
+    assert_eq!(shown, json!({"label": "x"}));
+    assert_eq!(schema.messages()[0], ("user", "envoy.config.cluster.v3.Cluster".to_owned()));
+}
+
+#[test]
+fn errors_of_protos_say_where_and_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let compile = |text: &str| {
+        let file = write(&folder, "bad.proto", text);
+        Schema::with(&[], &[file], &[]).expect_err("it is wrong").to_string()
+    };
+    let missing = compile("syntax = \"proto3\";\nmessage A {\n  B b = 1;\n}\n");
+    assert!(missing.contains("`B` is not defined here"), "{missing}");
+    assert!(missing.contains("bad.proto"), "{missing}");
+    let syntax = compile("syntax = \"proto3\";\nmessage A {\n  string = 1;\n}\n");
+    assert!(syntax.contains("bad.proto"), "{syntax}");
+    let import = compile("syntax = \"proto3\";\nimport \"acme/none.proto\";\n");
+    assert!(import.contains("acme/none.proto") && import.contains("-I DIR"), "{import}");
+    let garbage = Schema::with(&[("x.bin".to_owned(), b"garbage".to_vec())], &[], &[]).expect_err("no set");
+    let garbage = garbage.to_string();
+    assert!(garbage.contains("x.bin") && garbage.contains("--descriptor_set_out"), "{garbage}");
+}
