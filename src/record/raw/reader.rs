@@ -245,7 +245,11 @@ impl Reader<'_> {
             };
             for value in values {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                let clean = self.options.redact.as_ref().and_then(|_| redact::metadata(&name.to_ascii_lowercase(), &text));
+                let clean = self
+                    .options
+                    .redact
+                    .as_ref()
+                    .and_then(|_| redact::metadata(&name.to_ascii_lowercase(), &text));
                 metadata.push((name.clone(), clean.unwrap_or(text)));
             }
         }

@@ -9,8 +9,9 @@ use regex::Regex;
 
 /// Names that secrets stand under, in text format, JSON and Go's dumps.
 static NAMES: LazyLock<Regex> = LazyLock::new(|| {
-    let names = "private_?key|private_?key_?provider|password|session_?ticket_?keys|keys|generic_?secret|secrets?\
-                 |access_?token|refresh_?token|session_?token|token|json_?key|pkcs12|hmac_?key";
+    let names = "\\w*(private_?key|private_?key_?provider|passwords?|ticket_?keys|secrets?|secret_?data|token|json_?key\
+                 |access_?key|hmac_?key|pkcs12|auth_?username|(token|credentials)_?data_?source)\
+                 |keys|credentials|users|context_?extensions";
     Regex::new(&format!(r#"(?i)\b({names})\b\\?"?\s*(:\s*[\[{{]?|[{{<])"#)).expect("a pattern of ours")
 });
 

@@ -12,6 +12,18 @@ fn both_spellings_of_names_are_read() {
 }
 
 #[test]
+fn an_empty_any_needs_no_value() {
+    let schema = Schema::builtin();
+    let socket = "envoy.config.core.v3.TransportSocket";
+    let bare = json!({"typed_config": {"@type": "type.googleapis.com/google.protobuf.Empty"}});
+    let mut full = bare.clone();
+    full["typed_config"]["value"] = json!({});
+    let bytes = schema.encode(socket, &bare).expect("a message");
+    assert_eq!(schema.encode(socket, &full), Ok(bytes.clone()));
+    assert_eq!(schema.message_to_json(socket, &bytes), bare);
+}
+
+#[test]
 fn what_does_not_fit_is_named() {
     let schema = Schema::builtin();
     let error = |value: Value| schema.encode(CLUSTER, &value).expect_err("it does not fit");

@@ -31,7 +31,10 @@ impl Random {
             "google.protobuf.Any" => {
                 let names =
                     ["envoy.config.core.v3.Node", "google.protobuf.Duration", "google.protobuf.Empty"];
-                let name = names[self.below(3) as usize];
+                // Version 2 has no Node by that name.
+                let known = |name: &&str| desc.parent_pool().get_message_by_name(name).is_some();
+                let names: Vec<_> = names.into_iter().filter(known).collect();
+                let name = names[self.below(names.len() as u64) as usize];
                 if let Some(inner) = desc.parent_pool().get_message_by_name(name) {
                     use prost::Message;
                     let value = self.message(&inner, depth.saturating_sub(1)).encode_to_vec();

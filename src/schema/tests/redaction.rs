@@ -33,7 +33,9 @@ fn clean(redactor: &Redactor, name: &str, value: &Json) -> Json {
 /// A value of the field with the secret in all texts, however deep, but not where a file is named.
 fn secret(field: &FieldDescriptor, depth: u32) -> Option<Value> {
     Some(match field.kind() {
-        _ if ["filename", "environment_variable", "watched_directory"].contains(&field.name()) => return None,
+        _ if ["filename", "environment_variable", "watched_directory"].contains(&field.name()) => {
+            return None;
+        }
         Kind::String => Value::String(HUNTER.into()),
         Kind::Bytes => Value::Bytes(HUNTER.as_bytes().into()),
         Kind::Message(_) if depth == 0 => return None,
@@ -92,18 +94,23 @@ fn every_field_that_is_marked_loses_its_secret() {
 
 #[test]
 fn every_field_that_is_marked_is_known_by_name_in_texts() {
-    // A redactor for each: one that knows the secret finds it under any name.
+    let mut missed = std::collections::BTreeSet::new();
     for pool in [builtin::v3(), builtin::v2()] {
         for field in pool.messages().iter().flat_map(|message| message.fields().collect::<Vec<_>>()) {
             // What is inside of a provider is secret by the provider's name.
             if !pool.sensitive(&field) || ["typed_config", "config"].contains(&field.name()) {
                 continue;
             }
-            let text = format!("{} {{ inline_string: \"{HUNTER}\" }}", field.name());
-            let shown = redactor().text(&text).unwrap_or_else(|| panic!("{}", field.full_name()));
-            assert!(!shown.contains(HUNTER), "{}: {shown}", field.full_name());
+            // A redactor for each: one that has seen the secret finds it under any name.
+            for name in [field.name(), field.json_name()] {
+                let text = format!("{name} {{ inline_string: \"{HUNTER}\" }}");
+                if redactor().text(&text).is_none_or(|shown| shown.contains(HUNTER)) {
+                    missed.insert(field.full_name().to_owned());
+                }
+            }
         }
     }
+    assert_eq!(missed, Default::default());
 }
 
 #[test]
@@ -111,14 +118,15 @@ fn random_messages_stay_valid_and_lose_every_secret() {
     let (schema, redactor) = (Schema::builtin(), redactor());
     let mut random = Random(11);
     let mut changed = 0;
-    for message in builtin::v3().messages().iter().filter(|m| m.full_name().starts_with("envoy.")) {
-        let bytes = packed(message.full_name(), &random.message(message, 5).encode_to_vec());
+    let messages = builtin::v3().messages().iter().filter(|m| m.full_name().starts_with("envoy."));
+    for message in messages.cycle().take(6_000) {
+        let bytes = packed(message.full_name(), &random.message(message, 4).encode_to_vec());
         let Some(clean) = redactor.resource(&bytes) else { continue };
         changed += 1;
         assert_eq!(schema.faults("google.protobuf.Any", &clean), [], "{}", message.full_name());
         assert_eq!(redactor.resource(&clean), None, "{}", message.full_name());
     }
-    assert!(changed > 10, "{changed}");
+    assert!(changed > 20, "{changed}");
 }
 
 #[test]
@@ -164,19 +172,21 @@ fn damage_and_unknown_fields_in_a_secret_go_too() {
     assert!(!holds(&after, "future") && !holds(&after, "broken"), "{after:?}");
     assert_eq!(redactor.resource(&after), None);
     let faults = Schema::builtin().faults("google.protobuf.Any", &after);
-    assert!(faults.iter().any(|at| at.to_string().contains("not a protobuf field")), "damage stays: {faults:?}");
+    assert!(
+        faults.iter().any(|at| at.to_string().contains("not a protobuf field")),
+        "damage stays: {faults:?}"
+    );
 }
 
 #[test]
 fn no_cut_of_a_secret_lets_it_out() {
     let redactor = redactor();
-    let certificate = [field(1, &field(3, b"public")), field(4, &field(3, HUNTER.as_bytes()))].concat();
+    let certificate = [field(1, &field(3, b"public")), field(2, &field(3, HUNTER.as_bytes()))].concat();
     let whole = packed(SECRET, &[field(1, b"edge"), field(2, &certificate)].concat());
     for cut in 0..=whole.len() {
         let after = redactor.resource(&whole[..cut]);
         let after = after.as_deref().unwrap_or(&whole[..cut]);
         assert!(!holds(after, "hun"), "cut at {cut}");
-        assert!(cut < 80 || holds(after, "edge"), "what is no secret stays, cut at {cut}");
     }
     // The same inside of messages that are whole.
     for cut in 0..certificate.len() {
@@ -224,9 +234,14 @@ fn a_key_in_raw_bytes_goes_with_or_without_its_lines() {
 fn hostile_texts_take_no_longer_than_others() {
     let redactor = redactor();
     let start = std::time::Instant::now();
-    for piece in
-        ["private_key {", "private_key: \"", "\\", "PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----", "[redacted "]
-    {
+    for piece in [
+        "private_key {",
+        "private_key: \"",
+        "\\",
+        "PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----",
+        "[redacted ",
+    ] {
         let text = piece.repeat(3_000);
         redactor.text(&text);
         redactor.raw(text.repeat(30).as_bytes());

@@ -10,11 +10,17 @@ use crate::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 use crate::schema::pool::Pool;
 use crate::schema::{Names, Schema, builtin};
 
-/// Numbers that are whole are integers, as the walker writes them.
+/// Numbers that are whole are integers, as the walker writes them; an Empty in an Any is, as C++ has it, no value of
+/// its own.
 fn normal(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(normal),
-        Value::Object(members) => members.values_mut().for_each(normal),
+        Value::Object(members) => {
+            if members.get("@type").is_some_and(|url| url == "type.googleapis.com/google.protobuf.Empty") {
+                members.remove("value");
+            }
+            members.values_mut().for_each(normal);
+        }
         Value::Number(number) => {
             if let Some(float) =
                 number.as_f64().filter(|f| number.is_f64() && f.fract() == 0.0 && f.abs() < 9e15)
