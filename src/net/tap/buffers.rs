@@ -35,8 +35,8 @@ impl Buffers {
         let mut inner = self.lock();
         while inner.done.len() < KEPT {
             let mut buffer = BytesMut::with_capacity(SIZE);
-            // Written, not `zeroed`: pages that come zeroed from the system are not there yet.
-            buffer.resize(SIZE, 0);
+            // Not with zeros: zeroed pages come from the system untouched.
+            buffer.resize(SIZE, 1);
             // What stays is a handle without bytes, as of a buffer whose copies are gone.
             drop(buffer.split());
             inner.done.push_back(buffer);
