@@ -30,7 +30,7 @@
 //! * The core (everything left of `record`) has no I/O, no clock, no async, no threads: time is an argument.
 //! * `net` takes no protocol decisions. `tui` and `net` never see each other. `tui` opens no files.
 //! * No module imports one to its right in: `event pb content wire schema session store diff filter text
-//!   json record script net tui app cli`. A test reads the imports and holds them to it.
+//!   report json record script net tui app cli`. A test reads the imports and holds them to it.
 //! * No third-party `.proto` or descriptor is in the tree: `build.rs` reads them from locked dependencies.
 
 pub mod app;
@@ -43,6 +43,7 @@ pub mod json;
 pub mod net;
 pub mod pb;
 pub mod record;
+pub mod report;
 pub mod schema;
 pub mod script;
 pub mod session;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::event::{Kind, StreamId, TypeUrl};
 use crate::filter::{Filter, Rows};
 use crate::json;
+use crate::report::{self, Role};
 use crate::schema::{Names, Schema};
 use crate::store::{ResourceFact, ResourceState, StateFact, Store};
 use crate::text::{count, size, type_label};
@@ -16,13 +17,12 @@ use crate::text::{count, size, type_label};
 use super::args::{Format, GetArgs, Global, StreamPick};
 use super::bodies::{self, Contents};
 use super::error::{CliError, Exit};
-use super::io::{Io, Role, Style};
+use super::io::{Io, Style};
 use super::json_out::Objects;
 use super::select::{self, Picked};
 use super::source::{self, Limit};
 use super::subscriptions;
 use super::table::{Cell, Table};
-use super::words;
 
 pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
@@ -232,7 +232,7 @@ impl Get<'_> {
             bytes: u64,
         }
         let mut types: BTreeMap<((usize, String), TypeUrl), Count> = BTreeMap::new();
-        let key = |url: &TypeUrl| (words::type_order(url), url.clone());
+        let key = |url: &TypeUrl| (report::type_order(url), url.clone());
         for state in self.states {
             types.entry(key(&state.type_url)).or_default().streams.insert(state.stream);
         }

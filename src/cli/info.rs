@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::json;
+use crate::report;
 use crate::store::{MessageKind, Store};
 use crate::text::{age, count, display_safe, plural, size};
 
@@ -13,7 +14,6 @@ use super::io::Io;
 use super::json_out::Objects;
 use super::select;
 use super::source::{self, Limit};
-use super::words;
 
 pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let source = source::open(&args.source, global, io)?;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         let mut line = format!(
             "  #{:<3} {}  {variant}  {}  {} in, {} out",
             stream.stream.0,
-            select::node_name(stream),
+            report::node_name(stream),
             plural(stream.messages, "message"),
             size(stream.bytes_in),
             size(stream.bytes_out),
@@ -55,7 +55,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             line.push_str(&format!("  {} lost", plural(stream.gaps, "message")));
         }
         if stream.closed.is_some() {
-            let end = stream.end.as_ref().map(words::end).filter(|end| !end.is_empty());
+            let end = stream.end.as_ref().map(report::end_words).filter(|end| !end.is_empty());
             line.push_str(&format!("  closed{}", end.map(|end| format!(": {end}")).unwrap_or_default()));
         }
         writeln!(out, "{}", display_safe(&line))?;

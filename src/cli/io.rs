@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 
+use crate::report::Role;
+
 use super::args::{Color, Global, TimeFormat};
 use super::error::CliError;
 
@@ -99,29 +101,17 @@ impl Style {
     }
 }
 
-/// What a text is; the terminal's own 16 colours say it again. Nothing is told by colour alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    Plain,
-    Muted,
-    Ok,
-    Pending,
-    Warn,
-    Bad,
-    Wire,
-}
-
-impl Role {
-    /// Parameters of the SGR sequence.
-    pub fn sgr(self) -> Option<&'static str> {
-        match self {
-            Role::Plain => None,
-            Role::Muted => Some("2"),
-            Role::Ok => Some("32"),
-            Role::Pending => Some("36"),
-            Role::Warn => Some("33"),
-            Role::Bad => Some("1;31"),
-            Role::Wire => Some("7;35"),
-        }
+/// Parameters of the SGR sequence of a role: the terminal's own 16 colours.
+pub(super) fn sgr(role: Role) -> Option<&'static str> {
+    match role {
+        Role::Plain => None,
+        Role::Title | Role::Key => Some("1"),
+        Role::Muted => Some("2"),
+        Role::Ok | Role::Added => Some("32"),
+        Role::Pending => Some("36"),
+        Role::Warn | Role::Changed => Some("33"),
+        Role::Bad => Some("1;31"),
+        Role::Removed => Some("31"),
+        Role::Wire => Some("7;35"),
     }
 }

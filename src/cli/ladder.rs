@@ -5,12 +5,12 @@ use std::io::Write;
 use jiff::tz::TimeZone;
 
 use crate::event::{Dir, StreamId};
+use crate::report;
 use crate::store::{MessageFact, MessageKind, Store, StreamFact};
-use crate::text::{display_safe, latency, pad, pad_left, size, time_of_day, type_label, width};
+use crate::text::{display_safe, latency, pad, pad_left, time_of_day, width};
 
 use super::error::CliError;
 use super::io::Style;
-use super::{log, select, words};
 
 /// Cells between the two lifelines; a longer text makes its own line longer.
 const LANE: usize = 48;
@@ -58,7 +58,7 @@ impl Ladder<'_> {
         let time = |fact: &MessageFact| time_of_day(fact.at, self.store.clock(), self.zone);
         let left = facts.iter().map(|fact| width(&time(fact))).max().unwrap_or(0);
         let variant = stream.and_then(|stream| stream.variant).map_or("opaque", |variant| variant.word());
-        let client = stream.map(select::node_name).unwrap_or_default();
+        let client = stream.map(report::node_name).unwrap_or_default();
         let client = format!("{client} #{} {variant}", facts.first().map_or(0, |fact| fact.stream.0));
         let server =
             stream.and_then(|stream| stream.server.clone()).unwrap_or_else(|| "control plane".into());
@@ -88,7 +88,7 @@ impl Ladder<'_> {
     /// What goes between the lifelines, with its text on it.
     fn arrow(&self, fact: &MessageFact) -> String {
         let rule = self.style.pick("─", "-");
-        let text = said(fact);
+        let text = report::said(&fact.line());
         let text = display_safe(&text);
         let rest = |used: usize| rule.repeat(LANE.saturating_sub(used + width(&text)));
         match fact.dir {
@@ -105,7 +105,9 @@ impl Ladder<'_> {
         words.extend(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency));
         let text = format!(" {}", pad(&words.join(" "), 12));
         let remark = match (fact.kind, &fact.error) {
-            (MessageKind::Nack, Some(_)) => format!("{} {}", self.style.pick("✗", "x"), log::note(fact)),
+            (MessageKind::Nack, Some(_)) => {
+                format!("{} {}", self.style.pick("✗", "x"), report::note(&fact.line()))
+            }
             (MessageKind::Nack, None) => format!("{} by version alone", self.style.pick("✗", "x")),
             (MessageKind::Ack, _) => self.style.pick("✓", "+").to_owned(),
             (MessageKind::Resend, _) => "! same content again".to_owned(),
@@ -113,29 +115,4 @@ impl Ladder<'_> {
         };
         format!("{text} {}", display_safe(&remark))
     }
-}
-
-/// `CDS 42 a81f 119 +1 ~1 312 kB`, `CDS NACK a81f keeps 41`.
-fn said(fact: &MessageFact) -> String {
-    let label = type_label(fact.type_url.as_str());
-    let (version, nonce) = (fact.version.to_string(), fact.nonce.to_string());
-    let plus = |sign: char, names: &[std::sync::Arc<str>]| match names {
-        [] => String::new(),
-        [one] => format!("{sign}{one}"),
-        many => format!("{sign}{}", many.len()),
-    };
-    let subscription = [plus('+', &fact.added), plus('-', &fact.removed)];
-    let words: Vec<String> = match (fact.dir, fact.kind) {
-        // The path of an `open` stands above, as the variant of the stream.
-        (None, MessageKind::Open) => vec!["open".into()],
-        (None, kind) => vec![kind.word().into(), fact.note.clone().unwrap_or_default()],
-        (Some(Dir::Resp), _) => vec![label, version, nonce, words::resources(fact), size(fact.size)],
-        (_, MessageKind::Nack) if version.is_empty() => vec![label, "NACK".into(), nonce],
-        (_, MessageKind::Nack) => vec![label, "NACK".into(), nonce, "keeps".into(), version],
-        (_, MessageKind::Ack) => [vec![label, "ack".into(), version, nonce], subscription.to_vec()].concat(),
-        (_, kind) => {
-            [vec![label, kind.word().into(), words::resources(fact)], subscription.to_vec()].concat()
-        }
-    };
-    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::event::{Dir, Time};
 use crate::filter::{Filter, Rows};
 use crate::json;
+use crate::report::{self, Role};
 use crate::schema::{Names, Schema};
 use crate::store::{MessageFact, Store};
 use crate::text::{display_safe, latency, size, time_of_day, type_label};
@@ -14,7 +15,7 @@ use crate::text::{display_safe, latency, size, time_of_day, type_label};
 use super::args::{At, Format, Global, LogArgs, TimeFormat};
 use super::bodies::{self, Contents};
 use super::error::{CliError, Exit};
-use super::io::{Io, Role, Style};
+use super::io::{Io, Style};
 use super::json_out::{self, Objects};
 use super::ladder;
 use super::select::{self, Picked};
@@ -168,7 +169,9 @@ impl Printer<'_> {
 
     fn cells(&self, fact: &MessageFact, before: Option<Time>, by_delta: bool, nodes: bool) -> Vec<Cell> {
         let untimed = self.store.clock().untimed;
-        let delta = before.filter(|_| !untimed).map(|before| words::delta(fact.at.since(before)));
+        let row = fact.line();
+        let (kind, role) = words::kind(&row, self.style);
+        let delta = before.filter(|_| !untimed).map(|before| report::delta(fact.at.since(before)));
         let delta = delta.unwrap_or_default();
         let arrow = match fact.dir {
             Some(Dir::Req) => self.style.pick("→", "->"),
@@ -189,10 +192,10 @@ impl Printer<'_> {
         cells.extend([
             Cell::new(arrow),
             Cell::new(fact.dir.map_or_else(String::new, |_| type_label(fact.type_url.as_str()))),
-            words::kind(fact, self.style),
+            Cell::role(kind, role),
             Cell::new(&fact.version),
             Cell::new(&fact.nonce),
-            Cell::new(words::resources(fact)),
+            Cell::new(report::resources(&row)),
             Cell::role(
                 if fact.n.is_none() {
                     String::new()
@@ -202,7 +205,7 @@ impl Printer<'_> {
                 if large { Role::Warn } else { Role::Plain },
             ),
             Cell::new(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
-            Cell::new(note(fact)),
+            Cell::new(report::note(&row)),
         ]);
         cells
     }
@@ -215,14 +218,9 @@ impl Printer<'_> {
     }
 }
 
-/// What a row has to say in words: the error of a NACK, how a stream ended.
-pub(super) fn note(fact: &MessageFact) -> String {
-    let error = fact.error.as_ref().map(|(code, text)| format!("{code}: {text}"));
-    [fact.note.clone(), error].into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
 /// One line of a live run: the row as `log` prints it, without columns that need its neighbours.
 pub fn line(fact: &MessageFact, store: &Store, zone: &jiff::tz::TimeZone, style: Style) -> String {
+    let row = fact.line();
     let mut words: Vec<String> = vec![time_of_day(fact.at, store.clock(), zone)];
     words.extend(fact.n.map(|n| format!("#{}", n.0)));
     words.push(fact.node.as_deref().map_or_else(|| format!("stream #{}", fact.stream.0), str::to_owned));
@@ -232,13 +230,13 @@ pub fn line(fact: &MessageFact, store: &Store, zone: &jiff::tz::TimeZone, style:
         None => {}
     }
     words.extend(fact.dir.map(|_| type_label(fact.type_url.as_str())));
-    words.push(words::kind(fact, style).text().to_owned());
+    words.push(words::kind(&row, style).0);
     words.extend((!fact.version.is_empty()).then(|| format!("version {}", fact.version)));
     words.extend((!fact.nonce.is_empty()).then(|| format!("nonce {}", fact.nonce)));
-    words.push(words::resources(fact));
+    words.push(report::resources(&row));
     words.extend(fact.n.map(|_| size(fact.size)));
     words.extend(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency));
-    words.push(note(fact));
+    words.push(report::note(&row));
     words.retain(|word| !word.is_empty());
     display_safe(&words.join("  ")).into_owned()
 }

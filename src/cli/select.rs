@@ -59,16 +59,6 @@ pub(super) fn node(stream: &StreamFact) -> Option<&str> {
     stream.node.as_ref().map(|node| node.id.as_str()).filter(|id| !id.is_empty())
 }
 
-/// The node's id, or what is known instead. Opaque streams are named by their method.
-pub(super) fn node_name(stream: &StreamFact) -> String {
-    match (node(stream), &stream.peer) {
-        (Some(node), _) => node.to_owned(),
-        (None, _) if stream.variant.is_none() => stream.method.clone(),
-        (None, Some(peer)) => format!("#{} {peer}", stream.stream.0),
-        (None, None) => format!("#{}", stream.stream.0),
-    }
-}
-
 /// `--filter`, read and found fit for the verb's rows.
 pub(super) fn filter(text: Option<&str>, rows: Rows, zone: &TimeZone) -> Result<Filter, CliError> {
     let Some(text) = text else { return Ok(Filter::default()) };

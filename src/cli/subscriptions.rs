@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use crate::json;
+use crate::report::{self, Role};
 use crate::store::{StateFact, Store};
 use crate::text::{count, type_label};
 
 use super::args::{Format, GetArgs};
 use super::error::CliError;
 use super::get;
-use super::io::{Role, Style};
+use super::io::Style;
 use super::json_out::Objects;
 use super::table::{Cell, Table};
-use super::words;
 
 /// Types without WHAT: one row per stream and type. With it: one row per name.
 pub(super) fn write(
@@ -49,7 +49,7 @@ fn types(args: &GetArgs, states: &[&StateFact], style: Style, out: &mut dyn Writ
         table.row(vec![
             node(state),
             Cell::new(type_label(state.type_url.as_str())),
-            Cell::new(words::subscribed(state)),
+            Cell::new(report::subscribed(state)),
             Cell::new(count(state.names.len() as u64)),
             Cell::role(count(state.missing.len() as u64), missing),
             Cell::new(count(state.absent.len() as u64)),

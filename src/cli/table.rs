@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use crate::report::Role;
 use crate::text::{display_safe, pad, pad_left, width};
 
-use super::io::{Role, Style};
+use super::io::{Style, sgr};
 
 /// Rows that are laid out together; later blocks keep the widths of earlier ones.
 const BLOCK: usize = 1000;
@@ -23,12 +24,6 @@ impl Cell {
 
     pub(super) fn role(text: impl AsRef<str>, role: Role) -> Cell {
         Cell { text: display_safe(text.as_ref()).into_owned(), role }
-    }
-}
-
-impl Cell {
-    pub(super) fn text(&self) -> &str {
-        &self.text
     }
 }
 
@@ -108,7 +103,7 @@ impl<'a> Table<'a> {
                 (_, false) => pad(&cell.text, wide),
             };
             let gap = if i == 0 { "" } else { "  " };
-            match cell.role.sgr().filter(|_| self.style.color) {
+            match sgr(cell.role).filter(|_| self.style.color) {
                 Some(sgr) => write!(self.out, "{gap}\x1b[{sgr}m{text}\x1b[0m")?,
                 None => write!(self.out, "{gap}{text}")?,
             }

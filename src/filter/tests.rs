@@ -64,6 +64,7 @@ fn state() -> StateFact {
         nacks: vec![],
         nack_count: 0,
         open_nack: None,
+        open_nacks: 1,
         ack_ms: Some((6.0, 9.0)),
         pushes: 9,
         bytes: 44_000,

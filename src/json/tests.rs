@@ -112,6 +112,7 @@ fn state_fact() -> StateFact {
         }],
         nack_count: 1,
         open_nack: Some(Seq(4)),
+        open_nacks: 1,
         ack_ms: Some((1.0, 9.5)),
         pushes: 2,
         bytes: 100,

@@ -86,6 +86,8 @@ pub struct StateFact {
     pub nacks: Vec<NackFact>,
     pub nack_count: u64,
     pub open_nack: Option<Seq>,
+    /// Refusals since the last ACK of a later response.
+    pub open_nacks: u64,
     /// p50 and p99 of the time from response to verdict.
     pub ack_ms: Option<(f64, f64)>,
     pub pushes: u64,
@@ -191,6 +193,8 @@ pub struct LineFact {
     pub added: u64,
     pub changed: u64,
     pub removed: u64,
+    /// The name, where just one was added or removed.
+    pub one: Option<Arc<str>>,
     pub same: u64,
     /// Resources in a response; names in a request.
     pub count: u64,
@@ -198,6 +202,40 @@ pub struct LineFact {
     pub error: Option<(Code, Arc<str>)>,
     pub partial: bool,
     pub note: Option<String>,
+}
+
+impl MessageFact {
+    /// The same without its names.
+    pub fn line(&self) -> LineFact {
+        LineFact {
+            n: self.n,
+            at: self.at,
+            stream: self.stream,
+            node: self.node.clone(),
+            dir: self.dir,
+            type_url: self.type_url.clone(),
+            kind: self.kind,
+            class: self.class,
+            implied: self.implied,
+            version: self.version.clone(),
+            nonce: self.nonce.clone(),
+            answers: self.answers,
+            latency: self.latency,
+            added: self.added.len() as u64,
+            changed: self.changed.len() as u64,
+            removed: self.removed.len() as u64,
+            one: match (&self.added[..], &self.removed[..]) {
+                ([one], []) | ([], [one]) => Some(one.clone()),
+                _ => None,
+            },
+            same: self.same,
+            count: self.count,
+            size: self.size,
+            error: self.error.clone(),
+            partial: self.partial,
+            note: self.note.clone(),
+        }
+    }
 }
 
 /// A [`StateFact`] without its names: a cell of the matrix node x type.

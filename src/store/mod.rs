@@ -140,6 +140,10 @@ impl Store {
     pub fn summaries(&self) -> Vec<SummaryFact> {
         self.tracks().map(|(stream, track)| self.summary_fact(stream, track)).collect()
     }
+    /// The NACKs that are kept, of all tracks.
+    pub fn nacks(&self) -> Vec<Seq> {
+        self.tracks().flat_map(|(_, track)| track.nacks.iter().map(|nack| nack.n)).collect()
+    }
     /// All resources of one track, in order of their first appearance; then the names that are waited for.
     pub fn resources(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {
         self.resource_facts(stream, type_url)

@@ -136,6 +136,7 @@ impl Store {
             nacks: track.nacks.iter().cloned().collect(),
             nack_count: track.nack_count,
             open_nack: track.open.map(|open| open.n),
+            open_nacks: track.open.map_or(0, |open| open.times),
             ack_ms: if self.clock.untimed { None } else { track.latencies() },
             pushes: track.pushes,
             bytes: track.bytes,

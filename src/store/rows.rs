@@ -32,6 +32,7 @@ impl Store {
             added: 0,
             changed: 0,
             removed: 0,
+            one: None,
             same: u64::from(row.same),
             count: 0,
             size: 0,
@@ -71,6 +72,15 @@ impl Store {
             };
             line.changed = names.changed.len() as u64;
             line.removed = names.removed.len() as u64;
+            let one = match (line.added, &names.added, &names.removed[..]) {
+                (0, _, [one]) => Some(*one),
+                (1, Which::These(added), []) => added.first().copied(),
+                (1, Which::All, []) => {
+                    self.message(Seq(row.seq)).and_then(|message| self.carried(message).next())
+                }
+                _ => None,
+            };
+            line.one = one.map(|name| self.text(name));
         }
         Some(line)
     }
@@ -81,7 +91,8 @@ impl Store {
             Content::Whole(message) => Some(&**message),
             _ => None,
         };
-        let names = message.map_or_else(Vec::new, |message| self.carried(message));
+        let carried = message.into_iter().flat_map(|message| self.carried(message));
+        let names: Vec<_> = carried.map(|name| self.text(name)).collect();
         let none = Names::default();
         let changes = row.names.as_deref().unwrap_or(&none);
         let texts = |syms: &[Sym]| syms.iter().map(|sym| self.text(*sym)).collect();
@@ -117,17 +128,15 @@ impl Store {
     }
 
     /// The names that a message carries.
-    fn carried(&self, message: &Message) -> Vec<Arc<str>> {
-        let names: Vec<Sym> = match &message.body {
-            Body::SotwRequest(m) => m.resource_names.iter().chain(&m.resource_locators).copied().collect(),
-            Body::DeltaRequest(m) => m.subscribe.iter().chain(&m.locators_subscribe).copied().collect(),
-            Body::SotwResponse(_) | Body::DeltaResponse(_) => {
-                let blobs = message.resources().map_or(&[][..], |list| list.blobs());
-                blobs.iter().map(|id| crate::session::key(&self.catalog, *id)).collect()
-            }
-            Body::Undecodable { .. } => Vec::new(),
+    fn carried<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = Sym> + 'a {
+        let (names, locators): (&[Sym], &[Sym]) = match &message.body {
+            Body::SotwRequest(m) => (&m.resource_names, &m.resource_locators),
+            Body::DeltaRequest(m) => (&m.subscribe, &m.locators_subscribe),
+            _ => (&[], &[]),
         };
-        names.into_iter().map(|sym| self.text(sym)).collect()
+        let blobs = message.resources().map_or(&[][..], |list| list.blobs());
+        let keys = blobs.iter().map(|id| crate::session::key(&self.catalog, *id));
+        names.iter().chain(locators).copied().chain(keys)
     }
 
     fn row_type(&self, stream: &Stream, row: &Row) -> TypeUrl {

@@ -1,13 +1,14 @@
 //! What each command does.
 
 use crate::event::{Seq, TypeUrl};
+use crate::report::type_order;
 
 use super::command::Command;
 use super::copy;
 use super::data::{Data, Format};
 use super::layout;
 use super::model::{Model, Overlay, Pane, Paused, Scope, Screen, Step};
-use super::overview::type_order;
+use super::overview::stream_of;
 use super::update::{Effect, current_stream, settle, total};
 
 pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
@@ -133,7 +134,7 @@ fn open(model: &mut Model, data: &dyn Data) {
                 Pane::Main => model.overview.row().and_then(|row| {
                     let column = model.overview.column;
                     let url = column.checked_sub(1).and_then(|i| model.overview.table.types.get(i)).cloned();
-                    Some((row.stream(column)?, url))
+                    Some((stream_of(row, column)?, url))
                 }),
                 Pane::Second => {
                     let problem = model.problems.get(model.overview.problem);
@@ -292,7 +293,7 @@ fn problem(model: &mut Model, data: &dyn Data, forward: bool, all: bool) {
 
 fn target(model: &Model, data: &dyn Data, forward: bool, all: bool) -> Option<usize> {
     let here = model.timeline.selected?;
-    let nacks = data.cells().into_iter().flat_map(|cell| cell.nacks);
+    let nacks = data.nacks().into_iter();
     let others = model.problems.iter().filter(|_| all).filter_map(|problem| problem.at);
     let shown = |row: &usize| model.timeline.index.get(model.timeline.index.rank(*row)) == Some(*row);
     let rows = nacks.chain(others).filter_map(|n| data.row_of(n)).filter(shown);
@@ -300,7 +301,7 @@ fn target(model: &Model, data: &dyn Data, forward: bool, all: bool) -> Option<us
 }
 
 fn next_type(model: &mut Model, data: &dyn Data) {
-    let cells = data.cells();
+    let cells = data.summaries();
     let mut types: Vec<TypeUrl> = cells
         .into_iter()
         .filter(|cell| model.scope.stream.is_none_or(|stream| stream == cell.stream))

@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 
 use crate::text::{self, Keep, display_safe};
 
-use super::theme::{self, Glyphs, Role, Theme};
+use super::theme::{self, Glyphs, Theme};
+use crate::report::Role;
 
 /// A text and what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ pub fn row(model: &Model) -> Option<String> {
         }
         (Screen::Overview, Pane::Main) => overview_row(model, model.overview.row()?),
         (Screen::Stream, _) => stream_row(model, model.stream.state()?),
-        (Screen::Timeline, _) => timeline_row(model, model.timeline.current.as_ref()?),
+        (Screen::Timeline, _) => timeline_row(model, &model.timeline.current.as_ref()?.shown),
     };
     let words = cells.iter().map(|cell| cell.text.trim()).filter(|word| !word.is_empty());
     Some(words.map(|word| text::display_safe(word).into_owned()).collect::<Vec<_>>().join("  "))
@@ -27,7 +27,7 @@ pub fn row(model: &Model) -> Option<String> {
 
 pub fn json(model: &Model, data: &dyn Data) -> Option<String> {
     match model.screen {
-        Screen::Timeline => model.timeline.current.as_ref().map(|shown| data.json(&shown.fact)),
+        Screen::Timeline => model.timeline.current.as_ref().map(|current| data.json(&current.fact)),
         _ => None,
     }
 }

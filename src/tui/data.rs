@@ -4,7 +4,7 @@ use std::io;
 
 use crate::event::{Clock, Seq, StreamId, Time, TypeUrl};
 use crate::filter::{Filter, FilterError};
-use crate::store::{MessageFact, ProblemFact, StateFact, Store, StreamFact, TypeState};
+use crate::store::{LineFact, MessageFact, ProblemFact, StateFact, Store, StreamFact, SummaryFact};
 
 /// How a message's body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,51 +33,19 @@ pub struct Applied {
     pub filter: Filter,
 }
 
-/// One cell of the matrix node x type: a [`StateFact`] without its names.
-#[derive(Clone, Debug)]
-pub struct Cell {
-    pub stream: StreamId,
-    pub type_url: TypeUrl,
-    pub state: TypeState,
-    pub last_state: Option<TypeState>,
-    pub since: Time,
-    /// How often the newest refused version was refused.
-    pub refusals: usize,
-    pub missing: usize,
-    pub names: usize,
-    /// The NACKs that are kept, oldest first.
-    pub nacks: Vec<Seq>,
-}
-
-impl Cell {
-    pub fn of(fact: &StateFact) -> Cell {
-        Cell {
-            stream: fact.stream,
-            type_url: fact.type_url.clone(),
-            state: fact.state,
-            last_state: fact.last_state,
-            since: fact.since,
-            refusals: refusals(fact),
-            missing: fact.missing.len(),
-            names: fact.names.len(),
-            nacks: fact.nacks.iter().map(|nack| nack.n).collect(),
-        }
-    }
-}
-
-/// How often in a row the newest refused version was refused.
-pub fn refusals(fact: &StateFact) -> usize {
-    let Some(last) = fact.nacks.last() else { return 0 };
-    fact.nacks.iter().rev().take_while(|nack| nack.version == last.version).count()
-}
-
 /// The facts of one source, asked for only as far as they are shown.
 pub trait Data {
     fn rows(&self) -> usize;
     fn row(&self, index: usize) -> Option<MessageFact>;
     fn row_of(&self, n: Seq) -> Option<usize>;
     fn streams(&self) -> Vec<StreamFact>;
-    fn states(&self) -> Vec<StateFact>;
+    /// A row without its names: cheap whatever it carries.
+    fn line(&self, index: usize) -> Option<LineFact>;
+    /// The states without their names: cheap whatever they hold.
+    fn summaries(&self) -> Vec<SummaryFact>;
+    fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact>;
+    /// The NACKs that are kept.
+    fn nacks(&self) -> Vec<Seq>;
     fn problems(&self) -> Vec<ProblemFact>;
     fn now(&self) -> Time;
     fn clock(&self) -> Clock;
@@ -88,11 +56,9 @@ pub trait Data {
     fn row_matches(&self, applied: &Applied, fact: &MessageFact) -> bool;
     fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool;
 
-    fn cells(&self) -> Vec<Cell> {
-        self.states().iter().map(Cell::of).collect()
-    }
     fn states_of(&self, stream: StreamId) -> Vec<StateFact> {
-        self.states().into_iter().filter(|state| state.stream == stream).collect()
+        let summaries = self.summaries().into_iter().filter(|cell| cell.stream == stream);
+        summaries.filter_map(|cell| self.state(stream, &cell.type_url)).collect()
     }
     fn read_filter(&self, text: &str) -> Result<Filter, FilterError> {
         Filter::parse(text)
@@ -124,8 +90,17 @@ impl Data for StoreData<'_> {
     fn streams(&self) -> Vec<StreamFact> {
         self.store.streams()
     }
-    fn states(&self) -> Vec<StateFact> {
-        self.store.states()
+    fn line(&self, index: usize) -> Option<LineFact> {
+        self.store.line(index)
+    }
+    fn summaries(&self) -> Vec<SummaryFact> {
+        self.store.summaries()
+    }
+    fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact> {
+        self.store.state(stream, type_url)
+    }
+    fn nacks(&self) -> Vec<Seq> {
+        self.store.nacks()
     }
     fn problems(&self) -> Vec<ProblemFact> {
         self.store.problems()

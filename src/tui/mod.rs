@@ -29,10 +29,10 @@ mod view;
 
 pub use command::Command;
 pub use copy::Multiplexer;
-pub use data::{Applied, Bodies, Cell, Data, Feed, Format, Info, Mode, StoreData};
+pub use data::{Applied, Bodies, Data, Feed, Format, Info, Mode, StoreData};
 pub use keymap::{BINDINGS, Binding, Context};
 pub use model::{Model, Overlay, Scope, Screen};
 pub use run::{Options, run};
-pub use theme::{Role, Theme};
+pub use theme::Theme;
 pub use update::{Effect, Msg, search, update};
 pub use view::view;

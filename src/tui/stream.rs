@@ -1,10 +1,10 @@
 //! Screen 2: what one client has been offered, what it runs, what is open.
 
 use crate::event::{StreamId, TypeUrl};
+use crate::report::type_order;
 use crate::store::{StateFact, StreamFact, TypeState};
 
 use super::data::Data;
-use super::overview::type_order;
 
 /// Streams of a session that are told in the history, newest first.
 const CHAIN: usize = 50;

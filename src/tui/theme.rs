@@ -4,24 +4,8 @@ use std::borrow::Cow;
 
 use ratatui::style::{Color, Modifier, Style};
 
+use crate::report::{Role, state_word};
 use crate::store::TypeState;
-
-/// What a piece of text is; the theme decides how that looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    Plain,
-    Title,
-    Muted,
-    Ok,
-    Pending,
-    Warn,
-    Bad,
-    Wire,
-    Key,
-    Added,
-    Changed,
-    Removed,
-}
 
 /// Roles to styles: the terminal's own 16 colours, foreground only; without colour, weight alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,19 +142,25 @@ pub fn ascii(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Symbol, word and role of a state. The word in capitals is a state someone watches.
-pub fn state(state: TypeState, glyphs: &Glyphs) -> (&'static str, &'static str, Role) {
+/// The symbol of a state.
+pub fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
     match state {
-        TypeState::Synced => (glyphs.ok, "SYNCED", Role::Ok),
-        TypeState::Sent => (glyphs.sent, "SENT", Role::Pending),
-        TypeState::Stale => ("!", "STALE", Role::Warn),
-        TypeState::Nack => (glyphs.bad, "NACK", Role::Bad),
-        TypeState::Wait => (glyphs.wait, "WAIT", Role::Pending),
-        TypeState::Miss => (glyphs.miss, "MISS", Role::Warn),
-        TypeState::Held => ("@", "HELD", Role::Wire),
-        TypeState::Idle => ("-", "idle", Role::Muted),
-        TypeState::Closed => ("#", "closed", Role::Muted),
+        TypeState::Synced => glyphs.ok,
+        TypeState::Sent => glyphs.sent,
+        TypeState::Stale => "!",
+        TypeState::Nack => glyphs.bad,
+        TypeState::Wait => glyphs.wait,
+        TypeState::Miss => glyphs.miss,
+        TypeState::Held => "@",
+        TypeState::Idle => "-",
+        TypeState::Closed => "#",
     }
+}
+
+/// Symbol, word and role of a state.
+pub fn state(state: TypeState, glyphs: &Glyphs) -> (&'static str, &'static str, Role) {
+    let (word, role) = state_word(state);
+    (symbol(state, glyphs), word, role)
 }
 
 #[cfg(test)]

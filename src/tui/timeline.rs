@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::Seq;
-use crate::store::MessageFact;
+use crate::store::{LineFact, MessageFact};
 
 use super::data::{Applied, Data, Format};
 use super::index::Index;
@@ -42,7 +42,7 @@ pub struct Timeline {
     chosen: Option<Chosen>,
     /// The rows on the screen, and the one before them.
     pub window: Vec<Shown>,
-    pub current: Option<Shown>,
+    pub current: Option<Current>,
     pub body: Option<Body>,
 }
 
@@ -70,7 +70,7 @@ impl Default for Timeline {
 #[derive(Clone, Debug)]
 pub struct Shown {
     pub row: usize,
-    pub fact: Arc<MessageFact>,
+    pub line: Arc<LineFact>,
     /// Since the row shown before it.
     pub delta: Option<Duration>,
 }
@@ -80,6 +80,13 @@ impl Shown {
     pub fn after_gap(&self) -> bool {
         self.delta.is_some_and(|delta| delta > GAP)
     }
+}
+
+/// The selected row, with all its names.
+#[derive(Clone, Debug)]
+pub struct Current {
+    pub shown: Shown,
+    pub fact: Arc<MessageFact>,
 }
 
 /// The lines of a body that have been asked for.
@@ -102,11 +109,14 @@ impl Timeline {
             self.chosen = Some(chosen);
         }
         self.index.extend(total, SLICE, |row| {
-            data.row(row).is_some_and(|fact| {
-                scope.stream.is_none_or(|stream| stream == fact.stream)
-                    && scope.type_url.as_ref().is_none_or(|url| *url == fact.type_url)
-                    && filter.is_none_or(|applied| data.row_matches(applied, &fact))
-            })
+            let in_scope = || {
+                data.line(row).is_some_and(|line| {
+                    scope.stream.is_none_or(|stream| stream == line.stream)
+                        && scope.type_url.as_ref().is_none_or(|url| *url == line.type_url)
+                })
+            };
+            let matches = |applied| data.row(row).is_some_and(|fact| data.row_matches(applied, &fact));
+            (*scope == Scope::default() || in_scope()) && filter.is_none_or(matches)
         });
         !self.index.complete()
     }
@@ -181,30 +191,34 @@ impl Timeline {
 
     fn load(&mut self, data: &dyn Data, top: usize, height: usize, at: usize) {
         let mut known = std::mem::take(&mut self.window);
-        known.extend(self.current.take());
+        let current = self.current.take();
         let mut fetch = |position: usize| {
             let row = self.index.get(position)?;
             if let Some(shown) = known.iter().find(|shown| shown.row == row) {
                 return Some(shown.clone());
             }
-            let shown = Shown { row, fact: Arc::new(data.row(row)?), delta: None };
+            let shown = Shown { row, line: Arc::new(data.line(row)?), delta: None };
             known.push(shown.clone());
             Some(shown)
         };
-        let mut before = top.checked_sub(1).and_then(&mut fetch).map(|shown| shown.fact.at);
+        let mut before = top.checked_sub(1).and_then(&mut fetch).map(|shown| shown.line.at);
         let mut window = Vec::with_capacity(height);
         for position in top..top + height {
             let Some(mut shown) = fetch(position) else { break };
-            shown.delta = before.map(|before| shown.fact.at.since(before));
-            before = Some(shown.fact.at);
+            shown.delta = before.map(|before| shown.line.at.since(before));
+            before = Some(shown.line.at);
             window.push(shown);
         }
-        self.current = fetch(at);
+        self.current = fetch(at).and_then(|shown| {
+            let known = current.filter(|current| current.shown.row == shown.row).map(|current| current.fact);
+            let fact = known.or_else(|| data.row(shown.row).map(Arc::new))?;
+            Some(Current { shown, fact })
+        });
         self.window = window;
     }
 
     fn load_body(&mut self, data: &dyn Data, detail: usize) {
-        let n = self.current.as_ref().and_then(|shown| shown.fact.n);
+        let n = self.current.as_ref().and_then(|current| current.fact.n);
         let (Some(format), Some(n)) = (self.format, n) else {
             self.body = None;
             return;

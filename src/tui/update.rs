@@ -10,7 +10,7 @@ use super::data::{Data, Info};
 use super::keymap;
 use super::layout;
 use super::model::{Model, Overlay, Screen};
-use super::overview::{Table, scroll};
+use super::overview::{Table, scroll, stream_of};
 use super::prompt;
 use super::view::detail_lines;
 
@@ -113,7 +113,7 @@ pub fn search(model: &mut Model, data: &dyn Data) -> bool {
 
 /// The stream that screen 2 shows: the one in scope, else the selected one.
 pub fn current_stream(model: &Model) -> Option<StreamId> {
-    let selected = model.overview.row().and_then(|row| row.stream(model.overview.column));
+    let selected = model.overview.row().and_then(|row| stream_of(row, model.overview.column));
     model.scope.stream.or(selected)
 }
 

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use prost::Message;
-use prost_reflect::SerializeOptions;
+use prost_reflect::{DynamicMessage, SerializeOptions};
 use serde_json::Value;
 
 use super::field;
@@ -44,8 +44,9 @@ fn check(pool: &Pool, at: usize, seed: u64) -> Result<(), TestCaseError> {
     if message.is_map_entry() || schema.message(name).as_ref() != Some(message) {
         return Ok(());
     }
-    let random = Random(seed).message(message, 4);
-    let bytes = random.encode_to_vec();
+    let bytes = Random(seed).message(message, 4).encode_to_vec();
+    // What the bytes say: the encoder leaves out a negative zero in a map.
+    let random = DynamicMessage::decode(message.clone(), &bytes[..]).expect("its own bytes");
     prop_assert_eq!(schema.faults(name, &bytes), vec![], "{} {}", name, seed);
     for names in [Names::Original, Names::Json] {
         let tree = schema.tree(name, &bytes, names);

@@ -30,7 +30,7 @@ fn enter_on_a_cell_opens_its_type_then_its_messages_and_esc_returns() {
     type_keys(&mut model, &data, "<enter>");
     assert_eq!((model.screen, selected(&model)), (Screen::Timeline, Some(Seq(498))));
     assert!(
-        model.timeline.window.iter().all(|shown| shown.fact.type_url == story::url(crate::event::Kind::Cds))
+        model.timeline.window.iter().all(|shown| shown.line.type_url == story::url(crate::event::Kind::Cds))
     );
     type_keys(&mut model, &data, "<esc>");
     assert_eq!(model.screen, Screen::Stream);

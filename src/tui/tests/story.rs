@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::filter::{Filter, FilterError};
 use crate::store::{
-    EndFact, MessageFact, MessageKind, NackFact, ProblemFact, PushFact, ReconnectFact, StateFact, StreamFact,
-    TypeState, Wildcard,
+    EndFact, LineFact, MessageFact, MessageKind, NackFact, ProblemFact, PushFact, ReconnectFact, StateFact,
+    StreamFact, SummaryFact, TypeState, Wildcard,
 };
 use crate::tui::data::{Applied, Data, Format, Info, Mode};
 use crate::wire::NodeInfo;
@@ -40,8 +40,17 @@ impl Data for Story {
     fn streams(&self) -> Vec<StreamFact> {
         self.streams.clone()
     }
-    fn states(&self) -> Vec<StateFact> {
-        self.states.clone()
+    fn line(&self, index: usize) -> Option<LineFact> {
+        self.rows.get(index).map(MessageFact::line)
+    }
+    fn summaries(&self) -> Vec<SummaryFact> {
+        self.states.iter().map(summary).collect()
+    }
+    fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact> {
+        self.states.iter().find(|state| state.stream == stream && state.type_url == *type_url).cloned()
+    }
+    fn nacks(&self) -> Vec<Seq> {
+        self.states.iter().flat_map(|state| &state.nacks).map(|nack| nack.n).collect()
     }
     fn problems(&self) -> Vec<ProblemFact> {
         self.problems.clone()
@@ -84,6 +93,25 @@ impl Data for Story {
             }
             _ => false,
         })
+    }
+}
+
+fn summary(state: &StateFact) -> SummaryFact {
+    SummaryFact {
+        stream: state.stream,
+        node: state.node.clone(),
+        variant: state.variant,
+        type_url: state.type_url.clone(),
+        state: state.state,
+        last_state: state.last_state,
+        since: state.since,
+        open_nacks: state.open_nacks,
+        last_nack: state.nacks.last().map(|nack| (nack.n, nack.at)),
+        missing: state.missing.len() as u64,
+        overdue: state.missing.len() as u64,
+        names: state.names.len() as u64,
+        resources: state.resources,
+        refused: u64::from(state.open_nacks > 0),
     }
 }
 
@@ -175,6 +203,7 @@ pub fn state(stream: &StreamFact, kind: Kind, state: TypeState, since: &str) -> 
         nacks: Vec::new(),
         nack_count: 0,
         open_nack: None,
+        open_nacks: 0,
         ack_ms: Some((4.2, 180.0)),
         pushes: 3,
         bytes: 30_000,
@@ -212,6 +241,7 @@ fn states(streams: &[StreamFact]) -> Vec<StateFact> {
         ],
         nack_count: 3,
         open_nack: Some(Seq(498)),
+        open_nacks: 3,
         pushes: 9,
         last_push: Some(PushFact {
             n: 497,
@@ -505,7 +535,16 @@ impl Data for Long {
     fn streams(&self) -> Vec<StreamFact> {
         self.story.streams()
     }
-    fn states(&self) -> Vec<StateFact> {
+    fn line(&self, index: usize) -> Option<LineFact> {
+        self.row(index).as_ref().map(MessageFact::line)
+    }
+    fn summaries(&self) -> Vec<SummaryFact> {
+        Vec::new()
+    }
+    fn state(&self, _: StreamId, _: &TypeUrl) -> Option<StateFact> {
+        None
+    }
+    fn nacks(&self) -> Vec<Seq> {
         Vec::new()
     }
     fn problems(&self) -> Vec<ProblemFact> {

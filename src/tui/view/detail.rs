@@ -1,12 +1,12 @@
 //! The selected thing in full: nothing cut, long texts wrapped.
 
 use crate::event::{Dir, Seq};
+use crate::report::Role;
 use crate::store::{MessageFact, StateFact};
 use crate::text::{self, count, latency, plural, size, time_of_day, wrap};
 use crate::tui::canvas::{Line, plain, span};
 use crate::tui::layout;
 use crate::tui::model::{Model, Screen};
-use crate::tui::theme::Role;
 
 use super::stream::detail_width;
 
@@ -37,7 +37,7 @@ pub fn detail_lines(model: &Model) -> Vec<Line> {
             let width = usize::from(layout::timeline(&layout, model.whole).1.width);
             match (&model.timeline.body, &model.timeline.current) {
                 (Some(body), _) => body.lines.iter().map(|line| vec![plain(format!(" {line}"))]).collect(),
-                (None, Some(shown)) => of_message(&shown.fact, width),
+                (None, Some(current)) => of_message(&current.fact, width),
                 (None, None) => Vec::new(),
             }
         }

@@ -3,6 +3,7 @@
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
+use crate::report::{self, Role, severity};
 use crate::store::TypeState;
 use crate::text::{self, count, size, time_of_day_secs, type_label};
 use crate::tui::canvas::{Canvas, Line, plain, span};
@@ -11,8 +12,7 @@ use crate::tui::data::Mode;
 use crate::tui::keymap;
 use crate::tui::layout::Layout;
 use crate::tui::model::{Model, Overlay, Screen};
-use crate::tui::overview::severity;
-use crate::tui::theme::{self, Role};
+use crate::tui::theme;
 
 pub fn head(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     let [first, second, third] = layout.head;
@@ -107,10 +107,8 @@ fn node_of(model: &Model, stream: crate::event::StreamId) -> Option<String> {
     let rows = model.overview.table.rows.iter();
     let row = rows.flat_map(|row| row.streams.iter().map(move |s| (s.stream, &row.name)));
     let row = row.filter(|(id, _)| *id == stream).map(|(_, name)| name.clone()).next();
-    row.or_else(|| {
-        model.stream.fact().filter(|fact| fact.stream == stream).map(crate::tui::overview::node_name)
-    })
-    .filter(|name| !name.starts_with('#'))
+    row.or_else(|| model.stream.fact().filter(|fact| fact.stream == stream).map(report::node_name))
+        .filter(|name| !name.starts_with('#'))
 }
 
 fn summary(model: &Model, layout: &Layout) -> String {

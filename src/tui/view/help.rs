@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use crate::report::Role;
 use crate::store::TypeState;
 use crate::text::{pad, wrap};
 use crate::tui::canvas::{Canvas, Line, plain, span};
@@ -9,7 +10,7 @@ use crate::tui::command::Command;
 use crate::tui::keymap::{self, Context};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::Model;
-use crate::tui::theme::{self, Role};
+use crate::tui::theme;
 
 const FILTER: [&str; 6] = [
     "type:cds node:edge* kind:nack lat>100ms",

@@ -3,14 +3,13 @@
 use ratatui::layout::Rect;
 
 use crate::event::Dir;
-use crate::store::{MessageFact, MessageKind};
-use crate::text::{self, Keep, cut, display_safe, latency, pad, size, time_of_day, type_label};
+use crate::report::{self, Role};
+use crate::store::{LineFact, MessageKind};
+use crate::text::{self, Keep, cut, display_safe, latency, pad, time_of_day};
 use crate::tui::canvas::{Canvas, Line, plain, span};
 use crate::tui::model::Model;
-use crate::tui::theme::{Glyphs, Role};
+use crate::tui::theme::Glyphs;
 use crate::tui::timeline::Shown;
-
-use super::timeline::{kind, resources};
 
 /// Cells left of the client's line: mark and time.
 const LEFT: usize = 14;
@@ -44,7 +43,7 @@ pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
 }
 
 fn names(model: &Model, lane: usize) -> Line {
-    let current = model.timeline.current.as_ref().and_then(|shown| shown.fact.node.clone());
+    let current = model.timeline.current.as_ref().and_then(|current| current.fact.node.clone());
     let client = match (model.scope.stream, current) {
         (Some(_), Some(node)) => display_safe(&node).into_owned(),
         (Some(_), None) => "client".to_owned(),
@@ -58,10 +57,10 @@ fn names(model: &Model, lane: usize) -> Line {
 
 fn line(model: &Model, shown: &Shown, lane: usize) -> Line {
     let glyphs = model.theme.glyphs();
-    let fact = &*shown.fact;
+    let fact = &*shown.line;
     let time = pad(&format!(" {}", time_of_day(fact.at, model.clock, &model.zone)), LEFT);
-    let role = kind(fact, glyphs).role;
-    let safe = said(fact);
+    let (_, role) = report::kind(fact, glyphs.answer);
+    let safe = report::said(fact);
     let words = display_safe(&safe);
     let room = lane.saturating_sub(8);
     let words = cut(&words, room, Keep::Head, glyphs.cut);
@@ -94,38 +93,8 @@ fn line(model: &Model, shown: &Shown, lane: usize) -> Line {
     ]
 }
 
-/// What stands on the arrow.
-fn said(fact: &MessageFact) -> String {
-    let label = type_label(fact.type_url.as_str());
-    let (version, nonce) = (&fact.version, &fact.nonce);
-    let plus = |sign, list: &[std::sync::Arc<str>]| match list {
-        [] => String::new(),
-        [one] => format!("  {sign}{one}"),
-        many => format!("  {sign}{}", many.len()),
-    };
-    let text = match (fact.dir, fact.kind) {
-        (None, kind) => return format!("{} {}", kind.word(), fact.note.as_deref().unwrap_or("")),
-        (Some(Dir::Resp), _) => {
-            format!("{label} {version} {nonce}  {}  {}", resources(fact), size(fact.size))
-        }
-        (_, MessageKind::Nack) => format!("{label} NACK {nonce}  keeps {version}"),
-        (_, MessageKind::Ack) => {
-            format!("{label} ack {version} {nonce}{}{}", plus('+', &fact.added), plus('-', &fact.removed))
-        }
-        (_, kind) => format!(
-            "{label} {}  {}{}{}",
-            kind.word(),
-            resources(fact),
-            plus('+', &fact.added),
-            plus('-', &fact.removed)
-        ),
-    };
-    text.split_whitespace()
-        .fold(String::new(), |text, word| if text.is_empty() { word.to_owned() } else { text + " " + word })
-}
-
 /// What to make of it, beside the lanes.
-fn remark(fact: &MessageFact, glyphs: &Glyphs) -> String {
+fn remark(fact: &LineFact, glyphs: &Glyphs) -> String {
     match (fact.kind, &fact.error) {
         (MessageKind::Nack, Some((_, message))) => format!("{} {message}", glyphs.bad),
         (MessageKind::Nack, None) => format!("{} by version alone", glyphs.bad),

@@ -2,15 +2,15 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
 use crate::event::Variant;
-use crate::store::{EndFact, StreamFact};
+use crate::report::{self, Role, Row};
+use crate::store::{StreamFact, SummaryFact, TypeState};
 use crate::text::{self, count, pad, plural, size, type_label};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
-use crate::tui::data::Cell;
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane};
-use crate::tui::overview::{Row, scroll};
+use crate::tui::overview::scroll;
 use crate::tui::table::{self, Column, Cut, column};
-use crate::tui::theme::{self, Role};
+use crate::tui::theme;
 
 /// Lines of the matrix and of the problems, with their titles and rules.
 pub fn overview_lines(model: &Model) -> (usize, usize) {
@@ -22,18 +22,14 @@ pub fn overview_lines(model: &Model) -> (usize, usize) {
 /// Cells of one row: node, variant, then one per type. Of a closed stream the third tells how it ended.
 pub fn overview_row(model: &Model, row: &Row) -> Vec<Span> {
     let narrow = model.layout().is_some_and(|layout| layout.narrow);
-    let name = match row.streams.len() {
-        0 | 1 => row.name.clone(),
-        n => format!("{} ({n})", row.name),
-    };
     let variant = row.variant.map_or("opaque", Variant::word);
     let role = if row.closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
-    let mut cells = vec![span(name, role), span(variant, Role::Muted)];
+    let mut cells = vec![span(row.title(), role), span(variant, Role::Muted)];
     if row.closed() {
-        cells.push(span(ended(model, row), Role::Muted));
+        let now = (!model.clock.untimed).then_some(model.now);
+        cells.push(span(report::ended(row, now), Role::Muted));
     } else if row.variant.is_none() {
-        let messages = row.streams.iter().map(|stream| stream.messages).sum();
-        cells.push(span(format!("not xDS, {}", plural(messages, "message")), Role::Muted));
+        cells.push(span(row.opaque(), Role::Muted));
     } else {
         cells.extend(row.cells.iter().map(|cell| state(model, cell.as_ref(), narrow)));
     }
@@ -41,50 +37,24 @@ pub fn overview_row(model: &Model, row: &Row) -> Vec<Span> {
 }
 
 /// Symbol, word and age of a cell: `✗ NACK×3 8s`, `∅ MISS 1/119 22s`.
-fn state(model: &Model, cell: Option<&Cell>, narrow: bool) -> Span {
+fn state(model: &Model, cell: Option<&SummaryFact>, narrow: bool) -> Span {
     let glyphs = model.theme.glyphs();
     let Some(cell) = cell else {
         return span(if narrow { "-" } else { "- idle" }, Role::Muted);
     };
-    let (symbol, word, role) = theme::state(cell.state, glyphs);
+    let (symbol, _, role) = theme::state(cell.state, glyphs);
     let age = model.age(cell.since);
-    use crate::store::TypeState as S;
+    let words = report::state_text(cell.state, cell, glyphs.times);
     let text = match cell.state {
-        S::Nack if cell.refusals > 1 => format!("{symbol} {word}{}{} {age}", glyphs.times, cell.refusals),
-        S::Miss if narrow => {
-            format!("{symbol} {}/{} {age}", count(cell.missing as u64), count(cell.names as u64))
+        TypeState::Miss if narrow => {
+            format!("{symbol} {}/{} {age}", count(cell.missing), count(cell.names))
         }
-        S::Miss => {
-            format!("{symbol} {word} {}/{} {age}", count(cell.missing as u64), count(cell.names as u64))
-        }
-        S::Synced if narrow => format!("{symbol} OK {age}"),
-        S::Idle if narrow => symbol.to_owned(),
-        S::Idle => format!("{symbol} {word}"),
-        _ => format!("{symbol} {word} {age}"),
+        TypeState::Synced if narrow => format!("{symbol} OK {age}"),
+        TypeState::Idle if narrow => symbol.to_owned(),
+        TypeState::Idle => format!("{symbol} {words}"),
+        _ => format!("{symbol} {words} {age}"),
     };
     span(text, role)
-}
-
-fn ended(model: &Model, row: &Row) -> String {
-    let last = row.streams.last();
-    let age = last.and_then(|stream| stream.closed).map(|at| model.age(at)).unwrap_or_default();
-    let why = last.and_then(|stream| stream.end.as_ref()).map(end_words).unwrap_or_default();
-    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-    let again = match row.reconnects {
-        0 => String::new(),
-        n => format!("; {}", plural(n as u64, "reconnect")),
-    };
-    format!("closed {age} ago{why}{again}")
-}
-
-/// How a stream ended: status, reset, what else is known.
-pub fn end_words(end: &EndFact) -> String {
-    let mut words: Vec<String> = Vec::new();
-    words.extend(end.code.map(|code| code.to_string()));
-    words.extend(end.message.clone().filter(|message| !message.is_empty()));
-    words.extend(end.reset.map(|code| format!("reset with HTTP/2 code {code}")));
-    words.extend(end.note.clone());
-    words.join(" ")
 }
 
 pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
@@ -337,11 +307,10 @@ fn selected(model: &Model, canvas: &mut Canvas, area: Rect) {
     lines.truncate(most);
     lines.push(line);
     lines.extend(model.overview.table.types.iter().zip(&row.cells).map(|(url, cell)| {
-        let nacks =
-            cell.iter().flat_map(|cell| &cell.nacks).map(|n| format!(" #{}", n.0)).collect::<String>();
-        let nacks = if nacks.is_empty() { nacks } else { format!("  NACKs{nacks}") };
+        let nack = cell.as_ref().and_then(|cell| cell.last_nack);
+        let nack = nack.map(|(n, _)| format!("  last NACK #{}", n.0)).unwrap_or_default();
         let label = pad(&type_label(url.as_str()), 8);
-        vec![span(format!(" {label} "), Role::Muted), state(model, cell.as_ref(), false), plain(nacks)]
+        vec![span(format!(" {label} "), Role::Muted), state(model, cell.as_ref(), false), plain(nack)]
     }));
     canvas.lines(rest, &lines, 0);
 }

@@ -1,17 +1,17 @@
 use ratatui::layout::Position;
 
 use crate::event::TypeUrl;
+use crate::report::{self, Role};
 use crate::store::{StateFact, StreamFact, TypeState, Wildcard};
 use crate::text::{count, latency, plural, time_of_day_secs, type_label};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
-use crate::tui::data::refusals;
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane};
 use crate::tui::table::{self, Column, Cut, column};
-use crate::tui::theme::{self, Role};
+use crate::tui::theme;
 
 use super::detail::{detail_lines, field};
-use super::overview::{end_words, variant_words};
+use super::overview::variant_words;
 
 fn columns() -> [Column; 9] {
     [
@@ -39,7 +39,7 @@ pub fn stream_row(model: &Model, state: &StateFact) -> Vec<Span> {
         muted(state.in_force.as_deref()),
         muted(state.offered.as_deref()),
         muted(state.nonce.as_deref()),
-        plain(subscribed(state)),
+        plain(report::subscribed(state)),
         plain(match state.wildcard == Wildcard::None && !state.names.is_empty() {
             true => format!("{} of {}", count(state.resources), count(state.names.len() as u64)),
             false => count(state.resources),
@@ -56,30 +56,15 @@ pub fn millis(ms: f64) -> String {
 
 fn state_span(model: &Model, state: &StateFact) -> Span {
     let glyphs = model.theme.glyphs();
-    let (symbol, word, role) = theme::state(state.state, glyphs);
+    let (symbol, _, role) = theme::state(state.state, glyphs);
     let age = model.age(state.since);
-    let text = match (state.state, refusals(state), state.last_state) {
-        (TypeState::Nack, n, _) if n > 1 => format!("{symbol} {word}{}{n} {age}", glyphs.times),
-        (TypeState::Miss, _, _) => format!("{symbol} {word} {} {age}", count(state.missing.len() as u64)),
-        (TypeState::Idle, _, _) => format!("{symbol} {word}"),
-        (TypeState::Closed, _, Some(last)) => {
-            format!("{symbol} {word}, was {}", theme::state(last, glyphs).1)
-        }
-        _ => format!("{symbol} {word} {age}"),
+    let words = report::state_text(state.state, state, glyphs.times);
+    let text = match (state.state, state.last_state) {
+        (TypeState::Idle, _) => format!("{symbol} {words}"),
+        (TypeState::Closed, Some(last)) => format!("{symbol} {words}, was {}", report::state_word(last).0),
+        _ => format!("{symbol} {words} {age}"),
     };
     span(text, role)
-}
-
-fn subscribed(state: &StateFact) -> String {
-    let names = state.names.iter().filter(|name| &***name != "*").count() as u64;
-    match (state.wildcard, names) {
-        (Wildcard::None, 0) => "-".to_owned(),
-        (Wildcard::None, n) => plural(n, "name"),
-        (Wildcard::Legacy, _) => "* (legacy)".to_owned(),
-        (Wildcard::Ambiguous, _) => "* ?".to_owned(),
-        (Wildcard::Explicit, 0) => "*".to_owned(),
-        (Wildcard::Explicit, n) => format!("* + {}", plural(n, "name")),
-    }
 }
 
 pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
@@ -175,7 +160,7 @@ fn stream_history(model: &Model, stream: &StreamFact, width: usize) -> Vec<Line>
     if let Some(closed) = stream.closed {
         let end = stream.end.as_ref();
         let by = end.and_then(|end| end.by).map_or(String::new(), |side| format!(" by the {}", side.word()));
-        let why = end.map(end_words).unwrap_or_default();
+        let why = end.map(report::end_words).unwrap_or_default();
         let age = crate::text::age(closed.since(stream.opened));
         let silent = stream.last_message.map(|at| crate::text::age(closed.since(at)));
         let silent = silent.map(|age| format!(", silent for {age} before")).unwrap_or_default();

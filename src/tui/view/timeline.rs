@@ -1,13 +1,13 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::event::Dir;
+use crate::report::{self, Role};
 use crate::store::{MessageFact, MessageKind};
 use crate::text::{count, latency, plural, size, time_of_day, type_label};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane};
 use crate::tui::table::{self, Column, Cut, column};
-use crate::tui::theme::{Glyphs, Role};
 use crate::tui::timeline::Shown;
 
 use super::detail::detail_lines;
@@ -36,61 +36,10 @@ fn columns(model: &Model) -> [Column; 12] {
     ]
 }
 
-/// What the message is, an answer indented under its push: `push`, `└ NACK #478`, `subscribe +1`.
-pub fn kind(fact: &MessageFact, glyphs: &Glyphs) -> Span {
-    let role = match fact.kind {
-        MessageKind::Nack => Role::Bad,
-        MessageKind::Ack => Role::Ok,
-        MessageKind::Subscribe | MessageKind::Unsubscribe => Role::Pending,
-        MessageKind::Resend => Role::Warn,
-        MessageKind::Push => Role::Plain,
-        _ => Role::Muted,
-    };
-    let word = match fact.kind {
-        MessageKind::Nack if fact.implied => "NACK by version",
-        MessageKind::Nack => "NACK",
-        kind => kind.word(),
-    };
-    let mut text = match fact.answers.filter(|_| fact.dir == Some(Dir::Req)) {
-        Some(n) => format!("{} {word} #{}", glyphs.answer, n.0),
-        None => word.to_owned(),
-    };
-    if fact.dir == Some(Dir::Req) {
-        if !fact.added.is_empty() {
-            text.push_str(&format!(" +{}", count(fact.added.len() as u64)));
-        }
-        if !fact.removed.is_empty() {
-            text.push_str(&format!(" -{}", count(fact.removed.len() as u64)));
-        }
-    }
-    span(text, role)
-}
-
-/// `119 +1 ~1`, `119 =119`, `119 names`.
-pub fn resources(fact: &MessageFact) -> String {
-    match fact.dir {
-        Some(Dir::Req) if fact.count == 0 => String::new(),
-        Some(Dir::Req) => plural(fact.count, "name"),
-        Some(Dir::Resp) => {
-            let mut text = count(fact.count);
-            for (sign, n) in [('+', fact.added.len()), ('~', fact.changed.len()), ('-', fact.removed.len())] {
-                if n > 0 {
-                    text.push_str(&format!(" {sign}{}", count(n as u64)));
-                }
-            }
-            if fact.added.is_empty() && fact.changed.is_empty() && fact.removed.is_empty() && fact.same > 0 {
-                text.push_str(&format!(" ={}", count(fact.same)));
-            }
-            text
-        }
-        None => String::new(),
-    }
-}
-
 /// Cells of one row, in the order of the columns.
 pub fn timeline_row(model: &Model, shown: &Shown) -> Vec<Span> {
     let glyphs = model.theme.glyphs();
-    let fact = &*shown.fact;
+    let fact = &*shown.line;
     let (arrow, type_name) = match fact.dir {
         Some(Dir::Req) => (glyphs.request, type_label(fact.type_url.as_str())),
         Some(Dir::Resp) => (glyphs.response, type_label(fact.type_url.as_str())),
@@ -102,17 +51,19 @@ pub fn timeline_row(model: &Model, shown: &Shown) -> Vec<Span> {
         (None, None) => format!("#{}", fact.stream.0),
     };
     let large = fact.size > LARGE;
+    let delta = shown.delta.filter(|_| !model.clock.untimed);
+    let (kind, role) = report::kind(fact, glyphs.answer);
     vec![
         span(fact.n.map_or("-".to_owned(), |n| n.0.to_string()), Role::Muted),
         plain(time_of_day(fact.at, model.clock, &model.zone)),
-        span(delta(model, shown), Role::Muted),
+        span(delta.map(report::delta).unwrap_or_default(), Role::Muted),
         plain(node),
         plain(arrow),
         plain(type_name),
-        kind(fact, glyphs),
+        span(kind, role),
         plain(fact.version.to_string()),
         plain(fact.nonce.to_string()),
-        plain(resources(fact)),
+        plain(report::resources(fact)),
         span(
             if fact.n.is_none() {
                 String::new()
@@ -123,16 +74,6 @@ pub fn timeline_row(model: &Model, shown: &Shown) -> Vec<Span> {
         ),
         plain(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
     ]
-}
-
-/// `9ms`, and with a sign what is a second or more: `+9.1s`.
-fn delta(model: &Model, shown: &Shown) -> String {
-    match shown.delta {
-        Some(delta) if !model.clock.untimed => {
-            format!("{}{}", if delta.as_secs() > 0 { "+" } else { "" }, latency(delta))
-        }
-        _ => String::new(),
-    }
 }
 
 pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
@@ -149,7 +90,7 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
     }
     let (title, rest) = layout::split(detail, 1);
     let format = timeline.format.map_or("fields", |format| format.word());
-    let name = timeline.current.as_ref().map(|shown| title_of(&shown.fact)).unwrap_or_default();
+    let name = timeline.current.as_ref().map(|current| title_of(&current.fact)).unwrap_or_default();
     let lines = detail_lines(model);
     let how = match lines.len().saturating_sub(timeline.scroll + usize::from(rest.height)) {
         0 => "v yaml/json/text/hex, \\ full screen".to_owned(),
@@ -182,7 +123,7 @@ fn rows(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let widths = table::widths(&columns, &lines, usize::from(area.width.saturating_sub(2)));
     let start: usize = widths.iter().take(7).flatten().map(|w| w + 1).sum();
     for (row, shown) in area.rows().skip(1).zip(&timeline.window) {
-        if let Some(note) = &shown.fact.note {
+        if let Some(note) = &shown.line.note {
             let x = area.x + 2 + u16::try_from(start).unwrap_or(0);
             let place = Rect { x, width: area.right().saturating_sub(x), ..row };
             canvas.line(place, &[span(note.as_str(), Role::Muted)]);

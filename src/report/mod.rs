@@ -1,0 +1,27 @@
+//! What screens and printed tables say alike: roles of texts, words of states and messages, and the matrix of
+//! nodes by types. Pure text; layout, symbols and colours belong to `tui` and `cli`.
+
+mod matrix;
+mod message;
+mod state;
+
+pub use matrix::{Row, Rows, ended, node_name, type_order};
+pub use message::{delta, end_words, kind, note, resources, said};
+pub use state::{is_problem, severity, state_text, state_word, subscribed};
+
+/// What a piece of text is; a theme decides how that looks. Nothing is told by colour alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    Plain,
+    Title,
+    Muted,
+    Ok,
+    Pending,
+    Warn,
+    Bad,
+    Wire,
+    Key,
+    Added,
+    Changed,
+    Removed,
+}

@@ -1,0 +1,83 @@
+use crate::store::{StateFact, SummaryFact, TypeState, Wildcard};
+use crate::text::{count, plural};
+
+use super::Role;
+
+/// Word of a state, and its role. In capitals: a state someone watches.
+pub fn state_word(state: TypeState) -> (&'static str, Role) {
+    match state {
+        TypeState::Held => ("HELD", Role::Wire),
+        TypeState::Nack => ("NACK", Role::Bad),
+        TypeState::Stale => ("STALE", Role::Warn),
+        TypeState::Miss => ("MISS", Role::Warn),
+        TypeState::Sent => ("SENT", Role::Pending),
+        TypeState::Wait => ("WAIT", Role::Pending),
+        TypeState::Synced => ("SYNCED", Role::Ok),
+        TypeState::Idle => ("idle", Role::Muted),
+        TypeState::Closed => ("closed", Role::Muted),
+    }
+}
+
+/// Someone must act on it.
+pub fn is_problem(state: TypeState) -> bool {
+    matches!(state, TypeState::Nack | TypeState::Stale | TypeState::Miss)
+}
+
+/// How bad a state is for the order of rows, 0 the worst; a closed stream is history, so it comes last.
+pub fn severity(state: TypeState) -> u8 {
+    match state {
+        TypeState::Held => 0,
+        TypeState::Nack => 1,
+        TypeState::Stale => 2,
+        TypeState::Miss => 3,
+        TypeState::Wait => 4,
+        TypeState::Sent => 5,
+        TypeState::Synced => 6,
+        TypeState::Idle => 7,
+        TypeState::Closed => 8,
+    }
+}
+
+/// What is counted beside the word of a state.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    pub open_nacks: u64,
+    pub missing: u64,
+    pub names: u64,
+}
+
+impl From<&SummaryFact> for Counts {
+    fn from(fact: &SummaryFact) -> Counts {
+        Counts { open_nacks: fact.open_nacks, missing: fact.missing, names: fact.names }
+    }
+}
+
+impl From<&StateFact> for Counts {
+    fn from(fact: &StateFact) -> Counts {
+        let (missing, names) = (fact.missing.len() as u64, fact.names.len() as u64);
+        Counts { open_nacks: fact.open_nacks, missing, names }
+    }
+}
+
+/// `NACK×3`, `MISS 1/119`: word and count, without the age. `times` is the sign between them.
+pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> String {
+    let (word, _) = state_word(state);
+    let counts = counts.into();
+    match state {
+        TypeState::Nack if counts.open_nacks > 1 => format!("{word}{times}{}", count(counts.open_nacks)),
+        TypeState::Miss => format!("{word} {}/{}", count(counts.missing), count(counts.names)),
+        _ => word.to_owned(),
+    }
+}
+
+/// What is subscribed to: `* (legacy)`, `2 names`, `* and 2 names`.
+pub fn subscribed(fact: &StateFact) -> String {
+    let names = fact.names.iter().filter(|name| &***name != "*").count() as u64;
+    let star = match fact.wildcard {
+        Wildcard::None => return plural(names, "name"),
+        Wildcard::Explicit => "*",
+        Wildcard::Legacy => "* (legacy)",
+        Wildcard::Ambiguous => "* (ambiguous)",
+    };
+    if names == 0 { star.to_owned() } else { format!("{star} and {}", plural(names, "name")) }
+}
