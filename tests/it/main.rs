@@ -7,6 +7,7 @@ mod cli;
 mod harness;
 mod house;
 mod peers_direct;
+mod readme;
 mod support;
 mod tap;
 mod transparency;

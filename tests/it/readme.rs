@@ -1,0 +1,94 @@
+//! Every console line of the README does what it says there.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::support::{
+    process::{Child, free_port},
+    tap::xdscope,
+    wait::wait_for,
+};
+
+/// The commands of the README's console blocks, without their remarks.
+fn commands() -> Vec<String> {
+    let readme = fs::read_to_string("README.md").expect("the README");
+    let lines = readme.lines().filter_map(|line| line.strip_prefix("    $ "));
+    lines.map(|line| line.split("  #").next().unwrap_or(line).trim().to_owned()).collect()
+}
+
+/// A folder in which they can be typed: a recording, a bootstrap, the examples.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let made = xdscope(folder.path())
+        .args(["export", "tests/fixtures/cli/tour.xds", "--to", "xdsrec", "--output"])
+        .arg(at("session.xdsrec"))
+        .status();
+    assert!(made.expect("xdscope runs").success());
+    fs::copy("examples/bootstraps/envoy-ads.yaml", at("envoy.yaml")).expect("the example bootstrap");
+    std::os::unix::fs::symlink(fs::canonicalize("examples").expect("the examples"), at("examples"))
+        .expect("a link");
+    folder
+}
+
+/// The shell, with `xdscope` on its path, in that folder.
+fn shell(folder: &Path, command: &str) -> Command {
+    let bin = PathBuf::from(env!("CARGO_BIN_EXE_xdscope"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &format!("exec {command}")])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", bin.parent().expect("a folder").display()))
+        .env("XDG_STATE_HOME", folder)
+        .env("XDG_CONFIG_HOME", folder);
+    shell
+}
+
+/// Runs until interrupted, as these do without a terminal.
+fn is_live(command: &str) -> bool {
+    let tap = command.starts_with("xdscope tap") && !command.contains("--rewrite-bootstrap");
+    tap || command.starts_with("xdscope demo")
+}
+
+#[test]
+fn every_console_line_works_as_written() {
+    let folder = folder();
+    let folder = folder.path();
+    let mut seen = 0;
+    for written in commands() {
+        let command = match written.strip_prefix("cargo ") {
+            // Other tests of this run are what it does.
+            Some("test") => continue,
+            Some(run) => format!("xdscope {}", run.split_once("-- ").expect("arguments").1),
+            None => written.clone(),
+        };
+        // The README's addresses belong to nobody here.
+        let command = command.replace("cp.mesh:15010", &format!("127.0.0.1:{}", free_port()));
+        let command = command.replace("--listen 127.0.0.1:18001", "--listen 127.0.0.1:0");
+        seen += 1;
+        if is_live(&command) {
+            let log = folder.join(format!("{seen}.log"));
+            let mut child = Child::start(&mut shell(folder, &command), &log);
+            wait_for("it to listen", || {
+                child.assert_running();
+                child.log().contains("listening on ").then_some(())
+            });
+            child.interrupt();
+        } else {
+            let output = shell(folder, &command).output().expect("a shell");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{written}: {said}");
+            assert!(
+                written.contains(" > ") || !output.stdout.is_empty(),
+                "{written}: prints nothing; {said}"
+            );
+        }
+    }
+    assert!(seen > 10, "the README has console lines: {seen}");
+    let tapped = fs::read_to_string(folder.join("tapped.yaml")).expect("the rewritten bootstrap");
+    assert!(tapped.contains("127.0.0.1"), "{tapped}");
+}
