@@ -3,7 +3,10 @@
 use bytes::Bytes;
 use xdscope::pb::{put_len_field, put_tag, put_varint};
 
-const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+pub const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+const ROUTE: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
 
 fn text(number: u32, value: &str) -> Vec<u8> {
     let mut out = Vec::new();
@@ -54,29 +57,96 @@ fn cluster(i: usize, timeout: u64) -> Vec<u8> {
 
 /// One SotW CDS response of `count` clusters as a gRPC message; cluster `changed` has another timeout.
 pub fn push(count: usize, version: usize, changed: usize) -> Bytes {
+    let entries = (0..count).map(|i| cluster(i, if i == changed { 5 + version as u64 } else { 5 }));
+    response(CLUSTER, version, entries)
+}
+
+fn response(url: &str, version: usize, entries: impl Iterator<Item = Vec<u8>>) -> Bytes {
     let mut body = text(1, &version.to_string());
-    for i in 0..count {
-        let timeout = if i == changed { 5 + version as u64 } else { 5 };
-        put_len_field(&mut body, 2, &cluster(i, timeout));
+    for entry in entries {
+        put_len_field(&mut body, 2, &entry);
     }
+    body.extend(text(4, url));
+    body.extend(text(5, &format!("nonce-{version}")));
+    grpc(&body)
+}
+
+/// What a sidecar of a mesh gets at its start, CDS, EDS, LDS and RDS of `count` services, and then an update of
+/// one cluster.
+pub fn start(count: usize) -> Vec<Bytes> {
+    let name = |i: usize| format!("outbound|{}||service-{i:06}.ns-{}", 8000 + i % 100, i % 37);
+    let listener = |i| {
+        let socket = [text(2, "10.0.0.1"), vec![0x18, (i % 100) as u8]].concat();
+        any(LISTENER, &[text(1, &name(i)), message(2, &message(1, &socket))].concat())
+    };
+    let route = |i| {
+        let to = [message(1, &text(1, "/")), message(2, &text(1, &name(i)))].concat();
+        let host = [text(1, &name(i)), text(2, "*"), message(3, &to)].concat();
+        any(ROUTE, &[text(1, &name(i)), message(2, &host)].concat())
+    };
+    let endpoints = |i| {
+        let socket = [text(2, "10.0.0.1"), vec![0x18, (i % 100) as u8]].concat();
+        let one = message(2, &message(1, &message(1, &message(1, &socket))));
+        any(ENDPOINTS, &[text(1, &name(i)), message(2, &one)].concat())
+    };
+    vec![
+        push(count, 1, 0),
+        response(ENDPOINTS, 2, (0..count).map(endpoints)),
+        response(LISTENER, 3, (0..count / 5).map(listener)),
+        response(ROUTE, 4, (0..count / 5).map(route)),
+        push(count, 5, count / 2),
+    ]
+}
+
+/// One delta CDS response with one cluster.
+pub fn delta_push(version: usize) -> Bytes {
+    let i = version % 1000;
+    let name = format!("outbound|{}||service-{i:06}.ns-{}", 8000 + i % 100, i % 37);
+    let resource =
+        [text(1, &version.to_string()), message(2, &cluster(i, version as u64)), text(3, &name)].concat();
+    let mut body = text(1, &version.to_string());
+    put_len_field(&mut body, 2, &resource);
     body.extend(text(4, CLUSTER));
     body.extend(text(5, &format!("nonce-{version}")));
     grpc(&body)
 }
 
-/// A request: the first one with a node, later ones ACKs.
-pub fn request(version: usize) -> Bytes {
+/// A delta request: the first one with a node, later ones ACKs.
+pub fn delta_request(version: usize) -> Bytes {
+    let mut body = Vec::new();
+    if version == 0 {
+        put_len_field(&mut body, 1, &[text(1, "bench"), text(2, "bench")].concat());
+    }
+    body.extend(text(2, CLUSTER));
+    if version > 0 {
+        body.extend(text(6, &format!("nonce-{version}")));
+    }
+    grpc(&body)
+}
+
+/// A SotW request: the first one with a node, later ones ACKs. `url` is that of the push it answers.
+pub fn request(url: &str, version: usize) -> Bytes {
     let mut body = Vec::new();
     if version == 0 {
         put_len_field(&mut body, 2, &[text(1, "bench"), text(2, "bench")].concat());
     } else {
         body.extend(text(1, &version.to_string()));
     }
-    body.extend(text(4, CLUSTER));
+    body.extend(text(4, url));
     if version > 0 {
         body.extend(text(5, &format!("nonce-{version}")));
     }
     grpc(&body)
+}
+
+/// The type of the push of a version in [`start`].
+pub fn type_of(version: usize) -> &'static str {
+    match version {
+        2 => ENDPOINTS,
+        3 => LISTENER,
+        4 => ROUTE,
+        _ => CLUSTER,
+    }
 }
 
 fn grpc(body: &[u8]) -> Bytes {

@@ -1,4 +1,4 @@
-//! The two ends: a control plane that pushes and waits for the ACK, and a client that ACKs what is complete.
+//! The two ends: a control plane that pushes, and clients that ACK what is complete.
 
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -8,17 +8,58 @@ use std::time::{Duration, Instant};
 use bytes::{Buf, Bytes, BytesMut};
 use h2::{RecvStream, SendStream};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
 use crate::data;
 
-const PATH: &str =
+const SOTW: &str =
     "http://cp/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+const DELTA: &str =
+    "http://cp/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 
 /// Far above what is in flight, so that windows are not what is measured.
 pub const WINDOW: u32 = 1 << 30;
 
+/// HTTP/2's own.
+pub const DEFAULT_WINDOW: u32 = 65_535;
+
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+/// When the next push is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// After the ACK of the one before.
+    Acked,
+    /// At these intervals.
+    Every(Duration),
+    /// At once.
+    Flood,
+}
+
+/// What is pushed on each connection, and how.
+#[derive(Clone)]
+pub struct Work {
+    pub pushes: Vec<Bytes>,
+    pub connections: usize,
+    pub pace: Pace,
+    pub delta: bool,
+    pub window: u32,
+}
+
+impl Work {
+    pub fn acked(pushes: Vec<Bytes>) -> Work {
+        Work { pushes, connections: 1, pace: Pace::Acked, delta: false, window: WINDOW }
+    }
+}
+
+/// What came of it.
+pub struct Times {
+    /// From each push to its ACK, of all connections.
+    pub answers: Vec<Duration>,
+    /// From the first push to the last ACK.
+    pub wall: Duration,
 }
 
 /// Takes whole gRPC messages off one direction.
@@ -56,24 +97,26 @@ async fn send(stream: &mut SendStream<Bytes>, message: Bytes) -> Result<(), h2::
     stream.send_data(message, false)
 }
 
-/// What a server is told to push, one message after the ACK of the one before.
+type Job = (Work, mpsc::Sender<Times>);
+
+/// What a server is told to push.
 pub struct Server {
     pub address: SocketAddr,
-    jobs: mpsc::Sender<(Vec<Bytes>, mpsc::Sender<Vec<Duration>>)>,
+    jobs: mpsc::Sender<Job>,
     _thread: JoinHandle<()>,
 }
 
 impl Server {
-    /// Serves one connection at a time, for ever.
+    /// Does one piece of work at a time, for ever.
     pub fn start() -> Server {
-        let (jobs, todo) = mpsc::channel::<(Vec<Bytes>, mpsc::Sender<Vec<Duration>>)>();
+        let (jobs, todo) = mpsc::channel::<Job>();
         let (told, address) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             runtime().block_on(async move {
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
                 told.send(listener.local_addr().expect("its address")).expect("somebody waits");
-                while let Ok((pushes, done)) = todo.recv() {
-                    let times = serve(&listener, pushes).await;
+                while let Ok((work, done)) = todo.recv() {
+                    let times = fleet(&listener, work).await;
                     // Whoever gave up waiting has said so already.
                     let _ = done.send(times);
                 }
@@ -82,24 +125,55 @@ impl Server {
         Server { address: address.recv().expect("a server"), jobs, _thread: thread }
     }
 
-    /// Lets a client connect to `to` and pushes to it; the time from each push to its ACK.
-    pub fn run(&self, to: SocketAddr, pushes: Vec<Bytes>) -> Vec<Duration> {
+    /// Lets clients connect to `to` and pushes to them.
+    pub fn run(&self, to: SocketAddr, work: Work) -> Times {
         let (done, times) = mpsc::channel();
-        let count = pushes.len();
-        self.jobs.send((pushes, done)).expect("the server lives");
-        let client = std::thread::spawn(move || runtime().block_on(client(to, count)));
+        let count = work.pushes.len() * work.connections;
+        self.jobs.send((work.clone(), done)).expect("the server lives");
+        let clients = std::thread::spawn(move || {
+            runtime().block_on(async move {
+                let mut clients = JoinSet::new();
+                for _ in 0..work.connections {
+                    clients.spawn(client(to, work.pushes.len(), work.delta, work.window));
+                }
+                while let Some(end) = clients.join_next().await {
+                    end.expect("a client").expect("a clean end");
+                }
+            })
+        });
         let times = times.recv().expect("times");
-        client.join().expect("a client").expect("a clean end");
-        assert_eq!(times.len(), count, "every push was answered");
+        clients.join().expect("the clients");
+        assert_eq!(times.answers.len(), count, "every push was answered");
         times
     }
 }
 
-async fn serve(listener: &TcpListener, pushes: Vec<Bytes>) -> Vec<Duration> {
-    let (socket, _) = listener.accept().await.expect("a client");
+async fn fleet(listener: &TcpListener, work: Work) -> Times {
+    let mut streams = JoinSet::new();
+    for _ in 0..work.connections {
+        let (socket, _) = listener.accept().await.expect("a client");
+        streams.spawn(serve(socket, work.clone()));
+    }
+    let mut answers = Vec::new();
+    let (mut first, mut last) = (None::<Instant>, None::<Instant>);
+    while let Some(done) = streams.join_next().await {
+        let (start, end, times) = done.expect("a stream");
+        first = Some(first.map_or(start, |known| known.min(start)));
+        last = Some(last.map_or(end, |known| known.max(end)));
+        answers.extend(times);
+    }
+    let wall = first.zip(last).map_or(Duration::ZERO, |(first, last)| last - first);
+    Times { answers, wall }
+}
+
+/// Serves one connection: when it began and ended pushing, and how long each answer took.
+async fn serve(socket: TcpStream, work: Work) -> (Instant, Instant, Vec<Duration>) {
     socket.set_nodelay(true).expect("nodelay");
     let mut builder = h2::server::Builder::new();
-    builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).max_send_buffer_size(1 << 30);
+    builder
+        .initial_window_size(work.window)
+        .initial_connection_window_size(work.window)
+        .max_send_buffer_size(1 << 30);
     let mut connection = builder.handshake::<_, Bytes>(socket).await.expect("a handshake");
     let (request, mut respond) = connection.accept().await.expect("a request").expect("a good one");
     // The connection is driven beside the work, until the client closes it.
@@ -109,37 +183,85 @@ async fn serve(listener: &TcpListener, pushes: Vec<Bytes>) -> Vec<Duration> {
     let mut out = respond.send_response(response, false).expect("headers");
     let mut incoming = Incoming { stream: request.into_body(), buffer: BytesMut::new() };
     incoming.skip().await;
-    let mut times = Vec::with_capacity(pushes.len());
-    for push in pushes {
-        let start = Instant::now();
-        if send(&mut out, push).await.is_err() || incoming.skip().await.is_none() {
-            break;
-        }
-        times.push(start.elapsed());
-    }
+    let start = Instant::now();
+    let times = match work.pace {
+        Pace::Acked => acked(&mut out, &mut incoming, work.pushes).await,
+        Pace::Every(interval) => paced(&mut out, incoming, work.pushes, Some(interval)).await,
+        Pace::Flood => paced(&mut out, incoming, work.pushes, None).await,
+    };
+    let end = Instant::now();
     let mut trailers = http::HeaderMap::new();
     trailers.insert("grpc-status", http::HeaderValue::from_static("0"));
     let _ = out.send_trailers(trailers);
     let _ = driver.await;
+    (start, end, times)
+}
+
+async fn acked(out: &mut SendStream<Bytes>, incoming: &mut Incoming, pushes: Vec<Bytes>) -> Vec<Duration> {
+    let mut times = Vec::with_capacity(pushes.len());
+    for push in pushes {
+        let start = Instant::now();
+        if send(out, push).await.is_err() || incoming.skip().await.is_none() {
+            break;
+        }
+        times.push(start.elapsed());
+    }
     times
 }
 
-async fn client(to: SocketAddr, count: usize) -> Result<(), h2::Error> {
+/// Sends by the clock, or as fast as it goes, while the answers are taken beside it.
+async fn paced(
+    out: &mut SendStream<Bytes>,
+    mut incoming: Incoming,
+    pushes: Vec<Bytes>,
+    interval: Option<Duration>,
+) -> Vec<Duration> {
+    let count = pushes.len();
+    let answers = tokio::spawn(async move {
+        let mut ends = Vec::with_capacity(count);
+        while ends.len() < count && incoming.skip().await.is_some() {
+            ends.push(Instant::now());
+        }
+        ends
+    });
+    let mut clock = interval.map(tokio::time::interval);
+    let mut starts = Vec::with_capacity(count);
+    for (i, push) in pushes.into_iter().enumerate() {
+        match &mut clock {
+            Some(clock) => drop(clock.tick().await),
+            // Lets the connection write, and the answers be read.
+            None if i % 64 == 0 => tokio::task::yield_now().await,
+            None => {}
+        }
+        starts.push(Instant::now());
+        if send(out, push).await.is_err() {
+            break;
+        }
+    }
+    let ends = answers.await.expect("the answers");
+    starts.iter().zip(&ends).map(|(start, end)| end.duration_since(*start)).collect()
+}
+
+async fn client(to: SocketAddr, count: usize, delta: bool, window: u32) -> Result<(), h2::Error> {
     let socket = TcpStream::connect(to).await.expect("the hop listens");
     socket.set_nodelay(true).expect("nodelay");
     let mut builder = h2::client::Builder::new();
-    builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW);
+    builder.initial_window_size(window).initial_connection_window_size(window);
     let (sender, connection) = builder.handshake::<_, Bytes>(socket).await?;
     let driver = tokio::spawn(connection);
     let mut sender = sender.ready().await?;
-    let request =
-        http::Request::post(PATH).header("content-type", "application/grpc").header("te", "trailers");
+    let request = http::Request::post(if delta { DELTA } else { SOTW })
+        .header("content-type", "application/grpc")
+        .header("te", "trailers");
+    let say = |version| {
+        if delta { data::delta_request(version) } else { data::request(data::type_of(version), version) }
+    };
     let (response, mut out) = sender.send_request(request.body(()).expect("a request"), false)?;
-    send(&mut out, data::request(0)).await?;
+    send(&mut out, say(0)).await?;
     let mut incoming = Incoming { stream: response.await?.into_body(), buffer: BytesMut::new() };
     for version in 1..=count {
         assert!(incoming.skip().await.is_some(), "push {version} of {count} came");
-        send(&mut out, data::request(version)).await?;
+        send(&mut out, say(version)).await?;
     }
     // The trailers; then everything may go.
     while incoming.skip().await.is_some() {}

@@ -1,7 +1,7 @@
 //! What the tap costs, as ratios to a plain TCP relay measured in the same run.
 //!
 //! `cargo bench --bench tap` prints one table a scenario. `-- --quick` runs less of each, to see that it works;
-//! `-- push|churn|ping` runs one scenario. Each hop is a process of its own; the two ends share one with a thread
+//! `-- ping|delta|push|churn|windows|fleet|flood` runs those. Each hop is a process of its own; the two ends share one with a thread
 //! for each. Rounds alternate between the hops, figures are medians over rounds.
 
 mod data;
@@ -18,7 +18,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["hop", kind, upstream] => hop::run(kind, upstream),
-        ["one-cpu", quick] => measure::run(&[Scenario::Ping], Plan::new(*quick == "quick")),
+        ["one-cpu", word, quick] => {
+            let chosen: Vec<_> = Scenario::ALL.into_iter().filter(|s| s.word() == *word).collect();
+            measure::run(&chosen, Plan::new(*quick == "quick"))
+        }
         _ => {
             let quick = words.contains(&"--quick");
             let chosen: Vec<_> = Scenario::ALL.into_iter().filter(|s| words.contains(&s.word())).collect();

@@ -5,47 +5,87 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use crate::data;
-use crate::ends::Server;
+use crate::ends::{DEFAULT_WINDOW, Pace, Server, Work};
 
 /// What is pushed through the hops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scenario {
     /// One cluster, push to ACK, everything on one CPU.
     Ping,
+    /// 1,000 delta updates a second, everything on one CPU.
+    Delta,
     /// 100,000 clusters in one message.
     Push,
     /// 50 pushes of 10,000 clusters, one changed each.
     Churn,
+    /// The same with HTTP/2's own windows.
+    Windows,
+    /// 1,000 connections that start at once, and an update.
+    Fleet,
+    /// 50,000 delta updates that wait for no ACK.
+    Flood,
 }
 
 impl Scenario {
-    pub const ALL: [Scenario; 3] = [Scenario::Ping, Scenario::Push, Scenario::Churn];
+    pub const ALL: [Scenario; 7] = [
+        Scenario::Ping,
+        Scenario::Delta,
+        Scenario::Push,
+        Scenario::Churn,
+        Scenario::Windows,
+        Scenario::Fleet,
+        Scenario::Flood,
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
             Scenario::Ping => "ping",
+            Scenario::Delta => "delta",
             Scenario::Push => "push",
             Scenario::Churn => "churn",
+            Scenario::Windows => "windows",
+            Scenario::Fleet => "fleet",
+            Scenario::Flood => "flood",
         }
     }
 
     fn title(self) -> &'static str {
         match self {
             Scenario::Ping => "one-cluster push to ACK, one CPU (aims: p50 1.10, p99 1.15)",
+            Scenario::Delta => "1,000 delta updates a second, one CPU (aim: p50 1.12)",
             Scenario::Push => "push of 100,000 clusters, free (aims: p50 1.20 and 1.1 x h2, memory 64 MB)",
             Scenario::Churn => "churn, 50 pushes of 10,000 clusters, free (aims: wall 1.25, CPU 1.3 x h2)",
+            Scenario::Windows => "churn with windows of 65,535 bytes, free (aim: wall 1.05)",
+            Scenario::Fleet => {
+                "1,000 connections, start of four types and an update, free (aims: wall 1.35, peak 64 KB each)"
+            }
+            Scenario::Flood => {
+                "50,000 delta updates at once, free (aim: wall 1.18, which is 0.85 of its rate)"
+            }
         }
     }
 
-    fn pushes(self, plan: Plan) -> Vec<Bytes> {
+    fn one_cpu(self) -> bool {
+        matches!(self, Scenario::Ping | Scenario::Delta)
+    }
+
+    fn work(self, plan: Plan) -> Work {
+        let churn = || (1..=50).map(|v| data::push(plan.clusters / 10, v, v * 7)).collect();
+        let delta = |count| (1..=count).map(data::delta_push).collect();
+        let base = Work::acked(Vec::new());
         match self {
-            Scenario::Ping => (1..=plan.pings).map(|version| data::push(1, version, 0)).collect(),
-            Scenario::Push => vec![data::push(plan.clusters, 1, 0)],
-            Scenario::Churn => {
-                (1..=50).map(|version| data::push(plan.clusters / 10, version, version * 7)).collect()
+            Scenario::Ping => Work::acked((1..=plan.pings).map(|v| data::push(1, v, 0)).collect()),
+            Scenario::Delta => {
+                let pace = Pace::Every(Duration::from_millis(1));
+                Work { pushes: delta(plan.pings / 2), pace, delta: true, ..base }
+            }
+            Scenario::Push => Work::acked(vec![data::push(plan.clusters, 1, 0)]),
+            Scenario::Churn => Work::acked(churn()),
+            Scenario::Windows => Work { window: DEFAULT_WINDOW, ..Work::acked(churn()) },
+            Scenario::Fleet => Work { connections: plan.clusters / 100, ..Work::acked(data::start(100)) },
+            Scenario::Flood => {
+                Work { pushes: delta(plan.clusters / 2), pace: Pace::Flood, delta: true, ..base }
             }
         }
     }
@@ -155,29 +195,30 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn round(server: &Server, hop: Option<&Hop>, pushes: &[Bytes]) -> Figures {
+fn round(server: &Server, hop: Option<&Hop>, work: &Work) -> Figures {
     let to = hop.map_or(server.address, |hop| hop.address);
     let idle = hop.map_or(0.0, |hop| hop.memory("VmRSS"));
     let before = hop.map_or(0.0, Hop::cpu);
     if let Some(hop) = hop {
         hop.forget_peak();
     }
-    let mut times = server.run(to, pushes.to_vec());
+    let times = server.run(to, work.clone());
     // What the hop still has to look at is part of its cost.
     std::thread::sleep(Duration::from_millis(300));
     let cpu = hop.map_or(0.0, Hop::cpu) - before;
     let memory = hop.map_or(0.0, |hop| hop.memory("VmHWM")) - idle;
-    let wall = times.iter().sum::<Duration>().as_secs_f64() * 1e6;
-    times.sort_unstable();
-    Figures { p50: percentile(&times, 0.5), p99: percentile(&times, 0.99), wall, cpu, memory }
+    let wall = times.wall.as_secs_f64() * 1e6;
+    let mut answers = times.answers;
+    answers.sort_unstable();
+    Figures { p50: percentile(&answers, 0.5), p99: percentile(&answers, 0.99), wall, cpu, memory }
 }
 
 /// Runs scenarios here and prints a table each.
 pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
     let mut out = std::io::stdout();
     for scenario in scenarios {
-        let pushes = scenario.pushes(plan);
-        let bytes: usize = pushes.iter().map(Bytes::len).sum();
+        let work = scenario.work(plan);
+        let bytes = work.pushes.iter().map(|push| push.len()).sum::<usize>() * work.connections;
         let server = Server::start();
         let mut all: Vec<Vec<Figures>> = vec![Vec::new(); HOPS.len()];
         let mut said = String::new();
@@ -186,9 +227,9 @@ pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
                 let hop = (*kind != "direct").then(|| Hop::start(kind, server.address));
                 if let Some(hop) = &hop {
                     // Warm: the first connection pays for threads and pages.
-                    server.run(hop.address, vec![data::push(1, 1, 0); 20]);
+                    server.run(hop.address, Work::acked(vec![data::push(1, 1, 0); 20]));
                 }
-                all[i].push(round(&server, hop.as_ref(), &pushes));
+                all[i].push(round(&server, hop.as_ref(), &work));
                 if let Some(hop) = hop {
                     let words = hop.stop();
                     if !words.is_empty() {
@@ -233,13 +274,17 @@ pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
 pub fn all(scenarios: &[Scenario], plan: Plan) -> ExitCode {
     let mut free = Vec::new();
     for scenario in scenarios {
-        if *scenario != Scenario::Ping {
+        if !scenario.one_cpu() {
             free.push(*scenario);
             continue;
         }
         let program = std::env::current_exe().expect("this program");
         let mut command = Command::new("taskset");
-        command.args(["-c", "0"]).arg(program).args(["one-cpu", if plan.quick { "quick" } else { "full" }]);
+        command.args(["-c", "0"]).arg(program).args([
+            "one-cpu",
+            scenario.word(),
+            if plan.quick { "quick" } else { "full" },
+        ]);
         match command.status() {
             Ok(status) => assert!(status.success(), "the one-CPU part failed: {status}"),
             Err(error) => panic!("the one-CPU part needs taskset (util-linux): {error}"),
