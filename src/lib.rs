@@ -36,6 +36,7 @@
 pub mod app;
 pub mod cli;
 pub mod content;
+pub mod diff;
 pub mod event;
 pub mod filter;
 pub mod json;

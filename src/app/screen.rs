@@ -34,6 +34,10 @@ impl Bodies for Decoded {
     fn json(&self, store: &Store, fact: &MessageFact) -> String {
         crate::json::message(fact, &store.clock()).to_string()
     }
+
+    fn schema(&self) -> &Schema {
+        &self.0
+    }
 }
 
 /// Sixteen bytes a line, as `xxd` prints them.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::filter;
+use crate::{diff, filter};
 
 /// See what every client of an xDS control plane was told, asked for and refused.
 #[derive(Debug, Parser)]
@@ -55,6 +55,8 @@ pub enum Verb {
     Log(LogArgs),
     /// Resources: counts, a table, or content
     Get(GetArgs),
+    /// What changed between versions of a resource, moments, or sources
+    Diff(DiffArgs),
     /// Turn a source into another form
     Export(ExportArgs),
     /// What a file holds
@@ -128,6 +130,47 @@ pub struct GetArgs {
     pub source: SourceArgs,
     #[command(flatten)]
     pub rows: RowArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(override_usage = "xdscope diff [OPTIONS] SOURCE TYPE/NAME [V1 [V2]]
+       xdscope diff [OPTIONS] SOURCE @T1 [@T2] [TYPE[/NAME]]...
+       xdscope diff [OPTIONS] SOURCE OTHER [TYPE[/NAME]]...")]
+pub struct DiffArgs {
+    /// TYPE/NAME with versions (41, or #487: as sent by then); moments (@14:01:00, @#487, @+30s, @start,
+    /// @end); or another source. Sources may also be files and directories of resources, YAML or JSON,
+    /// and Envoy's config dumps
+    #[arg(value_name = "WHAT", index = 2)]
+    pub words: Vec<String>,
+    /// text: by field path; table: a row for each path; json: `change` objects
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    #[arg(value_parser = formats(&[
+        Format::Text, Format::Table, Format::Json, Format::Jsonl, Format::Yaml,
+    ]))]
+    pub output: Format,
+    /// Only how many resources of each type were added, changed and removed
+    #[arg(long, conflicts_with_all = ["output", "unified", "side_by_side"])]
+    pub stat: bool,
+    /// By line, removed before added
+    #[arg(long, conflicts_with_all = ["output", "side_by_side"])]
+    pub unified: bool,
+    /// By line, in two columns
+    #[arg(long, conflicts_with = "output")]
+    pub side_by_side: bool,
+    /// Leave out a field and all below it: connect_timeout, virtual_hosts[name=shop].routes, **.metadata
+    #[arg(long, value_name = "PATH", value_parser = ignored)]
+    pub ignore: Vec<diff::Pattern>,
+    /// The order of keyed lists counts, too (that of filters and routes always does)
+    #[arg(long)]
+    pub strict_order: bool,
+    /// Only this stream or node
+    #[arg(long, value_name = "NODE|#N")]
+    pub stream: Option<StreamPick>,
+    /// No line of column titles
+    #[arg(long)]
+    pub no_headers: bool,
+    #[command(flatten)]
+    pub source: SourceArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -430,6 +473,10 @@ impl std::str::FromStr for At {
                 .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start or end".into()),
         }
     }
+}
+
+fn ignored(text: &str) -> Result<diff::Pattern, String> {
+    diff::Pattern::parse(text).map_err(|(at, why)| format!("{why} at column {}", at + 1))
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

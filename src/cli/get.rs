@@ -65,17 +65,17 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
 }
 
 /// `TYPE` or `TYPE/NAME`.
-struct What {
-    text: String,
-    kind: Option<Kind>,
+pub(super) struct What {
+    pub text: String,
+    pub kind: Option<Kind>,
     /// As typed, for types without a short word.
     type_text: String,
-    name: Option<String>,
+    pub name: Option<String>,
 }
 
 impl What {
     /// Split at the first `/`, so that `xdstp://` names work; a type URL has a `/` of its own.
-    fn parse(text: &str) -> What {
+    pub(super) fn parse(text: &str) -> What {
         let (type_text, name) = match text.strip_prefix(crate::event::TYPE_PREFIX) {
             Some(rest) => match rest.split_once('/') {
                 Some((message, name)) => (message, Some(name)),
@@ -94,7 +94,7 @@ impl What {
         }
     }
 
-    fn is_type(&self, url: &TypeUrl) -> bool {
+    pub(super) fn is_type(&self, url: &TypeUrl) -> bool {
         let message = url.as_str().rsplit('/').next().unwrap_or_default();
         match (self.kind, Kind::of_type_url(url.as_str())) {
             (Some(wanted), Some((have, _))) => wanted == have,

@@ -22,6 +22,7 @@ xdscope shows what every client of an xDS control plane was told, asked for and 
   xdscope status SESSION            who is in sync, and if not, what is open
   xdscope log SESSION               every message, with what answers what
   xdscope get SESSION cds/NAME      resources, down to their content
+  xdscope diff SESSION @T1 @T2      what changed between moments, versions or files
 
 SESSION: a recording, raw JSONL or an arrow script.  All verbs: --help.  Words: help filter.
 ";

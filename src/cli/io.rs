@@ -112,6 +112,8 @@ pub(super) fn sgr(role: Role) -> Option<&'static str> {
         Role::Warn | Role::Changed => Some("33"),
         Role::Bad => Some("1;31"),
         Role::Removed => Some("31"),
+        Role::AddedWord => Some("32;4"),
+        Role::RemovedWord => Some("31;4"),
         Role::Wire => Some("7;35"),
     }
 }

@@ -10,6 +10,7 @@ mod codec;
 mod completions;
 mod defect;
 mod descriptors;
+mod diff;
 mod error;
 mod explain;
 mod export;
@@ -85,6 +86,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Status(args)) => status::run(args, global, io),
         Some(Verb::Log(args)) => log::run(args, global, io),
         Some(Verb::Get(args)) => get::run(args, global, io),
+        Some(Verb::Diff(args)) => diff::run(args, global, io),
         Some(Verb::Export(args)) => export::run(args, global, io),
         Some(Verb::Info(args)) => info::run(args, global, io),
         Some(Verb::Explain(args)) => explain::run(args, io),

@@ -57,13 +57,23 @@ const HEAD: usize = 4096;
 
 /// Reads the source that `args` name, and says on stderr what a person must know of it.
 pub(super) fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
+    open_keyed(args, super::descriptors::seed()?, global, io)
+}
+
+/// The same with ids of secrets keyed by `seed`, where they are not keyed yet: all but recordings.
+pub(super) fn open_keyed(
+    args: &SourceArgs,
+    seed: u64,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Source, CliError> {
     let schema = super::descriptors::schema(&args.descriptors)?;
     let source = if args.source == "-" {
         if io.stdin_is_terminal {
             let error = CliError::usage("SOURCE is `-` and stdin is a terminal");
             return Err(error.next("xdscope status - < session.xdsrec"));
         }
-        read_stdin(args, &mut io.stdin, schema)?
+        read_stdin(args, seed, &mut io.stdin, schema)?
     } else {
         let path = find(&args.source, io)?;
         if !args.source.starts_with("file:") && looks_like_server(&args.source) && !global.quiet {
@@ -72,7 +82,7 @@ pub(super) fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Resul
                 args.source
             ));
         }
-        read_file(args, &path, schema)?
+        read_file(args, seed, &path, schema)?
     };
     if !global.quiet {
         for notice in &source.loaded.notices {
@@ -83,7 +93,7 @@ pub(super) fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Resul
 }
 
 /// The path that a SOURCE names.
-fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
+pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     if let Some(path) = source.strip_prefix("file:") {
         return Ok(PathBuf::from(path));
     }
@@ -123,7 +133,12 @@ fn looks_like_server(source: &str) -> bool {
     matches!(source.rsplit_once(':'), Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
-fn read_stdin(args: &SourceArgs, stdin: &mut dyn Read, schema: Arc<Schema>) -> Result<Source, CliError> {
+fn read_stdin(
+    args: &SourceArgs,
+    seed: u64,
+    stdin: &mut dyn Read,
+    schema: Arc<Schema>,
+) -> Result<Source, CliError> {
     let failed = |error: io::Error| CliError::unreadable("cannot read stdin").because(error);
     let mut head = Vec::new();
     stdin.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
@@ -133,15 +148,15 @@ fn read_stdin(args: &SourceArgs, stdin: &mut dyn Read, schema: Arc<Schema>) -> R
         Form::Script => {
             let mut text = Vec::new();
             input.read_to_end(&mut text).map_err(failed)?;
-            read_script("stdin", &text, args, &schema)?
+            read_script("stdin", &text, args, seed, &schema)?
         }
         Form::Recording => record::read(input).map_err(|error| unreadable(args, error))?,
-        Form::Raw => read_raw(io::BufReader::new(input), args, &schema)?,
+        Form::Raw => read_raw(io::BufReader::new(input), args, seed, &schema)?,
     };
     Ok(Source { name: args.source.clone(), form, size: None, loaded, schema })
 }
 
-fn read_file(args: &SourceArgs, path: &Path, schema: Arc<Schema>) -> Result<Source, CliError> {
+fn read_file(args: &SourceArgs, seed: u64, path: &Path, schema: Arc<Schema>) -> Result<Source, CliError> {
     let failed =
         |error: io::Error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
     let mut file = File::open(path).map_err(failed)?;
@@ -150,15 +165,21 @@ fn read_file(args: &SourceArgs, path: &Path, schema: Arc<Schema>) -> Result<Sour
     (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
     let form = form(&args.source, &head);
     let loaded = match form {
-        Form::Script => read_script(&args.source, &std::fs::read(path).map_err(failed)?, args, &schema)?,
+        Form::Script => {
+            read_script(&args.source, &std::fs::read(path).map_err(failed)?, args, seed, &schema)?
+        }
         Form::Recording => record::open(path).map_err(|error| unreadable(args, error))?,
-        Form::Raw => read_raw(io::BufReader::new(File::open(path).map_err(failed)?), args, &schema)?,
+        Form::Raw => read_raw(io::BufReader::new(File::open(path).map_err(failed)?), args, seed, &schema)?,
     };
     Ok(Source { name: args.source.clone(), form, size: Some(size), loaded, schema })
 }
 
-fn read_raw(input: impl io::BufRead, args: &SourceArgs, schema: &Arc<Schema>) -> Result<Loaded, CliError> {
-    let seed = super::descriptors::seed()?;
+fn read_raw(
+    input: impl io::BufRead,
+    args: &SourceArgs,
+    seed: u64,
+    schema: &Arc<Schema>,
+) -> Result<Loaded, CliError> {
     let redact = (!args.keep_secrets).then(|| super::descriptors::redactor(schema, seed));
     let json = SchemaCodec(schema.clone());
     let options = record::raw::Options { redact, json: Some(&json), seed };
@@ -169,7 +190,13 @@ fn unreadable(args: &SourceArgs, error: impl Into<Box<dyn std::error::Error + Se
     CliError::unreadable(format!("cannot read {}", args.source)).because(error)
 }
 
-fn read_script(name: &str, text: &[u8], args: &SourceArgs, schema: &Arc<Schema>) -> Result<Loaded, CliError> {
+fn read_script(
+    name: &str,
+    text: &[u8],
+    args: &SourceArgs,
+    seed: u64,
+    schema: &Arc<Schema>,
+) -> Result<Loaded, CliError> {
     let failed = || CliError::unreadable(format!("cannot read {name}"));
     let text = std::str::from_utf8(text).map_err(|error| failed().because(error))?;
     let script = script::parse(text, name).map_err(|error| failed().because(error))?;
@@ -182,7 +209,7 @@ fn read_script(name: &str, text: &[u8], args: &SourceArgs, schema: &Arc<Schema>)
     // A script that holds no secret is the same each time, down to its hashes; one that does must not tell by them
     // what the secret was.
     let loaded = load(0)?;
-    if is_redacted(&loaded) { load(super::descriptors::seed()?) } else { Ok(loaded) }
+    if is_redacted(&loaded) { load(seed) } else { Ok(loaded) }
 }
 
 /// What could not be decoded, and so not be redacted field by field: in words, if there is any.
@@ -272,33 +299,71 @@ impl Limit {
     }
 }
 
+impl Limit {
+    /// Whether a frame, with the number of the last message up to it, is within.
+    fn has(&self, frame: &Frame, n: Seq) -> bool {
+        match self {
+            Limit::All => true,
+            Limit::Message(last) => n <= *last,
+            Limit::Time(last) => frame.at <= *last,
+        }
+    }
+
+    /// How many frames are within.
+    pub(super) fn reach(&self, frames: &[Frame]) -> usize {
+        let mut n = Seq(0);
+        let within = |frame: &&Frame| {
+            n.0 += u64::from(is_message(frame));
+            self.has(frame, n)
+        };
+        frames.iter().take_while(within).count()
+    }
+}
+
 pub(super) fn is_message(frame: &Frame) -> bool {
     matches!(frame.what, What::Message(_))
 }
 
-/// Replays a source into a store. Returns the frames as well, for those who write them again.
+/// Replays a source into a store.
 pub(super) fn replay(source: Source, timers: &TimerFlags, limit: &Limit) -> (Store, Arc<Schema>) {
-    let Loaded { catalog, clock, frames, end, .. } = source.loaded;
-    let mut store = Store::new(catalog, clock, options(timers));
-    let schema = source.schema.clone();
-    store.set_meaning(Arc::new(move |a: &[u8], b: &[u8]| schema.same_meaning(a, b)));
-    let mut n = Seq(0);
-    for frame in frames {
-        n.0 += u64::from(is_message(&frame));
-        let past = match limit {
-            Limit::All => false,
-            Limit::Message(last) => n > *last,
-            Limit::Time(last) => frame.at > *last,
-        };
-        if past {
-            break;
+    let mut replay = Replay::new(source, timers);
+    replay.to(limit);
+    (replay.store, replay.schema)
+}
+
+/// A source on its way into a store.
+pub(super) struct Replay {
+    pub store: Store,
+    pub schema: Arc<Schema>,
+    frames: std::vec::IntoIter<Frame>,
+    /// The last message that was taken.
+    n: Seq,
+    end: Time,
+}
+
+impl Replay {
+    pub(super) fn new(source: Source, timers: &TimerFlags) -> Replay {
+        let Loaded { catalog, clock, frames, end, .. } = source.loaded;
+        let mut store = Store::new(catalog, clock, options(timers));
+        let schema = source.schema.clone();
+        store.set_meaning(Arc::new(move |a: &[u8], b: &[u8]| schema.same_meaning(a, b)));
+        Replay { store, schema: source.schema, frames: frames.into_iter(), n: Seq(0), end }
+    }
+
+    /// Goes on up to there; never back.
+    pub(super) fn to(&mut self, limit: &Limit) {
+        while let Some(frame) = self.frames.as_slice().first() {
+            let n = Seq(self.n.0 + u64::from(is_message(frame)));
+            if !limit.has(frame, n) {
+                break;
+            }
+            self.n = n;
+            self.frames.next().into_iter().for_each(|frame| self.store.handle(frame));
         }
-        store.handle(frame);
+        match limit {
+            Limit::All => self.store.advance(self.end),
+            Limit::Time(last) => self.store.advance(self.end.min(*last)),
+            Limit::Message(_) => {}
+        }
     }
-    match limit {
-        Limit::All => store.advance(end),
-        Limit::Time(last) => store.advance(end.min(*last)),
-        Limit::Message(_) => {}
-    }
-    (store, source.schema)
 }

@@ -23,10 +23,10 @@ impl Default for World {
     }
 }
 
-struct Said {
-    out: String,
-    err: String,
-    exit: Exit,
+pub(super) struct Said {
+    pub out: String,
+    pub err: String,
+    pub exit: Exit,
 }
 
 impl Said {
@@ -55,16 +55,16 @@ impl World {
     }
 }
 
-fn run(args: &[&str]) -> Said {
+pub(super) fn run(args: &[&str]) -> Said {
     World::default().run(args)
 }
 
 /// What `args` print, and how it ends.
-fn show(args: &[&str]) -> String {
+pub(super) fn show(args: &[&str]) -> String {
     run(args).all()
 }
 
-fn objects(args: &[&str]) -> Vec<serde_json::Value> {
+pub(super) fn objects(args: &[&str]) -> Vec<serde_json::Value> {
     let said = run(args);
     assert_eq!(said.err, "");
     said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -81,7 +81,7 @@ fn a_bare_call_prints_ten_lines_the_demo_first() {
 
 #[test]
 fn help_of_every_verb() {
-    for verb in ["status", "log", "get", "export", "info", "explain", "descriptors", "completions"] {
+    for verb in ["status", "log", "get", "diff", "export", "info", "explain", "descriptors", "completions"] {
         insta::assert_snapshot!(format!("help-{verb}"), run(&["help", verb]).out);
     }
 }
@@ -348,6 +348,9 @@ fn wire_text_can_not_move_the_cursor() {
         &["get", "-", "cds", "--subscriptions"],
         &["get", "-", "-o", "yaml"],
         &["info", "-"],
+        &["diff", "-", "@start", "@end"],
+        &["diff", TOUR, "-"],
+        &["diff", "-", TOUR, "--stat"],
     ] {
         // On a terminal, as only there it matters; stdin is none.
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -413,6 +416,7 @@ fn a_closed_pipe_ends_every_verb_quietly() {
         &["log", TOUR],
         &["log", TOUR, "-o", "json"],
         &["get", TOUR],
+        &["diff", TOUR, "@start", "@end"],
         &["export", TOUR, "--to", "raw"],
         &["export", TOUR, "--to", "xdsrec"],
         &["info", TOUR],

@@ -4,6 +4,7 @@
 //! out, what applies and is not known is `null`. Bodies of messages and resources are added by whoever has the
 //! descriptors.
 
+mod change;
 mod object;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 
 use crate::event::{Clock, Dir, Kind, Time, TypeUrl};
 use crate::store::{MessageFact, ResourceFact, StateFact, StreamFact, TypeState};
+
+pub use change::{ChangeOf, change};
 
 use object::Object;
 

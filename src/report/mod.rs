@@ -24,4 +24,7 @@ pub enum Role {
     Added,
     Changed,
     Removed,
+    /// Words that changed inside a line.
+    AddedWord,
+    RemovedWord,
 }

@@ -85,6 +85,34 @@ pub fn wrap(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
+/// A text in pieces, in lines of at most `cells` cells (at least 8), broken anywhere; later lines stand under the
+/// first one's text, two cells further in. Never empty.
+pub fn wrap_parts(parts: &[(String, bool)], cells: usize) -> Vec<Vec<(String, bool)>> {
+    let cells = cells.max(8);
+    let blanks: usize = match parts.first() {
+        Some((text, _)) => text.len() - text.trim_start_matches(' ').len(),
+        None => 0,
+    };
+    let hang = " ".repeat((blanks + 2).min(cells / 2));
+    let (mut lines, mut line, mut used) = (Vec::new(), Vec::new(), 0);
+    for (text, mark) in parts {
+        let mut piece = String::new();
+        for c in text.chars() {
+            let wide = c.width().unwrap_or(0);
+            if used + wide > cells {
+                line.push((std::mem::take(&mut piece), *mark));
+                lines.push(std::mem::replace(&mut line, vec![(hang.clone(), false)]));
+                used = hang.len();
+            }
+            used += wide;
+            piece.push(c);
+        }
+        line.push((piece, *mark));
+    }
+    lines.push(line);
+    lines
+}
+
 fn first_char(text: &str) -> &str {
     text.char_indices().nth(1).map_or(text, |(at, _)| &text[..at])
 }

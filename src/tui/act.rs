@@ -12,10 +12,24 @@ use super::overview::stream_of;
 use super::update::{Effect, current_stream, settle, total};
 
 pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
+    let own = model.overlays.is_empty()
+        && match model.screen {
+            Screen::Diff => super::diff::act(model, command, data),
+            _ => false,
+        };
+    if own {
+        return vec![];
+    }
     match command {
         Command::Overview => go(model, Screen::Overview, data),
         Command::Stream => go(model, Screen::Stream, data),
         Command::Timeline => go(model, Screen::Timeline, data),
+        Command::DiffScreen => {
+            super::diff::from_here(model, data);
+            go(model, Screen::Diff, data);
+        }
+        Command::Diff => diff(model, data),
+        Command::DiffMarked => diff_marked(model, data),
         Command::Up => step(model, -1, data),
         Command::Down => step(model, 1, data),
         Command::PageUp => step(model, -page(model), data),
@@ -78,6 +92,15 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
             model.overview.unfolded = !model.overview.unfolded;
         }
         Command::Unfold => model.timeline.unfolded = !model.timeline.unfolded,
+        // The screens that have them take them before they come here.
+        Command::Older
+        | Command::Newer
+        | Command::NextChange
+        | Command::PreviousChange
+        | Command::Columns
+        | Command::Order
+        | Command::AllLines
+        | Command::Base => model.say("this works on screen 5"),
         Command::Copy => model.overlays.push(Overlay::Copy),
         Command::CopyRow => return copied(model, copy::row(model), "nothing is selected"),
         Command::CopyJson => {
@@ -164,13 +187,58 @@ fn open(model: &mut Model, data: &dyn Data) {
                 model.timeline.select(Some(row));
             }
         }
-        (Screen::Timeline, _) => {
+        (Screen::Timeline | Screen::Diff, _) => {
             model.whole = !model.whole;
             return;
         }
     }
     model.pane = Pane::Main;
     model.steps.push(step);
+}
+
+/// Shows what the selected push changed, with a way back.
+fn diff(model: &mut Model, data: &dyn Data) {
+    let step = here(model);
+    if !super::diff::from_here(model, data) {
+        model.say("nothing to compare: choose a push or its answer");
+        return;
+    }
+    to_diff(model, step);
+}
+
+fn to_diff(model: &mut Model, step: Step) {
+    model.screen = Screen::Diff;
+    model.whole = false;
+    model.pane = Pane::Main;
+    model.steps.push(step);
+}
+
+/// Marks the selected push, or compares it with the one that is marked.
+fn diff_marked(model: &mut Model, data: &dyn Data) {
+    let step = here(model);
+    let fact = model.timeline.current.as_ref().map(|shown| shown.fact.clone());
+    let fact = fact.filter(|fact| fact.dir == Some(crate::event::Dir::Resp));
+    let Some((n, url)) = fact.and_then(|fact| Some((fact.n?, fact.type_url.clone()))) else {
+        model.say("only pushes can be marked and compared");
+        return;
+    };
+    let marked = model.diff.marked.filter(|marked| *marked != n);
+    let other = marked.and_then(|marked| data.row(data.row_of(marked)?));
+    match (marked, other.filter(|other| other.type_url == url)) {
+        (Some(marked), Some(_)) => {
+            model.diff.marked = None;
+            let (old, new) = (marked.min(n), marked.max(n));
+            if super::diff::open_push(model, data, new, Some(old)) {
+                to_diff(model, step);
+            } else {
+                model.say("the content of one of them is not held any more");
+            }
+        }
+        _ => {
+            model.diff.marked = Some(n);
+            model.say(format!("#{} is marked: D on another push of its type shows how they differ", n.0));
+        }
+    }
 }
 
 /// One step back; at the top it says so.
@@ -253,6 +321,7 @@ fn step(model: &mut Model, by: isize, data: &dyn Data) {
         (Screen::Timeline, _) => {
             model.timeline.scroll = model.timeline.scroll.saturating_add_signed(by);
         }
+        (Screen::Diff, _) => {}
     }
 }
 
@@ -337,6 +406,16 @@ fn copied(model: &mut Model, text: Option<String>, why_not: &str) -> Vec<Effect>
             model.say(why_not);
             vec![]
         }
+    }
+}
+
+/// `diff cds/reviews`, from the palette.
+pub fn diff_of(model: &mut Model, data: &dyn Data, what: &str) {
+    let step = here(model);
+    if super::diff::open_named(model, data, what) {
+        to_diff(model, step);
+    } else {
+        model.say(format!("no resource {what} was sent; type its type and name such as cds/reviews"));
     }
 }
 

@@ -28,6 +28,7 @@ commands! {
     Overview "screen overview" "overview" "open Overview: is everyone in sync, and if not, who and what?";
     Stream "screen stream" "stream" "open Stream: what was this client offered, what does it run, what is open?";
     Timeline "screen timeline" "messages" "open Timeline: what was said, in which order, and what answers what?";
+    DiffScreen "screen diff" "diff" "open Diff: what changed?";
     Up "up" "up" "move up";
     Down "down" "down" "move down";
     Left "left" "left" "go to the type on the left";
@@ -66,6 +67,16 @@ commands! {
     Ladder "ladder" "ladder" "show the same rows between two lifelines, or as a list";
     Format "format" "format" "show the message as fields, yaml, json, text or hex";
     Unfold "unfold" "unfold" "unfold what is folded: gaps, nodes in sync";
+    Diff "diff" "diff" "show what the selected push changed";
+    DiffMarked "diff-marked" "diff marked" "mark this push; on another one, show how the two differ";
+    Older "older-version" "version" "show the version before";
+    Newer "newer-version" "newer" "show the version after";
+    NextChange "next-change" "change" "go to the next change";
+    PreviousChange "previous-change" "change" "go to the previous change";
+    Columns "diff-layout" "layout" "show the diff in two columns, or unified";
+    Order "diff-order" "order" "let the order of keyed lists count, or not";
+    AllLines "diff-context" "context" "show all unchanged lines, or those around changes";
+    Base "diff-base" "base" "compare with the version before, the accepted one, the first one";
     Copy "copy" "copy" "copy to the clipboard: r row, j json, c command";
     CopyRow "copy-row" "row" "copy the selected row as text";
     CopyJson "copy-json" "json" "copy the selected message as JSON";

@@ -19,6 +19,7 @@ pub fn row(model: &Model) -> Option<String> {
         }
         (Screen::Overview, Pane::Main) => overview_row(model, model.overview.row()?),
         (Screen::Stream, _) => stream_row(model, model.stream.state()?),
+        (Screen::Diff, _) => return super::diff::copied(model),
         (Screen::Timeline, _) => timeline_row(model, &model.timeline.current.as_ref()?.shown),
     };
     let words = cells.iter().map(|cell| cell.text.trim()).filter(|word| !word.is_empty());
@@ -46,6 +47,7 @@ pub fn command(model: &Model) -> Option<String> {
             let stream = stream.map(|n| format!(" --stream '#{n}'")).unwrap_or_default();
             format!("xdscope status {source} -o wide{stream}")
         }
+        Screen::Diff => return super::diff::command(model, &source, quoted),
         Screen::Timeline => {
             filters.extend(stream.map(|n| format!("stream:{n}")));
             let ladder = if model.timeline.ladder { " --ladder" } else { "" };

@@ -4,6 +4,7 @@ use std::io;
 
 use crate::event::{Clock, Seq, StreamId, Time, TypeUrl};
 use crate::filter::{Filter, FilterError};
+use crate::schema::Schema;
 use crate::store::{LineFact, MessageFact, ProblemFact, StateFact, Store, StreamFact, SummaryFact};
 
 /// How a message's body is written.
@@ -60,6 +61,10 @@ pub trait Data {
         let summaries = self.summaries().into_iter().filter(|cell| cell.stream == stream);
         summaries.filter_map(|cell| self.state(stream, &cell.type_url)).collect()
     }
+    /// The store and the descriptors, where there are some: what contents are compared by.
+    fn source(&self) -> Option<(&Store, &Schema)> {
+        None
+    }
     fn read_filter(&self, text: &str) -> Result<Filter, FilterError> {
         Filter::parse(text)
     }
@@ -69,6 +74,7 @@ pub trait Data {
 pub trait Bodies {
     fn body(&self, store: &Store, n: Seq, format: Format, limit: usize) -> Vec<String>;
     fn json(&self, store: &Store, fact: &MessageFact) -> String;
+    fn schema(&self) -> &Schema;
 }
 
 /// A [`Store`] with a writer of bodies.
@@ -122,6 +128,9 @@ impl Data for StoreData<'_> {
     }
     fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool {
         applied.filter.state(fact, self.store)
+    }
+    fn source(&self) -> Option<(&Store, &Schema)> {
+        Some((self.store, self.bodies.schema()))
     }
 }
 

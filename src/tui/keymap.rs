@@ -14,6 +14,7 @@ pub enum Context {
     Overview,
     Stream,
     Timeline,
+    Diff,
     /// While the help is open.
     Help,
     /// While a command is typed.
@@ -59,6 +60,17 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Timeline, "\\", Whole),
     key(C::Timeline, "n", NextMatch),
     key(C::Timeline, "N", PreviousMatch),
+    shown(C::Timeline, "d", Diff),
+    key(C::Timeline, "D", DiffMarked),
+    shown(C::Diff, "[", Older),
+    shown(C::Diff, "]", Newer),
+    key(C::Diff, "(", PreviousChange),
+    shown(C::Diff, ")", NextChange),
+    shown(C::Diff, "u", Columns),
+    shown(C::Diff, "o", Order),
+    shown(C::Diff, "c", AllLines),
+    shown(C::Diff, "b", Base),
+    key(C::Diff, "\\", Whole),
     shown(C::Everywhere, "Enter", Open),
     shown(C::Everywhere, "}", NextProblem),
     key(C::Everywhere, "{", PreviousProblem),
@@ -75,6 +87,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Everywhere, "1", Overview),
     key(C::Everywhere, "2", Stream),
     key(C::Everywhere, "3", Timeline),
+    key(C::Everywhere, "5", DiffScreen),
     key(C::Everywhere, "j", Down),
     key(C::Everywhere, "k", Up),
     key(C::Everywhere, "Down", Down),
@@ -195,7 +208,7 @@ mod tests {
 
     #[test]
     fn one_key_means_one_thing_on_every_screen() {
-        let screens = [C::Always, C::Everywhere, C::Overview, C::Stream, C::Timeline];
+        let screens = [C::Always, C::Everywhere, C::Overview, C::Stream, C::Timeline, C::Diff];
         let mut meaning = HashMap::new();
         for binding in BINDINGS.iter().filter(|binding| screens.contains(&binding.context)) {
             let command = *meaning.entry(binding.key).or_insert(binding.command);

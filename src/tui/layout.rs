@@ -68,6 +68,15 @@ pub fn timeline(layout: &Layout, whole: bool) -> (Rect, Rect) {
     split(body, body.height - detail)
 }
 
+/// Summary of a push with `entries` entries, and what changed. The first is empty without a push.
+pub fn diff(layout: &Layout, entries: Option<usize>, whole: bool) -> (Rect, Rect) {
+    let body = layout.body;
+    let Some(entries) = entries.filter(|_| !whole) else { return split(body, 0) };
+    let want = u16::try_from(entries.max(1) + 1).unwrap_or(u16::MAX);
+    let (summary, rest) = split(body, want.min(body.height / 3).max(2));
+    (summary, split(rest, u16::from(!layout.low)).1)
+}
+
 /// The parts of Overview: nodes, problems, the selected node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverviewParts {

@@ -9,6 +9,7 @@ mod canvas;
 mod command;
 mod copy;
 mod data;
+mod diff;
 mod index;
 mod keymap;
 mod layout;

@@ -7,6 +7,7 @@ use crate::filter::FilterError;
 use crate::store::{ProblemFact, TypeState};
 
 use super::data::{Applied, Info};
+use super::diff::Diff;
 use super::keymap::Context;
 use super::layout::{Layout, layout};
 use super::overview::Overview;
@@ -20,16 +21,28 @@ pub enum Screen {
     Overview,
     Stream,
     Timeline,
+    Diff,
 }
 
 impl Screen {
-    pub const ALL: [Screen; 3] = [Screen::Overview, Screen::Stream, Screen::Timeline];
+    pub const ALL: [Screen; 4] = [Screen::Overview, Screen::Stream, Screen::Timeline, Screen::Diff];
+
+    /// The key that opens it.
+    pub fn number(self) -> u8 {
+        match self {
+            Screen::Overview => 1,
+            Screen::Stream => 2,
+            Screen::Timeline => 3,
+            Screen::Diff => 5,
+        }
+    }
 
     pub fn title(self) -> &'static str {
         match self {
             Screen::Overview => "Overview",
             Screen::Stream => "Stream",
             Screen::Timeline => "Timeline",
+            Screen::Diff => "Diff",
         }
     }
 
@@ -38,6 +51,7 @@ impl Screen {
             Screen::Overview => Context::Overview,
             Screen::Stream => Context::Stream,
             Screen::Timeline => Context::Timeline,
+            Screen::Diff => Context::Diff,
         }
     }
 }
@@ -129,6 +143,7 @@ pub struct Model {
     pub overview: Overview,
     pub stream: StreamScreen,
     pub timeline: Timeline,
+    pub diff: Diff,
 }
 
 impl Model {
@@ -154,6 +169,7 @@ impl Model {
             overview: Overview::default(),
             stream: StreamScreen::default(),
             timeline: Timeline::default(),
+            diff: Diff::default(),
         }
     }
 

@@ -12,8 +12,11 @@ const LONGEST: usize = 1000;
 const HISTORY: usize = 50;
 
 /// Words that take an argument, with what it is and what they do.
-pub const WITH_ARGUMENT: [(&str, &str, &str); 2] =
-    [("goto", "#487", "go to a message by its number"), ("filter", "kind:nack", "show only rows that match")];
+pub const WITH_ARGUMENT: [(&str, &str, &str); 3] = [
+    ("goto", "#487", "go to a message by its number"),
+    ("filter", "kind:nack", "show only rows that match"),
+    ("diff", "cds/reviews", "show what changed between versions of a resource"),
+];
 
 pub fn typed(model: &mut Model, c: char, data: &dyn Data) {
     if let Some(input) = input(model)
@@ -96,6 +99,7 @@ fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
             let (word, argument) = input.split_once(' ').unwrap_or((&input, ""));
             match (word, command) {
                 ("goto", _) => act::goto(model, data, argument),
+                ("diff", _) if !argument.is_empty() => act::diff_of(model, data, argument),
                 ("filter", _) if !argument.is_empty() => match data.read_filter(argument) {
                     Ok(filter) => model.filter = Some(Applied { text: argument.trim().to_owned(), filter }),
                     Err(why) => model.say(format!("not a filter: {why}")),

@@ -21,6 +21,7 @@ impl Theme {
             Role::Title | Role::Bad | Role::Key => style.add_modifier(Modifier::BOLD),
             Role::Muted => style.add_modifier(Modifier::DIM),
             Role::Wire => style.add_modifier(Modifier::REVERSED),
+            Role::AddedWord | Role::RemovedWord => style.add_modifier(Modifier::UNDERLINED),
             _ => style,
         };
         if !self.color {
@@ -28,10 +29,10 @@ impl Theme {
         }
         match role {
             Role::Plain | Role::Title | Role::Muted => weight,
-            Role::Ok | Role::Added => weight.fg(Color::Green),
+            Role::Ok | Role::Added | Role::AddedWord => weight.fg(Color::Green),
             Role::Pending | Role::Key => weight.fg(Color::Cyan),
             Role::Warn | Role::Changed => weight.fg(Color::Yellow),
-            Role::Bad | Role::Removed => weight.fg(Color::Red),
+            Role::Bad | Role::Removed | Role::RemovedWord => weight.fg(Color::Red),
             Role::Wire => weight.fg(Color::Magenta),
         }
     }

@@ -156,6 +156,7 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
             let spare = detail.saturating_sub(usize::from(parts.detail.height));
             model.stream.scroll = model.stream.scroll.min(spare);
         }
+        Screen::Diff => super::diff::settle(model, data, &layout),
         Screen::Timeline => {
             search(model, data);
             let (list, detail) = layout::timeline(&layout, model.whole);

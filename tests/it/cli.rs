@@ -24,6 +24,11 @@ fn exit_codes_are_those_of_the_manual() {
         (&[TOUR], 2),
         (&["log", TOUR, "--filter", "("], 2),
         (&["get", TOUR, "cds/nothing"], 4),
+        (&["diff", TOUR, "cds/reviews", "41", "42"], 1),
+        (&["diff", TOUR, "cds/reviews", "41", "41", "--stat", "-q"], 0),
+        (&["diff", TOUR], 2),
+        (&["diff", TOUR, "cds/reviews", "41", "77"], 4),
+        (&["diff", TOUR, "no-such-file.xdsrec"], 5),
         (&["status", "no-such-file.xdsrec"], 5),
         (&["status", "Cargo.lock"], 5),
     ] {
@@ -76,4 +81,49 @@ fn flags_win_over_the_environment() {
     assert_eq!(status("1m", &[]), Some(0));
     assert_eq!(status("1m", &["--stale-after", "5s"]), Some(1));
     assert_eq!(status("soon", &[]), Some(2));
+}
+
+/// One session in each of its forms, and a recorded one that went on.
+#[test]
+fn a_recording_is_compared_with_the_other_forms_of_a_session() {
+    const SCRIPT: &str = "tests/fixtures/cli/diff.xds";
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+    let run = |args: &[&str]| {
+        let output = xdscope().args(args).output().expect("xdscope runs");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let export = |to: &str, name: &str, more: &[&str]| {
+        let path = path(name);
+        let (code, _, said) = run(&[&["export", SCRIPT, "--to", to, "--output", &path, "-q"], more].concat());
+        assert_eq!((code, said.as_str()), (Some(0), ""));
+        path
+    };
+    let recording = export("xdsrec", "all.xdsrec", &[]);
+    let early = export("xdsrec", "early.xdsrec", &["--until", "#12"]);
+    let raw = export("raw", "all.jsonl", &[]);
+    for other in [SCRIPT, &raw] {
+        for (a, b) in [(&*recording, other), (other, &recording)] {
+            let (code, out, said) = run(&["diff", a, b, "--stream", "#1"]);
+            assert_eq!((code, &*out), (Some(0), ""), "{a} {b} {said}");
+            assert!(said.starts_with("xdscope: no difference\n"), "{said}");
+        }
+    }
+    let (code, out, _) = run(&["diff", &early, &recording, "cds", "--stream", "#1", "-o", "jsonl"]);
+    let ops: Vec<(String, String)> = out
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("an object"))
+        .map(|object| (object["name"].to_string(), object["op"].to_string()))
+        .collect();
+    let named = |name: &str, op: &str| (format!("\"{name}\""), format!("\"{op}\""));
+    assert_eq!(
+        (code, ops),
+        (Some(1), vec![named("ledger", "added"), named("reviews", "changed"), named("search", "removed")])
+    );
+    let (code, out, _) = run(&["diff", &recording, "@#12", "@end", "--stat", "-q"]);
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(1), "CDS  +1  ~1  -2  =2\nRDS  +0  ~1  -0  =0\nSDS  +0  ~1  -0  =0\n")
+    );
 }

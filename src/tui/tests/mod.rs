@@ -1,6 +1,7 @@
 //! The screens, by typing and looking.
 
 mod behaviour;
+mod diff;
 mod random;
 mod screens;
 mod story;

@@ -19,10 +19,9 @@ pub fn head(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     source(model, canvas, layout, first);
     let tabs: Line = Screen::ALL
         .into_iter()
-        .enumerate()
-        .map(|(i, screen)| match screen == model.screen {
-            true => span(format!("[{} {}]", i + 1, screen.title()), Role::Title),
-            false => plain(format!(" {} {} ", i + 1, screen.title())),
+        .map(|screen| match screen == model.screen {
+            true => span(format!("[{} {}]", screen.number(), screen.title()), Role::Title),
+            false => plain(format!(" {} {} ", screen.number(), screen.title())),
         })
         .collect();
     canvas.line(second, &tabs);
@@ -136,6 +135,7 @@ fn summary(model: &Model, layout: &Layout) -> String {
             }
             parts.join(", ")
         }
+        Screen::Diff => super::diff::diff_summary(model),
         Screen::Timeline => {
             let index = &model.timeline.index;
             let rows = model.timeline.total();
@@ -165,6 +165,7 @@ fn hint(model: &Model) -> String {
         Screen::Stream => {
             "IN FORCE is the version last acknowledged; OFFERED is the newest version pushed to it".to_owned()
         }
+        Screen::Diff => super::diff::diff_hint(model),
         Screen::Timeline if model.timeline.follow => format!("following the newest {dot} k or f to stay"),
         Screen::Timeline => {
             let new = count(model.timeline.new_below() as u64);

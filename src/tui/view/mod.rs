@@ -1,6 +1,7 @@
 //! Draws a model. Reads only, asks nothing of the source: what is not in the model is not on the screen.
 
 mod detail;
+mod diff;
 mod frame;
 mod help;
 mod ladder;
@@ -13,6 +14,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 pub use detail::detail_lines;
+pub use diff::diff_last;
 pub use help::help_end;
 pub use overview::{overview_lines, overview_row};
 pub use stream::stream_row;
@@ -48,6 +50,7 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         Screen::Overview => overview::draw(model, canvas, &layout),
         Screen::Stream => stream::draw(model, canvas, &layout),
         Screen::Timeline => timeline::draw(model, canvas, &layout),
+        Screen::Diff => diff::draw(model, canvas, &layout),
     };
     let prompt = match model.overlays.last() {
         Some(Overlay::Palette { input, chosen, .. }) => {

@@ -1,0 +1,120 @@
+//! Two texts side by side.
+
+use std::io::{self, Write};
+
+use crate::diff::{LineDiff, Pair, Part, Side, emphasis, folded};
+use crate::report::Role;
+use crate::text::{display_safe, pad_left, plural, width as cells, wrap_parts};
+
+use super::super::io::{Io, Style, sgr};
+
+/// A column is never wider.
+const WIDEST: usize = 90;
+/// A column is never narrower.
+const NARROWEST: usize = 24;
+/// Columns without a terminal.
+const WIDTH: usize = 120;
+/// Unchanged lines around a change.
+pub(super) const CONTEXT: usize = 3;
+
+/// Columns of the terminal.
+pub(super) fn width(io: &Io<'_>) -> usize {
+    if let Some(columns) = (io.env)("COLUMNS").and_then(|columns| columns.parse().ok()) {
+        return columns;
+    }
+    #[cfg(feature = "tui")]
+    if io.stdout_is_terminal
+        && let Ok((columns, _)) = crossterm::terminal::size()
+    {
+        return usize::from(columns);
+    }
+    WIDTH
+}
+
+/// A line in pieces, fit for a terminal.
+pub(super) fn safe(parts: Vec<Part<'_>>) -> Vec<(String, bool)> {
+    parts.into_iter().map(|part| (display_safe(part.text).into_owned(), part.changed)).collect()
+}
+
+/// A text in its role's colour; `strong` marks words that changed.
+pub(super) fn paint(text: &str, role: Role, strong: bool, style: Style) -> String {
+    let role = match (strong, role) {
+        (true, Role::Added) => Role::AddedWord,
+        (true, Role::Removed) => Role::RemovedWord,
+        (_, role) => role,
+    };
+    match sgr(role).filter(|_| style.color) {
+        Some(sgr) => format!("\x1b[{sgr}m{text}\x1b[0m"),
+        None => text.to_owned(),
+    }
+}
+
+pub(super) fn write(
+    out: &mut dyn Write,
+    diff: &LineDiff,
+    indent: &str,
+    columns: usize,
+    style: Style,
+) -> io::Result<()> {
+    let side = (columns.saturating_sub(indent.len() + 3) / 2).clamp(NARROWEST, WIDEST);
+    let bar = style.pick("│", "|");
+    let pairs = diff.pairs();
+    let changed = |at: usize| pairs.get(at).is_some_and(|pair| pair.changed);
+    for (range, fold) in folded(pairs.len(), CONTEXT, changed) {
+        if fold {
+            let text = format!("{} {}", style.pick("…", ".."), plural(range.len() as u64, "unchanged line"));
+            writeln!(out, "{indent}{}", paint(&text, Role::Muted, false, style))?;
+            continue;
+        }
+        for pair in pairs.get(range).unwrap_or_default() {
+            let (left, right) = halves(diff, pair, side);
+            for at in 0..left.len().max(right.len()) {
+                let (left, used) = cell(left.get(at), Role::Removed, pair.changed, style);
+                let (right, _) = cell(right.get(at), Role::Added, pair.changed, style);
+                let line = format!("{indent}{left}{} {bar} {right}", " ".repeat(side.saturating_sub(used)));
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+type Line = Vec<(String, bool)>;
+
+/// Both halves of a row, wrapped.
+fn halves(diff: &LineDiff, pair: &Pair, side: usize) -> (Vec<Line>, Vec<Line>) {
+    let (old, new) =
+        (pair.left.map(|n| diff.line(Side::Old, n)), pair.right.map(|n| diff.line(Side::New, n)));
+    let plain = |text| vec![Part { text, changed: false }];
+    let (old, new) = match (old, new) {
+        (Some(old), Some(new)) if pair.changed => {
+            let (old, new) = emphasis(old, new);
+            (Some(old), Some(new))
+        }
+        (old, new) => (old.map(plain), new.map(plain)),
+    };
+    let wrapped = |parts: Option<Vec<Part<'_>>>, number: Option<u32>, mark: &str| -> Vec<Line> {
+        let (Some(parts), Some(number)) = (parts, number) else { return Vec::new() };
+        let mark = if pair.changed { mark } else { " " };
+        let lines = wrap_parts(&safe(parts), side.saturating_sub(7));
+        let lines = lines.into_iter().enumerate().map(|(at, line)| {
+            let number = if at == 0 { (u64::from(number) + 1).to_string() } else { String::new() };
+            let head = format!("{mark}{} ", pad_left(&number, 5));
+            std::iter::once((head, false)).chain(line).collect()
+        });
+        lines.collect()
+    };
+    let both = pair.left.is_some() && pair.right.is_some();
+    (
+        wrapped(old, pair.left, if both { "~" } else { "-" }),
+        wrapped(new, pair.right, if both { "~" } else { "+" }),
+    )
+}
+
+/// A line as it is printed, and the cells that it takes.
+fn cell(line: Option<&Line>, role: Role, changed: bool, style: Style) -> (String, usize) {
+    let role = if changed { role } else { Role::Plain };
+    let parts = line.map(Vec::as_slice).unwrap_or_default();
+    let text = parts.iter().map(|(text, strong)| paint(text, role, *strong, style)).collect();
+    (text, parts.iter().map(|(text, _)| cells(text)).sum())
+}

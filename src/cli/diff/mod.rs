@@ -1,0 +1,328 @@
+//! `diff`: what changed between two versions of a resource, two moments, or two sources?
+
+mod columns;
+mod places;
+mod print;
+mod resources;
+mod side;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::content::BlobId;
+use crate::diff::{Comparison, Op, Options, Path, compare, sets, versions};
+use crate::event::{StreamId, TypeUrl};
+use crate::json;
+use crate::report::type_order;
+use crate::schema::Schema;
+use crate::text::{display_safe, plural};
+
+use super::args::{DiffArgs, Global, SourceArgs};
+use super::error::{CliError, Exit};
+use super::get::What;
+use super::io::Io;
+use super::select::Picked;
+use super::source::{self, Limit, Replay};
+use print::Printer;
+use side::{Content, Member, Side};
+use words::{Asked, Place};
+
+/// One resource that differs.
+struct Difference {
+    type_url: TypeUrl,
+    name: Arc<str>,
+    op: Op,
+    from: Option<Arc<str>>,
+    to: Option<Arc<str>>,
+    /// Of what is on both sides and can be read.
+    comparison: Option<Comparison>,
+    /// Whose it is, where moments of a session are compared.
+    nodes: Vec<String>,
+}
+
+/// How many resources of a type went through what.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    added: u64,
+    changed: u64,
+    removed: u64,
+    same: u64,
+}
+
+/// In the order of screens.
+type Counts = BTreeMap<((usize, String), TypeUrl), Count>;
+
+/// What a comparison leaves out, to be said.
+#[derive(Default)]
+struct Aside {
+    same_meaning: Vec<String>,
+    reordered: Vec<String>,
+    uncertain: Vec<String>,
+}
+
+pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let options = Options { strict_order: args.strict_order, ignore: args.ignore.clone(), foreign: false };
+    let mut work =
+        Work { args, global, options, found: Vec::new(), counts: Counts::new(), aside: Aside::default() };
+    match words::read(&args.source.source, &args.words, io)? {
+        Asked::Versions { what, from, to } => work.versions(&what, &from, &to, io),
+        Asked::Moments { from, to, whats } => {
+            let source = source::open(&args.source, global, io)?;
+            let from = Limit::of(&from, &source.loaded, &io.zone)?;
+            let to = Limit::of(&to, &source.loaded, &io.zone)?;
+            work.moments(source, (from, to), [None, None], &whats, io)
+        }
+        Asked::Pushes { what, from, to } => {
+            let source = source::open(&args.source, global, io)?;
+            let pick = args.stream.as_ref();
+            let (from, old) = places::push(&what, &from, pick, &source)?;
+            let (to, new) = places::push(&what, &to, pick, &source)?;
+            work.moments(source, (from, to), [old, new], &[what], io)
+        }
+        Asked::Sources { other, whats } => work.sources(other, &whats, io),
+    }
+}
+
+struct Work<'a> {
+    args: &'a DiffArgs,
+    global: &'a Global,
+    options: Options,
+    found: Vec<Difference>,
+    counts: Counts,
+    aside: Aside,
+}
+
+impl Work<'_> {
+    /// Two contents of one resource.
+    fn versions(&mut self, what: &What, from: &Place, to: &Place, io: &mut Io<'_>) -> Result<Exit, CliError> {
+        let source = source::open(&self.args.source, self.global, io)?;
+        let (store, schema) = source::replay(source, &self.args.source.timers, &Limit::All);
+        let picked = Picked::of(self.args.stream.as_ref(), &store)?;
+        let name = what.name.as_deref().unwrap_or_default();
+        let known =
+            versions(&store, 0..store.rows(), |stream| picked.has(stream), |url| what.is_type(url), name);
+        let source = &self.args.source.source;
+        let new = places::pick(&known, to, None, what, source)?;
+        let old = places::pick(&known, from, Some(new), what, source)?;
+        if !self.global.quiet {
+            for note in places::ambiguous(&known, &[(from, old), (to, new)]) {
+                io.say(&note);
+            }
+        }
+        let store = Rc::new(store);
+        let old = Side::of_version(old, name, &store);
+        let new = Side::of_version(new, name, &store);
+        self.report(&old, &new, &schema, &[], io)
+    }
+
+    /// The resources of a source at two moments.
+    fn moments(
+        &mut self,
+        source: source::Source,
+        (from, to): (Limit, Limit),
+        // Whose pushes they are, if they are pushes.
+        only: [Option<StreamId>; 2],
+        whats: &[What],
+        io: &mut Io<'_>,
+    ) -> Result<Exit, CliError> {
+        let frames = &source.loaded.frames;
+        let backwards = from.reach(frames) > to.reach(frames);
+        let (early, late) = if backwards { (to, from) } else { (from, to) };
+        let mut replay = Replay::new(source, &self.args.source.timers);
+        replay.to(&early);
+        let early = side::members(&replay.store, whats);
+        replay.to(&late);
+        let late = side::members(&replay.store, whats);
+        replay.to(&Limit::All);
+        let Replay { store, schema, .. } = replay;
+        let picked = Picked::of(self.args.stream.as_ref(), &store)?;
+        let store = Rc::new(store);
+        let early = Side::at(early, &picked, only, &store);
+        let late = Side::at(late, &picked, only, &store);
+        let (old, new) = if backwards { (late, early) } else { (early, late) };
+        self.report(&old, &new, &schema, whats, io)
+    }
+
+    /// The resources of two sources.
+    fn sources(&mut self, other: String, whats: &[What], io: &mut Io<'_>) -> Result<Exit, CliError> {
+        let schema = super::descriptors::schema(&self.args.source.descriptors)?;
+        let (first, second) = (&self.args.source, SourceArgs { source: other, ..self.args.source.clone() });
+        // A recording has the ids of its secrets keyed already; every other source is keyed like it.
+        let swap = !side::is_keyed(&first.source, io) && side::is_keyed(&second.source, io);
+        let (one, two) = if swap { (&second, first) } else { (first, &second) };
+        let one = side::open(one, super::descriptors::seed()?, self.args, whats, self.global, io)?;
+        let two = side::open(two, one.seed, self.args, whats, self.global, io)?;
+        let (first, second) = if swap { (two, one) } else { (one, two) };
+        self.report(&first, &second, &schema, whats, io)
+    }
+
+    /// Compares two sides and prints what differs.
+    fn report(
+        &mut self,
+        old: &Side,
+        new: &Side,
+        schema: &Arc<Schema>,
+        whats: &[What],
+        io: &mut Io<'_>,
+    ) -> Result<Exit, CliError> {
+        for what in whats.iter().filter(|what| what.name.is_some()) {
+            if !old.members.iter().chain(&new.members).any(|member| member.is(what)) {
+                let error = CliError::new(Exit::Never, format!("{} is on neither side", what.text));
+                return Err(error.next(format!("xdscope get {}", self.args.source.source)));
+            }
+        }
+        self.compare(old, new, schema);
+        let differs = !self.found.is_empty();
+        let printer = Printer {
+            args: self.args,
+            style: io.style(self.global),
+            width: columns::width(io),
+            terminal: io.stdout_is_terminal,
+        };
+        printer.print(&self.found, &self.counts, &mut *io.stdout)?;
+        if !self.global.quiet {
+            io.flush()?;
+            match self.found.len() as u64 {
+                0 => io.say("no difference"),
+                1 => io.say("1 resource differs"),
+                n => io.say(&format!("{} differ", plural(n, "resource"))),
+            }
+            self.aside.lines().iter().for_each(|line| io.say(line));
+        }
+        Ok(if differs { Exit::No } else { Exit::Yes })
+    }
+
+    fn compare(&mut self, old: &Side, new: &Side, schema: &Arc<Schema>) {
+        let (olds, news) = (&old.members, &new.members);
+        let keys = |members: &[Member]| members.iter().map(Member::key).collect::<Vec<_>>();
+        let found = sets(&keys(olds), &keys(news), |i, j| match (olds.get(i), news.get(j)) {
+            (Some(a), Some(b)) => side::same(old, a, new, b),
+            _ => false,
+        });
+        let mut merged = HashMap::new();
+        let two = !old.is_same_source(new);
+        let foreign = two && old.seed != new.seed;
+        for member in found.removed.iter().filter_map(|at| olds.get(*at)) {
+            self.put(Op::Removed, Some(member), None, None, &mut merged);
+        }
+        for member in found.added.iter().filter_map(|at| news.get(*at)) {
+            self.put(Op::Added, None, Some(member), None, &mut merged);
+        }
+        for (i, j) in &found.changed {
+            let (Some(a), Some(b)) = (olds.get(*i), news.get(*j)) else { continue };
+            let (Some(from), Some(to)) = (old.tree(a, schema), new.tree(b, schema)) else {
+                // Not to be read: by its version it is another one.
+                self.put(Op::Changed, Some(a), Some(b), None, &mut merged);
+                continue;
+            };
+            // Marks that were there before the source was read have the ids of some other session.
+            self.options.foreign = foreign || (two && (old.is_marked(a) || new.is_marked(b)));
+            let mut comparison = compare(&from, &to, &self.options);
+            if !self.args.unified && !self.args.side_by_side {
+                // Only lines need the whole of them, and there may be 100,000.
+                (comparison.old, comparison.new) = Default::default();
+            }
+            self.aside.note(b, &comparison);
+            match comparison.op() {
+                Some(op) => self.put(op, Some(a), Some(b), Some(comparison), &mut merged),
+                None => {
+                    if comparison.reordered.is_empty() && comparison.uncertain.is_empty() && from == to {
+                        self.aside.same_meaning.push(b.label());
+                    }
+                    self.count(b).same += 1;
+                }
+            }
+        }
+        let differ: std::collections::HashSet<usize> =
+            found.changed.iter().map(|(_, new)| *new).chain(found.added.iter().copied()).collect();
+        for (_, member) in news.iter().enumerate().filter(|(at, _)| !differ.contains(at)) {
+            self.count(member).same += 1;
+        }
+        self.found.sort_by_cached_key(|found| (type_order(&found.type_url), found.name.clone()));
+    }
+
+    fn count(&mut self, member: &Member) -> &mut Count {
+        let url = member.type_url.clone();
+        self.counts.entry((type_order(&url), url)).or_default()
+    }
+
+    /// Counts and keeps a difference; the same one of several nodes is kept once.
+    fn put(
+        &mut self,
+        op: Op,
+        old: Option<&Member>,
+        new: Option<&Member>,
+        comparison: Option<Comparison>,
+        merged: &mut Merged,
+    ) {
+        let Some(member) = new.or(old) else { return };
+        let count = self.count(member);
+        match op {
+            Op::Added => count.added += 1,
+            Op::Removed => count.removed += 1,
+            Op::Changed | Op::Reordered => count.changed += 1,
+        }
+        let blob = |side: Option<&Member>| match side.map(|member| &member.content) {
+            Some(Content::Blob(id)) => Some(*id),
+            _ => None,
+        };
+        let node = member.session.map(|_| member.node_name());
+        let key = (member.type_url.clone(), member.name.clone(), blob(old), blob(new));
+        if let Some(before) = merged.get(&key).and_then(|at| self.found.get_mut(*at)) {
+            before.nodes.extend(node);
+            return;
+        }
+        merged.insert(key, self.found.len());
+        self.found.push(Difference {
+            type_url: member.type_url.clone(),
+            name: member.name.clone(),
+            op,
+            from: old.and_then(|member| member.version.clone()),
+            to: new.and_then(|member| member.version.clone()),
+            comparison,
+            nodes: node.into_iter().collect(),
+        });
+    }
+}
+
+/// Where among the differences the one of a name and two contents is.
+type Merged = HashMap<(TypeUrl, Arc<str>, Option<BlobId>, Option<BlobId>), usize>;
+
+impl Aside {
+    fn note(&mut self, member: &Member, comparison: &Comparison) {
+        let places = |paths: &[Path]| -> Vec<String> {
+            paths.iter().map(|path| format!("{} {path}", member.label())).collect()
+        };
+        self.reordered.extend(places(&comparison.reordered));
+        self.uncertain.extend(places(&comparison.uncertain));
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        let mut say = |what: String, places: &[String], after: &str| {
+            if let Some(first) = places.first() {
+                let more = if places.len() > 1 { ", …" } else { "" };
+                out.push(format!("{what}{}{more}{after}", display_safe(first)));
+            }
+        };
+        let number = |list: &[String], noun| plural(list.len() as u64, noun);
+        let count = number(&self.same_meaning, "resource");
+        say(format!("bytes differ, same meaning, {count}: "), &self.same_meaning, "");
+        let count = number(&self.reordered, "keyed list");
+        say(format!("order ignored, {count}: "), &self.reordered, " (--strict-order compares it)");
+        let count = number(&self.uncertain, "secret");
+        say(format!("can't be compared, {count} redacted by two sessions: "), &self.uncertain, "");
+        out
+    }
+}
+
+impl Member {
+    /// `cds/reviews`.
+    fn label(&self) -> String {
+        format!("{}/{}", json::type_word(&self.type_url), self.name)
+    }
+}

@@ -1,0 +1,212 @@
+//! Files and directories of resources as a source: YAML and JSON, one resource or many, a discovery response, a
+//! bootstrap, or Envoy's config dump.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::content::Redact;
+use crate::event::{ApiVersion, Kind, TypeUrl};
+use crate::pb::put_len_field;
+use crate::record;
+use crate::schema::Schema;
+
+use super::super::args::SourceArgs;
+use super::super::error::CliError;
+use super::super::io::Io;
+use super::super::{descriptors, source};
+use super::side::{Content, Member, has_mark};
+
+/// Directories within directories.
+const DEPTH: usize = 8;
+
+/// The path of a source that holds resources; an error if it is something else, or nothing.
+pub(super) fn find(name: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
+    let path = PathBuf::from(name.strip_prefix("file:").unwrap_or(name));
+    if path.is_dir() {
+        return Ok(path);
+    }
+    let path = source::find(name, io)?;
+    let no = || CliError::unreadable(format!("{name} is no file of resources"));
+    if !has_ending(&path) {
+        return Err(no());
+    }
+    let mut head = Vec::new();
+    let file = File::open(&path).map_err(|error| no().because(error))?;
+    file.take(8 << 10).read_to_end(&mut head).map_err(|error| no().because(error))?;
+    if record::detect(&head) == record::Format::Other { Ok(path) } else { Err(no()) }
+}
+
+fn has_ending(path: &Path) -> bool {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    matches!(ending.as_deref(), Some("yaml" | "yml" | "json"))
+}
+
+/// Reads all resources there, in order of files. Each is brought into the form that it would have on the wire,
+/// without its secrets. The first of a name counts, but for one that is warming.
+pub(super) fn read(
+    path: &Path,
+    args: &SourceArgs,
+    seed: u64,
+    schema: &Arc<Schema>,
+) -> Result<Vec<Member>, CliError> {
+    let mut files = Vec::new();
+    if path.is_dir() {
+        list(path, DEPTH, &mut files)?
+    } else {
+        files.push(path.to_owned())
+    }
+    let redact = (!args.keep_secrets).then(|| descriptors::redactor(schema, seed));
+    let mut members: Vec<Member> = Vec::new();
+    let mut met = HashSet::new();
+    for file in &files {
+        let failed = || CliError::unreadable(format!("cannot read {}", file.display()));
+        let text = fs::read_to_string(file).map_err(|error| failed().because(error))?;
+        let mut found = Vec::new();
+        for document in parse(&text).map_err(|why| failed().because(why))? {
+            collect(document, None, &mut found);
+        }
+        for (fields, version) in found {
+            let member = member(fields, version, schema, redact.as_deref()).map_err(|why| {
+                failed().because(why).next("--proto FILE -I DIR or --protoset FILE adds descriptors")
+            })?;
+            if met.insert(member.key()) {
+                members.push(member);
+            }
+        }
+    }
+    if members.is_empty() {
+        return Err(CliError::unreadable(format!("there is no resource in {}", path.display()))
+            .next("each needs an `@type`, such as type.googleapis.com/envoy.config.cluster.v3.Cluster"));
+    }
+    Ok(members)
+}
+
+fn list(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
+    let failed =
+        |error: std::io::Error| CliError::unreadable(format!("cannot read {}", dir.display())).because(error);
+    let entries: Result<Vec<_>, _> = fs::read_dir(dir).map_err(failed)?.collect();
+    let mut paths: Vec<PathBuf> = entries.map_err(failed)?.into_iter().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if hidden {
+            continue;
+        }
+        if path.is_dir() && depth > 0 {
+            list(&path, depth - 1, files)?;
+        } else if path.is_file() && has_ending(&path) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn parse(text: &str) -> Result<Vec<Value>, String> {
+    if let Ok(value) = serde_json::from_str(text) {
+        return Ok(vec![value]);
+    }
+    // `on` and `yes` are texts in the API's own YAML.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_multiple_with_options(text, options).map_err(|error| error.to_string())
+}
+
+type Found = (Map<String, Value>, Option<Arc<str>>);
+
+/// Finds what has the type of a resource, with the version that stands above it.
+fn collect(value: Value, version: Option<&Arc<str>>, out: &mut Vec<Found>) {
+    match value {
+        Value::Array(items) => items.into_iter().for_each(|item| collect(item, version, out)),
+        Value::Object(fields) => {
+            let kind = fields.get("@type").and_then(Value::as_str).and_then(Kind::of_type_url);
+            if kind.is_some() {
+                return out.push((fields, version.cloned()));
+            }
+            let own = ["version_info", "versionInfo", "version"].iter().find_map(|name| fields.get(*name));
+            let own = own.and_then(Value::as_str).map(Arc::from);
+            let version = own.as_ref().or(version);
+            let mut later = Vec::new();
+            let dump = fields.contains_key("configs");
+            for (name, inner) in fields {
+                match name.as_str() {
+                    // Draining, refused, or never sent by a control plane.
+                    "draining_state" | "error_state" => {}
+                    name if name.starts_with("static_") && name != "static_resources" => {}
+                    "static_resources" => bootstrap(inner, out),
+                    name if name.contains("warming") => later.push(inner),
+                    // What a dump says of the bootstrap was not sent either.
+                    "configs" if dump => collect(without_bootstrap(inner), version, out),
+                    _ => collect(inner, version, out),
+                }
+            }
+            later.into_iter().for_each(|inner| collect(inner, version, out));
+        }
+        _ => {}
+    }
+}
+
+fn without_bootstrap(configs: Value) -> Value {
+    let is = |config: &Value| {
+        config.get("@type").and_then(Value::as_str).is_some_and(|url| url.ends_with(".BootstrapConfigDump"))
+    };
+    match configs {
+        Value::Array(items) => Value::Array(items.into_iter().filter(|item| !is(item)).collect()),
+        other => other,
+    }
+}
+
+/// `static_resources` of a bootstrap: their types go without saying.
+fn bootstrap(value: Value, out: &mut Vec<Found>) {
+    let Value::Object(fields) = value else { return };
+    for (name, items) in fields {
+        let (Some(url), Value::Array(items)) =
+            (Kind::parse(&name).and_then(|kind| kind.type_url(ApiVersion::V3)), items)
+        else {
+            continue;
+        };
+        for item in items {
+            if let Value::Object(mut fields) = item {
+                fields.insert("@type".into(), url.as_str().into());
+                out.push((fields, None));
+            }
+        }
+    }
+}
+
+/// A resource as it would come off the wire.
+fn member(
+    mut fields: Map<String, Value>,
+    version: Option<Arc<str>>,
+    schema: &Schema,
+    redact: Option<&dyn Redact>,
+) -> Result<Member, String> {
+    let url = match fields.shift_remove("@type") {
+        Some(Value::String(url)) => url,
+        _ => return Err("a resource without @type".to_owned()),
+    };
+    let named = |fields: &Map<String, Value>| {
+        let name =
+            ["name", "cluster_name", "clusterName"].iter().find_map(|name| fields.get(*name)?.as_str());
+        name.map(str::to_owned)
+    };
+    let name = named(&fields).ok_or_else(|| format!("a {url} without a name"))?;
+    let bytes = schema.encode(&url, &Value::Object(fields)).map_err(|why| format!("{name}: {why}"))?;
+    let mut any = Vec::new();
+    put_len_field(&mut any, 1, url.as_bytes());
+    put_len_field(&mut any, 2, &bytes);
+    let clean = redact.and_then(|redact| redact.resource(&any));
+    let tree = schema.any_to_json(clean.as_deref().unwrap_or(&any));
+    Ok(Member {
+        session: None,
+        node: None,
+        type_url: TypeUrl::new(url),
+        name: name.into(),
+        version,
+        content: Content::Tree(tree),
+        marked: clean.is_none() && has_mark(&any),
+    })
+}

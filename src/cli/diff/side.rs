@@ -1,0 +1,281 @@
+//! One side of a comparison: resources with their content.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::Read as _;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::content::BlobId;
+use crate::diff::Version;
+use crate::event::{StreamId, TypeUrl};
+use crate::record;
+use crate::schema::Schema;
+use crate::store::{ResourceFact, ResourceState, Store};
+use crate::text::display_safe;
+
+use super::super::args::{At, DiffArgs, Global, SourceArgs};
+use super::super::error::CliError;
+use super::super::get::What;
+use super::super::io::Io;
+use super::super::select::Picked;
+use super::super::source::{self, Form, Limit};
+use super::resources;
+
+/// What a resource holds.
+#[derive(Clone)]
+pub(super) enum Content {
+    /// In the catalog of the side's store.
+    Blob(BlobId),
+    /// Read from a file of resources.
+    Tree(Value),
+    /// Held from before, or lost.
+    Unknown,
+}
+
+/// One resource.
+#[derive(Clone)]
+pub(super) struct Member {
+    /// The first stream of the client's session, where moments are compared.
+    pub session: Option<StreamId>,
+    pub node: Option<Arc<str>>,
+    pub type_url: TypeUrl,
+    pub name: Arc<str>,
+    pub version: Option<Arc<str>>,
+    pub content: Content,
+    /// Read from a file that has marks in place of secrets.
+    pub marked: bool,
+}
+
+impl Member {
+    /// What makes it the same resource on both sides.
+    pub(super) fn key(&self) -> (Option<StreamId>, TypeUrl, Arc<str>) {
+        (self.session, self.type_url.clone(), self.name.clone())
+    }
+
+    pub(super) fn is(&self, what: &What) -> bool {
+        what.is_type(&self.type_url) && what.name.as_ref().is_none_or(|name| *self.name == **name)
+    }
+
+    pub(super) fn node_name(&self) -> String {
+        let stream = self.session.map(|stream| format!("#{}", stream.0)).unwrap_or_default();
+        self.node.as_deref().filter(|node| !node.is_empty()).map_or(stream, str::to_owned)
+    }
+}
+
+pub(super) struct Side {
+    pub members: Vec<Member>,
+    store: Option<Rc<Store>>,
+    /// What keys the ids of its secrets, where two sources are compared.
+    pub seed: u64,
+}
+
+impl Side {
+    /// One content of a resource; nothing where it was taken away.
+    pub(super) fn of_version(version: &Version, name: &str, store: &Rc<Store>) -> Side {
+        let url = store.row_of(version.n).and_then(|row| store.line(row)).map(|line| line.type_url);
+        let member = version.content.map(|content| Member {
+            session: None,
+            node: None,
+            type_url: url.unwrap_or_default(),
+            name: name.into(),
+            version: Some(version.version.clone()),
+            content: Content::Blob(content),
+            marked: false,
+        });
+        Side { members: member.into_iter().collect(), store: Some(store.clone()), seed: 0 }
+    }
+
+    /// Members of a moment, as far as their clients are picked, and with `only` those of these clients.
+    pub(super) fn at(
+        mut members: Vec<Member>,
+        picked: &Picked,
+        only: [Option<StreamId>; 2],
+        store: &Rc<Store>,
+    ) -> Side {
+        let roots = roots(store);
+        let sessions = |streams: &mut dyn Iterator<Item = StreamId>| -> BTreeSet<StreamId> {
+            streams.filter_map(|stream| roots.get(&stream).copied()).collect()
+        };
+        let picked = sessions(&mut picked.streams.iter().map(|stream| stream.stream));
+        let only = sessions(&mut only.into_iter().flatten());
+        members.retain(|member| {
+            member.session.is_some_and(|session| {
+                picked.contains(&session) && (only.is_empty() || only.contains(&session))
+            })
+        });
+        Side { members, store: Some(store.clone()), seed: 0 }
+    }
+
+    pub(super) fn is_same_source(&self, other: &Side) -> bool {
+        matches!((&self.store, &other.store), (Some(a), Some(b)) if Rc::ptr_eq(a, b))
+    }
+
+    /// Whether a content holds marks of secrets that were not put there when it was read or recorded.
+    pub(super) fn is_marked(&self, member: &Member) -> bool {
+        match (&member.content, &self.store) {
+            (Content::Blob(id), Some(store)) => {
+                let catalog = store.catalog();
+                !catalog.blob(*id).redacted && catalog.bytes(*id).is_some_and(|bytes| has_mark(&bytes))
+            }
+            _ => member.marked,
+        }
+    }
+
+    /// The content as protobuf JSON with the API's own field names.
+    pub(super) fn tree(&self, member: &Member, schema: &Schema) -> Option<Value> {
+        match &member.content {
+            Content::Blob(id) => {
+                let bytes = self.store.as_ref()?.catalog().bytes(*id)?;
+                Some(schema.any_to_json(&bytes))
+            }
+            Content::Tree(tree) => Some(tree.clone()),
+            Content::Unknown => None,
+        }
+    }
+}
+
+/// Whether a secret was taken out of these bytes.
+pub(super) fn has_mark(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, b"[redacted ").is_some()
+}
+
+/// Whether two resources are the same without a look into them.
+pub(super) fn same(a: &Side, one: &Member, b: &Side, other: &Member) -> bool {
+    match (&one.content, &other.content) {
+        (Content::Blob(x), Content::Blob(y)) => match (&a.store, &b.store) {
+            (Some(a), Some(b)) if Rc::ptr_eq(a, b) => x == y,
+            (Some(a), Some(b)) => {
+                let bytes = a.catalog().bytes(*x);
+                bytes.is_some() && bytes == b.catalog().bytes(*y)
+            }
+            _ => false,
+        },
+        (Content::Tree(x), Content::Tree(y)) => x == y,
+        (Content::Unknown, Content::Unknown) => one.version == other.version,
+        _ => false,
+    }
+}
+
+/// The first stream of each stream's session.
+fn roots(store: &Store) -> BTreeMap<StreamId, StreamId> {
+    let mut roots = BTreeMap::new();
+    for stream in store.streams() {
+        let before = stream.reconnect_of.and_then(|before| roots.get(&before).copied());
+        roots.insert(stream.stream, before.unwrap_or(stream.stream));
+    }
+    roots
+}
+
+/// What the clients of a store hold now, by sessions: of each its newest stream.
+pub(super) fn members(store: &Store, whats: &[What]) -> Vec<Member> {
+    let roots = roots(store);
+    let superseded: BTreeSet<StreamId> =
+        store.streams().iter().filter_map(|stream| stream.reconnect_of).collect();
+    let mut out = Vec::new();
+    for state in store.summaries() {
+        let asked = whats.is_empty() || whats.iter().any(|what| what.is_type(&state.type_url));
+        if !asked || superseded.contains(&state.stream) {
+            continue;
+        }
+        for fact in store.resources(state.stream, &state.type_url) {
+            let wanted = |what: &What| what.is_type(&fact.type_url) && named(what, &fact);
+            if here(&fact) && (whats.is_empty() || whats.iter().any(wanted)) {
+                out.push(Member {
+                    session: roots.get(&fact.stream).copied(),
+                    node: fact.node,
+                    type_url: fact.type_url,
+                    name: fact.name,
+                    version: fact.version,
+                    content: fact.content.map_or(Content::Unknown, Content::Blob),
+                    marked: false,
+                });
+            }
+        }
+    }
+    out
+}
+
+fn named(what: &What, fact: &ResourceFact) -> bool {
+    what.name
+        .as_ref()
+        .is_none_or(|name| *fact.name == **name || fact.aliases.iter().any(|alias| **alias == **name))
+}
+
+/// The server gave it, and nothing took it away.
+fn here(fact: &ResourceFact) -> bool {
+    use ResourceState::*;
+    match fact.state {
+        Present | Kept | Orphan | Redirected => true,
+        Waiting | Removed | Absent | Expired | Released => false,
+    }
+}
+
+/// Whether a source keys the ids of its secrets itself: a recording.
+pub(super) fn is_keyed(source: &str, io: &Io<'_>) -> bool {
+    let mut head = Vec::new();
+    let file = source::find(source, io).ok().and_then(|path| File::open(path).ok());
+    let read = file.map(|file| file.take(64).read_to_end(&mut head));
+    matches!(read, Some(Ok(_))) && record::detect(&head) == record::Format::Recording
+}
+
+/// A whole source: each resource once, however many clients hold it. `seed` keys the ids of secrets where the
+/// source does not.
+pub(super) fn open(
+    source: &SourceArgs,
+    seed: u64,
+    args: &DiffArgs,
+    whats: &[What],
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Side, CliError> {
+    if source.source != "-"
+        && let Ok(path) = resources::find(&source.source, io)
+    {
+        let schema = super::super::descriptors::schema(&source.descriptors)?;
+        let mut members = resources::read(&path, source, seed, &schema)?;
+        members.retain(|member| whats.is_empty() || whats.iter().any(|what| member.is(what)));
+        return Ok(Side { members, store: None, seed });
+    }
+    let loaded = source::open_keyed(source, seed, global, io)?;
+    let limit = Limit::of(&At::End, &loaded.loaded, &io.zone)?;
+    let seed = if loaded.form == Form::Recording { loaded.loaded.catalog.seed() } else { seed };
+    let (store, _) = source::replay(loaded, &source.timers, &limit);
+    let picked = Picked::of(args.stream.as_ref(), &store)?;
+    let store = Rc::new(store);
+    let side = Side::at(members(&store, whats), &picked, [None, None], &store);
+    let mut once: HashMap<(TypeUrl, Arc<str>), usize> = HashMap::new();
+    let mut kept: Vec<Member> = Vec::new();
+    let mut variants = BTreeSet::new();
+    for member in side.members {
+        let member = Member { session: None, ..member };
+        match once.get(&(member.type_url.clone(), member.name.clone())).and_then(|at| kept.get_mut(*at)) {
+            None => {
+                once.insert((member.type_url.clone(), member.name.clone()), kept.len());
+                kept.push(member);
+            }
+            Some(before) => {
+                if let (Content::Blob(a), Content::Blob(b)) = (&before.content, &member.content)
+                    && a != b
+                {
+                    variants.insert(member.label());
+                }
+                // The newest stream knows best.
+                if !matches!(member.content, Content::Unknown) {
+                    *before = member;
+                }
+            }
+        }
+    }
+    if let (Some(first), false) = (variants.first(), global.quiet) {
+        let more =
+            if variants.len() > 1 { format!(" and {} more", variants.len() - 1) } else { String::new() };
+        io.say(&display_safe(&format!(
+            "{}: clients were given different contents of {first}{more}; those of the newest stream are compared (--stream picks one)",
+            source.source,
+        )));
+    }
+    Ok(Side { members: kept, store: Some(store), seed })
+}

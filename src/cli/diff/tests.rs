@@ -1,0 +1,155 @@
+//! `diff` from its words to what it prints.
+
+use serde_json::json;
+
+use super::super::error::Exit;
+use super::super::tests::{objects, run, show};
+
+const SCRIPT: &str = "tests/fixtures/cli/diff.xds";
+const TOUR: &str = "tests/fixtures/cli/tour.xds";
+const DIRECTORY: &str = "tests/fixtures/cli/resources";
+const DUMP: &str = "tests/fixtures/cli/config_dump.json";
+
+#[test]
+fn two_versions_of_a_resource() {
+    insta::assert_snapshot!("diff-paths", show(&["diff", SCRIPT, "cds/reviews", "41", "42"]));
+    insta::assert_snapshot!(
+        "diff-unified",
+        show(&["diff", SCRIPT, "cds/reviews", "41", "42", "--unified", "-q"])
+    );
+    insta::assert_snapshot!("diff-columns", show(&["diff", SCRIPT, "cds/reviews", "--side-by-side", "-q"]));
+    let paths = run(&["diff", SCRIPT, "cds/reviews", "41", "42"]).out;
+    for same in [&["cds/reviews"][..], &["cds/reviews", "41"], &["Cluster/reviews", "#2", "#13"]] {
+        assert_eq!(run(&[&["diff", SCRIPT], same].concat()).out, paths, "{same:?}");
+    }
+    let back = run(&["diff", SCRIPT, "cds/reviews", "42", "41"]).out;
+    assert!(back.contains("- 0s\n      + 5s"), "{back}");
+}
+
+#[test]
+fn two_moments() {
+    insta::assert_snapshot!("diff-moments", show(&["diff", SCRIPT, "@+20s", "@end", "cds", "rds"]));
+    insta::assert_snapshot!("diff-stat", show(&["diff", SCRIPT, "@+20s", "@end", "--stat", "-q"]));
+    let one = run(&["diff", SCRIPT, "@#13", "@end", "cds", "--stream", "reviews-v2", "-q"]);
+    assert_eq!(one.out, "- cds/search  1  removed  reviews-v2\n");
+    let back = run(&["diff", SCRIPT, "@end", "@#13", "cds", "--stream", "#2", "-q"]);
+    assert_eq!(back.out, "+ cds/search  1  added  reviews-v2\n");
+    let none = run(&["diff", SCRIPT, "@+60s", "@end", "cds"]);
+    assert_eq!(
+        (none.out.as_str(), none.err.as_str(), none.exit),
+        ("", "xdscope: no difference\n", Exit::Yes)
+    );
+}
+
+#[test]
+fn two_pushes_are_those_of_one_client() {
+    let said = run(&["diff", SCRIPT, "cds", "41", "42", "-q", "--ignore", "circuit_breakers"]);
+    assert_eq!(
+        said.out,
+        "+ cds/ledger  42  added  edge-gw-1\n~ cds/reviews  41 → 42  1 field changed  edge-gw-1\n    \
+         connect_timeout\n      - 5s\n      + 0s\n- cds/search  41  removed  edge-gw-1\n"
+    );
+}
+
+#[test]
+fn order_counts_when_asked_for() {
+    let same = run(&["diff", SCRIPT, "rds/edge", "8", "9"]);
+    assert_eq!((same.out.as_str(), same.exit), ("", Exit::Yes));
+    assert!(same.err.contains("order ignored, 1 keyed list: rds/edge virtual_hosts"), "{}", same.err);
+    let strict = objects(&["diff", SCRIPT, "rds/edge", "8", "9", "--strict-order", "-q", "-o", "jsonl"]);
+    assert_eq!(
+        strict,
+        [json!({"schema": 1, "object": "change", "type": "rds", "name": "edge", "op": "reordered",
+            "from_version": "8", "to_version": "9", "paths": [{"path": "virtual_hosts", "op": "reordered",
+            "from": ["admin", "shop"], "to": ["shop", "admin"]}]})]
+    );
+}
+
+#[test]
+fn fields_can_be_left_out() {
+    let args =
+        ["diff", SCRIPT, "cds/reviews", "--ignore", "connectTimeout", "--ignore", "**.max_connections"];
+    let said = run(&args);
+    assert_eq!((said.out.as_str(), said.exit), ("", Exit::Yes));
+    assert_eq!(run(&["diff", SCRIPT, "cds/reviews", "--ignore", "a..b"]).exit, Exit::Usage);
+}
+
+#[test]
+fn objects_and_tables() {
+    let all = objects(&["diff", SCRIPT, "cds/reviews", "-q", "-o", "jsonl"]);
+    assert_eq!(all[0]["op"], "changed");
+    assert_eq!(
+        all[0]["paths"][0],
+        json!({"path": "connect_timeout", "op": "changed", "from": "5s", "to": "0s"})
+    );
+    let array: Vec<serde_json::Value> =
+        serde_json::from_str(&run(&["diff", SCRIPT, "cds/reviews", "-o", "json"]).out).unwrap();
+    assert_eq!(array, all);
+    insta::assert_snapshot!(
+        "diff-table",
+        show(&["diff", SCRIPT, "@+20s", "@end", "cds", "-o", "table", "-q"])
+    );
+    insta::assert_snapshot!("diff-yaml", show(&["diff", SCRIPT, "cds/reviews", "-o", "yaml", "-q"]));
+}
+
+#[test]
+fn secrets_differ_without_being_shown() {
+    let said = run(&["diff", SCRIPT, "sds/edge-cert", "1", "2"]);
+    assert!(!said.out.contains("private key\n") && !said.out.contains("the "), "{}", said.out);
+    assert_eq!(said.out.matches("[redacted 21 B, id ").count(), 2, "{}", said.out);
+    assert_eq!(said.exit, Exit::No);
+    let kept = run(&["diff", SCRIPT, "sds/edge-cert", "1", "2", "--keep-secrets"]);
+    assert!(kept.out.contains("- the first private key"), "{}", kept.out);
+    // The same key on both sides has one id, whatever the form of the source.
+    assert_eq!(run(&["diff", SCRIPT, DUMP, "sds"]).exit, Exit::Yes);
+    assert_eq!(run(&["diff", DUMP, SCRIPT, "sds"]).exit, Exit::Yes);
+}
+
+#[test]
+fn files_and_directories_of_resources() {
+    let said = run(&["diff", SCRIPT, DIRECTORY, "cds", "-q", "--stream", "edge-gw-1"]);
+    assert_eq!(
+        said.out,
+        "- cds/ledger  42  removed\n~ cds/reviews  42  1 field changed\n    connect_timeout\n      - 0s\n      + 5s\n"
+    );
+    assert_eq!(run(&["diff", DIRECTORY, "tests/fixtures/cli/resources/clusters.yaml"]).exit, Exit::Yes);
+    let dump = run(&["diff", SCRIPT, DUMP, "cds/reviews", "-q", "-o", "table", "--no-headers"]);
+    assert_eq!(
+        dump.out,
+        "~  CDS  reviews  42 → 41  connect_timeout                                                0s    5s\n\
+         ~  CDS  reviews  42 → 41  circuit_breakers.thresholds[priority=DEFAULT].max_connections  2048  1024\n"
+    );
+    assert_eq!(run(&["diff", DUMP, DUMP, "--stat"]).out, "CDS  +0  ~0  -0  =2\nSDS  +0  ~0  -0  =1\n");
+    let nothing = run(&["diff", "tests/fixtures/scripts", DUMP]);
+    assert_eq!(nothing.exit, Exit::Unreadable, "{}", nothing.err);
+}
+
+#[test]
+fn two_sources_and_what_clients_were_given_differently() {
+    let said = run(&["diff", TOUR, TOUR]);
+    assert_eq!((said.out.as_str(), said.exit), ("", Exit::Yes));
+    assert_eq!(run(&["diff", TOUR, SCRIPT, "lds", "-q"]).out, "- lds/web  7  removed\n");
+}
+
+#[test]
+fn what_can_not_be_compared_says_what_to_type() {
+    let mut shown = String::new();
+    for args in [
+        &["diff"][..],
+        &["diff", SCRIPT],
+        &["diff", SCRIPT, "cds"],
+        &["diff", SCRIPT, "cds/reviews", "41", "77"],
+        &["diff", SCRIPT, "cds/nothing"],
+        &["diff", SCRIPT, "cds/ledger"],
+        &["diff", SCRIPT, "cds", "41", "77"],
+        &["diff", SCRIPT, "no-such.xdsrec"],
+        &["diff", SCRIPT, "@nonsense"],
+        &["diff", SCRIPT, "@#99"],
+        &["diff", SCRIPT, "@start", "@end", "widgets"],
+        &["diff", SCRIPT, TOUR, "@end"],
+        &["diff", SCRIPT, "@start", "@end", "cds/nothing"],
+    ] {
+        shown.push_str(&format!("$ xdscope {}\n{}\n", args.join(" "), show(args)));
+    }
+    insta::assert_snapshot!("diff-errors", shown);
+}

@@ -1,0 +1,135 @@
+//! What the words after SOURCE ask for.
+
+use crate::event::Seq;
+
+use super::super::args::At;
+use super::super::error::CliError;
+use super::super::get::What;
+use super::super::io::Io;
+use super::super::source;
+
+/// A version as it is named.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// `41`: the newest with that version.
+    Version(String),
+    /// `#487`: what was sent last by then.
+    Message(Seq),
+    /// Left out.
+    Newest,
+    /// Left out: the content before the other one.
+    Before,
+}
+
+pub(super) enum Asked {
+    Versions {
+        what: What,
+        from: Place,
+        to: Place,
+    },
+    /// Pushes of a type, by their versions.
+    Pushes {
+        what: What,
+        from: Place,
+        to: Place,
+    },
+    Moments {
+        from: At,
+        to: At,
+        whats: Vec<What>,
+    },
+    Sources {
+        other: String,
+        whats: Vec<What>,
+    },
+}
+
+/// Reads the words. A second SOURCE makes it two sources; then `@` makes it moments; else it is one resource or
+/// type.
+pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Asked, CliError> {
+    if let Some((other, rest)) = words.split_first().filter(|(word, rest)| is_source(word, rest.len(), io)) {
+        let (places, whats) = split(rest)?;
+        if !places.is_empty() {
+            return Err(CliError::usage("moments are of one source, and here are two")
+                .next(format!("xdscope diff {first} @start @end")));
+        }
+        return Ok(Asked::Sources { other: other.clone(), whats });
+    }
+    let (mut places, mut whats) = split_first(words)?;
+    if places.iter().any(|place| place.starts_with('@')) {
+        let mut moments = places.iter().map(|place| moment(place));
+        let from = moments.next().unwrap_or(Ok(At::Start))?;
+        let to = moments.next().unwrap_or(Ok(At::End))?;
+        return match moments.next() {
+            Some(_) => Err(CliError::usage("two moments are compared, and here are more")),
+            None => Ok(Asked::Moments { from, to, whats }),
+        };
+    }
+    let usage = || {
+        CliError::usage("what is to be compared?")
+            .next(format!("xdscope diff {first} cds/NAME V1 V2"))
+            .next(format!("xdscope diff {first} @start @end"))
+            .next(format!("xdscope diff {first} OTHER"))
+    };
+    if places.len() > 2 || whats.len() != 1 {
+        return Err(usage());
+    }
+    let Some(what) = whats.pop() else { return Err(usage()) };
+    let to = if places.len() == 2 { places.pop() } else { None };
+    let from = places.pop().map_or(Place::Before, |word| version(&word));
+    let to = to.map_or(Place::Newest, |word| version(&word));
+    Ok(match what.name {
+        Some(_) => Asked::Versions { what, from, to },
+        None if from == Place::Before => return Err(usage()),
+        None => Asked::Pushes { what, from, to },
+    })
+}
+
+/// `TYPE[/NAME]` and after it versions; or moments with any number of `TYPE[/NAME]`.
+fn split_first(words: &[String]) -> Result<(Vec<String>, Vec<What>), CliError> {
+    if words.iter().any(|word| word.starts_with('@')) {
+        return split(words);
+    }
+    let whats = words.first().map(|word| What::parse(word));
+    Ok((words.iter().skip(1).cloned().collect(), whats.into_iter().collect()))
+}
+
+/// Moments, and what they are to be compared in.
+fn split(words: &[String]) -> Result<(Vec<String>, Vec<What>), CliError> {
+    let (places, whats): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with('@'));
+    let whats: Vec<What> = whats.into_iter().map(|word| What::parse(word)).collect();
+    if let Some(what) = whats.iter().find(|what| what.kind.is_none() && !what.text.contains('.')) {
+        let error = CliError::usage(format!("`{}` is no type, and no source", what.text));
+        return Err(error.next("a type: cds, clusters, Cluster, or its full name; cds/NAME"));
+    }
+    Ok((places.into_iter().cloned().collect(), whats))
+}
+
+fn moment(word: &str) -> Result<At, CliError> {
+    let text = word.strip_prefix('@').unwrap_or(word);
+    text.parse().map_err(|why| CliError::usage(format!("`{word}`: {why}")))
+}
+
+fn version(word: &str) -> Place {
+    match word.strip_prefix('#').and_then(|number| number.parse().ok()) {
+        Some(n) => Place::Message(Seq(n)),
+        None => Place::Version(word.to_owned()),
+    }
+}
+
+/// Whether a word is a SOURCE. `after`: words that follow it. A file that exists wins; a type is none; of the
+/// rest, what nothing else can be.
+fn is_source(word: &str, after: usize, io: &Io<'_>) -> bool {
+    if word == "-" || word.starts_with("file:") || word.starts_with("grpc:") {
+        return true;
+    }
+    if word.starts_with('@') {
+        return false;
+    }
+    if std::path::Path::new(word).exists() || source::find(word, io).is_ok() {
+        return true;
+    }
+    // `acme.v1.Widget/w 1 2` is a resource of a type without a short word.
+    let what = What::parse(word);
+    what.kind.is_none() && !(what.name.is_some() && after > 0)
+}

@@ -1,0 +1,168 @@
+//! Paths of fields to leave out.
+
+use serde_json::Value;
+
+use super::keys;
+use super::path::{By, key_text};
+
+/// A path such as `circuit_breakers.thresholds[priority=DEFAULT].max_connections`, with everything below it.
+///
+/// `*` is any one field, `**` any number of them; `[*]` any item, and a list without brackets all of its items.
+/// Fields in either spelling of protobuf JSON. A map key that is no identifier stands in brackets and quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Field(String),
+    AnyField,
+    Deep,
+    /// What stands in the brackets.
+    Item(String),
+    AnyItem,
+}
+
+impl Pattern {
+    /// Reads a pattern. The error says what is wrong, and at which byte.
+    pub fn parse(text: &str) -> Result<Pattern, (usize, &'static str)> {
+        let mut parts = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let rest = text.get(at..).unwrap_or_default();
+            if let Some(inner) = rest.strip_prefix('[') {
+                let end = closing(inner).ok_or((at, "`[` without `]`"))?;
+                parts.push(item(inner.get(..end).unwrap_or_default()).ok_or((at + 1, "an empty item"))?);
+                at += end + 2;
+                let after = text.get(at..).unwrap_or_default();
+                if !after.is_empty() && !after.starts_with(['.', '[']) {
+                    return Err((at, "expected `.` or `[`"));
+                }
+                at += usize::from(after.starts_with('.'));
+                if after == "." {
+                    return Err((at, "an empty field"));
+                }
+                continue;
+            }
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            parts.push(match rest.get(..end).unwrap_or_default() {
+                "" => return Err((at, "an empty field")),
+                "*" => Part::AnyField,
+                "**" => Part::Deep,
+                name => Part::Field(spelled(name)),
+            });
+            at += end;
+            if text.get(at..).is_some_and(|after| after.starts_with('.')) {
+                at += 1;
+                if at == text.len() {
+                    return Err((at, "an empty field"));
+                }
+            }
+        }
+        match parts.last() {
+            None => Err((0, "an empty path")),
+            Some(Part::Deep) => Err((0, "a path that ends in `**` leaves out everything")),
+            Some(_) => Ok(Pattern(parts)),
+        }
+    }
+}
+
+/// Where the bracket ends; brackets in quotes do not count.
+fn closing(text: &str) -> Option<usize> {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ']' if !quoted => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn item(text: &str) -> Option<Part> {
+    match text {
+        "" => None,
+        "*" => Some(Part::AnyItem),
+        text => match serde_json::from_str::<String>(text) {
+            Ok(key) => Some(Part::Field(spelled(&key))),
+            Err(_) => Some(Part::Item(text.to_owned())),
+        },
+    }
+}
+
+/// `serviceName` and `service_name` alike.
+fn spelled(name: &str) -> String {
+    name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()
+}
+
+/// The value without what the patterns name.
+pub(super) fn without(value: &Value, patterns: &[Pattern]) -> Value {
+    let states: Vec<&[Part]> = patterns.iter().map(|pattern| pattern.0.as_slice()).collect();
+    prune("", value, &states).unwrap_or(Value::Null)
+}
+
+/// `None` if it goes. `states`: what is left of each pattern that fits so far.
+fn prune(field: &str, value: &Value, states: &[&[Part]]) -> Option<Value> {
+    if states.iter().any(|state| state.is_empty()) {
+        return None;
+    }
+    if states.is_empty() {
+        return Some(value.clone());
+    }
+    Some(match value {
+        Value::Object(fields) => {
+            let inside = |(name, value): (&String, &Value)| {
+                Some((name.clone(), prune(name, value, &into_field(states, &spelled(name)))?))
+            };
+            Value::Object(fields.iter().filter_map(inside).collect())
+        }
+        Value::Array(items) => {
+            let inside = |(at, item): (usize, &Value)| prune("", item, &into_item(states, field, at, item));
+            Value::Array(items.iter().enumerate().filter_map(inside).collect())
+        }
+        other => other.clone(),
+    })
+}
+
+fn into_field<'a>(states: &[&'a [Part]], name: &str) -> Vec<&'a [Part]> {
+    let mut out = Vec::new();
+    for state in states {
+        match state {
+            [Part::Field(wanted), rest @ ..] if wanted == name => out.push(rest),
+            [Part::AnyField, rest @ ..] => out.push(rest),
+            [Part::Deep, rest @ ..] => {
+                out.push(*state);
+                out.extend(into_field(&[rest], name));
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+fn into_item<'a>(states: &[&'a [Part]], field: &str, at: usize, item: &Value) -> Vec<&'a [Part]> {
+    let named = |text: &str| {
+        let keyed = |by: By| {
+            let key = keys::key(by, field, item)?;
+            Some(format!("{}={}", by.word(), key_text(&key)))
+        };
+        text.parse() == Ok(at) || By::ALL.into_iter().any(|by| keyed(by).as_deref() == Some(text))
+    };
+    let mut out = Vec::new();
+    for state in states {
+        match state {
+            [Part::AnyItem, rest @ ..] => out.push(rest),
+            [Part::Item(text), rest @ ..] if named(text) => out.push(rest),
+            [Part::Deep, rest @ ..] => {
+                out.push(*state);
+                out.extend(into_item(&[rest], field, at, item));
+            }
+            // A list without brackets stands for all of its items.
+            [Part::Field(_) | Part::AnyField, ..] => out.push(*state),
+            _ => {}
+        }
+    }
+    out
+}

@@ -1,0 +1,214 @@
+use std::ops::Range;
+use std::time::Duration;
+
+use similar::{ChangeTag, DiffOp, TextDiff};
+
+/// What a line diff may take; what is not lined up by then counts as changed.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Longer lines are not looked into for the words that changed.
+const LONGEST: usize = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tag {
+    Same,
+    Removed,
+    Added,
+}
+
+/// The old or the new text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Old,
+    New,
+}
+
+/// One row of a unified diff: numbers of its line in the two texts, from 0. A removed line that another one
+/// stands for has that one's number as `new`, an added one likewise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub tag: Tag,
+    pub old: Option<u32>,
+    pub new: Option<u32>,
+}
+
+/// One row of two columns: numbers of lines in the two texts, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    pub left: Option<u32>,
+    pub right: Option<u32>,
+    pub changed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Text {
+    text: String,
+    starts: Vec<usize>,
+}
+
+impl Text {
+    fn new(text: String) -> Text {
+        let mut starts: Vec<usize> = vec![0];
+        starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
+        Text { text, starts }
+    }
+
+    /// Lines; what follows the last line break is none if it is empty.
+    fn len(&self) -> usize {
+        let open = self.starts.last().is_some_and(|last| *last < self.text.len());
+        self.starts.len() - usize::from(!open)
+    }
+
+    fn lines(&self) -> Vec<&str> {
+        (0..self.len()).map(|at| self.line(at as u32)).collect()
+    }
+
+    fn line(&self, number: u32) -> &str {
+        let number = number as usize;
+        let from = self.starts.get(number).copied().unwrap_or(self.text.len());
+        let to = self.starts.get(number + 1).map_or(self.text.len(), |next| next - 1);
+        self.text.get(from..to).unwrap_or_default()
+    }
+}
+
+/// Two texts, compared line by line. Holds the texts once and numbers for the rest.
+#[derive(Debug, Default)]
+pub struct LineDiff {
+    old: Text,
+    new: Text,
+    rows: Vec<Row>,
+    pairs: Vec<Pair>,
+}
+
+impl LineDiff {
+    pub fn new(old: String, new: String) -> LineDiff {
+        let (old, new) = (Text::new(old), Text::new(new));
+        let (a, b) = (old.lines(), new.lines());
+        let diff = TextDiff::configure().timeout(TIMEOUT).diff_slices(&a, &b);
+        let (mut rows, mut pairs) = (Vec::new(), Vec::new());
+        for op in diff.ops() {
+            put(op, &mut rows, &mut pairs);
+        }
+        LineDiff { rows, pairs, old, new }
+    }
+
+    /// Removed lines before the added ones that stand for them.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The same in two columns.
+    pub fn pairs(&self) -> &[Pair] {
+        &self.pairs
+    }
+
+    /// A line without its line break.
+    pub fn line(&self, side: Side, number: u32) -> &str {
+        match side {
+            Side::Old => self.old.line(number),
+            Side::New => self.new.line(number),
+        }
+    }
+}
+
+fn put(op: &DiffOp, rows: &mut Vec<Row>, pairs: &mut Vec<Pair>) {
+    let (olds, news) = (op.old_range(), op.new_range());
+    let place = |range: &Range<usize>, at: usize| {
+        Some(range.start + at).filter(|at| *at < range.end).and_then(|at| u32::try_from(at).ok())
+    };
+    let same = matches!(op, DiffOp::Equal { .. });
+    for at in 0..olds.len().max(news.len()) {
+        pairs.push(Pair { left: place(&olds, at), right: place(&news, at), changed: !same });
+    }
+    for at in 0..olds.len() {
+        let tag = if same { Tag::Same } else { Tag::Removed };
+        rows.push(Row { tag, old: place(&olds, at), new: place(&news, at) });
+    }
+    for at in (0..news.len()).filter(|_| !same) {
+        rows.push(Row { tag: Tag::Added, old: place(&olds, at), new: place(&news, at) });
+    }
+}
+
+/// A piece of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    pub text: &'a str,
+    /// It is not in the line on the other side.
+    pub changed: bool,
+}
+
+/// Two lines in pieces, by words. Lines that have next to nothing in common are changed as a whole.
+pub fn emphasis<'a>(old: &'a str, new: &'a str) -> (Vec<Part<'a>>, Vec<Part<'a>>) {
+    let whole = |text| vec![Part { text, changed: true }];
+    if old.len().max(new.len()) > LONGEST {
+        return (whole(old), whole(new));
+    }
+    let diff = TextDiff::configure().timeout(TIMEOUT).diff_unicode_words(old, new);
+    let (mut left, mut right) = (Pieces::of(old), Pieces::of(new));
+    let mut common = 0;
+    for change in diff.iter_all_changes() {
+        let len = change.value().len();
+        match change.tag() {
+            ChangeTag::Equal => {
+                common += change.value().trim().len();
+                left.take(len, false);
+                right.take(len, false);
+            }
+            ChangeTag::Delete => left.take(len, true),
+            ChangeTag::Insert => right.take(len, true),
+        }
+    }
+    if common * 4 < old.trim().len().max(new.trim().len()) {
+        return (whole(old), whole(new));
+    }
+    (left.parts, right.parts)
+}
+
+struct Pieces<'a> {
+    rest: &'a str,
+    parts: Vec<Part<'a>>,
+    text: &'a str,
+}
+
+impl<'a> Pieces<'a> {
+    fn of(text: &'a str) -> Pieces<'a> {
+        Pieces { rest: text, parts: Vec::new(), text }
+    }
+
+    fn take(&mut self, len: usize, changed: bool) {
+        let Some((piece, rest)) = self.rest.split_at_checked(len) else { return };
+        self.rest = rest;
+        let end = self.text.len() - rest.len();
+        match self.parts.last_mut() {
+            Some(last) if last.changed == changed => {
+                last.text = self.text.get(end - len - last.text.len()..end).unwrap_or(piece);
+            }
+            _ => self.parts.push(Part { text: piece, changed }),
+        }
+    }
+}
+
+/// What of `len` rows is shown: runs of places, those that are folded away marked. `context` unchanged rows stay
+/// on each side of a change; a single row is never folded.
+pub fn folded(len: usize, context: usize, changed: impl Fn(usize) -> bool) -> Vec<(Range<usize>, bool)> {
+    let mut out: Vec<(Range<usize>, bool)> = Vec::new();
+    let mut put = |range: Range<usize>, fold: bool| match out.last_mut() {
+        _ if range.is_empty() => {}
+        Some((last, folded)) if *folded == fold => last.end = range.end,
+        _ => out.push((range, fold)),
+    };
+    let mut at = 0;
+    while at < len {
+        let run = (at..len).take_while(|row| !changed(*row)).count();
+        let head = if at == 0 { 0 } else { context.min(run) };
+        let tail = if at + run == len { 0 } else { context.min(run - head) };
+        let fold = run - head - tail > 1;
+        put(at..at + head, false);
+        put(at + head..at + run - tail, fold);
+        put(at + run - tail..at + run, false);
+        at += run;
+        let run = (at..len).take_while(|row| changed(*row)).count();
+        put(at..at + run, false);
+        at += run;
+    }
+    out
+}

@@ -1,0 +1,26 @@
+//! What differs between two contents: by field path, by line, and between two sets of resources.
+//!
+//! By meaning first: a list whose items have a key (a name, domains, an address) is compared by that key, a map
+//! by its keys, an `Any` by what is in it. Where the API gives the order of a keyed list no meaning, its order is
+//! left out and said so. Same input, same output. Works on protobuf JSON with the API's own field names
+//! ([`crate::schema::Names::Original`]); knows no screen and no file.
+
+mod align;
+mod ignore;
+mod keys;
+mod lines;
+mod path;
+mod push;
+mod sets;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod versions;
+
+pub use ignore::Pattern;
+pub use lines::{LineDiff, Pair, Part, Row, Side, Tag, emphasis, folded};
+pub use path::{By, Path, Step};
+pub use push::{Entry, Push, around};
+pub use sets::{Sets, sets};
+pub use tree::{Change, Comparison, Op, Options, compare};
+pub use versions::{Verdict, Version, versions};

@@ -1,0 +1,91 @@
+use std::fmt;
+
+use serde_json::Value;
+
+/// What the items of a list are told apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Name,
+    /// `key`, also that of a `header`.
+    Key,
+    Domains,
+    /// A socket address, pipe or CIDR range, also that of an `endpoint`.
+    Address,
+    Locality,
+    Priority,
+}
+
+impl By {
+    /// In the order in which they are tried.
+    pub const ALL: [By; 6] = [By::Name, By::Domains, By::Address, By::Key, By::Locality, By::Priority];
+
+    /// As it stands in a path: `[name=shop]`.
+    pub fn word(self) -> &'static str {
+        match self {
+            By::Name => "name",
+            By::Key => "key",
+            By::Domains => "domains",
+            By::Address => "address",
+            By::Locality => "locality",
+            By::Priority => "priority",
+        }
+    }
+}
+
+/// One step down into a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A field of a message or a key of a map.
+    Field(String),
+    /// An item of a keyed list. `at`: where it stands in the new list, where order has a meaning.
+    Item { by: By, key: String, at: Option<usize> },
+    /// An item of any other list, with its place in each of the two that it is in.
+    Index { old: Option<usize>, new: Option<usize> },
+}
+
+/// Where in a content: `circuit_breakers.thresholds[priority=DEFAULT].max_connections`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path(pub Vec<Step>);
+
+impl Path {
+    /// The path one step further down.
+    pub fn then(&self, step: Step) -> Path {
+        let mut steps = self.0.clone();
+        steps.push(step);
+        Path(steps)
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Field(name) if plain(name) => {
+                    write!(out, "{}{name}", if at == 0 { "" } else { "." })?;
+                }
+                Step::Field(name) => write!(out, "[{}]", quoted(name))?,
+                Step::Item { by, key, .. } => write!(out, "[{}={}]", by.word(), key_text(key))?,
+                Step::Index { old: Some(old), new: Some(new) } if old != new => {
+                    write!(out, "[{old}→{new}]")?;
+                }
+                Step::Index { old, new } => write!(out, "[{}]", old.or(*new).unwrap_or_default())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name that can't be taken for anything else.
+fn plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '@'))
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// A key as it stands between `=` and `]`.
+pub(super) fn key_text(key: &str) -> String {
+    let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '[' | ']' | '"' | '\\');
+    if key.is_empty() || key.chars().any(odd) { quoted(key) } else { key.to_owned() }
+}

@@ -1,0 +1,94 @@
+mod apply;
+mod lines;
+mod paths;
+mod trees;
+
+use proptest::prelude::*;
+use serde_json::{Map, Value};
+
+use super::*;
+
+/// Contents of all shapes: keyed lists, unkeyed ones, maps with odd keys.
+fn contents() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        (0..5i64).prop_map(Value::from),
+        "[a-c]{0,2}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, |inner| {
+        let field = prop_oneof!["[a-d]", Just("routes".to_owned()), Just("x.y z".to_owned())];
+        let named = prop::collection::btree_map("[a-f]", inner.clone(), 0..5).prop_shuffle_items();
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map(field, inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+            named,
+        ]
+    })
+}
+
+/// A list of items with names, in any order.
+trait Named {
+    fn prop_shuffle_items(self) -> BoxedStrategy<Value>;
+}
+
+impl<S: Strategy<Value = std::collections::BTreeMap<String, Value>> + 'static> Named for S {
+    fn prop_shuffle_items(self) -> BoxedStrategy<Value> {
+        let item = |(name, value): (String, Value)| {
+            Value::Object(Map::from_iter([("name".into(), name.into()), ("value".into(), value)]))
+        };
+        self.prop_map(move |map| map.into_iter().map(item).collect::<Vec<_>>())
+            .prop_shuffle()
+            .prop_map(Value::from)
+            .boxed()
+    }
+}
+
+fn strict() -> Options {
+    Options { strict_order: true, ..Options::default() }
+}
+
+proptest! {
+    #[test]
+    fn what_is_equal_has_no_difference(a in contents()) {
+        for options in [Options::default(), strict()] {
+            let found = compare(&a, &a, &options);
+            prop_assert!(found.changes.is_empty() && found.reordered.is_empty());
+            prop_assert_eq!(found.op(), None);
+        }
+    }
+
+    #[test]
+    fn the_changes_lead_from_the_one_to_the_other(a in contents(), b in contents()) {
+        let found = compare(&a, &b, &strict());
+        prop_assert_eq!(apply::applied(&a, &found.changes), b.clone(), "{:#?}", found.changes);
+        // Where order is left out, they lead to what differs in its order only.
+        let found = compare(&a, &b, &Options::default());
+        let led = apply::applied(&a, &found.changes);
+        let rest = compare(&led, &b, &Options::default());
+        prop_assert!(rest.changes.iter().all(|change| change.op == Op::Reordered), "{:#?}", rest.changes);
+    }
+
+    #[test]
+    fn the_order_of_the_old_one_takes_nothing_away(a in contents(), b in contents()) {
+        let found = compare(&a, &b, &Options::default());
+        let back = compare(&found.new, &b, &Options::default());
+        prop_assert!(back.changes.is_empty(), "{:#?}", back.changes);
+    }
+
+    #[test]
+    fn the_other_way_round_is_the_opposite(a in contents(), b in contents()) {
+        let count = |changes: &[Change], op| changes.iter().filter(|change| change.op == op).count();
+        let (there, back) = (compare(&a, &b, &strict()).changes, compare(&b, &a, &strict()).changes);
+        prop_assert_eq!(count(&there, Op::Changed) == 0, count(&back, Op::Changed) == 0);
+        prop_assert_eq!(there.is_empty(), back.is_empty());
+    }
+}
+
+#[test]
+fn sets_by_key() {
+    let old = ["a", "b", "c"];
+    let new = ["d", "c", "a"];
+    let found = sets(&old, &new, |i, j| old[i] == "a" && new[j] == "a");
+    assert_eq!(found, Sets { added: vec![0], changed: vec![(2, 1)], removed: vec![1], same: 1 });
+}

@@ -1,0 +1,225 @@
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::align::aligned;
+use super::ignore::{Pattern, without};
+use super::keys;
+use super::path::{By, Path, Step};
+
+/// How contents are compared.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The order of keyed lists counts (`--strict-order`).
+    pub strict_order: bool,
+    /// Fields that are left out (`--ignore`).
+    pub ignore: Vec<Pattern>,
+    /// The two come from sessions that key their secrets differently: redacted values can't be compared.
+    pub foreign: bool,
+}
+
+/// What happened at a path, or to a resource: `op` of the JSON contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Op {
+    Removed,
+    Added,
+    Changed,
+    /// The same items in another order, where order counts.
+    Reordered,
+}
+
+impl Op {
+    pub fn word(self) -> &'static str {
+        match self {
+            Op::Removed => "removed",
+            Op::Added => "added",
+            Op::Changed => "changed",
+            Op::Reordered => "reordered",
+        }
+    }
+
+    /// `+ ~ -`, as everywhere.
+    pub fn sign(self) -> char {
+        match self {
+            Op::Removed => '-',
+            Op::Added => '+',
+            Op::Changed | Op::Reordered => '~',
+        }
+    }
+}
+
+/// One difference. A reordered list has the keys of its items as values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    pub path: Path,
+    pub op: Op,
+    pub from: Option<Value>,
+    pub to: Option<Value>,
+}
+
+/// Two contents, compared.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// In the order of the old content; what only the new one has comes last on its level.
+    pub changes: Vec<Change>,
+    /// Keyed lists that differ in their order, which was left out.
+    pub reordered: Vec<Path>,
+    /// Secrets of which can't be told whether they differ.
+    pub uncertain: Vec<Path>,
+    /// Both as they were compared: without what is ignored, the new one in the order of the old one where
+    /// order was left out. For diffs by line.
+    pub old: Value,
+    pub new: Value,
+}
+
+impl Comparison {
+    /// What the resource as a whole went through; `None` if there is no difference.
+    pub fn op(&self) -> Option<Op> {
+        let reordered = self.changes.iter().all(|change| change.op == Op::Reordered);
+        (!self.changes.is_empty()).then_some(if reordered { Op::Reordered } else { Op::Changed })
+    }
+}
+
+/// Compares two contents.
+pub fn compare(old: &Value, new: &Value, options: &Options) -> Comparison {
+    let (old, new) = (without(old, &options.ignore), without(new, &options.ignore));
+    let mut walk = Walk { options, path: Path::default(), found: Comparison::default() };
+    walk.value("", &old, &new);
+    let new = if options.strict_order { new } else { aligned("", &old, new) };
+    Comparison { old, new, ..walk.found }
+}
+
+struct Walk<'a> {
+    options: &'a Options,
+    path: Path,
+    found: Comparison,
+}
+
+/// Unkeyed lists are lined up item by item where that takes fewer comparisons than this; beyond it they are
+/// compared place by place.
+const ALIGNABLE: usize = 4_000_000;
+
+impl Walk<'_> {
+    /// `field` is the name of the field that the values are in.
+    fn value(&mut self, field: &str, old: &Value, new: &Value) {
+        if old == new {
+            return;
+        }
+        match (old, new) {
+            (Value::Object(a), Value::Object(b)) if a.get("@type") == b.get("@type") => self.fields(a, b),
+            (Value::Array(a), Value::Array(b)) => match keys::common(field, a, b) {
+                Some(by) => self.keyed(by, field, a, b),
+                None => self.list(field, a, b),
+            },
+            (Value::String(a), Value::String(b)) if self.options.foreign && incomparable(a, b) => {
+                self.found.uncertain.push(self.path.clone());
+            }
+            _ => self.change(Op::Changed, Some(old), Some(new)),
+        }
+    }
+
+    fn fields(&mut self, old: &Map<String, Value>, new: &Map<String, Value>) {
+        for (name, a) in old {
+            self.down(Step::Field(name.clone()), |walk| match new.get(name) {
+                Some(b) => walk.value(name, a, b),
+                None => walk.change(Op::Removed, Some(a), None),
+            });
+        }
+        for (name, b) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
+            self.down(Step::Field(name.clone()), |walk| walk.change(Op::Added, None, Some(b)));
+        }
+    }
+
+    fn keyed(&mut self, by: By, field: &str, old: &[Value], new: &[Value]) {
+        let ordered = self.options.strict_order || keys::ordered(field);
+        let key = |item: &Value| keys::key(by, field, item).unwrap_or_default();
+        let place: HashMap<String, usize> =
+            new.iter().enumerate().map(|(place, item)| (key(item), place)).collect();
+        let before: Vec<String> = old.iter().map(key).collect();
+        let known: HashSet<&String> = before.iter().collect();
+        let mut last = None;
+        let mut moved = false;
+        for (a, key) in old.iter().zip(&before) {
+            let at = place.get(key).copied();
+            moved |= at.is_some() && at < last;
+            last = at.or(last);
+            let step = Step::Item { by, key: key.clone(), at: at.filter(|_| ordered) };
+            self.down(step, |walk| match at.and_then(|at| new.get(at)) {
+                Some(b) => walk.value("", a, b),
+                None => walk.change(Op::Removed, Some(a), None),
+            });
+        }
+        for (at, b) in new.iter().enumerate() {
+            let key = key(b);
+            if !known.contains(&key) {
+                let step = Step::Item { by, key, at: ordered.then_some(at) };
+                self.down(step, |walk| walk.change(Op::Added, None, Some(b)));
+            }
+        }
+        if moved && ordered {
+            let after: Vec<String> = new.iter().map(key).collect();
+            self.change(Op::Reordered, Some(&before.into()), Some(&after.into()));
+        } else if moved {
+            self.found.reordered.push(self.path.clone());
+        }
+    }
+
+    fn list(&mut self, field: &str, old: &[Value], new: &[Value]) {
+        for op in line_up(old, new) {
+            let (olds, news) = (op.old_range(), op.new_range());
+            if matches!(op, DiffOp::Equal { .. }) {
+                continue;
+            }
+            for at in 0..olds.len().max(news.len()) {
+                let place =
+                    |range: &std::ops::Range<usize>| Some(range.start + at).filter(|n| *n < range.end);
+                let (i, j) = (place(&olds), place(&news));
+                let (a, b) = (i.and_then(|i| old.get(i)), j.and_then(|j| new.get(j)));
+                self.down(Step::Index { old: i, new: j }, |walk| match (a, b) {
+                    (Some(a), Some(b)) => walk.value(field, a, b),
+                    (Some(_), None) => walk.change(Op::Removed, a, None),
+                    _ => walk.change(Op::Added, None, b),
+                });
+            }
+        }
+    }
+
+    fn down(&mut self, step: Step, see: impl FnOnce(&mut Self)) {
+        self.path.0.push(step);
+        see(self);
+        self.path.0.pop();
+    }
+
+    fn change(&mut self, op: Op, from: Option<&Value>, to: Option<&Value>) {
+        let path = self.path.clone();
+        self.found.changes.push(Change { path, op, from: from.cloned(), to: to.cloned() });
+    }
+}
+
+/// Which items of two lists are the same, in order.
+fn line_up(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
+    let mut numbers: HashMap<String, u32> = HashMap::new();
+    let mut number = |item: &Value| {
+        let next = numbers.len() as u32;
+        *numbers.entry(item.to_string()).or_insert(next)
+    };
+    let old: Vec<u32> = old.iter().map(&mut number).collect();
+    let new: Vec<u32> = new.iter().map(&mut number).collect();
+    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let most = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    let (m, n) = (old.len() - head - tail, new.len() - head - tail);
+    if m.saturating_mul(n) <= ALIGNABLE {
+        return capture_diff_slices(Algorithm::Myers, &old, &new);
+    }
+    vec![DiffOp::Replace { old_index: head, old_len: m, new_index: head, new_len: n }]
+}
+
+/// Two secrets of which one can't say whether they are one: both redacted, of one length, under other keys.
+fn incomparable(a: &str, b: &str) -> bool {
+    let len = |text: &str| -> Option<u64> {
+        text.strip_prefix("[redacted ")?.split_once(" B, id ")?.0.parse().ok()
+    };
+    matches!((len(a), len(b)), (Some(a), Some(b)) if a == b)
+}

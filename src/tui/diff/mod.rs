@@ -1,0 +1,149 @@
+//! Screen 5: what changed.
+
+mod act;
+mod load;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::diff::{Change, Comparison, LineDiff, Push, Version};
+use crate::event::{Seq, StreamId, TypeUrl};
+
+pub use act::{act, command, copied, from_here, open_named, open_push};
+pub use load::{ready, rows_high, settle};
+
+/// The resource that is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub stream: StreamId,
+    pub type_url: TypeUrl,
+    pub name: Arc<str>,
+}
+
+/// What a version is compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Base {
+    /// The content before it.
+    #[default]
+    Previous,
+    /// The newest content before it that the client accepted.
+    InForce,
+    /// The first that was sent.
+    First,
+}
+
+impl Base {
+    pub fn next(self) -> Base {
+        match self {
+            Base::Previous => Base::InForce,
+            Base::InForce => Base::First,
+            Base::First => Base::Previous,
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Base::Previous => "the version before",
+            Base::InForce => "the version accepted before",
+            Base::First => "the first version",
+        }
+    }
+}
+
+/// One row under the rule, by places in what was compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Row {
+    Blank,
+    /// A change by its path.
+    Path(usize),
+    /// A line of its old or new value.
+    Value {
+        change: usize,
+        new: bool,
+        line: usize,
+    },
+    /// So many unchanged lines.
+    Fold(usize),
+    /// A row of the line diff.
+    Line(usize),
+    /// A row of its two columns.
+    Pair(usize),
+    /// Nothing differs: why.
+    Same,
+}
+
+/// Two contents, compared and ready to be drawn.
+#[derive(Debug, Default)]
+pub struct Compared {
+    pub comparison: Comparison,
+    pub lines: LineDiff,
+    /// Old and new value of each change, in lines.
+    pub values: Vec<[Vec<String>; 2]>,
+    /// The bytes are the same.
+    pub identical: bool,
+    /// Neither or only one side has content, or it can't be read.
+    pub one_sided: bool,
+}
+
+impl Compared {
+    pub fn change(&self, at: usize) -> Option<&Change> {
+        self.comparison.changes.get(at)
+    }
+}
+
+/// The screen.
+#[derive(Clone, Debug, Default)]
+pub struct Diff {
+    pub push: Option<Push>,
+    /// The selected entry of the push, and the first one on the screen.
+    pub chosen: usize,
+    pub top: usize,
+    /// Fields changed in entries that were on the screen.
+    pub counts: HashMap<usize, Option<usize>>,
+    pub target: Option<Target>,
+    /// Oldest first; as of so many rows.
+    pub versions: Vec<Version>,
+    pub read: usize,
+    /// Places among the versions; without an old one the new one was added.
+    pub old: Option<usize>,
+    pub new: Option<usize>,
+    pub base: Base,
+    /// `None`: by the width of the terminal.
+    pub columns: Option<bool>,
+    pub strict_order: bool,
+    /// Unchanged lines are shown in full.
+    pub context: bool,
+    pub compared: Arc<Compared>,
+    /// What was compared, so that it is done once.
+    key: load::Key,
+    pub rows: Vec<Row>,
+    /// First row on the screen.
+    pub scroll: usize,
+    /// The row of the change that was gone to.
+    pub mark: Option<usize>,
+    /// The push that `D` marked.
+    pub marked: Option<Seq>,
+}
+
+impl Diff {
+    pub fn version(&self, at: Option<usize>) -> Option<&Version> {
+        self.versions.get(at?)
+    }
+
+    /// Places of rows that a change begins at.
+    pub fn starts(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        let changed = |row: &Row| match row {
+            Row::Path(_) => true,
+            Row::Line(at) => {
+                self.compared.lines.rows().get(*at).is_some_and(|row| row.tag != crate::diff::Tag::Same)
+            }
+            Row::Pair(at) => self.compared.lines.pairs().get(*at).is_some_and(|pair| pair.changed),
+            _ => false,
+        };
+        (0..self.rows.len()).filter(move |at| {
+            let here = self.rows.get(*at).is_some_and(changed);
+            let above = at.checked_sub(1).and_then(|at| self.rows.get(at)).is_some_and(changed);
+            here && (!above || matches!(self.rows.get(*at), Some(Row::Path(_))))
+        })
+    }
+}

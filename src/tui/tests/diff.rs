@@ -1,0 +1,268 @@
+//! Screen 5, over a real store.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::diff::Op;
+use crate::event::Seq;
+use crate::schema::Schema;
+use crate::script;
+use crate::store::{MessageFact, Options, Store};
+use crate::tui::data::{Bodies, Data, Format, StoreData};
+use crate::tui::diff::Row;
+use crate::tui::model::{Model, Screen};
+use crate::tui::theme::Theme;
+use crate::tui::update::{Msg, update};
+
+use super::{PLAIN, drawn, model, screen_in, text, type_keys};
+
+const SCRIPT: &str = include_str!("../../../tests/fixtures/cli/diff.xds");
+
+struct Codec(Arc<Schema>);
+
+impl script::Codec for Codec {
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
+        self.0.encode(message, json)
+    }
+    fn decode(&self, _: &str, _: &[u8]) -> Option<Value> {
+        None
+    }
+}
+
+impl Bodies for Codec {
+    fn body(&self, _: &Store, _: Seq, _: Format, _: usize) -> Vec<String> {
+        Vec::new()
+    }
+    fn json(&self, _: &Store, _: &MessageFact) -> String {
+        String::new()
+    }
+    fn schema(&self) -> &Schema {
+        &self.0
+    }
+}
+
+/// A store of a script, with what reads its contents.
+struct World {
+    store: Store,
+    codec: Codec,
+}
+
+impl World {
+    fn of(text: &str) -> World {
+        let codec = Codec(Schema::builtin());
+        let script = script::parse(text, "test").unwrap();
+        let loaded = script::load(&script, &codec).unwrap();
+        let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
+        loaded.frames.into_iter().for_each(|frame| store.handle(frame));
+        World { store, codec }
+    }
+
+    fn data(&self) -> StoreData<'_> {
+        StoreData { store: &self.store, bodies: &self.codec }
+    }
+}
+
+fn typed(data: &dyn Data, keys: &str) -> Model {
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, data, keys);
+    model
+}
+
+fn paths(model: &Model) -> Vec<String> {
+    model.diff.compared.comparison.changes.iter().map(|change| change.path.to_string()).collect()
+}
+
+fn versions(model: &Model) -> (Option<&str>, Option<&str>) {
+    let text = |at| model.diff.version(at).map(|version| &*version.version);
+    (text(model.diff.old), text(model.diff.new))
+}
+
+#[test]
+fn a_push_its_entries_and_what_changed_in_them() {
+    let world = World::of(SCRIPT);
+    for (width, height) in [(80, 24), (100, 30), (200, 60)] {
+        let shown = screen_in(PLAIN, &world.data(), ":goto #13<enter>d", width, height);
+        assert_snapshot!(format!("diff_{width}x{height}"), shown);
+    }
+    let ascii = Theme { color: false, ascii: true };
+    assert_snapshot!("diff_ascii", screen_in(ascii, &world.data(), ":goto #13<enter>du", 100, 30));
+}
+
+#[test]
+fn the_answer_to_a_push_leads_to_it_and_esc_leads_back() {
+    let world = World::of(SCRIPT);
+    let mut model = typed(&world.data(), ":goto #14<enter>d");
+    assert_eq!((model.screen, model.diff.push.as_ref().map(|push| push.n)), (Screen::Diff, Some(Seq(13))));
+    assert_eq!(versions(&model), (Some("41"), Some("42")));
+    assert_eq!(
+        paths(&model),
+        ["connect_timeout", "circuit_breakers.thresholds[priority=DEFAULT].max_connections"]
+    );
+    let entries: Vec<_> =
+        model.diff.push.iter().flat_map(|push| &push.entries).map(|e| (e.op, &*e.name)).collect();
+    assert_eq!(entries, [(Op::Changed, "reviews"), (Op::Added, "ledger"), (Op::Removed, "search")]);
+    type_keys(&mut model, &world.data(), "j");
+    assert_eq!((versions(&model), paths(&model).len()), ((None, Some("42")), 0));
+    assert!(text(&drawn(&model)).contains("+ name: ledger"));
+    type_keys(&mut model, &world.data(), "j");
+    assert!(text(&drawn(&model)).contains("- name: search"));
+    type_keys(&mut model, &world.data(), "<esc>");
+    assert_eq!(model.screen, Screen::Timeline);
+}
+
+#[test]
+fn versions_are_walked_and_the_base_can_be_chosen() {
+    let world = World::of(SCRIPT);
+    let mut model = typed(&world.data(), ":diff rds/edge<enter>");
+    assert_eq!(versions(&model), (Some("8"), Some("9")));
+    assert!(text(&drawn(&model)).contains("only the order of keyed lists differs"));
+    assert_snapshot!("diff_same_meaning", text(&drawn(&model)));
+    type_keys(&mut model, &world.data(), "o");
+    assert_eq!(paths(&model), ["virtual_hosts"]);
+    type_keys(&mut model, &world.data(), "o[");
+    assert_eq!(
+        (versions(&model), paths(&model)),
+        ((Some("7"), Some("8")), vec!["virtual_hosts[name=shop].routes[0]".to_owned()])
+    );
+    type_keys(&mut model, &world.data(), "[");
+    assert_eq!(versions(&model), (None, Some("7")));
+    type_keys(&mut model, &world.data(), "[");
+    assert_eq!(model.notice.as_deref(), Some("nothing older on this stream"));
+    type_keys(&mut model, &world.data(), "]]");
+    assert_eq!(versions(&model), (Some("8"), Some("9")));
+    type_keys(&mut model, &world.data(), "]");
+    assert_eq!(model.notice.as_deref(), Some("this is the newest version on this stream"));
+    type_keys(&mut model, &world.data(), "bb");
+    assert_eq!(versions(&model), (Some("7"), Some("9")), "the first version");
+}
+
+#[test]
+fn the_base_in_force_is_the_accepted_one() {
+    let script = "node a\nstream 1 sotw cds\n+0s 1 > v= n=\n1 < v=1 n=a [c~1]\n1 > v=1 n=a\n\
+                  1 < v=2 n=b [c~2]\n1 > v=1 n=b nack=\"no\"\n1 < v=3 n=c [c~3]\n1 > v=1 n=c nack=\"no\"\n";
+    let world = World::of(script);
+    let mut model = typed(&world.data(), ":diff cds/c<enter>");
+    assert_eq!(versions(&model), (Some("2"), Some("3")));
+    type_keys(&mut model, &world.data(), "b");
+    assert_eq!(versions(&model), (Some("1"), Some("3")));
+    let shown = text(&drawn(&model));
+    assert!(shown.contains("@1 (in force) → @3 (rejected)"), "{shown}");
+}
+
+#[test]
+fn changes_are_jumped_to_and_context_unfolds() {
+    let world = World::of(SCRIPT);
+    let mut model = typed(&world.data(), ":goto #15<enter>d<tab>");
+    let rows = model.diff.rows.len();
+    let row = |model: &Model| model.diff.mark.and_then(|at| model.diff.rows.get(at).copied());
+    type_keys(&mut model, &world.data(), ")");
+    assert_eq!(row(&model), Some(Row::Path(0)));
+    type_keys(&mut model, &world.data(), ")");
+    assert!(matches!(row(&model), Some(Row::Line(_))), "{:?}", row(&model));
+    type_keys(&mut model, &world.data(), ")");
+    assert_eq!(model.notice.as_deref(), Some("no further change below"));
+    type_keys(&mut model, &world.data(), "(");
+    assert_eq!(row(&model), Some(Row::Path(0)));
+    type_keys(&mut model, &world.data(), "c");
+    assert!(model.diff.rows.len() > rows && model.diff.mark.is_none());
+    type_keys(&mut model, &world.data(), "u");
+    assert_snapshot!("diff_columns_100x30", text(&drawn(&model)));
+}
+
+#[test]
+fn a_comparison_is_made_once() {
+    let world = World::of(SCRIPT);
+    let mut model = typed(&world.data(), ":goto #13<enter>d");
+    let before = model.diff.compared.clone();
+    update(&mut model, Msg::Resize(200, 60), &world.data());
+    type_keys(&mut model, &world.data(), "<tab>jjkuc");
+    assert!(Arc::ptr_eq(&before, &model.diff.compared));
+    type_keys(&mut model, &world.data(), "o");
+    assert!(!Arc::ptr_eq(&before, &model.diff.compared));
+}
+
+#[test]
+fn marked_pushes_are_compared_whatever_came_between_them() {
+    let world = World::of(SCRIPT);
+    let mut model = typed(&world.data(), ":goto #5<enter>D");
+    assert!(model.notice.as_deref().is_some_and(|notice| notice.starts_with("#5 is marked")));
+    type_keys(&mut model, &world.data(), ":goto #21<enter>D");
+    assert_eq!(model.screen, Screen::Diff);
+    assert_eq!((versions(&model), paths(&model).len()), ((Some("7"), Some("9")), 1));
+    assert!(text(&drawn(&model)).contains("push #21 against #5  RDS 7 → 9"));
+}
+
+#[test]
+fn the_command_that_prints_it() {
+    let world = World::of(SCRIPT);
+    let mut model = typed(&world.data(), ":goto #13<enter>d");
+    let effects = type_keys(&mut model, &world.data(), "yc");
+    let command = "xdscope diff session-20260302-135200.xdsrec cds/reviews '#2' '#13' --stream '#1'";
+    assert_eq!(effects, [crate::tui::update::Effect::Copy(command.to_owned())]);
+    let effects = type_keys(&mut model, &world.data(), "yr");
+    assert_eq!(effects, [crate::tui::update::Effect::Copy("connect_timeout  \"5s\"  \"0s\"".to_owned())]);
+}
+
+#[test]
+fn a_problem_leads_to_the_push_it_is_about() {
+    let world = World::of(SCRIPT);
+    let model = typed(&world.data(), "}5");
+    assert_eq!(model.diff.push.as_ref().map(|push| push.n), Some(Seq(13)));
+    // From elsewhere: what was looked at before, or the newest push that changed something.
+    let model = typed(&world.data(), "5");
+    assert_eq!(model.diff.push.as_ref().map(|push| push.n), Some(Seq(21)));
+}
+
+#[test]
+fn a_paused_screen_shows_no_later_version() {
+    let world = World::of(SCRIPT);
+    let mut model = typed(&world.data(), "");
+    let row = world.store.row_of(Seq(16)).unwrap();
+    model.paused = Some(crate::tui::model::Paused { rows: row, now: world.store.now() });
+    type_keys(&mut model, &world.data(), ":diff rds/edge<enter>");
+    assert_eq!(versions(&model), (Some("7"), Some("8")));
+    type_keys(&mut model, &world.data(), "<esc> ");
+    type_keys(&mut model, &world.data(), ":screen diff<enter>]");
+    assert_eq!(versions(&model), (Some("8"), Some("9")));
+}
+
+#[test]
+fn nothing_to_compare_is_a_screen_too() {
+    let world = World::of("node a\nstream 1 ads\n+0s 1 > cds\n");
+    let model = typed(&world.data(), "5");
+    assert!(text(&drawn(&model)).contains("Nothing to compare yet"));
+    let model = typed(&world.data(), "3d");
+    assert_eq!(model.screen, Screen::Timeline);
+    assert!(model.notice.is_some());
+}
+
+#[test]
+fn large_contents_are_drawn_by_their_visible_rows() {
+    let route = |i: u32, timeout: u32| {
+        format!("{{match: {{prefix: /{i}}}, route: {{cluster: c, timeout: {timeout}s}}}}")
+    };
+    let push = |v: u32, changed: u32| {
+        let routes: Vec<String> = (0..3000).map(|i| route(i, if i == changed { 9 } else { 1 })).collect();
+        format!(
+            "1 < v={v} n=n{v} [big{{virtual_hosts: [{{name: h, domains: [\"*\"], routes: [{}]}}]}}]\n1 > v={v} n=n{v} names=[big]\n",
+            routes.join(", ")
+        )
+    };
+    let world = World::of(&format!(
+        "node a\nstream 1 sotw rds\n+0s 1 > v= n= names=[big]\n{}{}",
+        push(1, 5),
+        push(2, 2000)
+    ));
+    let mut model = typed(&world.data(), ":diff rds/big<enter>");
+    assert_eq!(
+        paths(&model),
+        ["virtual_hosts[name=h].routes[5].route.timeout", "virtual_hosts[name=h].routes[2000].route.timeout"]
+    );
+    assert!(model.diff.compared.lines.rows().len() > 15_000 && model.diff.rows.len() < 60);
+    type_keys(&mut model, &world.data(), "c");
+    assert!(model.diff.rows.len() > 15_000);
+    type_keys(&mut model, &world.data(), "G");
+    assert!(text(&drawn(&model)).contains("timeout: 1s"), "the last row is reached");
+}
