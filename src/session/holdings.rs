@@ -393,8 +393,14 @@ impl Holdings {
 
     /// Takes what an ACK puts in force. `sent` is what the server has sent so far.
     pub(crate) fn accept(&mut self, catalog: &mut Catalog, sent: &Holdings, taken: Taken<'_>, full: bool) {
+        // All that was sent is all that is held, unless the client holds what a response took away that it
+        // has not acknowledged.
+        let nothing_else = full || self.count == 0 || self.is_just(taken.list);
         let whole = sent.base.as_ref().filter(|base| {
-            sent.dirty == 0 && base.order == taken.order && Arc::ptr_eq(&base.list, taken.list)
+            nothing_else
+                && sent.dirty == 0
+                && base.order == taken.order
+                && Arc::ptr_eq(&base.list, taken.list)
         });
         match whole {
             Some(base) => {
@@ -408,6 +414,11 @@ impl Holdings {
                 self.take_partial(catalog, None, taken);
             }
         }
+    }
+
+    /// It holds these entries and no others.
+    fn is_just(&self, list: &Arc<List>) -> bool {
+        self.dirty == 0 && self.base.as_ref().is_some_and(|base| Arc::ptr_eq(&base.list, list))
     }
 
     /// Names in a refused response whose content there is not what the client holds.
