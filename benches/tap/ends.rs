@@ -1,13 +1,14 @@
 //! The two ends: a control plane that pushes, and clients that ACK what is complete.
 
 use std::net::SocketAddr;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes, BytesMut};
 use h2::{RecvStream, SendStream};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::data;
@@ -26,6 +27,9 @@ pub const DEFAULT_WINDOW: u32 = 65_535;
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
+
+/// Clients that connect at a time: more than a listener's queue takes would measure the system's retries.
+const CONNECTING: usize = 128;
 
 /// When the next push is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,8 +137,10 @@ impl Server {
         let clients = std::thread::spawn(move || {
             runtime().block_on(async move {
                 let mut clients = JoinSet::new();
+                let connecting = Arc::new(Semaphore::new(CONNECTING));
                 for _ in 0..work.connections {
-                    clients.spawn(client(to, work.pushes.len(), work.delta, work.window));
+                    let connecting = connecting.clone();
+                    clients.spawn(client(to, work.pushes.len(), work.delta, work.window, connecting));
                 }
                 while let Some(end) = clients.join_next().await {
                     end.expect("a client").expect("a clean end");
@@ -242,7 +248,14 @@ async fn paced(
     starts.iter().zip(&ends).map(|(start, end)| end.duration_since(*start)).collect()
 }
 
-async fn client(to: SocketAddr, count: usize, delta: bool, window: u32) -> Result<(), h2::Error> {
+async fn client(
+    to: SocketAddr,
+    count: usize,
+    delta: bool,
+    window: u32,
+    connecting: Arc<Semaphore>,
+) -> Result<(), h2::Error> {
+    let turn = connecting.acquire().await.expect("it stays open");
     let socket = TcpStream::connect(to).await.expect("the hop listens");
     socket.set_nodelay(true).expect("nodelay");
     let mut builder = h2::client::Builder::new();
@@ -259,6 +272,7 @@ async fn client(to: SocketAddr, count: usize, delta: bool, window: u32) -> Resul
     let (response, mut out) = sender.send_request(request.body(()).expect("a request"), false)?;
     send(&mut out, say(0)).await?;
     let mut incoming = Incoming { stream: response.await?.into_body(), buffer: BytesMut::new() };
+    drop(turn);
     for version in 1..=count {
         assert!(incoming.skip().await.is_some(), "push {version} of {count} came");
         send(&mut out, say(version)).await?;
