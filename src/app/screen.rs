@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
+use crate::content::BlobId;
 use crate::event::Seq;
-use crate::schema::{self, Schema};
+use crate::schema::{self, Names, Schema};
 use crate::store::{MessageFact, Store};
-use crate::text::display_safe;
+use crate::text::{display_safe, hex};
 use crate::tui::{Bodies, Data, Feed, Format, Info, Mode, Msg, StoreData};
 
 use super::body;
@@ -35,21 +36,24 @@ impl Bodies for Decoded {
         crate::json::message(fact, &store.clock()).to_string()
     }
 
+    fn content(&self, store: &Store, id: BlobId, format: Format, limit: usize) -> Vec<String> {
+        let Some(bytes) = store.catalog().bytes(id) else {
+            return vec!["(this content is not held any more)".into()];
+        };
+        let tree = |names| self.0.tree("google.protobuf.Any", &bytes, names);
+        let text = match format {
+            Format::Hex => return hex(&bytes, limit),
+            Format::Text => self.0.text_format(&bytes),
+            Format::Json => serde_json::to_string_pretty(&tree(Names::Json)).ok(),
+            Format::Yaml => None,
+        };
+        let text = text.unwrap_or_else(|| schema::to_yaml(&tree(Names::Original)));
+        text.lines().take(limit).map(|line| display_safe(line).into_owned()).collect()
+    }
+
     fn schema(&self) -> &Schema {
         &self.0
     }
-}
-
-/// Sixteen bytes a line, as `xxd` prints them.
-fn hex(bytes: &[u8], limit: usize) -> Vec<String> {
-    let line = |(i, chunk): (usize, &[u8])| {
-        let codes: Vec<String> =
-            chunk.chunks(2).map(|two| two.iter().map(|b| format!("{b:02x}")).collect()).collect();
-        let text: String =
-            chunk.iter().map(|b| if b.is_ascii_graphic() { *b as char } else { '.' }).collect();
-        format!("{:08x}: {:<39}  {text}", i * 16, codes.join(" "))
-    };
-    bytes.chunks(16).enumerate().take(limit).map(line).collect()
 }
 
 /// What the screens say of a run besides its facts.

@@ -97,7 +97,7 @@ pub struct LogArgs {
     /// Draw the messages between the two ends
     #[arg(long, conflicts_with_all = ["body", "output"])]
     pub ladder: bool,
-    /// With the content of each message
+    /// With the content of each message; of a NACK also what is read out of its text, and what was refused
     #[arg(long)]
     pub body: bool,
     /// Times of day, or seconds from the start, or from the row before
@@ -114,10 +114,10 @@ pub struct GetArgs {
     /// TYPE or TYPE/NAME: cds, clusters, Cluster, a type URL; cds/reviews. Nothing: counts of all types
     #[arg(value_name = "WHAT", index = 2)]
     pub what: Vec<String>,
-    /// yaml and json print the content
+    /// yaml and json print the content, tree what each resource refers to
     #[arg(short, long, value_name = "FORMAT")]
     #[arg(value_parser = formats(&[
-        Format::Table, Format::Wide, Format::Name, Format::Yaml, Format::Json, Format::Jsonl,
+        Format::Table, Format::Wide, Format::Name, Format::Tree, Format::Yaml, Format::Json, Format::Jsonl,
     ]))]
     pub output: Option<Format>,
     /// As it was then: #487, 14:02:08, +30s, start, end
@@ -398,6 +398,7 @@ pub enum Format {
     Jsonl,
     Yaml,
     Name,
+    Tree,
 }
 
 /// Reads only the formats that a verb has.

@@ -23,6 +23,7 @@ use super::codec::SchemaCodec;
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::json_out::Objects;
+use super::refusals;
 use super::select::{self, Picked};
 use super::source::{self, Limit};
 
@@ -207,6 +208,7 @@ impl Session<'_> {
             }
             let mut object = json::message(&fact, &store.clock());
             bodies::add_to(&mut object, store, self.schema, fact.n);
+            refusals::add_to(&mut object, store, self.schema, &fact);
             objects.put(&object)?;
         }
         Ok(objects.finish()?)

@@ -23,6 +23,7 @@ use super::select::{self, Picked};
 use super::source::{self, Limit};
 use super::subscriptions;
 use super::table::{Cell, Table};
+use super::tree;
 
 pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
@@ -54,6 +55,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         Some(Format::Json | Format::Jsonl) => get.objects(out)?,
         Some(Format::Yaml) => get.yaml(terminal, out)?,
         Some(Format::Name) => get.names(out)?,
+        Some(Format::Tree) => tree::write(&get, style, out)?,
         None | Some(Format::Table) if whats.is_empty() => get.counts(style, out)?,
         output => get.table(output == Some(Format::Wide), style, out)?,
     };
@@ -139,10 +141,10 @@ fn unknown(whats: &[What], states: &[StateFact], store: &Store, args: &GetArgs) 
     Ok(())
 }
 
-struct Get<'a> {
+pub(super) struct Get<'a> {
     args: &'a GetArgs,
-    store: &'a Store,
-    schema: &'a Arc<Schema>,
+    pub(super) store: &'a Store,
+    pub(super) schema: &'a Arc<Schema>,
     filter: &'a Filter,
     whats: &'a [What],
     states: &'a [StateFact],
@@ -154,7 +156,10 @@ impl Get<'_> {
     }
 
     /// Shows each resource that was asked for.
-    fn each(&self, see: &mut dyn FnMut(&ResourceFact) -> Result<(), CliError>) -> Result<usize, CliError> {
+    pub(super) fn each(
+        &self,
+        see: &mut dyn FnMut(&ResourceFact) -> Result<(), CliError>,
+    ) -> Result<usize, CliError> {
         let contents = Contents { store: self.store, schema: self.schema };
         let mut printed = 0;
         for state in self.states.iter().filter(|state| self.asked(&state.type_url)) {

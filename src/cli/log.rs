@@ -18,6 +18,7 @@ use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::json_out::{self, Objects};
 use super::ladder;
+use super::refusals;
 use super::select::{self, Picked};
 use super::source::{self, Limit};
 use super::table::{Cell, Table};
@@ -91,6 +92,7 @@ impl Printer<'_> {
         let mut object = json::message(fact, &self.store.clock());
         if self.args.body {
             bodies::add_to(&mut object, self.store, self.schema, fact.n);
+            refusals::add_to(&mut object, self.store, self.schema, fact);
         }
         object
     }
@@ -159,6 +161,7 @@ impl Printer<'_> {
                 table.flush()?;
                 let body = bodies::message(self.store, self.schema, n, Names::Original);
                 bodies::write_yaml(table.out(), &body, "      ", terminal)?;
+                refusals::write(self.store, self.schema, &fact, terminal, table.out())?;
             }
         }
         if printed > 0 {

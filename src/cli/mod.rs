@@ -23,6 +23,7 @@ mod ladder;
 #[cfg(feature = "net")]
 mod live;
 pub mod log;
+mod refusals;
 mod select;
 mod source;
 mod status;
@@ -30,6 +31,7 @@ mod subscriptions;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod words;
 
 use std::ffi::OsString;

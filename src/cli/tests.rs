@@ -595,3 +595,51 @@ fn raw_jsonl_loses_the_secrets_in_metadata_and_status() {
     assert!(clean.contains("grpc"), "{clean}");
     assert_eq!(export(&["--keep-secrets"]).matches("hunter2-hunter2").count(), 2);
 }
+
+const GATEWAY: &str = "tests/fixtures/tui/gateway.xds";
+
+#[test]
+fn get_draws_what_refers_to_what() {
+    insta::assert_snapshot!("get-tree", show(&["get", GATEWAY, "-o", "tree", "--stream", "#1"]));
+    insta::assert_snapshot!(
+        "get-tree-ascii",
+        show(&["get", GATEWAY, "cds/reviews", "-o", "tree", "--ascii"])
+    );
+}
+
+#[test]
+fn log_reads_refusals() {
+    let args = ["log", GATEWAY, "--filter", "kind:nack", "--body"];
+    insta::assert_snapshot!("log-nack-body", show(&[&args[..], &["--tail", "2"]].concat()));
+    let nacks = objects(&[&args[..], &["-o", "jsonl"]].concat());
+    assert_eq!(nacks.len(), 3);
+    let read = &nacks[0]["nack"];
+    assert_eq!((&read["client"], &read["entries"][0]["name"]), (&json!("envoy"), &json!("reviews")));
+    assert_eq!(read["entries"][0]["field"], "connect_timeout");
+    assert_eq!(read["entries"][0]["field_guessed"], false);
+    assert_eq!(read["refused"][0]["body"]["connect_timeout"], "0s");
+    assert_eq!(read["refused"][0]["last_good"], "41");
+    let guess = &nacks[2]["nack"]["entries"][0];
+    assert_eq!((&guess["name"], &guess["name_guessed"]), (&json!("reviews"), &json!(true)));
+    assert!(
+        objects(&["log", GATEWAY, "-o", "jsonl", "--body", "--filter", "kind:ack"])[0].get("nack").is_none()
+    );
+}
+
+#[test]
+fn no_key_is_printed() {
+    const KEY: &str = "the private key of edge-cert";
+    for args in [
+        &["get", GATEWAY, "sds", "-o", "yaml"][..],
+        &["get", GATEWAY, "-o", "tree"],
+        &["get", GATEWAY, "-o", "json"],
+        &["log", GATEWAY, "--body"],
+        &["log", GATEWAY, "--body", "-o", "jsonl"],
+        &["export", GATEWAY, "--to", "script"],
+    ] {
+        let said = show(args);
+        assert!(said.contains("exit 0") && !said.contains(KEY), "{args:?} {said}");
+    }
+    assert!(show(&["get", GATEWAY, "sds", "-o", "yaml"]).contains("[redacted"));
+    assert!(show(&["get", GATEWAY, "sds", "-o", "yaml", "--keep-secrets"]).contains(KEY));
+}

@@ -12,6 +12,7 @@ mod tests;
 use serde_json::{Value, json};
 
 use crate::event::{Clock, Dir, Kind, Time, TypeUrl};
+use crate::nack::{Found, Nack};
 use crate::store::{MessageFact, ResourceFact, StateFact, StreamFact, TypeState};
 
 pub use change::{ChangeOf, change};
@@ -76,6 +77,23 @@ pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
     out.some("error", fact.error.as_ref().map(|(code, text)| json!({ "code": code.0, "message": &**text })));
     out.put("partial", fact.partial);
     out.done()
+}
+
+/// What is read out of a NACK's text: the `nack` member of a `message` printed with its body. What was guessed says
+/// so; what was not found is `null`.
+pub fn nack(nack: &Nack) -> Value {
+    let value = |found: &Option<Found>| found.as_ref().map(|found| found.value.clone());
+    let guessed = |found: &Option<Found>| found.as_ref().is_some_and(|found| found.guessed);
+    let entries = nack.entries.iter().map(|entry| {
+        json!({
+            "name": value(&entry.name),
+            "name_guessed": guessed(&entry.name),
+            "field": value(&entry.field),
+            "field_guessed": guessed(&entry.field),
+            "reason": entry.reason,
+        })
+    });
+    json!({ "client": nack.client.map(|client| client.word()), "entries": entries.collect::<Vec<_>>() })
 }
 
 /// The `state` object: one stream and type.

@@ -9,6 +9,7 @@ mod builtin;
 mod encode;
 mod explain;
 mod fault;
+mod place;
 mod pool;
 mod raw;
 pub mod redact;

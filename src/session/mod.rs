@@ -26,7 +26,7 @@ pub use words::{
     Wildcard,
 };
 
-pub(crate) use compare::{key, nameless};
+pub(crate) use compare::{hollow, key, nameless};
 pub(crate) use condition::Limits;
 pub(crate) use engine::Engine;
 pub(crate) use holdings::{Held, Slot};

@@ -97,6 +97,11 @@ impl History {
         self.rows.get(index)
     }
 
+    /// All rows, newest first.
+    pub(super) fn newest(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().rev()
+    }
+
     pub(super) fn row_of(&self, n: Seq) -> Option<usize> {
         let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
         self.by_seq.get(at).map(|row| *row as usize)

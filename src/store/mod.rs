@@ -7,9 +7,11 @@ mod query;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 pub use crate::session::Meaning;
 pub use facts::*;
+pub use versions::{AcceptedFact, Verdict, VersionFact};
 
 use std::time::Duration;
 

@@ -4,11 +4,13 @@
 //! terminal; everything else here expects texts that went through it.
 
 mod cut;
+mod hex;
 mod safe;
 mod time;
 mod unit;
 
 pub use cut::{Keep, cut, cut_name, pad, pad_left, width, wrap, wrap_parts};
+pub use hex::hex;
 pub use safe::display_safe;
 pub use time::{time_of_day, time_of_day_secs};
 pub use unit::{age, count, latency, plural, size, type_label};

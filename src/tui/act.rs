@@ -15,6 +15,8 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
     let own = model.overlays.is_empty()
         && match model.screen {
             Screen::Diff => super::diff::act(model, command, data),
+            Screen::Resources => super::resources::act(model, command, data),
+            Screen::Nack => super::nacks::act(model, command, data),
             _ => false,
         };
     if own {
@@ -30,6 +32,8 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         }
         Command::Diff => diff(model, data),
         Command::DiffMarked => diff_marked(model, data),
+        Command::Resources => go(model, Screen::Resources, data),
+        Command::Nack => go(model, Screen::Nack, data),
         Command::Up => step(model, -1, data),
         Command::Down => step(model, 1, data),
         Command::PageUp => step(model, -page(model), data),
@@ -93,14 +97,14 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         }
         Command::Unfold => model.timeline.unfolded = !model.timeline.unfolded,
         // The screens that have them take them before they come here.
-        Command::Older
-        | Command::Newer
-        | Command::NextChange
+        Command::Older | Command::Newer => model.say("this works on screens 4 and 5"),
+        Command::NextChange
         | Command::PreviousChange
         | Command::Columns
         | Command::Order
         | Command::AllLines
         | Command::Base => model.say("this works on screen 5"),
+        Command::Wrap | Command::Docs | Command::Parents => model.say("this works on screen 4"),
         Command::Copy => model.overlays.push(Overlay::Copy),
         Command::CopyRow => return copied(model, copy::row(model), "nothing is selected"),
         Command::CopyJson => {
@@ -119,13 +123,16 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
 }
 
 /// Goes to a screen by its number. Overview is home: from elsewhere `Esc` leads back to it.
-fn go(model: &mut Model, screen: Screen, data: &dyn Data) {
+pub fn go(model: &mut Model, screen: Screen, data: &dyn Data) {
     model.whole = false;
     model.pane = Pane::Main;
     if model.screen == screen {
         return;
     }
+    let message = model.timeline.current.as_ref().filter(|_| model.screen == Screen::Timeline);
     let stream = current_stream(model);
+    let stream =
+        if model.scope.stream.is_none() { message.map(|shown| shown.fact.stream).or(stream) } else { stream };
     if screen == Screen::Overview {
         model.steps.clear();
         let rows = &model.overview.table.rows;
@@ -138,13 +145,13 @@ fn go(model: &mut Model, screen: Screen, data: &dyn Data) {
         model.steps = vec![here(model)];
     }
     model.screen = screen;
-    if screen == Screen::Stream {
-        model.scope.stream = stream;
+    if matches!(screen, Screen::Stream | Screen::Resources) {
+        model.scope.stream = stream.or(model.scope.stream);
     }
     settle(model, data);
 }
 
-fn here(model: &Model) -> Step {
+pub fn here(model: &Model) -> Step {
     Step { screen: model.screen, scope: model.scope.clone() }
 }
 
@@ -187,7 +194,7 @@ fn open(model: &mut Model, data: &dyn Data) {
                 model.timeline.select(Some(row));
             }
         }
-        (Screen::Timeline | Screen::Diff, _) => {
+        (Screen::Timeline | Screen::Diff | Screen::Resources | Screen::Nack, _) => {
             model.whole = !model.whole;
             return;
         }
@@ -286,7 +293,7 @@ fn pause(model: &mut Model, data: &dyn Data) {
 }
 
 /// Rows of a page in the pane that has the focus.
-fn page(model: &Model) -> isize {
+pub fn page(model: &Model) -> isize {
     let rows = model.layout().map_or(1, |layout| match model.screen {
         Screen::Timeline => layout::timeline(&layout, model.whole).0.height.saturating_sub(1),
         _ => layout.body.height / 2,
@@ -322,6 +329,7 @@ fn step(model: &mut Model, by: isize, data: &dyn Data) {
             model.timeline.scroll = model.timeline.scroll.saturating_add_signed(by);
         }
         (Screen::Diff, _) => {}
+        (Screen::Resources | Screen::Nack, _) => {}
     }
 }
 
@@ -430,4 +438,30 @@ pub fn goto(model: &mut Model, data: &dyn Data, place: &str) {
     let total = total(model, data);
     model.timeline.stop_following(total);
     model.timeline.select(Some(row));
+}
+
+/// Shows a message on the timeline.
+pub fn goto_message(model: &mut Model, data: &dyn Data, n: Seq) {
+    let Some(row) = data.row_of(n) else { return };
+    model.whole = false;
+    model.pane = Pane::Main;
+    model.screen = Screen::Timeline;
+    let total = total(model, data);
+    model.timeline.stop_following(total);
+    model.timeline.select(Some(row));
+}
+
+/// By how many rows a command moves.
+pub fn moves(command: Command, page: isize) -> Option<isize> {
+    Some(match command {
+        Command::Up | Command::PreviousMatch => -1,
+        Command::Down | Command::NextMatch => 1,
+        Command::PageUp => -page,
+        Command::PageDown => page,
+        Command::HalfUp => -(page / 2).max(1),
+        Command::HalfDown => (page / 2).max(1),
+        Command::First => isize::MIN / 2,
+        Command::Last => isize::MAX / 2,
+        _ => return None,
+    })
 }

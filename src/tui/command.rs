@@ -31,8 +31,8 @@ commands! {
     DiffScreen "screen diff" "diff" "open Diff: what changed?";
     Up "up" "up" "move up";
     Down "down" "down" "move down";
-    Left "left" "left" "go to the type on the left";
-    Right "right" "right" "go to the type on the right";
+    Left "left" "left" "go to the type on the left; fold";
+    Right "right" "right" "go to the type on the right; unfold";
     First "first" "first" "go to the first row";
     Last "last" "last" "go to the last row; on the timeline follow the newest";
     HalfDown "half-page-down" "half page" "half a page down";
@@ -58,6 +58,8 @@ commands! {
     PreviousProblem "previous-problem" "problem" "go to the previous problem";
     NextNack "next-nack" "next NACK" "go to the next NACK: a refused, rejected push";
     PreviousNack "previous-nack" "previous NACK" "go to the previous NACK: a refused, rejected push";
+    Resources "screen resources" "resources" "open Resources: what exactly is configured, since when, what does a field mean?";
+    Nack "screen nack" "NACKs" "open NACK: who refused what, why, and what was good before?";
     NextType "next-type" "type" "narrow to the next type";
     AllTypes "all-types" "all types" "show all types again";
     AllStreams "all-streams" "all streams" "show all streams again";
@@ -65,8 +67,8 @@ commands! {
     PreviousStream "previous-stream" "stream" "go to the previous stream";
     Follow "follow" "follow" "follow the newest message, or stop";
     Ladder "ladder" "ladder" "show the same rows between two lifelines, or as a list";
-    Format "format" "format" "show the message as fields, yaml, json, text or hex";
-    Unfold "unfold" "unfold" "unfold what is folded: gaps, nodes in sync";
+    Format "format" "format" "show the content as fields, yaml, json, text or hex";
+    Unfold "unfold" "unfold" "unfold what is folded: gaps, nodes in sync, large values";
     Diff "diff" "diff" "show what the selected push changed";
     DiffMarked "diff-marked" "diff marked" "mark this push; on another one, show how the two differ";
     Older "older-version" "version" "show the version before";
@@ -77,6 +79,9 @@ commands! {
     Order "diff-order" "order" "let the order of keyed lists count, or not";
     AllLines "diff-context" "context" "show all unchanged lines, or those around changes";
     Base "diff-base" "base" "compare with the version before, the accepted one, the first one";
+    Wrap "wrap" "wrap" "wrap long lines, or cut them";
+    Docs "docs" "docs" "show or hide what the descriptors say of the selected field";
+    Parents "parents" "used by" "show which resources refer to this one, or its versions again";
     Copy "copy" "copy" "copy to the clipboard: r row, j json, c command";
     CopyRow "copy-row" "row" "copy the selected row as text";
     CopyJson "copy-json" "json" "copy the selected message as JSON";

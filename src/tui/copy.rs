@@ -5,7 +5,7 @@ use crate::text;
 
 use super::data::Data;
 use super::model::{Model, Pane, Screen};
-use super::view::{overview_row, stream_row, timeline_row};
+use super::view::{nack_row, overview_row, stream_row, timeline_row};
 
 /// What terminals take at least in one OSC 52; more goes to a file.
 pub const LIMIT: usize = 74_994;
@@ -20,6 +20,8 @@ pub fn row(model: &Model) -> Option<String> {
         (Screen::Overview, Pane::Main) => overview_row(model, model.overview.row()?),
         (Screen::Stream, _) => stream_row(model, model.stream.state()?),
         (Screen::Diff, _) => return super::diff::copied(model),
+        (Screen::Resources, _) => return super::resources::copied(model),
+        (Screen::Nack, _) => nack_row(model, model.nacks.group()?),
         (Screen::Timeline, _) => timeline_row(model, &model.timeline.current.as_ref()?.shown),
     };
     let words = cells.iter().map(|cell| cell.text.trim()).filter(|word| !word.is_empty());
@@ -48,12 +50,27 @@ pub fn command(model: &Model) -> Option<String> {
             format!("xdscope status {source} -o wide{stream}")
         }
         Screen::Diff => return super::diff::command(model, &source, quoted),
+        Screen::Resources => {
+            let what =
+                super::resources::what(model).map(|what| format!(" {}", quoted(&what))).unwrap_or_default();
+            let stream = stream.map(|n| format!(" --stream '#{n}'")).unwrap_or_default();
+            let form = if what.contains('/') { "yaml" } else { "tree" };
+            format!("xdscope get {source}{what} -o {form}{stream}")
+        }
+        Screen::Nack => {
+            filters.push("kind:nack".to_owned());
+            filters.extend(stream.map(|n| format!("stream:{n}")));
+            format!("xdscope log {source} --body")
+        }
         Screen::Timeline => {
             filters.extend(stream.map(|n| format!("stream:{n}")));
             let ladder = if model.timeline.ladder { " --ladder" } else { "" };
             format!("xdscope log {source}{ladder}")
         }
     };
+    if model.screen == Screen::Resources {
+        return Some(line);
+    }
     if let Some(url) = &model.scope.type_url {
         let word = Kind::of_type_url(url.as_str()).map_or(url.as_str(), |(kind, _)| kind.word());
         filters.push(format!("type:{word}"));

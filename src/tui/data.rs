@@ -1,11 +1,20 @@
 //! What the screens read: facts of a source, and what the program around them is doing.
 
 use std::io;
+use std::sync::Arc;
 
+use serde_json::Value;
+
+use crate::content::BlobId;
 use crate::event::{Clock, Seq, StreamId, Time, TypeUrl};
 use crate::filter::{Filter, FilterError};
+use crate::links::{self, Link};
+use crate::nack::{self, Card};
 use crate::schema::Schema;
-use crate::store::{LineFact, MessageFact, ProblemFact, StateFact, Store, StreamFact, SummaryFact};
+use crate::store::{
+    LineFact, MessageFact, NackFact, ProblemFact, ResourceFact, StateFact, Store, StreamFact, SummaryFact,
+    VersionFact,
+};
 
 /// How a message's body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,12 +77,71 @@ pub trait Data {
     fn read_filter(&self, text: &str) -> Result<Filter, FilterError> {
         Filter::parse(text)
     }
+    /// The store and the descriptors, where there are some: what resources and refusals are read from.
+    fn contents(&self) -> Option<Contents<'_>> {
+        None
+    }
+}
+
+/// The resources of a source, and what they mean.
+#[derive(Clone, Copy)]
+pub struct Contents<'a> {
+    store: &'a Store,
+    bodies: &'a dyn Bodies,
+}
+
+impl Contents<'_> {
+    /// The types of a stream, in no order.
+    pub fn types(&self, stream: StreamId) -> Vec<SummaryFact> {
+        self.store.summaries().into_iter().filter(|fact| fact.stream == stream).collect()
+    }
+    /// Names of a type's resources, sent or waited for.
+    pub fn names(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<Arc<str>> {
+        self.store.resource_names(stream, type_url)
+    }
+    /// A number that changes when those names or their contents may have.
+    pub fn mark(&self, stream: StreamId, type_url: &TypeUrl) -> u64 {
+        self.store.mark(stream, type_url)
+    }
+    pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
+        self.store.resource(stream, type_url, name)
+    }
+    pub fn matches(&self, applied: &Applied, fact: &ResourceFact) -> bool {
+        applied.filter.resource(fact, self.store)
+    }
+    pub fn versions(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Vec<VersionFact> {
+        self.store.versions(stream, type_url, name)
+    }
+    /// Bytes of a content.
+    pub fn size(&self, id: BlobId) -> u64 {
+        u64::from(self.store.catalog().blob(id).size)
+    }
+    /// A content as protobuf JSON with the API's own field names; `None` if it was lost.
+    pub fn body(&self, id: BlobId) -> Option<Value> {
+        Some(self.bodies.schema().any_to_json(&self.store.catalog().bytes(id)?))
+    }
+    /// The first lines of a content.
+    pub fn lines(&self, id: BlobId, format: Format, limit: usize) -> Vec<String> {
+        self.bodies.content(self.store, id, format, limit)
+    }
+    /// What the field at a path of a body is, in the words of its API.
+    pub fn explain(&self, body: &Value, path: &str) -> Option<String> {
+        self.bodies.schema().explain_at(body, path).ok()
+    }
+    pub fn links(&self, body: &Value) -> Vec<Link> {
+        links::of(self.bodies.schema(), body)
+    }
+    pub fn card(&self, stream: StreamId, type_url: &TypeUrl, nacks: &[NackFact]) -> Card {
+        nack::card(self.store, self.bodies.schema(), stream, type_url, nacks)
+    }
 }
 
 /// Writes message bodies and JSON rows: what needs descriptors, and so belongs to the program around.
 pub trait Bodies {
     fn body(&self, store: &Store, n: Seq, format: Format, limit: usize) -> Vec<String>;
     fn json(&self, store: &Store, fact: &MessageFact) -> String;
+    /// The first `limit` lines of a resource's content.
+    fn content(&self, store: &Store, id: BlobId, format: Format, limit: usize) -> Vec<String>;
     fn schema(&self) -> &Schema;
 }
 
@@ -131,6 +199,9 @@ impl Data for StoreData<'_> {
     }
     fn source(&self) -> Option<(&Store, &Schema)> {
         Some((self.store, self.bodies.schema()))
+    }
+    fn contents(&self) -> Option<Contents<'_>> {
+        Some(Contents { store: self.store, bodies: self.bodies })
     }
 }
 

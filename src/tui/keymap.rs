@@ -15,6 +15,8 @@ pub enum Context {
     Stream,
     Timeline,
     Diff,
+    Resources,
+    Nack,
     /// While the help is open.
     Help,
     /// While a command is typed.
@@ -71,6 +73,20 @@ pub const BINDINGS: &[Binding] = &[
     shown(C::Diff, "c", AllLines),
     shown(C::Diff, "b", Base),
     key(C::Diff, "\\", Whole),
+    shown(C::Resources, "v", Format),
+    shown(C::Resources, "i", Docs),
+    shown(C::Resources, "[", Older),
+    key(C::Resources, "]", Newer),
+    shown(C::Resources, "P", Parents),
+    shown(C::Resources, "z", Unfold),
+    key(C::Resources, "w", Wrap),
+    key(C::Resources, "h", Left),
+    key(C::Resources, "l", Right),
+    key(C::Resources, "Left", Left),
+    key(C::Resources, "Right", Right),
+    key(C::Resources, "\\", Whole),
+    key(C::Nack, "\\", Whole),
+    key(C::Nack, "z", Unfold),
     shown(C::Everywhere, "Enter", Open),
     shown(C::Everywhere, "}", NextProblem),
     key(C::Everywhere, "{", PreviousProblem),
@@ -88,6 +104,8 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Everywhere, "2", Stream),
     key(C::Everywhere, "3", Timeline),
     key(C::Everywhere, "5", DiffScreen),
+    key(C::Everywhere, "4", Resources),
+    key(C::Everywhere, "6", Nack),
     key(C::Everywhere, "j", Down),
     key(C::Everywhere, "k", Up),
     key(C::Everywhere, "Down", Down),
@@ -208,7 +226,9 @@ mod tests {
 
     #[test]
     fn one_key_means_one_thing_on_every_screen() {
-        let screens = [C::Always, C::Everywhere, C::Overview, C::Stream, C::Timeline, C::Diff];
+        let screens = [
+            C::Always, C::Everywhere, C::Overview, C::Stream, C::Timeline, C::Resources, C::Diff, C::Nack,
+        ];
         let mut meaning = HashMap::new();
         for binding in BINDINGS.iter().filter(|binding| screens.contains(&binding.context)) {
             let command = *meaning.entry(binding.key).or_insert(binding.command);

@@ -10,7 +10,9 @@ use super::data::{Applied, Info};
 use super::diff::Diff;
 use super::keymap::Context;
 use super::layout::{Layout, layout};
+use super::nacks::Nacks;
 use super::overview::Overview;
+use super::resources::Resources;
 use super::stream::StreamScreen;
 use super::theme::Theme;
 use super::timeline::Timeline;
@@ -21,11 +23,20 @@ pub enum Screen {
     Overview,
     Stream,
     Timeline,
+    Resources,
     Diff,
+    Nack,
 }
 
 impl Screen {
-    pub const ALL: [Screen; 4] = [Screen::Overview, Screen::Stream, Screen::Timeline, Screen::Diff];
+    pub const ALL: [Screen; 6] = [
+        Screen::Overview,
+        Screen::Stream,
+        Screen::Timeline,
+        Screen::Resources,
+        Screen::Diff,
+        Screen::Nack,
+    ];
 
     /// The key that opens it.
     pub fn number(self) -> u8 {
@@ -34,6 +45,8 @@ impl Screen {
             Screen::Stream => 2,
             Screen::Timeline => 3,
             Screen::Diff => 5,
+            Screen::Resources => 4,
+            Screen::Nack => 6,
         }
     }
 
@@ -43,6 +56,8 @@ impl Screen {
             Screen::Stream => "Stream",
             Screen::Timeline => "Timeline",
             Screen::Diff => "Diff",
+            Screen::Resources => "Resources",
+            Screen::Nack => "NACK",
         }
     }
 
@@ -52,6 +67,8 @@ impl Screen {
             Screen::Stream => Context::Stream,
             Screen::Timeline => Context::Timeline,
             Screen::Diff => Context::Diff,
+            Screen::Resources => Context::Resources,
+            Screen::Nack => Context::Nack,
         }
     }
 }
@@ -144,6 +161,8 @@ pub struct Model {
     pub stream: StreamScreen,
     pub timeline: Timeline,
     pub diff: Diff,
+    pub resources: Resources,
+    pub nacks: Nacks,
 }
 
 impl Model {
@@ -170,6 +189,8 @@ impl Model {
             stream: StreamScreen::default(),
             timeline: Timeline::default(),
             diff: Diff::default(),
+            resources: Resources::default(),
+            nacks: Nacks::default(),
         }
     }
 
@@ -185,9 +206,13 @@ impl Model {
         }
     }
 
-    /// Rows of the timeline are still looked for.
+    /// Rows of the timeline, or resources, are still looked for.
     pub fn searching(&self) -> bool {
-        self.screen == Screen::Timeline && !self.timeline.index.complete()
+        match self.screen {
+            Screen::Timeline => !self.timeline.index.complete(),
+            Screen::Resources => self.resources.tree.searching(),
+            _ => false,
+        }
     }
 
     /// The problems that someone must act on: not those that are merely on their way.

@@ -72,6 +72,8 @@ pub struct Glyphs {
     pub bad: &'static str,
     pub wait: &'static str,
     pub miss: &'static str,
+    pub open: &'static str,
+    pub folded: &'static str,
 }
 
 const UNICODE: Glyphs = Glyphs {
@@ -97,6 +99,8 @@ const UNICODE: Glyphs = Glyphs {
     bad: "✗",
     wait: "⋯",
     miss: "∅",
+    open: "▾",
+    folded: "▸",
 };
 
 const ASCII: Glyphs = Glyphs {
@@ -122,6 +126,8 @@ const ASCII: Glyphs = Glyphs {
     bad: "x",
     wait: ".",
     miss: "0",
+    open: "v",
+    folded: ">",
 };
 
 /// The text with the symbols that programs like to use replaced by their ASCII stand-ins.

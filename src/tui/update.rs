@@ -106,6 +106,9 @@ pub fn total(model: &Model, data: &dyn Data) -> usize {
 
 /// One step of the search for rows to show. True while there is more to look at.
 pub fn search(model: &mut Model, data: &dyn Data) -> bool {
+    if model.screen == Screen::Resources {
+        return model.resources.tree.search(data, model.filter.as_ref());
+    }
     let total = total(model, data);
     model.screen == Screen::Timeline
         && model.timeline.search(data, total, &model.scope, model.filter.as_ref())
@@ -157,6 +160,8 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
             model.stream.scroll = model.stream.scroll.min(spare);
         }
         Screen::Diff => super::diff::settle(model, data, &layout),
+        Screen::Resources => super::resources::settle(model, data, &layout, frozen),
+        Screen::Nack => super::nacks::settle(model, data, &layout, frozen),
         Screen::Timeline => {
             search(model, data);
             let (list, detail) = layout::timeline(&layout, model.whole);

@@ -6,6 +6,7 @@
 mod cli;
 mod harness;
 mod house;
+mod nacks;
 mod peers_direct;
 mod readme;
 mod support;

@@ -7,6 +7,7 @@ mod problems;
 mod reconnect;
 mod replay;
 mod sotw;
+mod versions;
 
 use crate::script::{self, Codec};
 

@@ -2,7 +2,11 @@
 
 mod behaviour;
 mod diff;
+#[cfg(feature = "net")]
+mod contents;
 mod random;
+#[cfg(feature = "net")]
+mod real;
 mod screens;
 mod story;
 

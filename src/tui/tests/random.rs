@@ -27,7 +27,7 @@ fn msg() -> impl Strategy<Value = Msg> {
         KeyCode::F(5),
     ]);
     let bound =
-        prop::sample::select("1235jkhlgGLfvznNtTyrcpdDuob()[]:/?{}\\q 名é'\"x".chars().collect::<Vec<_>>());
+        prop::sample::select("123456jkhlgGLfvznNtTyrcpdDuobwiP()[]:/?{}\\q 名é'\"x".chars().collect::<Vec<_>>());
     prop_oneof![
         8 => bound.prop_map(|c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))),
         4 => named.prop_map(|code| Msg::Key(KeyEvent::new(code, KeyModifiers::NONE))),
@@ -57,6 +57,23 @@ proptest! {
         let mut model = model(80, 24, Theme { color: false, ascii });
         for (message, rows, streams) in messages {
             update(&mut model, message, &part(rows, streams));
+            let buffer = drawn(&model);
+            if ascii {
+                prop_assert!(buffer.content.iter().all(|cell| cell.symbol().is_ascii()));
+            }
+        }
+    }
+}
+
+#[cfg(feature = "net")]
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn nothing_panics_over_contents(messages in prop::collection::vec(msg(), 1..80), ascii in any::<bool>()) {
+        let real = super::real::Real::gateway();
+        let mut model = model(100, 30, Theme { color: false, ascii });
+        for message in messages {
+            update(&mut model, message, &real.data());
             let buffer = drawn(&model);
             if ascii {
                 prop_assert!(buffer.content.iter().all(|cell| cell.symbol().is_ascii()));

@@ -19,9 +19,15 @@ pub fn head(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     source(model, canvas, layout, first);
     let tabs: Line = Screen::ALL
         .into_iter()
-        .map(|screen| match screen == model.screen {
-            true => span(format!("[{} {}]", screen.number(), screen.title()), Role::Title),
-            false => plain(format!(" {} {} ", screen.number(), screen.title())),
+        .map(|screen| {
+            let refused = model.problems.iter().filter(|problem| problem.state == TypeState::Nack).count();
+            let count =
+                if screen == Screen::Nack && refused > 0 { format!(" {refused}") } else { String::new() };
+            let name = format!("{} {}{count}", screen.number(), screen.title());
+            match screen == model.screen {
+                true => span(format!("[{name}]"), Role::Title),
+                false => plain(format!(" {name} ")),
+            }
         })
         .collect();
     canvas.line(second, &tabs);
@@ -136,6 +142,8 @@ fn summary(model: &Model, layout: &Layout) -> String {
             parts.join(", ")
         }
         Screen::Diff => super::diff::diff_summary(model),
+        Screen::Resources => super::resources::summary(model),
+        Screen::Nack => super::nacks::summary(model),
         Screen::Timeline => {
             let index = &model.timeline.index;
             let rows = model.timeline.total();
@@ -166,6 +174,8 @@ fn hint(model: &Model) -> String {
             "IN FORCE is the version last acknowledged; OFFERED is the newest version pushed to it".to_owned()
         }
         Screen::Diff => super::diff::diff_hint(model),
+        Screen::Resources => super::resources::hint(model),
+        Screen::Nack => "resource and field are read out of the client's words; ? marks a guess".to_owned(),
         Screen::Timeline if model.timeline.follow => format!("following the newest {dot} k or f to stay"),
         Screen::Timeline => {
             let new = count(model.timeline.new_below() as u64);

@@ -1,12 +1,15 @@
 //! Draws a model. Reads only, asks nothing of the source: what is not in the model is not on the screen.
 
+mod beside;
 mod detail;
 mod diff;
 mod frame;
 mod help;
 mod ladder;
+mod nacks;
 mod overview;
 mod palette;
+mod resources;
 mod stream;
 mod timeline;
 
@@ -16,6 +19,7 @@ use ratatui::layout::{Position, Rect};
 pub use detail::detail_lines;
 pub use diff::diff_last;
 pub use help::help_end;
+pub use nacks::{card_lines, nack_row};
 pub use overview::{overview_lines, overview_row};
 pub use stream::stream_row;
 pub use timeline::timeline_row;
@@ -51,6 +55,8 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         Screen::Stream => stream::draw(model, canvas, &layout),
         Screen::Timeline => timeline::draw(model, canvas, &layout),
         Screen::Diff => diff::draw(model, canvas, &layout),
+        Screen::Resources => resources::draw(model, canvas, &layout),
+        Screen::Nack => nacks::draw(model, canvas, &layout),
     };
     let prompt = match model.overlays.last() {
         Some(Overlay::Palette { input, chosen, .. }) => {

@@ -1,0 +1,80 @@
+//! What a NACK says and what it refused, beside its message.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use crate::json;
+use crate::nack::{self, Card, Found};
+use crate::schema::Schema;
+use crate::store::{MessageFact, MessageKind, Store};
+use crate::text::display_safe;
+
+use super::bodies;
+use super::error::CliError;
+
+/// All about the refusal that a message is; `None` if it is none with a text.
+fn card(store: &Store, schema: &Schema, fact: &MessageFact) -> Option<Card> {
+    let n = fact.n.filter(|_| fact.kind == MessageKind::Nack && fact.error.is_some())?;
+    let state = store.state(fact.stream, &fact.type_url)?;
+    let nack = state.nacks.into_iter().find(|nack| nack.n == n)?;
+    Some(nack::card(store, schema, fact.stream, &fact.type_url, &[nack]))
+}
+
+/// Adds `nack` to a `message` object.
+pub(super) fn add_to(object: &mut Value, store: &Store, schema: &Schema, fact: &MessageFact) {
+    let (Some(card), Value::Object(fields)) = (card(store, schema, fact), object) else { return };
+    let mut nack = json::nack(&card.nack);
+    if let Value::Object(members) = &mut nack {
+        members.insert("client".into(), json!(card.client.map(|client| client.word())));
+        members.insert("partly".into(), json!(card.partly));
+        let refused = card.subjects.iter().map(|subject| {
+            json!({
+                "name": subject.name.value,
+                "body": subject.refused,
+                "last_good": subject.good.as_ref().map(|(version, _)| &*version.version),
+                "last_good_body": subject.good.as_ref().map(|(_, body)| body),
+            })
+        });
+        members.insert("refused".into(), refused.collect());
+    }
+    fields.insert("nack".into(), nack);
+}
+
+/// Writes the same below a row of the table.
+pub(super) fn write(
+    store: &Store,
+    schema: &Schema,
+    fact: &MessageFact,
+    terminal: bool,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let Some(card) = card(store, schema, fact) else { return Ok(()) };
+    let say = |found: &Option<Found>| match found {
+        Some(found) if found.guessed => format!("{} ?", found.value),
+        Some(found) => found.value.clone(),
+        None => "not told".to_owned(),
+    };
+    let mut line = |text: String| writeln!(out, "      # {}", display_safe(&text));
+    for entry in &card.nack.entries {
+        line(format!("resource {}   field {}", say(&entry.name), say(&entry.field)))?;
+        line(format!("  {}", entry.reason))?;
+    }
+    if let Some(partly) = card.partly {
+        line(partly.to_owned())?;
+    }
+    for subject in &card.subjects {
+        let good = subject.good.as_ref().map(|(version, _)| format!(", last good {}", version.version));
+        writeln!(
+            out,
+            "      # {}, as refused{}",
+            display_safe(&subject.name.value),
+            display_safe(&good.unwrap_or_default())
+        )?;
+        match &subject.refused {
+            Some(body) => bodies::write_yaml(out, body, "      ", terminal)?,
+            None => writeln!(out, "      # its content is not held, or not in the push")?,
+        }
+    }
+    Ok(())
+}

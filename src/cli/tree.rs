@@ -1,0 +1,85 @@
+//! `get -o tree`: streams, types, names, and what each resource refers to.
+
+use std::io::Write;
+
+use crate::event::{ApiVersion, StreamId, TypeUrl};
+use crate::links;
+use crate::schema::Names;
+use crate::store::ResourceFact;
+use crate::text::{display_safe, type_label};
+
+use super::bodies;
+use super::error::CliError;
+use super::get::{Get, word};
+use super::io::Style;
+
+/// The signs of a tree's branches.
+struct Branches {
+    fork: &'static str,
+    last: &'static str,
+    through: &'static str,
+}
+
+const LINES: Branches = Branches { fork: "├─ ", last: "└─ ", through: "│  " };
+const ASCII: Branches = Branches { fork: "|- ", last: "`- ", through: "|  " };
+
+pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<usize, CliError> {
+    let signs = if style.ascii { &ASCII } else { &LINES };
+    let mut facts: Vec<ResourceFact> = Vec::new();
+    let printed = get.each(&mut |fact| {
+        facts.push(fact.clone());
+        Ok(())
+    })?;
+    let streams = facts.chunk_by(|a, b| a.stream == b.stream);
+    let several = facts.first().zip(facts.last()).is_some_and(|(a, b)| a.stream != b.stream);
+    for stream in streams {
+        if let (true, Some(first)) = (several, stream.first()) {
+            let node = first.node.as_deref().unwrap_or("-");
+            writeln!(out, "{} #{}", display_safe(node), first.stream.0)?;
+        }
+        for of_type in stream.chunk_by(|a, b| a.type_url == b.type_url) {
+            let Some(first) = of_type.first() else { continue };
+            writeln!(out, "{}  {}", type_label(first.type_url.as_str()), of_type.len())?;
+            for (i, fact) in of_type.iter().enumerate() {
+                resource(get, fact, i + 1 == of_type.len(), signs, style, out)?;
+            }
+        }
+    }
+    Ok(printed)
+}
+
+fn resource(
+    get: &Get<'_>,
+    fact: &ResourceFact,
+    last: bool,
+    signs: &Branches,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let version = fact.version.as_deref().unwrap_or("-");
+    let line = format!("{}  {version}  {}", fact.name, word(fact).0);
+    writeln!(out, "{}{}", if last { signs.last } else { signs.fork }, display_safe(&line))?;
+    let body = bodies::resource(get.store, get.schema, fact, Names::Original);
+    let links = body.map(|body| links::of(get.schema, &body)).unwrap_or_default();
+    for (i, link) in links.iter().enumerate() {
+        let lead = if last { "   " } else { signs.through };
+        let fork = if i + 1 == links.len() { signs.last } else { signs.fork };
+        let arrow = style.pick("→", "->");
+        let there = link.kind.type_url(ApiVersion::V3).map(|url| known(get, fact.stream, &url, link));
+        let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), link.name);
+        writeln!(out, "{lead}{fork}{}  {}", display_safe(&line), there.unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// What the stream knows of a resource referred to.
+fn known(get: &Get<'_>, stream: StreamId, url: &TypeUrl, link: &links::Link) -> String {
+    if link.name.ends_with('*') {
+        let names = get.store.resource_names(stream, url);
+        return format!("{} known", names.iter().filter(|name| link.means(name)).count());
+    }
+    match get.store.resource(stream, url, &link.name) {
+        Some(fact) => word(&fact).0,
+        None => "neither asked for nor sent".to_owned(),
+    }
+}

@@ -1,0 +1,97 @@
+//! Envoy's texts: `Error adding/updating cluster(s) a: why, b: why`, or the reason alone.
+
+use std::collections::HashSet;
+
+use super::{Client, Entry, Found, Push};
+
+/// How a dump of a message begins; the name of the form is followed by random blanks.
+const DUMP: &str = "goo.gle/debug";
+/// Places of a text where a name may begin, and bytes in which it and its colon are looked for.
+const STARTS: usize = 4096;
+const NAME: usize = 1024;
+
+/// `None` if the text is not Envoy's.
+pub(super) fn read(text: &str, push: &dyn Push) -> Option<(Option<Client>, Vec<Entry>)> {
+    if let Some(rest) = text.trim_start().strip_prefix("Error adding/updating ") {
+        let (_, list) = rest.split_once("(s) ")?;
+        let entries = named(list, push)
+            .into_iter()
+            .map(|(name, why)| Entry { name: Some(Found::stated(name)), ..reason(why) });
+        return Some((Some(Client::Envoy), entries.collect()));
+    }
+    let known =
+        ["Proto constraint validation failed", DUMP, "Unable to unpack as ", "Didn't find a registered"];
+    let client = known.iter().any(|words| text.contains(words)).then_some(Client::Envoy);
+    Some((client, vec![reason(text)]))
+}
+
+/// Splits `a: why, b: why` where a name of the push begins a part. Reasons may hold commas, colons and lines.
+fn named<'t>(list: &'t str, push: &dyn Push) -> Vec<(&'t str, &'t str)> {
+    let names: HashSet<&str> = push.names().iter().map(|name| &**name).collect();
+    let seams = list.match_indices(", ").map(|(at, _)| at + 2);
+    let lines = list.match_indices('\n').map(|(at, _)| at + 1);
+    let mut starts: Vec<usize> = std::iter::once(0).chain(seams).chain(lines).collect();
+    starts.sort_unstable();
+    starts.truncate(STARTS);
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for start in starts {
+        if let Some(name) = name_at(list, start, &names) {
+            parts.push((start, start + name));
+        }
+    }
+    if parts.is_empty() {
+        // What was pushed is not known: the first name is all that the text itself makes sure.
+        return list.split_once(": ").into_iter().collect();
+    }
+    let ends = parts.iter().skip(1).map(|(start, _)| *start).chain([list.len()]);
+    let cut = |((start, colon), end): (&(usize, usize), usize)| {
+        Some((list.get(*start..*colon)?, list.get(colon + 2..end)?))
+    };
+    parts.iter().zip(ends).filter_map(cut).collect()
+}
+
+/// Length of the longest name of the push that stands at `start`, with `: ` after it.
+fn name_at(list: &str, start: usize, names: &HashSet<&str>) -> Option<usize> {
+    let rest = super::head(list.get(start..)?, NAME);
+    let ends = rest.match_indices(": ").take(16).map(|(at, _)| at);
+    ends.filter(|at| rest.get(..*at).is_some_and(|name| names.contains(name))).last()
+}
+
+/// A reason without dumps; the name of the resource if a dump of it says one.
+fn reason(text: &str) -> Entry {
+    let (mut words, mut rest) = (String::new(), text);
+    let mut name = None;
+    let mut value = None;
+    while let Some(at) = rest.find(DUMP) {
+        words.push_str(rest.get(..at).unwrap_or_default());
+        let dump = rest.get(at..).unwrap_or_default();
+        let end = dump.find("\n: ").map_or(dump.len(), |end| end + 1);
+        let body = dump.get(..end).unwrap_or_default();
+        name = name.or_else(|| top_level(body, &["name", "cluster_name"]));
+        value = value.or_else(|| duration(body));
+        rest = dump.get(end..).unwrap_or_default();
+    }
+    words.push_str(rest);
+    let words = words.trim().trim_start_matches(": ").trim_end_matches([' ', ':', ',', '\n']);
+    let mut reason = words.to_owned();
+    if let Some(value) = value.filter(|_| name.is_none()) {
+        reason.push_str(&format!(": {value}"));
+    }
+    Entry { name: name.map(Found::stated), reason, ..Entry::default() }
+}
+
+/// The value of a text field that stands in a dump without indent.
+fn top_level(dump: &str, fields: &[&str]) -> Option<String> {
+    dump.lines().find_map(|line| {
+        let (field, value) = line.split_once(": ")?;
+        let value = value.strip_prefix('"')?.strip_suffix('"')?;
+        (fields.contains(&field) && !value.is_empty() && !value.contains('\\')).then(|| value.to_owned())
+    })
+}
+
+/// A dump that is nothing but a duration, as protobuf JSON writes it.
+fn duration(dump: &str) -> Option<String> {
+    let mut lines = dump.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let seconds: i64 = lines.next()?.strip_prefix("seconds: ")?.trim().parse().ok()?;
+    lines.next().is_none().then(|| format!("{seconds}s"))
+}

@@ -1,0 +1,179 @@
+//! The texts of the gRPC clients.
+
+use super::{Client, Entry, Found, Push, path};
+
+/// `None` if the text is none of theirs.
+pub(super) fn read(text: &str, push: &dyn Push) -> Option<(Option<Client>, Vec<Entry>)> {
+    let text = text.trim();
+    if let Some(list) = text.strip_prefix("xDS response validation errors: [") {
+        return Some(indexed(list.strip_suffix(']').unwrap_or(list), push));
+    }
+    if let Some(rest) = text.strip_prefix("error parsing \"") {
+        let (_, list) = rest.split_once("\" response: ")?;
+        return Some((Some(Client::GrpcGo), go(list)));
+    }
+    java(text).map(|entries| (Some(Client::GrpcJava), entries))
+}
+
+/// C-core and grpc-js: `resource index 0: NAME: INVALID_ARGUMENT: why; resource index 1: …`.
+fn indexed(list: &str, push: &dyn Push) -> (Option<Client>, Vec<Entry>) {
+    let mut client = Client::GrpcCore;
+    let mut entries = Vec::new();
+    for part in list.split("resource index ").skip(1) {
+        let Some((number, rest)) = part.split_once(": ") else { continue };
+        let rest = rest.trim_end_matches([' ', ';']);
+        let index = number.trim().parse::<usize>().ok();
+        let known = index.and_then(|index| push.names().get(index)).map(|name| name.to_string());
+        if let Some((_, faults)) = rest.split_once(" message validation failed: [") {
+            client = Client::GrpcJs;
+            let faults = faults.strip_suffix(']').unwrap_or(faults);
+            for fault in split_list(faults) {
+                let name = known.clone().map(Found::stated);
+                entries.push(Entry { name, field: None, reason: fault.to_owned(), index });
+            }
+            continue;
+        }
+        let (name, why) = name_and_status(rest, known.as_deref());
+        let name = name.or(known).map(Found::stated);
+        let plain = || Entry { name: name.clone(), field: None, reason: why.to_owned(), index };
+        let faults = fields(why);
+        if faults.is_empty() {
+            entries.push(plain());
+        }
+        entries.extend(faults.into_iter().map(|(field, reason)| Entry {
+            field: Some(Found::stated(path::from_core(field))),
+            reason: reason.to_owned(),
+            ..plain()
+        }));
+    }
+    if entries.is_empty() {
+        entries.push(Entry { reason: list.to_owned(), ..Entry::default() });
+    }
+    (Some(client), entries)
+}
+
+/// JavaScript joins a list with bare commas.
+fn split_list(list: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, _) in list.match_indices(',') {
+        if list.get(at + 1..).is_some_and(|rest| !rest.starts_with(' ')) {
+            parts.extend(list.get(from..at));
+            from = at + 1;
+        }
+    }
+    parts.extend(list.get(from..));
+    parts
+}
+
+/// `NAME: INVALID_ARGUMENT: why`, or without the name.
+fn name_and_status<'t>(text: &'t str, known: Option<&str>) -> (Option<String>, &'t str) {
+    let code = |text: &'t str| {
+        let (word, rest) = text.split_once(": ")?;
+        let upper = word.len() > 3 && word.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+        upper.then_some(rest)
+    };
+    if let Some(why) = code(text) {
+        return (None, why);
+    }
+    let after = known.and_then(|name| text.strip_prefix(name)).and_then(|rest| rest.strip_prefix(": "));
+    if let Some(rest) = after {
+        return (known.map(str::to_owned), code(rest).unwrap_or(rest));
+    }
+    for (at, _) in text.match_indices(": ") {
+        if let Some(why) = text.get(at + 2..).and_then(code) {
+            return (text.get(..at).map(str::to_owned), why);
+        }
+    }
+    (None, text)
+}
+
+/// `[field:a.b error:why; field:c error:why]`, wherever it stands in the text.
+fn fields(text: &str) -> Vec<(&str, &str)> {
+    let one = |part: &'_ str| {
+        let (field, error) = part.split_once(" error:")?;
+        (!field.contains(' ')).then_some((field.len(), error.len()))
+    };
+    let mut found = Vec::new();
+    for part in text.split("field:").skip(1) {
+        if let Some((field, _)) = one(part) {
+            let reason = part.get(field + " error:".len()..).unwrap_or_default();
+            let reason = reason.trim_end_matches([' ', ';']);
+            // The bracket that closes the list, not one of the reason's own.
+            let open = reason.matches('[').count() < reason.matches(']').count();
+            let reason = if open { reason.strip_suffix(']').unwrap_or(reason) } else { reason };
+            found.extend(part.get(..field).map(|field| (field, reason)));
+        }
+    }
+    found
+}
+
+/// grpc-go: `resource "a": why;\nresource "b": why`, and `top level errors: why` for what has no name.
+fn go(list: &str) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut top_level = false;
+    for part in list.split(";\n") {
+        let part = match part.strip_prefix("top level errors: ") {
+            Some(rest) => {
+                top_level = true;
+                rest
+            }
+            None => part,
+        };
+        let named = part.strip_prefix("resource \"").and_then(|rest| rest.split_once("\": "));
+        match named {
+            Some((name, why)) => {
+                top_level = false;
+                let name = Some(Found::stated(name));
+                entries.push(Entry { name, reason: without_dump(why), ..Entry::default() });
+            }
+            None if top_level || entries.is_empty() => {
+                entries.push(Entry { reason: without_dump(part), ..Entry::default() });
+            }
+            // A reason that goes on in the next line.
+            None => {
+                if let Some(last) = entries.last_mut() {
+                    last.reason.push_str("; ");
+                    last.reason.push_str(part);
+                }
+            }
+        }
+    }
+    entries
+}
+
+/// Go prints the whole resource after the reason.
+fn without_dump(why: &str) -> String {
+    let end = [" in response: name:", " in LDS response: name:", " in response: "]
+        .iter()
+        .filter_map(|mark| why.find(mark).map(|at| at + mark.find(':').unwrap_or_default()))
+        .min();
+    why.get(..end.unwrap_or(why.len())).unwrap_or(why).trim().to_owned()
+}
+
+/// grpc-java: a line per fault, `CDS response Cluster 'a' validation error: why`.
+fn java(text: &str) -> Option<Vec<Entry>> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for line in text.lines() {
+        let head = line.split_once(" response ").filter(|(kind, _)| kind.len() <= 5 && !kind.contains(' '));
+        match head.map(|(_, rest)| rest) {
+            Some(rest) => entries.push(java_line(rest)?),
+            None => {
+                let last = entries.last_mut()?;
+                last.reason.push(' ');
+                last.reason.push_str(line.trim());
+            }
+        }
+    }
+    (!entries.is_empty()).then_some(entries)
+}
+
+fn java_line(rest: &str) -> Option<Entry> {
+    if let Some(rest) = rest.strip_prefix("Resource index ") {
+        let (number, why) = rest.split_once(" - ")?;
+        return Some(Entry { index: number.parse().ok(), reason: why.to_owned(), ..Entry::default() });
+    }
+    let (_, rest) = rest.split_once(" '")?;
+    let (name, why) = rest.split_once("' validation error: ")?;
+    Some(Entry { name: Some(Found::stated(name)), reason: why.trim().to_owned(), ..Entry::default() })
+}

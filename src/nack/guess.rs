@@ -1,0 +1,295 @@
+//! What a text does not state, looked for in the push that it is about.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use crate::schema::Schema;
+
+use super::path::{self, Step};
+use super::{Entry, Found, Push};
+
+/// Resources of a push that are looked into for a value.
+const BODIES: usize = 50;
+/// Words of a reason that are taken for values or fields.
+const WORDS: usize = 32;
+/// Bytes of a reason in which names are looked for.
+const HEAD: usize = 1024;
+/// Capitals that name a protocol, not a value.
+const ACRONYMS: [&str; 14] =
+    ["EDS", "CDS", "LDS", "RDS", "SDS", "ADS", "ECDS", "TLS", "HTTP", "URL", "DNS", "TCP", "UDP", "PGV"];
+
+/// A push whose bodies are opened once, however often they are looked into.
+pub(super) struct Opened<'a> {
+    push: &'a dyn Push,
+    bodies: RefCell<HashMap<usize, Option<Rc<Value>>>>,
+}
+
+impl<'a> Opened<'a> {
+    pub fn new(push: &'a dyn Push) -> Self {
+        Opened { push, bodies: RefCell::default() }
+    }
+
+    fn body(&self, index: usize) -> Option<Rc<Value>> {
+        let mut bodies = self.bodies.borrow_mut();
+        bodies.entry(index).or_insert_with(|| self.push.body(index).map(Rc::new)).clone()
+    }
+}
+
+/// Fills in name and field where they can be found.
+pub(super) fn complete(entry: &mut Entry, opened: &Opened<'_>, schema: &Schema) {
+    let push = opened.push;
+    if entry.name.is_none() {
+        let by_index = entry.index.and_then(|index| push.names().get(index));
+        entry.name = match by_index {
+            Some(name) => Some(Found::stated(name.to_string())),
+            None => name_in(&entry.reason, push).map(Found::guess),
+        };
+    }
+    let only = place(entry, push);
+    // Of a resource that is not in the push there is nothing to look into.
+    let places = match (only, &entry.name) {
+        (Some(only), _) => only..only.saturating_add(1),
+        (None, Some(_)) => 0..0,
+        (None, None) => 0..push.names().len().min(BODIES),
+    };
+    let bodies = Bodies { push, opened, places };
+    if entry.field.is_none() {
+        violated(entry, &bodies, schema);
+    }
+    if entry.field.is_none() {
+        let (found, at) = look(entry, &bodies, schema).unwrap_or_default();
+        entry.field = found;
+        if let (None, Some(name)) = (&entry.name, at.and_then(|at| push.names().get(at))) {
+            entry.name = Some(Found::guess(name.to_string()));
+        }
+    }
+    if let (None, [only]) = (&entry.name, push.names()) {
+        entry.name = Some(Found::guess(only.to_string()));
+    }
+    entry.name = entry.name.take().filter(|name| !name.value.is_empty());
+}
+
+/// The resource in the push that an entry is about.
+fn place(entry: &Entry, push: &dyn Push) -> Option<usize> {
+    let named = || {
+        let name = entry.name.as_ref()?;
+        push.names().iter().position(|known| **known == *name.value)
+    };
+    entry.index.or_else(named).or((push.names().len() == 1).then_some(0))
+}
+
+struct Bodies<'a> {
+    push: &'a dyn Push,
+    opened: &'a Opened<'a>,
+    places: Range<usize>,
+}
+
+impl Bodies<'_> {
+    /// The first that `see` finds something in.
+    fn find<T>(&self, mut see: impl FnMut(&Value) -> Option<T>) -> Option<(T, usize)> {
+        self.places.clone().find_map(|place| Some((see(&*self.opened.body(place)?)?, place)))
+    }
+}
+
+/// The longest name of the push that stands in the text as a word of its own; short ones only in quotes.
+fn name_in(text: &str, push: &dyn Push) -> Option<String> {
+    let text = super::head(text, HEAD);
+    let stands = |name: &str| {
+        text.match_indices(name).any(|(at, _)| {
+            let before = text.get(..at).and_then(|text| text.chars().next_back());
+            let after = text.get(at + name.len()..).and_then(|text| text.chars().next());
+            let quoted = |c: Option<char>| matches!(c, Some('\'' | '"' | '`'));
+            let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_-/|".contains(c));
+            if name.len() < 2 { quoted(before) && quoted(after) } else { !word(before) && !word(after) }
+        })
+    };
+    let names = push.names().iter().filter(|name| !name.is_empty() && stands(name));
+    names.max_by_key(|name| name.len()).map(|name| name.to_string())
+}
+
+/// A violated constraint names its field.
+fn violated(entry: &mut Entry, bodies: &Bodies<'_>, schema: &Schema) {
+    let Some(violation) = path::violation(&entry.reason) else { return };
+    let root = schema.message(bodies.push.type_url());
+    let mut steps = violation.steps;
+    let mut known = root.as_ref().is_some_and(|root| root.name() == violation.root)
+        && path::settle(root.as_ref(), &mut steps);
+    let mut prefix = String::new();
+    if !known {
+        // A message inside of an `Any`: where in the resource is it?
+        let inside = bodies.find(|body| any_of(body, &violation.root));
+        let message = inside.as_ref().and_then(|((_, url), _)| schema.message(url));
+        known = path::settle(message.as_ref(), &mut steps);
+        prefix = inside.map(|((path, _), _)| format!("{path}.")).unwrap_or_default();
+    }
+    let field = format!("{prefix}{}", path::join(&steps));
+    entry.field = Some(if known { Found::stated(field) } else { Found::guess(field) });
+    entry.reason = violation.reason;
+}
+
+/// Path and type URL of the first `Any` with a message of that short name.
+fn any_of(body: &Value, short: &str) -> Option<(String, String)> {
+    let is = |url: &str| url.rsplit(['.', '/']).next() == Some(short);
+    let path = find(body, &mut |key, value| key == "@type" && value.as_str().is_some_and(is))?;
+    let path = path.strip_suffix(".@type")?.to_owned();
+    let url = path::at(body, &path)?.get("@type")?.as_str()?.to_owned();
+    Some((path, url))
+}
+
+/// A field by what the reason says, and the resource it was found in.
+fn look(entry: &Entry, bodies: &Bodies<'_>, schema: &Schema) -> Option<(Option<Found>, Option<usize>)> {
+    let reason = &entry.reason;
+    let root = schema.message(bodies.push.type_url());
+    // A path with dots that the descriptors know to its end was meant as one.
+    for token in tokens(reason, "_.[]").filter(|token| token.contains('.')) {
+        let steps = path::steps(token);
+        let inside = bodies.find(|body| dotted(&steps, root.as_ref(), body, schema));
+        let inside = inside.map(|(found, place)| (found, Some(place)));
+        let found = inside.or_else(|| Some((dotted(&steps, root.as_ref(), &Value::Null, schema)?, None)));
+        if let Some(((path, whole), place)) = found {
+            let place = place.filter(|_| bodies.places.len() == 1);
+            return Some((Some(if whole { Found::stated(path) } else { Found::guess(path) }), place));
+        }
+    }
+    let name = entry.name.as_ref().map(|name| name.value.as_str());
+    let values = values(reason).filter(|value| Some(*value) != name);
+    let by_value = |value: &str| bodies.find(|body| value_in(body, value));
+    if let Some((path, place)) = values.take(WORDS).find_map(by_value) {
+        return Some((field_not_name(path), Some(place)));
+    }
+    for token in tokens(reason, "_").filter(|token| looks_like_a_field(token)) {
+        let field = path::snake(token);
+        let key = |body: &Value| find(body, &mut |key, _| key == field);
+        if let Some((path, place)) = bodies.find(key) {
+            return Some((Some(Found::guess(path)), Some(place).filter(|_| bodies.places.len() == 1)));
+        }
+        if root.as_ref()?.get_field_by_name(&field).is_some() {
+            return Some((Some(Found::guess(field)), None));
+        }
+    }
+    let capitals = |token: &&str| {
+        token.len() > 2
+            && token.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
+            && !ACRONYMS.contains(token)
+    };
+    let mut enums = tokens(reason, "_").filter(capitals);
+    let (path, place) = enums.find_map(|word| bodies.find(|body| value_in(body, word)))?;
+    Some((field_not_name(path), Some(place)))
+}
+
+/// The field that names the resource says which one is meant, not what is wrong with it.
+fn field_not_name(path: String) -> Option<Found> {
+    (!["name", "cluster_name"].contains(&path.as_str())).then(|| Found::guess(path))
+}
+
+/// A path as written in a reason, from the resource or from an `Any` in it named by its type; whether all is known.
+fn dotted(
+    steps: &[Step],
+    root: Option<&prost_reflect::MessageDescriptor>,
+    body: &Value,
+    schema: &Schema,
+) -> Option<(String, bool)> {
+    let root = root?;
+    let known = path::known_steps(root, steps, Some(body), schema);
+    if known > 0 {
+        return (known == steps.len() || known > 1)
+            .then(|| (path::join(steps.get(..known).unwrap_or_default()), known == steps.len()));
+    }
+    let (first, rest) = steps.split_first()?;
+    if first.index.is_some() || !first.field.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return None;
+    }
+    let (prefix, url) = any_of(body, &first.field)?;
+    let known = path::known_steps(&schema.message(&url)?, rest, None, schema);
+    let inside = path::join(rest.get(..known).unwrap_or_default());
+    (known > 0).then(|| (format!("{prefix}.{inside}"), known == rest.len()))
+}
+
+/// Words made of letters, digits and `also`.
+fn tokens<'t>(text: &'t str, also: &'static str) -> impl Iterator<Item = &'t str> {
+    let parts = text.split(move |c: char| !c.is_ascii_alphanumeric() && !also.contains(c));
+    parts.map(|part| part.trim_matches('.')).filter(|part| !part.is_empty()).take(WORDS)
+}
+
+/// `lb_policy`, `lbPolicy`, `ApiListener`: more than a plain word, less than a shout.
+fn looks_like_a_field(token: &str) -> bool {
+    let lower = token.chars().any(|c| c.is_lowercase());
+    let hump = token.chars().skip(1).any(|c| c.is_uppercase());
+    lower && (token.contains('_') || hump)
+}
+
+/// What may be a value of the resource: what is in quotes, what follows a colon, what is no plain word.
+fn values(text: &str) -> impl Iterator<Item = &str> {
+    let quoted = ['\'', '"', '`'].into_iter().flat_map(move |mark| quoted(text, mark));
+    let words = move || text.split_whitespace();
+    let after =
+        words().zip(words().skip(1)).filter(|(before, _)| before.ends_with(':')).map(|(_, word)| word);
+    let dump = |word: &&str| word.contains(":{") || word.contains(":\"");
+    let odd = words()
+        .filter(move |word| !dump(word))
+        .filter(|word| word.chars().any(|c| c.is_ascii_digit() || ".-_/".contains(c)));
+    let bare = after.chain(odd).map(trimmed).filter(|word| word.len() > 1);
+    quoted.chain(bare)
+}
+
+/// What stands between two quotes, each at the edge of a word: an apostrophe is none.
+fn quoted(text: &str, mark: char) -> Vec<&str> {
+    let word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let (mut found, mut open) = (Vec::new(), None);
+    for (at, quote) in text.match_indices(mark) {
+        let before = text.get(..at).and_then(|text| text.chars().next_back());
+        let after = text.get(at + quote.len()..).and_then(|text| text.chars().next());
+        match open {
+            Some(from) if !word(after) => {
+                found.extend(text.get(from..at).filter(|part| !part.is_empty()));
+                open = None;
+            }
+            // `field:"value"` is a piece of a dump.
+            None if !word(before) && before != Some(':') => open = Some(at + quote.len()),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn trimmed(word: &str) -> &str {
+    word.trim_matches(|c: char| ",;:()[]'\"`".contains(c)).trim_end_matches('.')
+}
+
+/// Path of the first text in the body that is `wanted`, or the type of an `Any` that is.
+fn value_in(body: &Value, wanted: &str) -> Option<String> {
+    let path = find(body, &mut |key, value| {
+        let Value::String(text) = value else { return false };
+        text == wanted || (key == "@type" && text.rsplit('/').next() == Some(wanted))
+    })?;
+    // The type of an `Any` is the `Any`'s; of the resource itself it says nothing.
+    match path.strip_suffix("@type") {
+        Some("") => None,
+        Some(any) => Some(any.trim_end_matches('.').to_owned()),
+        None => Some(path),
+    }
+}
+
+/// Path of the first member for which `is` says yes, depth first.
+fn find(value: &Value, is: &mut dyn FnMut(&str, &Value) -> bool) -> Option<String> {
+    match value {
+        Value::Object(members) => members.iter().find_map(|(key, member)| {
+            if is(key, member) {
+                return Some(key.clone());
+            }
+            let rest = find(member, is)?;
+            Some(if rest.starts_with('[') { format!("{key}{rest}") } else { format!("{key}.{rest}") })
+        }),
+        Value::Array(items) => items.iter().enumerate().find_map(|(i, item)| {
+            if is("", item) {
+                return Some(format!("[{i}]"));
+            }
+            find(item, is).map(|rest| format!("[{i}].{rest}"))
+        }),
+        _ => None,
+    }
+}

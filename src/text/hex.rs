@@ -1,0 +1,11 @@
+/// Sixteen bytes a line, as `xxd` prints them; the first `limit` lines.
+pub fn hex(bytes: &[u8], limit: usize) -> Vec<String> {
+    let line = |(i, chunk): (usize, &[u8])| {
+        let codes: Vec<String> =
+            chunk.chunks(2).map(|two| two.iter().map(|b| format!("{b:02x}")).collect()).collect();
+        let text: String =
+            chunk.iter().map(|b| if b.is_ascii_graphic() { *b as char } else { '.' }).collect();
+        format!("{:08x}: {:<39}  {text}", i * 16, codes.join(" "))
+    };
+    bytes.chunks(16).enumerate().take(limit).map(line).collect()
+}

@@ -1,0 +1,288 @@
+//! One resource: its versions, its body, what its fields mean, and whom it has to do with.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
+use crate::links::{Link, referrers};
+use crate::nack::Found;
+use crate::store::{ResourceFact, ResourceState, VersionFact};
+use crate::text::{display_safe, wrap};
+use crate::tui::data::{Contents, Data, Format};
+use crate::tui::overview::scroll;
+use crate::tui::tree::{self, Folds, TreeLine};
+
+use super::Place;
+
+/// Larger contents are shown as bytes only.
+const LARGE: u64 = 16 << 20;
+/// Lines of other forms than YAML.
+const LINES: usize = 20_000;
+/// Resources that are searched for references to one.
+const SEARCHED: usize = 2000;
+/// Bytes of a resource that is searched so.
+const SEARCHED_SIZE: u64 = 1 << 20;
+
+/// A reference from the body shown.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    pub link: Link,
+    /// What is known of the resource; `None` if it was neither asked for nor sent on this stream.
+    pub fact: Option<(ResourceState, bool)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Detail {
+    key: Option<(StreamId, Place, u64)>,
+    pub fact: Option<ResourceFact>,
+    /// Newest first.
+    pub versions: Vec<VersionFact>,
+    /// The version shown, by its first push; `None` is the newest.
+    chosen: Option<Seq>,
+    pub format: Option<Format>,
+    pub wrap: bool,
+    folds: Folds,
+    /// The body as it was last made into lines.
+    made: Option<(Option<crate::content::BlobId>, Format, Folds)>,
+    body: Option<Value>,
+    pub lines: Vec<TreeLine>,
+    pub references: Vec<Reference>,
+    /// Fields that its refusal names.
+    pub faults: Vec<(Found, String)>,
+    /// Other streams that have a resource of this name.
+    pub holders: Vec<ResourceFact>,
+    /// Selected line of the body, and the first one shown.
+    pub line: usize,
+    restored: Option<usize>,
+    pub top: usize,
+    /// Who refers to it; `None` until asked.
+    pub users: Option<Vec<Place>>,
+    /// Not all that might were looked at.
+    pub more_users: bool,
+    pub user: usize,
+    explained: Option<String>,
+    pub docs: Vec<String>,
+}
+
+impl Detail {
+    /// How many different contents this name has over all streams.
+    pub fn variants(&self) -> usize {
+        let mut hashes: Vec<&str> =
+            self.holders.iter().chain(&self.fact).filter_map(|fact| fact.hash.as_deref()).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        hashes.len()
+    }
+
+    /// Selects this line of the resource that is loaded next.
+    pub fn restore(&mut self, line: usize) {
+        self.restored = Some(line);
+    }
+
+    /// The version shown, as a place in the list.
+    pub fn shown(&self) -> usize {
+        let chosen =
+            self.chosen.and_then(|first| self.versions.iter().position(|version| version.first == first));
+        chosen.unwrap_or(0)
+    }
+
+    pub fn choose(&mut self, at: usize) {
+        let at = at.min(self.versions.len().saturating_sub(1));
+        self.chosen = self.versions.get(at).filter(|_| at > 0).map(|version| version.first);
+    }
+
+    pub fn turn_all(&mut self) {
+        self.folds = Folds { all_open: !self.folds.all_open, ..Folds::default() };
+    }
+
+    /// Folds or unfolds the selected line. False if there is nothing to.
+    pub fn fold(&mut self, open: Option<bool>) -> bool {
+        let Some((path, is_open)) = self.lines.get(self.line).and_then(|line| line.fold.clone()) else {
+            return false;
+        };
+        if open.is_some_and(|open| open == is_open) {
+            return false;
+        }
+        self.folds.turn(&path);
+        true
+    }
+
+    /// The reference of the selected line.
+    pub fn reference(&self) -> Option<&Reference> {
+        let line = self.lines.get(self.line)?;
+        self.references.iter().find(|reference| reference.link.path == line.path)
+    }
+
+    pub fn load(&mut self, data: &dyn Data, contents: Contents<'_>, stream: StreamId, place: Option<&Place>) {
+        let Some((place, name)) = place.and_then(|place| Some((place, place.name.as_ref()?))) else {
+            *self = Detail { format: self.format, wrap: self.wrap, ..Detail::default() };
+            return;
+        };
+        let key = (stream, place.clone(), contents.mark(stream, &place.type_url));
+        if self.key.as_ref() == Some(&key) {
+            return;
+        }
+        let other = self.key.as_ref().is_none_or(|(old, at, _)| *old != stream || at != place);
+        if other {
+            let line = self.restored.take().unwrap_or(0);
+            *self = Detail { format: self.format, wrap: self.wrap, line, ..Detail::default() };
+        }
+        self.fact = contents.resource(stream, &place.type_url, name);
+        self.versions = contents.versions(stream, &place.type_url, name);
+        self.users = None;
+        self.made = None;
+        self.faults = match &self.fact {
+            Some(fact) if fact.refused => faults(data, contents, stream, &place.type_url, name),
+            _ => Vec::new(),
+        };
+        let others =
+            data.streams().into_iter().filter(|other| other.stream != stream && other.closed.is_none());
+        self.holders = others
+            .filter_map(|other| contents.resource(other.stream, &place.type_url, name))
+            .filter(holds)
+            .collect();
+        self.key = Some(key);
+    }
+
+    /// The content shown.
+    pub fn content(&self) -> Option<crate::content::BlobId> {
+        match self.versions.get(self.shown()) {
+            Some(version) => version.content,
+            None => self.fact.as_ref().and_then(|fact| fact.content),
+        }
+    }
+
+    pub fn format(&self) -> Format {
+        self.format.unwrap_or(Format::Yaml)
+    }
+
+    pub fn settle(&mut self, contents: Contents<'_>, height: usize, width: usize, docs: bool) {
+        let content = self.content();
+        let wanted = Some((content, self.format(), self.folds.clone()));
+        if self.made != wanted {
+            self.make(contents, content);
+            self.made = wanted;
+            self.explained = None;
+        }
+        self.line = self.line.min(self.lines.len().saturating_sub(1));
+        self.top = scroll(self.top, self.line, height, self.lines.len());
+        while self.wrap && self.top < self.line && self.rows_to_line(width) > height {
+            self.top += 1;
+        }
+        let path = self.lines.get(self.line).map(|line| line.path.clone()).filter(|_| docs);
+        if path != self.explained {
+            let said =
+                path.as_ref().zip(self.body.as_ref()).and_then(|(path, body)| contents.explain(body, path));
+            self.docs = said.unwrap_or_default().lines().map(str::to_owned).collect();
+            self.explained = path;
+        }
+    }
+
+    /// Rows from the top of the body to the end of the selected line.
+    fn rows_to_line(&self, width: usize) -> usize {
+        let lines = self.lines.iter().skip(self.top).take(self.line + 1 - self.top);
+        lines.map(|line| wrap(&display_safe(&line.text), width.saturating_sub(4)).len()).sum()
+    }
+
+    fn make(&mut self, contents: Contents<'_>, content: Option<crate::content::BlobId>) {
+        self.lines.clear();
+        self.references.clear();
+        self.body = None;
+        let plain = |text: String| TreeLine { text, path: String::new(), fold: None };
+        let Some(content) = content else {
+            return self.lines.push(plain(self.nothing().to_owned()));
+        };
+        let large = contents.size(content) > LARGE;
+        if self.format() != Format::Yaml || large {
+            let format = if large { Format::Hex } else { self.format() };
+            self.lines = contents.lines(content, format, LINES).into_iter().map(plain).collect();
+            if self.lines.len() == LINES {
+                self.lines.push(plain("… only so many lines are shown".to_owned()));
+            }
+            return;
+        }
+        self.body = contents.body(content);
+        let Some(body) = &self.body else {
+            return self.lines.push(plain("(this content is not held any more)".to_owned()));
+        };
+        self.lines = tree::lines(body, &self.folds);
+        if let Some((stream, ..)) = self.key {
+            let fact = |link: &Link| {
+                let url = link.kind.type_url(ApiVersion::V3)?;
+                let fact = contents.resource(stream, &url, &link.name)?;
+                Some((fact.state, fact.refused))
+            };
+            self.references =
+                contents.links(body).into_iter().map(|link| Reference { fact: fact(&link), link }).collect();
+        }
+    }
+
+    fn nothing(&self) -> &'static str {
+        match self.fact.as_ref().map(|fact| fact.state) {
+            Some(ResourceState::Waiting) => "asked for, and not sent yet",
+            Some(ResourceState::Absent) => "it does not exist, says the server",
+            Some(ResourceState::Removed) => "it was removed",
+            Some(ResourceState::Expired) => "its time to live has run out",
+            Some(ResourceState::Kept) => "held by the client from before this was recorded",
+            _ => "there is no content of it",
+        }
+    }
+
+    /// Looks for the resources of this stream that refer to this one.
+    pub fn find_users(&mut self, contents: Contents<'_>) {
+        self.user = 0;
+        self.more_users = false;
+        let Some((stream, place, _)) = &self.key else { return };
+        let (Some((kind, _)), Some(name)) = (Kind::of_type_url(place.type_url.as_str()), &place.name) else {
+            return;
+        };
+        let mut users = Vec::new();
+        let mut left = SEARCHED;
+        for other in referrers(kind) {
+            let Some(url) = other.type_url(ApiVersion::V3) else { continue };
+            let names = contents.names(*stream, &url);
+            self.more_users |= names.len() > left;
+            for candidate in names.into_iter().take(left) {
+                left -= 1;
+                if refers(contents, *stream, &url, &candidate, kind, name) {
+                    users.push(Place { type_url: url.clone(), name: Some(candidate) });
+                }
+            }
+        }
+        self.users = Some(users);
+    }
+}
+
+fn holds(fact: &ResourceFact) -> bool {
+    matches!(fact.state, ResourceState::Present | ResourceState::Kept)
+}
+
+fn refers(
+    contents: Contents<'_>,
+    stream: StreamId,
+    url: &TypeUrl,
+    from: &str,
+    kind: Kind,
+    name: &Arc<str>,
+) -> bool {
+    let content = contents.resource(stream, url, from).and_then(|fact| fact.content);
+    let body = content.filter(|id| contents.size(*id) <= SEARCHED_SIZE).and_then(|id| contents.body(id));
+    let links = body.map(|body| contents.links(&body)).unwrap_or_default();
+    links.iter().any(|link| link.kind == kind && link.means(name))
+}
+
+/// The fields of this resource that the open refusal of its type names.
+fn faults(
+    data: &dyn Data,
+    contents: Contents<'_>,
+    stream: StreamId,
+    url: &TypeUrl,
+    name: &str,
+) -> Vec<(Found, String)> {
+    let Some(state) = data.state(stream, url) else { return Vec::new() };
+    let Some(refused) = state.nacks.chunk_by(|a, b| a.version == b.version).last() else { return Vec::new() };
+    let card = contents.card(stream, url, refused);
+    let subject = card.subjects.into_iter().find(|subject| subject.name.value == name);
+    subject.map(|subject| subject.faults).unwrap_or_default()
+}

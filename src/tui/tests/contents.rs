@@ -1,0 +1,339 @@
+//! Screens 4 and 6: resources and refusals.
+
+use std::fmt::Write as _;
+
+use insta::assert_snapshot;
+
+use crate::event::Kind;
+use crate::tui::model::{Model, Screen};
+use crate::tui::resources::Focus;
+use crate::tui::theme::Theme;
+use crate::tui::update::Effect;
+
+use super::real::Real;
+use super::story::url;
+use super::{PLAIN, drawn, model, screen, screen_in, text, type_keys};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (100, 30), (200, 60)];
+/// The text of the key in the script; the screens must never show it.
+const KEY: &str = "the private key of edge-cert";
+
+fn at_all_sizes(name: &str, typed: &str) {
+    let real = Real::gateway();
+    for (width, height) in SIZES {
+        assert_snapshot!(format!("{name}_{width}x{height}"), screen(&real.data(), typed, width, height));
+    }
+}
+
+fn typed(real: &Real, keys: &str) -> Model {
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, &real.data(), keys);
+    model
+}
+
+fn selected(model: &Model) -> (Kind, Option<String>) {
+    let place = model.resources.tree.selected.as_ref().expect("a selection");
+    let kind = Kind::of_type_url(place.type_url.as_str()).expect("a known type").0;
+    (kind, place.name.as_ref().map(|name| name.to_string()))
+}
+
+fn name(kind: Kind, name: &str) -> (Kind, Option<String>) {
+    (kind, Some(name.to_owned()))
+}
+
+/// The keys that select a resource of the gateway on screen 4.
+fn select(resource: &str) -> String {
+    format!("4g{}", "j".repeat(place(resource)))
+}
+
+fn place(resource: &str) -> usize {
+    let real = Real::gateway();
+    let mut model = typed(&real, "4g");
+    for row in 0..40 {
+        let (kind, name) = selected(&model);
+        if format!("{}/{}", kind.word(), name.unwrap_or_default()) == resource {
+            return row;
+        }
+        type_keys(&mut model, &real.data(), "j");
+    }
+    panic!("{resource} is not in the tree");
+}
+
+#[test]
+fn resources() {
+    at_all_sizes("resources", &select("cds/reviews"));
+}
+
+#[test]
+fn a_line_of_a_resource_is_explained() {
+    let keys = format!("{}<tab>{}", select("cds/reviews"), "j".repeat(6));
+    at_all_sizes("resources_field", &keys);
+}
+
+#[test]
+fn nacks() {
+    at_all_sizes("nacks", "6");
+}
+
+#[test]
+fn a_recovered_guess() {
+    assert_snapshot!(screen(&Real::gateway().data(), "6j", 100, 30));
+}
+
+#[test]
+fn no_colour_and_ascii() {
+    let ascii = Theme { color: false, ascii: true };
+    let real = Real::gateway();
+    assert_snapshot!("ascii_nacks", screen_in(ascii, &real.data(), "6", 100, 30));
+    assert_snapshot!("ascii_resources", screen_in(ascii, &real.data(), &select("cds/reviews"), 100, 30));
+}
+
+#[test]
+fn nothing_to_show_is_said() {
+    let nothing = Real::of("node a\nstream 1 ads\n+0s 1 > cds\n");
+    assert!(screen(&nothing.data(), "6", 80, 24).contains("nothing was refused"));
+    let empty = Real::of("node a\nstream 1 ads\n");
+    assert!(screen(&empty.data(), "4", 80, 24).contains("no resource yet"));
+}
+
+#[test]
+fn references_are_followed_there_and_back() {
+    let real = Real::gateway();
+    let mut model = typed(&real, &select("rds/edge"));
+    let at =
+        |model: &Model, path: &str| model.resources.detail.lines.iter().position(|line| line.path == path);
+    let line = |model: &Model, path: &str| "j".repeat(at(model, path).expect("the line"));
+    let keys = format!("<tab>{}<enter>", line(&model, "virtual_hosts[0].routes[1].route.cluster"));
+    type_keys(&mut model, &real.data(), &keys);
+    assert_eq!(selected(&model), name(Kind::Cds, "reviews"));
+    let keys = format!("{}<enter>", line(&model, "eds_cluster_config.service_name"));
+    type_keys(&mut model, &real.data(), &keys);
+    assert_eq!(selected(&model), name(Kind::Eds, "reviews.default"));
+    type_keys(&mut model, &real.data(), "<back>");
+    assert_eq!(selected(&model), name(Kind::Cds, "reviews"));
+    assert_eq!(at(&model, "eds_cluster_config.service_name"), Some(model.resources.detail.line));
+    type_keys(&mut model, &real.data(), "<back>");
+    assert_eq!(selected(&model), name(Kind::Rds, "edge"));
+    // What is not there is said, not shown.
+    model.resources.detail.line = at(&model, "virtual_hosts[0].routes[2].route.cluster").expect("the line");
+    type_keys(&mut model, &real.data(), "<enter>");
+    assert_eq!(selected(&model), name(Kind::Rds, "edge"));
+    assert!(model.notice.as_ref().is_some_and(|said| said.contains("fraud-check")), "{:?}", model.notice);
+}
+
+#[test]
+fn users_of_a_resource_are_found() {
+    let real = Real::gateway();
+    let mut model = typed(&real, &format!("{}P", select("cds/reviews")));
+    let shown = text(&drawn(&model));
+    assert!(shown.contains("used by 1") && shown.contains("RDS edge"), "{shown}");
+    type_keys(&mut model, &real.data(), "<enter>");
+    assert_eq!(selected(&model), name(Kind::Rds, "edge"));
+    type_keys(&mut model, &real.data(), "<back>");
+    assert_eq!(selected(&model), name(Kind::Cds, "reviews"));
+}
+
+#[test]
+fn versions_are_stepped_through() {
+    let real = Real::gateway();
+    let mut model = typed(&real, &select("cds/reviews"));
+    let timeout = |model: &Model| {
+        model
+            .resources
+            .detail
+            .lines
+            .iter()
+            .find(|line| line.path == "connect_timeout")
+            .map(|line| line.text.clone())
+    };
+    let pushes: Vec<_> =
+        model.resources.detail.versions.iter().map(|v| (v.version.to_string(), v.pushes)).collect();
+    assert_eq!(pushes, [("42".to_owned(), 2), ("41".to_owned(), 1)]);
+    assert_eq!(timeout(&model).as_deref(), Some("connect_timeout: 0s"));
+    type_keys(&mut model, &real.data(), "[");
+    assert_eq!(timeout(&model).as_deref(), Some("connect_timeout: 5s"));
+    type_keys(&mut model, &real.data(), "[");
+    assert!(model.notice.is_some());
+    type_keys(&mut model, &real.data(), "]");
+    assert_eq!(timeout(&model).as_deref(), Some("connect_timeout: 0s"));
+}
+
+#[test]
+fn every_form_shows_the_same_content() {
+    let real = Real::gateway();
+    let mut seen = Vec::new();
+    let mut model = typed(&real, &select("cds/reviews"));
+    for _ in 0..4 {
+        let text: String =
+            model.resources.detail.lines.iter().map(|line| format!("{}\n", line.text)).collect();
+        seen.push(text);
+        type_keys(&mut model, &real.data(), "v");
+    }
+    for (text, part) in
+        seen.iter().zip(["service_name: ", "\"serviceName\": ", "service_name: \"", "0772 6576"])
+    {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert!(seen[3].starts_with("00000000: "), "{}", seen[3]);
+}
+
+#[test]
+fn screen_6_leads_to_the_resource_and_the_message() {
+    let real = Real::gateway();
+    let mut model = typed(&real, "6<enter>");
+    assert_eq!((model.screen, selected(&model)), (Screen::Resources, name(Kind::Cds, "reviews")));
+    type_keys(&mut model, &real.data(), "<esc>");
+    assert_eq!(model.screen, Screen::Nack);
+    type_keys(&mut model, &real.data(), "3");
+    let n = model.timeline.current.as_ref().and_then(|shown| shown.fact.n);
+    assert_eq!(
+        (model.screen, n),
+        (Screen::Timeline, model.nacks.group().and_then(|g| g.last().map(|nack| nack.n)))
+    );
+}
+
+#[test]
+fn the_card_tells_field_last_good_and_repeats() {
+    let real = Real::gateway();
+    let model = typed(&real, "6");
+    let card = &model.nacks.card;
+    let subject = card.subjects.first().expect("a subject");
+    assert_eq!((subject.name.value.as_str(), subject.name.guessed), ("reviews", false));
+    assert_eq!(subject.faults[0].0.value, "connect_timeout");
+    assert_eq!(subject.rules, ["duration.gt = 0s"]);
+    assert_eq!(subject.good.as_ref().map(|(version, _)| &*version.version), Some("41"));
+    assert_eq!(
+        (model.nacks.group().map(|g| g.nacks.len()), card.same_error, card.same_push),
+        (Some(2), true, Some(true))
+    );
+    assert!(card.partly.is_some_and(|text| text.starts_with("Envoy")));
+    assert_eq!(card.recovery, None);
+    let fixed = typed(&real, "6j");
+    assert_eq!(fixed.nacks.card.recovery.as_ref().map(|fact| &*fact.version), Some("43"));
+}
+
+#[test]
+fn no_key_is_on_any_screen() {
+    let real = Real::gateway();
+    for keys in
+        [select("sds/edge-cert"), format!("{}\\", select("sds/edge-cert")), "6".to_owned(), "3".to_owned()]
+    {
+        let mut model = typed(&real, &keys);
+        for _ in 0..5 {
+            let mut all = text(&drawn(&model));
+            for line in &model.resources.detail.lines {
+                let _ = writeln!(all, "{}", line.text);
+            }
+            assert!(!all.contains(KEY), "{keys}: {all}");
+            type_keys(&mut model, &real.data(), "v");
+        }
+    }
+    let model = typed(&real, &select("sds/edge-cert"));
+    assert!(text(&drawn(&model)).contains("[redacted "), "and it is said");
+}
+
+#[test]
+fn copies_name_the_resource_and_the_command() {
+    let real = Real::gateway();
+    let mut model = typed(&real, &select("cds/reviews"));
+    let copied = type_keys(&mut model, &real.data(), "yc");
+    let Some(Effect::Copy(line)) = copied.first() else { panic!("{copied:?}") };
+    assert_eq!(line, "xdscope get session-20260302-135200.xdsrec cds/reviews -o yaml --stream '#1'");
+    let copied = type_keys(&mut model, &real.data(), "yr");
+    assert_eq!(copied, [Effect::Copy("cds/reviews  42  NACK".to_owned())]);
+}
+
+#[test]
+fn a_filter_narrows_the_tree() {
+    let real = Real::gateway();
+    let model = typed(&real, "4/name:reviews<enter>");
+    let shown = text(&drawn(&model));
+    assert!(shown.contains("reviews") && !shown.contains("search"), "{shown}");
+}
+
+#[test]
+fn large_types_are_drawn_by_the_page() {
+    let names: Vec<String> = (0..20_000).map(|i| format!("c-{i:05}")).collect();
+    let real = Real::of(&format!(
+        "node a\nstream 1 ads\n+0s 1 > cds\n1 < cds v=1 n=a [{}]\n1 > cds v=1 n=a\n",
+        names.join(" ")
+    ));
+    let mut model = typed(&real, "4l");
+    assert_eq!(model.resources.tree.len(), 20_001);
+    assert!(model.resources.tree.window.len() < 30);
+    type_keys(&mut model, &real.data(), "G");
+    assert_eq!(selected(&model), name(Kind::Cds, "c-19999"));
+    assert!(text(&drawn(&model)).contains("c-19999"));
+    assert_eq!(model.resources.focus, Focus::Tree);
+    assert_eq!(model.resources.tree.types[0].fact.type_url, url(Kind::Cds));
+}
+
+#[test]
+fn folds_wrapping_and_docs_are_turned_by_their_keys() {
+    let real = Real::gateway();
+    let mut model = typed(&real, &format!("{}<tab>jj", select("cds/reviews")));
+    let lines = |model: &Model| model.resources.detail.lines.len();
+    let whole = lines(&model);
+    type_keys(&mut model, &real.data(), "h");
+    assert!(lines(&model) < whole && text(&drawn(&model)).contains("l unfolds"));
+    type_keys(&mut model, &real.data(), "l");
+    assert_eq!(lines(&model), whole);
+    let before = text(&drawn(&model));
+    type_keys(&mut model, &real.data(), "i");
+    assert_ne!(text(&drawn(&model)), before);
+    type_keys(&mut model, &real.data(), "i");
+    assert_eq!(text(&drawn(&model)), before);
+    // A type folds in the tree as well.
+    type_keys(&mut model, &real.data(), "<esc>h");
+    assert_eq!(selected(&model), (Kind::Cds, None));
+    assert!(!text(&drawn(&model)).contains("ledger-v2        42"));
+}
+
+#[test]
+fn long_lines_are_cut_or_wrapped() {
+    let value = "long".repeat(60);
+    let real = Real::of(&format!(
+        "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [c{{alt_stat_name: {value}}}]\n> cds v=1 n=a\n"
+    ));
+    let count = |model: &Model| text(&drawn(model)).matches("long").count();
+    let mut model = typed(&real, "4");
+    let cut = count(&model);
+    type_keys(&mut model, &real.data(), "w");
+    assert!(cut < 20 && count(&model) > 50, "{cut} {}", count(&model));
+}
+
+#[test]
+fn a_refusal_without_words_is_told_as_one() {
+    let real = Real::of(
+        "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [c]\n> cds v=1 n=a\n< cds v=2 n=b [c~2]\n> cds v=1 n=b\n",
+    );
+    let shown = screen(&real.data(), "6", 100, 30);
+    assert!(shown.contains("refused by its version alone"), "{shown}");
+}
+
+#[test]
+fn problems_among_the_resources_are_gone_through() {
+    let real = Real::gateway();
+    let mut model = typed(&real, "4g");
+    for wanted in [name(Kind::Cds, "ledger-v2"), name(Kind::Cds, "reviews"), name(Kind::Eds, "ledger-v2")] {
+        type_keys(&mut model, &real.data(), "}");
+        assert_eq!(selected(&model), wanted);
+    }
+    type_keys(&mut model, &real.data(), "}");
+    assert!(model.notice.is_some());
+    type_keys(&mut model, &real.data(), "{{");
+    assert_eq!(selected(&model), name(Kind::Cds, "ledger-v2"));
+}
+
+#[test]
+fn screen_4_follows_where_the_reader_comes_from() {
+    let real = Real::gateway();
+    // The newest message is of the second stream; the refusal that is open of the first.
+    let model = typed(&real, "34");
+    assert_eq!(model.scope.stream.map(|stream| stream.0), Some(2));
+    let model = typed(&real, "64");
+    assert_eq!(
+        (model.scope.stream.map(|stream| stream.0), selected(&model)),
+        (Some(1), name(Kind::Cds, "reviews"))
+    );
+}

@@ -1,0 +1,52 @@
+//! A store out of a script, for the screens that look into contents.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::app::screen::Decoded;
+use crate::content::{Catalog, MemoryBodies};
+use crate::schema::Schema;
+use crate::schema::redact::Redactor;
+use crate::script::{self, Codec};
+use crate::store::{Options, Store};
+use crate::tui::data::StoreData;
+
+struct BySchema(Arc<Schema>);
+
+impl Codec for BySchema {
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
+        self.0.encode(message, json)
+    }
+    fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
+        Some(self.0.message_to_json(message, bytes))
+    }
+}
+
+pub struct Real {
+    store: Store,
+    bodies: Decoded,
+}
+
+impl Real {
+    /// As a tap would have seen it: without secrets.
+    pub fn of(text: &str) -> Real {
+        let schema = Schema::builtin();
+        let redact = Arc::new(Redactor::new(schema.clone(), 7));
+        let catalog = Catalog::new(7, Some(redact), Box::new(MemoryBodies::default()));
+        let script = script::parse(text, "a test").expect("a script");
+        let loaded = script::load_into(&script, &BySchema(schema.clone()), catalog).expect("content");
+        let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
+        loaded.frames.into_iter().for_each(|frame| store.handle(frame));
+        store.advance(loaded.end);
+        Real { store, bodies: Decoded(schema) }
+    }
+
+    pub fn gateway() -> Real {
+        Real::of(include_str!("../../../tests/fixtures/tui/gateway.xds"))
+    }
+
+    pub fn data(&self) -> StoreData<'_> {
+        StoreData { store: &self.store, bodies: &self.bodies }
+    }
+}
