@@ -18,25 +18,37 @@ pub enum UserSetError {
         #[source]
         source: prost_reflect::DescriptorError,
     },
+    #[error("what {server} gave by reflection does not fit together")]
+    Reflected {
+        server: String,
+        #[source]
+        source: prost_reflect::DescriptorError,
+    },
     #[error("{0}; -I DIR names a folder to look for imports in")]
     Proto(protox::Error),
 }
 
 impl Schema {
-    /// The built-in types and users' own: protosets are asked before .proto files, those before the built-in.
-    /// Later ones of a kind come before earlier ones.
+    /// The built-in types and users' own: protosets are asked before .proto files, those before what a server
+    /// gave by reflection, that before the built-in. Later ones of a kind come before earlier ones.
     pub fn with(
         protosets: &[(String, Vec<u8>)],
         protos: &[PathBuf],
         includes: &[PathBuf],
+        reflected: Option<&(String, Vec<u8>)>,
     ) -> Result<Arc<Schema>, UserSetError> {
         let mut user = Vec::new();
         for (file, bytes) in protosets.iter().rev() {
             let pool = Pool::decode(bytes);
-            user.push(pool.map_err(|source| UserSetError::NoSet { file: file.clone(), source })?);
+            user.push(pool.map_err(|source| UserSetError::NoSet { file: file.clone(), source })?.of_user());
         }
         if !protos.is_empty() {
-            user.push(compile(protos, includes)?);
+            user.push(compile(protos, includes)?.of_user());
+        }
+        if let Some((server, bytes)) = reflected {
+            let pool = Pool::decode(bytes);
+            let pool = pool.map_err(|source| UserSetError::Reflected { server: server.clone(), source })?;
+            user.push(pool.of_user());
         }
         Ok(Arc::new(Schema { user }))
     }
@@ -53,6 +65,11 @@ impl Schema {
             }
         }
         out
+    }
+
+    /// The encoded file of this name among the built-in ones.
+    pub fn builtin_file(name: &str) -> Option<Vec<u8>> {
+        Some(builtin::v3().descriptors.get_file_by_name(name)?.encode_to_vec())
     }
 
     /// Where from and full name of every message, in the order in which they are asked.
