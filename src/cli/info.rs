@@ -14,6 +14,7 @@ use super::io::Io;
 use super::json_out::Objects;
 use super::select;
 use super::source::{self, Limit};
+use super::words;
 
 pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let source = source::open(&args.source, global, io)?;
