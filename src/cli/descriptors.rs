@@ -27,7 +27,7 @@ pub(super) fn schema(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
         let bytes = std::fs::read(path).map_err(|error| failed().because(error))?;
         sets.push((path.display().to_string(), bytes));
     }
-    Schema::with(&sets, &flags.proto, &flags.include, reflected.as_ref())
+    Schema::with_reflected(&sets, &flags.proto, &flags.include, reflected.as_ref())
         .map_err(|error| CliError::unreadable("cannot use the descriptors").because(error))
 }
 

@@ -29,9 +29,19 @@ pub enum UserSetError {
 }
 
 impl Schema {
-    /// The built-in types and users' own: protosets are asked before .proto files, those before what a server
-    /// gave by reflection, that before the built-in. Later ones of a kind come before earlier ones.
+    /// The built-in types and users' own: protosets are asked before .proto files, those before the built-in.
+    /// Later ones of a kind come before earlier ones.
     pub fn with(
+        protosets: &[(String, Vec<u8>)],
+        protos: &[PathBuf],
+        includes: &[PathBuf],
+    ) -> Result<Arc<Schema>, UserSetError> {
+        Schema::with_reflected(protosets, protos, includes, None)
+    }
+
+    /// The same with what a server gave by reflection (its name and an encoded `FileDescriptorSet`), asked after
+    /// the other sets and before the built-in types.
+    pub fn with_reflected(
         protosets: &[(String, Vec<u8>)],
         protos: &[PathBuf],
         includes: &[PathBuf],
