@@ -63,6 +63,7 @@ fn tap(upstream: &str) -> ExitCode {
         keep_secrets: false,
         store: Default::default(),
         connect_timeout: Duration::from_secs(10),
+        tls: Default::default(),
         schema: Schema::builtin(),
         verb: "bench",
     };

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::content::Catalog;
 use crate::event::{Dir, Side, StreamId, Time};
-use crate::net::tap::{ConnId, Copied, Happened};
+use crate::net::tap::{ConnId, Copied, Happened, Step};
 use crate::wire::h2::{Connection, Event, Head};
-use crate::wire::{Assembler, End, Frame, Open};
+use crate::wire::{Assembler, End, Frame, Open, Tls};
 
 /// What cleans the metadata of a stream before it is kept: name and value to value.
 pub type CleanMetadata = fn(&str, &str) -> Option<String>;
@@ -22,10 +22,13 @@ pub struct Pipeline {
 struct Tapped {
     peer: String,
     server: String,
+    tls: Tls,
     /// Out of its place only while it runs.
     observer: Option<Connection>,
     /// HTTP/2 stream to stream of the source.
     streams: BTreeMap<u32, StreamId>,
+    /// It had a stream: what becomes of it is told there.
+    used: bool,
     /// Stands for a connection that can't be read: its bytes are counted on it.
     opaque: Option<StreamId>,
 }
@@ -37,6 +40,7 @@ impl Tapped {
             peer: Some(self.peer.clone()),
             server: Some(self.server.clone()),
             metadata,
+            tls: self.tls.clone(),
             ..Open::default()
         }
     }
@@ -54,6 +58,8 @@ impl Pipeline {
             let tapped = Tapped {
                 peer: peer.clone(),
                 server: upstream.to_string(),
+                tls: Tls::default(),
+                used: false,
                 observer: Some(Connection::default()),
                 streams: BTreeMap::new(),
                 opaque: None,
@@ -65,15 +71,17 @@ impl Pipeline {
         let mut see = See { tapped, assembler: &mut self.assembler, clean: self.clean, at, catalog, out };
         match what {
             Happened::Opened { .. } => {}
+            Happened::Secured { side: Side::Client, facts } => see.tapped.tls.client = Some(facts),
+            Happened::Secured { side: Side::Server, facts } => see.tapped.tls.server = Some(facts),
             Happened::Bytes { dir, bytes } => see.bytes(dir, &bytes),
             Happened::Lost { bytes, chunks, .. } => see.lost(bytes, chunks),
             Happened::Finished { .. } => {}
             Happened::Failed { step, error } => {
-                let open = see.tapped.open("(connection)".into(), Vec::new());
-                let id = see.assembler.open(at, open, see.out);
-                let note = Some(format!("{} {} failed: {error}", step.word(), see.tapped.server));
-                let end = End { by: Some(Side::Server), status: None, reset: None, note };
-                see.assembler.end(at, id, end, see.out);
+                let (by, with) = match step {
+                    Step::Accept => (Side::Client, String::new()),
+                    _ => (Side::Server, format!(" {}", see.tapped.server)),
+                };
+                see.nothing(by, format!("{}{with} failed: {error}", step.word()));
                 self.connections.remove(&conn);
             }
             Happened::Closed { by, error } => {
@@ -159,6 +167,7 @@ impl See<'_> {
         let open = self.tapped.open(method, metadata);
         let id = self.assembler.open(self.at, open, self.out);
         self.tapped.streams.insert(number, id);
+        self.tapped.used = true;
     }
 
     /// The copy of these bytes did not fit. What can't be told apart any more is counted on the connection.
@@ -173,7 +182,20 @@ impl See<'_> {
         }
     }
 
+    /// A connection on which there never was a stream, and why.
+    fn nothing(&mut self, by: Side, why: String) {
+        let open = self.tapped.open("(connection)".into(), Vec::new());
+        let id = self.assembler.open(self.at, open, self.out);
+        let end = End { by: Some(by), status: None, reset: None, note: Some(why) };
+        self.assembler.end(self.at, id, end, self.out);
+    }
+
     fn closed(&mut self, by: Option<Side>, error: Option<String>) {
+        if let (false, None, Some(Side::Server), Some(why)) =
+            (self.tapped.used, self.tapped.opaque, by, &error)
+        {
+            self.nothing(Side::Server, format!("{}: {why}", self.tapped.server));
+        }
         self.observe(|observer, out| observer.close(by, error.as_deref(), out));
         if let Some(id) = self.tapped.opaque.take() {
             let end = End { by, status: None, reset: None, note: error };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::content::{Catalog, MemoryBodies, Redact};
-use crate::net::tap::{Address, Config, ListenError, QUEUE, Tap};
+use crate::net::tap::{Address, Config, ListenError, QUEUE, Tap, Tls};
 use crate::record::Header;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
@@ -29,6 +29,7 @@ pub struct Options {
     pub keep_secrets: bool,
     pub store: store::Options,
     pub connect_timeout: Duration,
+    pub tls: Tls,
     pub schema: Arc<Schema>,
     /// The first word of what the run says of itself: `tap` in `tap 127.0.0.1:18001 → cp.mesh:15010`.
     pub verb: &'static str,
@@ -63,7 +64,8 @@ impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let queue = options.decode.then_some(QUEUE);
         let upstreams: Vec<Address> = options.maps.iter().map(|(_, upstream)| upstream.clone()).collect();
-        let tap = Tap::start(Config { maps: options.maps, queue, connect_timeout: options.connect_timeout })?;
+        let (maps, connect_timeout, tls) = (options.maps, options.connect_timeout, options.tls);
+        let tap = Tap::start(Config { maps, queue, connect_timeout, tls })?;
         let pairs: Vec<String> = tap
             .listening
             .iter()

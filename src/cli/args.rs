@@ -289,7 +289,7 @@ pub struct TimerFlags {
     pub memory: u64,
 }
 
-/// Descriptors beside the built-in ones. Later wins in the order built-in, proto, protoset.
+/// Descriptors beside the built-in ones. Later wins in the order built-in, reflection, proto, protoset.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Descriptors")]
 pub struct DescriptorFlags {
@@ -302,6 +302,48 @@ pub struct DescriptorFlags {
     /// A directory to find .proto files in
     #[arg(short = 'I', value_name = "DIR")]
     pub include: Vec<PathBuf>,
+    /// A server to ask for its types (gRPC server reflection, v1 or v1alpha)
+    #[cfg(feature = "net")]
+    #[arg(long, value_name = "SERVER")]
+    pub reflection: Option<String>,
+    /// A type to ask it for beside those of its services, such as what it puts into an Any
+    #[cfg(feature = "net")]
+    #[arg(long, value_name = "TYPE", requires = "reflection")]
+    pub reflection_symbol: Vec<String>,
+    #[cfg(feature = "net")]
+    #[command(flatten)]
+    pub connect: ConnectFlags,
+}
+
+/// How servers are connected to: the upstreams of a tap, and the server of --reflection.
+#[cfg(feature = "net")]
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct ConnectFlags {
+    /// No TLS to the server; the default is TLS, but for loopback and unix sockets
+    #[arg(long, conflicts_with_all = ["insecure", "cacert", "cert", "servername"])]
+    pub plaintext: bool,
+    /// TLS, and any certificate will do
+    #[arg(long, conflicts_with = "cacert")]
+    pub insecure: bool,
+    /// TLS, and trust these CAs (PEM) instead of the system's
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+    /// TLS, with this client certificate (PEM, with its chain)
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// TLS, with this name to ask for (SNI) and to verify
+    #[arg(long, value_name = "NAME")]
+    pub servername: Option<String>,
+    /// The HTTP/2 :authority to ask for; not on a tap
+    #[arg(long, value_name = "NAME")]
+    pub authority: Option<String>,
+    /// A header to add (`name: value`); not on a tap
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub header: Vec<String>,
 }
 
 /// Which rows, and how they stand.
@@ -364,6 +406,15 @@ pub struct TapArgs {
     /// Where clients connect to
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
     pub listen: String,
+    /// Listen with TLS: the certificate that clients get (PEM, with its chain)
+    #[arg(long, value_name = "FILE", requires = "listen_key")]
+    pub listen_cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "listen_cert")]
+    pub listen_key: Option<PathBuf>,
+    /// Clients must present a certificate of these CAs (PEM)
+    #[arg(long, value_name = "FILE", requires = "listen_cert")]
+    pub listen_client_ca: Option<PathBuf>,
     /// LISTEN=UPSTREAM; once for each pair
     #[arg(long, value_name = "LISTEN=UPSTREAM")]
     pub map: Vec<String>,

@@ -17,7 +17,8 @@ use super::table::{Cell, Table};
 
 /// The built-in descriptors and those of the flags.
 pub(super) fn schema(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
-    if flags.protoset.is_empty() && flags.proto.is_empty() {
+    let reflected = reflected(flags)?;
+    if flags.protoset.is_empty() && flags.proto.is_empty() && reflected.is_none() {
         return Ok(Schema::builtin());
     }
     let mut sets = Vec::new();
@@ -26,8 +27,21 @@ pub(super) fn schema(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
         let bytes = std::fs::read(path).map_err(|error| failed().because(error))?;
         sets.push((path.display().to_string(), bytes));
     }
-    Schema::with(&sets, &flags.proto, &flags.include)
+    Schema::with_reflected(&sets, &flags.proto, &flags.include, reflected.as_ref())
         .map_err(|error| CliError::unreadable("cannot use the descriptors").because(error))
+}
+
+/// What the server of `--reflection` gives, and its name.
+#[cfg(feature = "net")]
+fn reflected(flags: &DescriptorFlags) -> Result<Option<(String, Vec<u8>)>, CliError> {
+    let Some(server) = &flags.reflection else { return Ok(None) };
+    let set = super::connect::reflection(server, &flags.reflection_symbol, &flags.connect)?;
+    Ok(Some((server.clone(), set)))
+}
+
+#[cfg(not(feature = "net"))]
+fn reflected(_: &DescriptorFlags) -> Result<Option<(String, Vec<u8>)>, CliError> {
+    Ok(None)
 }
 
 /// Takes secrets out of sources that may hold some.

@@ -14,6 +14,7 @@ use super::io::Io;
 use super::json_out::Objects;
 use super::select;
 use super::source::{self, Limit};
+use super::words;
 
 pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let source = source::open(&args.source, global, io)?;
@@ -59,6 +60,9 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             line.push_str(&format!("  closed{}", end.map(|end| format!(": {end}")).unwrap_or_default()));
         }
         writeln!(out, "{}", display_safe(&line))?;
+        for line in words::tls(&stream.tls) {
+            writeln!(out, "         {}", display_safe(&line))?;
+        }
     }
     let mut kinds: BTreeMap<MessageKind, u64> = BTreeMap::new();
     for fact in (0..store.rows()).filter_map(|row| store.row(row)).filter(|fact| fact.n.is_some()) {

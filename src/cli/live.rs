@@ -12,14 +12,14 @@ use crate::app::live::Sink;
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Options, Running, StartError};
 use crate::filter::Rows;
-use crate::net::tap::Address;
+use crate::net::tap::{Address, Tls};
 use crate::schema::Schema;
 use crate::{record, text};
 
 use super::args::{DemoArgs, Format, Global, LiveFlags, TapArgs};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::{descriptors, log, select, source};
+use super::{connect, descriptors, log, select, source};
 
 /// How often a headless run looks whether anybody still reads its lines.
 const LOOK: Duration = Duration::from_millis(200);
@@ -35,6 +35,7 @@ struct Run<'a> {
     maps: Vec<(Address, Address)>,
     decode: bool,
     connect_timeout: Duration,
+    tls: Tls,
     /// The words before the addresses: `tap`, `demo`.
     verb: &'static str,
     empty: Vec<String>,
@@ -60,10 +61,10 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
         maps.push((address(&args.listen)?, address(server)?));
     }
     if let Some(file) = &args.rewrite_bootstrap {
-        return rewrite(file, &maps, io);
+        return rewrite(file, &maps, connect::of_tls_clients(args, &maps), io);
     }
     for (listen, _) in &maps {
-        if !listen.is_local() {
+        if !listen.is_local() && args.listen_client_ca.is_none() {
             io.say(&format!("warning: anybody who can reach {listen} can use the control plane through it"));
         }
     }
@@ -76,9 +77,10 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
     let run = Run {
         flags: &args.live,
         global,
-        maps,
         decode: !args.no_decode,
         connect_timeout: args.connect_timeout,
+        tls: connect::tap(args, &maps)?,
+        maps,
         verb: "tap",
         empty,
         notice: None,
@@ -87,10 +89,10 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
 }
 
 /// `--rewrite-bootstrap`: prints the bootstrap that goes through the tap, and starts nothing.
-fn rewrite(file: &Path, maps: &[(Address, Address)], io: &mut Io<'_>) -> Result<Exit, CliError> {
+fn rewrite(file: &Path, maps: &[(Address, Address)], tls: &str, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let failed = || CliError::unreadable(format!("cannot rewrite {}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| failed().because(error))?;
-    let out = crate::net::bootstrap::rewrite(&text, maps).map_err(|error| failed().because(error))?;
+    let out = crate::net::bootstrap::rewrite(&text, maps, tls).map_err(|error| failed().because(error))?;
     io.stdout.write_all(out.text.as_bytes())?;
     for said in out.said {
         io.say(&said);
@@ -110,6 +112,7 @@ pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, C
         maps: vec![(listen, demo.upstream.clone())],
         decode: true,
         connect_timeout: Duration::from_secs(10),
+        tls: Tls::default(),
         verb: "demo",
         empty: vec!["The demo's clients are about to connect.".into()],
         notice: Some(
@@ -147,6 +150,7 @@ impl Run<'_> {
             keep_secrets: flags.keep_secrets,
             store: source::options(&flags.timers),
             connect_timeout: self.connect_timeout,
+            tls: self.tls.clone(),
             schema: schema.clone(),
             verb: self.verb,
         };

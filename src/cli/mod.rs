@@ -8,6 +8,8 @@ pub mod args;
 mod bodies;
 mod codec;
 mod completions;
+#[cfg(feature = "net")]
+mod connect;
 mod defect;
 mod descriptors;
 mod diff;

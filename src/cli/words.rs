@@ -4,6 +4,7 @@ use crate::event::Time;
 use crate::report::{self, Role};
 use crate::store::{LineFact, SummaryFact, TypeState};
 use crate::text::age;
+use crate::wire::Tls;
 
 use super::io::Style;
 use super::table::Cell;
@@ -21,4 +22,16 @@ pub(super) fn state_cell(fact: &SummaryFact, now: Time, untimed: bool, style: St
 /// `push`, `└ NACK #478`, `subscribe +1`.
 pub(super) fn kind(line: &LineFact, style: Style) -> (String, Role) {
     report::kind(line, style.pick("└", "`"))
+}
+
+/// What TLS agreed on: a line for each fact of each leg, and what can't be kept between them.
+pub(super) fn tls(tls: &Tls) -> Vec<String> {
+    let mut out = Vec::new();
+    for (leg, facts) in [("client leg", &tls.client), ("server leg", &tls.server)] {
+        for (word, text) in facts.iter().flat_map(|facts| facts.words()) {
+            out.push(format!("{leg}  {word}  {text}"));
+        }
+    }
+    out.extend(tls.not_kept());
+    out
 }

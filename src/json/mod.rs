@@ -8,6 +8,7 @@ mod change;
 mod object;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use serde_json::{Value, json};
 
@@ -148,6 +149,7 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     out.some("variant", fact.variant.map(|variant| variant.word()));
     out.put("peer", fact.peer.as_deref());
     out.put("server", fact.server.as_deref());
+    out.some("tls", (!fact.tls.is_empty()).then(|| tls::legs(&fact.tls)));
     out.put("opened", if fact.partial { Value::Null } else { time(fact.opened, clock) });
     out.some("closed", fact.closed.map(|at| time(at, clock)));
     if let Some(end) = &fact.end {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::event::{Code, Seq, StreamId, Variant};
 use crate::store::{EndFact, MessageKind, NackFact, Origin, ResourceState, Wildcard};
+use crate::wire::Tls;
 
 const UNDATED: Clock = Clock { epoch: None, untimed: false };
 
@@ -149,6 +150,7 @@ fn a_stream_says_how_it_ended_only_when_it_has() {
         transport: None,
         peer: None,
         server: Some("cp".into()),
+        tls: Tls::default(),
         control_plane: None,
         opened: Time::ZERO,
         closed: None,

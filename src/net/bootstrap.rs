@@ -31,8 +31,8 @@ pub enum BootstrapError {
 }
 
 /// Rewrites `text` so that clients reach each upstream through the listener in front of it. With one map and one
-/// server in the file, that server is meant, whatever its address.
-pub fn rewrite(text: &str, maps: &[(Address, Address)]) -> Result<Rewritten, BootstrapError> {
+/// server in the file, that server is meant, whatever its address. `tls`: what to say of a client that speaks TLS.
+pub fn rewrite(text: &str, maps: &[(Address, Address)], tls: &str) -> Result<Rewritten, BootstrapError> {
     let json = serde_json::from_str::<Value>(text).ok();
     let yaml = json.is_none();
     let mut value = match json {
@@ -40,7 +40,7 @@ pub fn rewrite(text: &str, maps: &[(Address, Address)]) -> Result<Rewritten, Boo
         None => serde_saphyr::from_str::<Value>(text)
             .map_err(|error| BootstrapError::Syntax(error.to_string()))?,
     };
-    let mut work = Work { maps, found: Vec::new(), said: Vec::new(), changed: 0, any: false };
+    let mut work = Work { maps, tls, found: Vec::new(), said: Vec::new(), changed: 0, any: false };
     let root = value.as_object_mut().ok_or(BootstrapError::NoBootstrap)?;
     let grpc = get(root, "xds_servers").is_some();
     let envoy = get(root, "static_resources").is_some() || get(root, "dynamic_resources").is_some();
@@ -74,6 +74,7 @@ pub fn rewrite(text: &str, maps: &[(Address, Address)]) -> Result<Rewritten, Boo
 
 struct Work<'a> {
     maps: &'a [(Address, Address)],
+    tls: &'a str,
     /// Addresses of the xDS servers seen, each once.
     found: Vec<String>,
     said: Vec<String>,
@@ -142,9 +143,7 @@ impl Work<'_> {
                 *uri = Value::String(new.to_string());
                 self.said.push(format!("{place}[{i}].server_uri: {old} → {new}"));
                 if secure != "insecure" {
-                    self.said.push(format!(
-                        "{place}[{i}] uses {secure} credentials: the tap passes them on unread"
-                    ));
+                    self.said.push(format!("{place}[{i}] uses {secure} credentials: {}", self.tls));
                 }
             }
         }
@@ -178,7 +177,7 @@ impl Work<'_> {
                 let before = self.changed;
                 self.addresses(&name, cluster);
                 if secure && self.changed > before {
-                    self.said.push(format!("cluster {name} uses TLS: the tap passes it on unread"));
+                    self.said.push(format!("cluster {name} uses TLS: {}", self.tls));
                 }
             }
         }
@@ -306,7 +305,7 @@ static_resources:
 
     #[test]
     fn only_the_xds_cluster_of_an_envoy_moves() {
-        let out = rewrite(ENVOY, &maps("127.0.0.1:18001", "cp.mesh:15010")).unwrap();
+        let out = rewrite(ENVOY, &maps("127.0.0.1:18001", "cp.mesh:15010"), "the tap reads it").unwrap();
         let mut want = read(ENVOY);
         want["static_resources"]["clusters"][0]["load_assignment"]["endpoints"][0]["lb_endpoints"][0]["endpoint"]
             ["address"] = json!({"socket_address": {"address": "127.0.0.1", "port_value": 18001}});
@@ -316,7 +315,7 @@ static_resources:
 
     #[test]
     fn a_single_server_is_meant_whatever_its_address() {
-        let out = rewrite(ENVOY, &maps("unix:/run/tap.sock", "10.0.0.1:1")).unwrap();
+        let out = rewrite(ENVOY, &maps("unix:/run/tap.sock", "10.0.0.1:1"), "the tap reads it").unwrap();
         assert!(out.text.contains("/run/tap.sock"), "{}", out.text);
         assert_eq!(out.said.len(), 1);
     }
@@ -325,11 +324,12 @@ static_resources:
     fn grpc_bootstraps_stay_json() {
         let text = r#"{"xds_servers":[{"server_uri":"dns:///cp:1","channel_creds":[{"type":"tls"}]}],
             "authorities":{"a":{"xds_servers":[{"server_uri":"other:2"}]}},"node":{"id":"n"}}"#;
-        let out = rewrite(text, &maps("127.0.0.1:9", "cp:1")).unwrap();
+        let out = rewrite(text, &maps("127.0.0.1:9", "cp:1"), "the tap reads it").unwrap();
         let value: Value = serde_json::from_str(&out.text).unwrap();
         assert_eq!(value["xds_servers"][0]["server_uri"], "127.0.0.1:9");
         assert_eq!(value["authorities"]["a"]["xds_servers"][0]["server_uri"], "other:2");
         assert_eq!(out.said.len(), 2, "{:?}", out.said);
+        assert!(out.said[1].ends_with("uses tls credentials: the tap reads it"), "{:?}", out.said);
     }
 
     #[test]
@@ -338,7 +338,7 @@ static_resources:
             include_str!("../../examples/bootstraps/envoy-ads.yaml"),
             include_str!("../../examples/bootstraps/grpc.json"),
         ] {
-            let out = rewrite(text, &maps("127.0.0.1:18001", "127.0.0.1:18000")).unwrap();
+            let out = rewrite(text, &maps("127.0.0.1:18001", "127.0.0.1:18000"), "the tap reads it").unwrap();
             assert_eq!(out.said.len(), 1);
             assert!(out.text.contains("18001") && !out.text.contains("18000"), "{}", out.text);
         }
@@ -347,11 +347,11 @@ static_resources:
     #[test]
     fn what_cannot_be_done_is_told_apart() {
         let maps = maps("127.0.0.1:9", "cp:1");
-        assert!(matches!(rewrite("{", &maps), Err(BootstrapError::Syntax(_))));
-        assert_eq!(rewrite("a: 1", &maps), Err(BootstrapError::NoBootstrap));
-        assert_eq!(rewrite("static_resources: {}", &maps), Err(BootstrapError::NoServer));
+        assert!(matches!(rewrite("{", &maps, ""), Err(BootstrapError::Syntax(_))));
+        assert_eq!(rewrite("a: 1", &maps, ""), Err(BootstrapError::NoBootstrap));
+        assert_eq!(rewrite("static_resources: {}", &maps, ""), Err(BootstrapError::NoServer));
         let two = r#"{"xds_servers":[{"server_uri":"x:1"},{"server_uri":"y:1"}]}"#;
-        let error = rewrite(two, &maps).unwrap_err().to_string();
+        let error = rewrite(two, &maps, "").unwrap_err().to_string();
         assert!(error.contains("cp:1") && error.contains("x:1, y:1"), "{error}");
     }
 }

@@ -1,6 +1,8 @@
-//! Sockets: the tap, the demo's control plane and clients, the real clock. Takes no protocol decisions.
+//! Sockets: the tap, TLS, server reflection, the demo's control plane and clients, the real clock. Takes no protocol decisions.
 
 pub mod bootstrap;
 pub mod demo;
+pub mod reflection;
 pub mod rpc;
 pub mod tap;
+pub mod tls;

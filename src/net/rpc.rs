@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::{Service, http};
+use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -62,10 +63,22 @@ pub async fn open(
     path: &str,
     requests: mpsc::Receiver<Bytes>,
 ) -> Result<Streaming<Bytes>, Status> {
+    open_with(channel, path, MetadataMap::new(), requests).await
+}
+
+/// The same with initial metadata.
+pub async fn open_with(
+    channel: Channel,
+    path: &str,
+    metadata: MetadataMap,
+    requests: mpsc::Receiver<Bytes>,
+) -> Result<Streaming<Bytes>, Status> {
     let path = http::uri::PathAndQuery::try_from(path).map_err(|e| Status::internal(e.to_string()))?;
     let mut grpc = tonic::client::Grpc::new(channel).max_decoding_message_size(usize::MAX);
     grpc.ready().await.map_err(|e| Status::unavailable(e.to_string()))?;
-    let response = grpc.streaming(Request::new(ReceiverStream::new(requests)), path, Raw).await?;
+    let mut request = Request::new(ReceiverStream::new(requests));
+    *request.metadata_mut() = metadata;
+    let response = grpc.streaming(request, path, Raw).await?;
     Ok(response.into_inner())
 }
 

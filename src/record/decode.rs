@@ -1,14 +1,17 @@
 //! Records of a segment, read back. Unknown fields are passed over; nothing here trusts a length.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::header::unzigzag;
 use super::list::Script;
+use super::tls;
 use crate::event::{Code, Dir, Side, StreamId};
 use crate::pb::{Field, Fields, Value, read_varint};
 use crate::wire::{End, Open, Profile, Shape};
 
-fn fields(bytes: &[u8]) -> impl Iterator<Item = Field<'_>> {
+pub(super) fn fields(bytes: &[u8]) -> impl Iterator<Item = Field<'_>> {
     Fields::new(bytes).map_while(Result::ok)
 }
 
@@ -16,7 +19,7 @@ fn u32_of(field: &Field<'_>) -> u32 {
     u32::try_from(field.varint()).unwrap_or(u32::MAX)
 }
 
-fn text(field: &Field<'_>) -> String {
+pub(super) fn text(field: &Field<'_>) -> String {
     field.text().into_owned()
 }
 
@@ -132,6 +135,8 @@ pub(super) fn open(bytes: &[u8]) -> Open {
                     _ => None,
                 }
             }
+            tls::CLIENT_LEG => open.tls.client = Some(Arc::new(tls::leg(field.bytes()))),
+            tls::SERVER_LEG => open.tls.server = Some(Arc::new(tls::leg(field.bytes()))),
             _ => {}
         }
     }

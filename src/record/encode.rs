@@ -1,6 +1,7 @@
 //! Records as `proto/recording.proto` has them: the fields of a segment, one function each.
 
 use super::header::{put_u64, zigzag};
+use super::tls;
 use crate::content::{Blob, Catalog, Form, Strings};
 use crate::event::{Dir, Side};
 use crate::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint, tag_len};
@@ -16,7 +17,7 @@ pub(super) const GAP: u32 = 7;
 pub(super) const END: u32 = 8;
 pub(super) const FINISH: u32 = 9;
 
-fn put_text(out: &mut Vec<u8>, number: u32, text: &str) {
+pub(super) fn put_text(out: &mut Vec<u8>, number: u32, text: &str) {
     if !text.is_empty() {
         put_len_field(out, number, text.as_bytes());
     }
@@ -63,6 +64,9 @@ pub(super) fn open(out: &mut Vec<u8>, open: &Open, first: bool) {
         Some(Profile::P002) => 3,
     };
     put_u64(out, 9, profile);
+    if first {
+        tls::put(out, &open.tls);
+    }
 }
 
 pub(super) fn opaque(out: &mut Vec<u8>, dir: Dir, messages: u64, bytes: u64) {

@@ -34,6 +34,7 @@ mod order;
 pub mod raw;
 mod reader;
 pub mod state_dir;
+mod tls;
 mod writer;
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use prost_reflect::{
     DescriptorError, DescriptorPool, ExtensionDescriptor, FieldDescriptor, MessageDescriptor, Value,
 };
 
+use super::builtin;
 use super::table::Table;
 
 /// One descriptor pool and the walker's tables over it, each made when its type is first met.
@@ -15,6 +16,8 @@ pub(super) struct Pool {
     messages: Vec<MessageDescriptor>,
     tables: Vec<OnceLock<Table>>,
     sensitive: Vec<ExtensionDescriptor>,
+    /// A user's: what the built-in descriptors call secret is secret here too, even where this set lacks the mark.
+    user: bool,
     /// By place, whether a secret can be inside.
     reach: OnceLock<Box<[bool]>>,
 }
@@ -49,7 +52,12 @@ impl Pool {
         let places = messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
         let tables = messages.iter().map(|_| OnceLock::new()).collect();
         let sensitive = SENSITIVE.iter().filter_map(|name| descriptors.get_extension_by_name(name)).collect();
-        Pool { descriptors, places, messages, tables, sensitive, reach: OnceLock::new() }
+        Pool { descriptors, places, messages, tables, sensitive, user: false, reach: OnceLock::new() }
+    }
+
+    /// Marks a user's set.
+    pub fn of_user(self) -> Pool {
+        Pool { user: true, ..self }
     }
 
     pub fn place(&self, name: &str) -> Option<u32> {
@@ -84,7 +92,12 @@ impl Pool {
             let options = field.options();
             self.sensitive.iter().any(|mark| matches!(*options.get_extension(mark), Value::Bool(true)))
         };
-        marked || UNMARKED.iter().any(|end| field.full_name().ends_with(end))
+        let known = || {
+            let theirs = builtin::v3().message(field.parent_message().full_name());
+            let theirs = theirs.and_then(|message| message.get_field(field.number()));
+            theirs.is_some_and(|field| builtin::v3().sensitive(&field))
+        };
+        marked || UNMARKED.iter().any(|end| field.full_name().ends_with(end)) || (self.user && known())
     }
 
     /// Whether a message of this type can hold a secret: in a field of its own, or deeper, or in an `Any`.

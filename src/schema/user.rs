@@ -18,6 +18,12 @@ pub enum UserSetError {
         #[source]
         source: prost_reflect::DescriptorError,
     },
+    #[error("what {server} gave by reflection does not fit together")]
+    Reflected {
+        server: String,
+        #[source]
+        source: prost_reflect::DescriptorError,
+    },
     #[error("{0}; -I DIR names a folder to look for imports in")]
     Proto(protox::Error),
 }
@@ -30,13 +36,29 @@ impl Schema {
         protos: &[PathBuf],
         includes: &[PathBuf],
     ) -> Result<Arc<Schema>, UserSetError> {
+        Schema::with_reflected(protosets, protos, includes, None)
+    }
+
+    /// The same with what a server gave by reflection (its name and an encoded `FileDescriptorSet`), asked after
+    /// the other sets and before the built-in types.
+    pub fn with_reflected(
+        protosets: &[(String, Vec<u8>)],
+        protos: &[PathBuf],
+        includes: &[PathBuf],
+        reflected: Option<&(String, Vec<u8>)>,
+    ) -> Result<Arc<Schema>, UserSetError> {
         let mut user = Vec::new();
         for (file, bytes) in protosets.iter().rev() {
             let pool = Pool::decode(bytes);
-            user.push(pool.map_err(|source| UserSetError::NoSet { file: file.clone(), source })?);
+            user.push(pool.map_err(|source| UserSetError::NoSet { file: file.clone(), source })?.of_user());
         }
         if !protos.is_empty() {
-            user.push(compile(protos, includes)?);
+            user.push(compile(protos, includes)?.of_user());
+        }
+        if let Some((server, bytes)) = reflected {
+            let pool = Pool::decode(bytes);
+            let pool = pool.map_err(|source| UserSetError::Reflected { server: server.clone(), source })?;
+            user.push(pool.of_user());
         }
         Ok(Arc::new(Schema { user }))
     }
@@ -53,6 +75,11 @@ impl Schema {
             }
         }
         out
+    }
+
+    /// The encoded file of this name among the built-in ones.
+    pub fn builtin_file(name: &str) -> Option<Vec<u8>> {
+        Some(builtin::v3().descriptors.get_file_by_name(name)?.encode_to_vec())
     }
 
     /// Where from and full name of every message, in the order in which they are asked.

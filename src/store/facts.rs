@@ -12,7 +12,7 @@ pub use crate::session::{
 };
 
 use crate::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
-use crate::wire::NodeInfo;
+use crate::wire::{NodeInfo, Tls};
 
 /// One row of the timeline (`message` of the JSON contract). `open` and `close` rows have no `n`.
 #[derive(Clone, Debug)]
@@ -107,6 +107,8 @@ pub struct StreamFact {
     pub transport: Option<ApiVersion>,
     pub peer: Option<String>,
     pub server: Option<String>,
+    /// What TLS agreed on, on each leg of its connection.
+    pub tls: Tls,
     pub control_plane: Option<Arc<str>>,
     pub opened: Time,
     pub closed: Option<Time>,

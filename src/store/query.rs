@@ -25,6 +25,7 @@ impl Store {
             transport: stream.method.as_ref().map(|method| method.transport),
             peer: stream.open.peer.clone(),
             server: stream.open.server.clone(),
+            tls: stream.open.tls.clone(),
             control_plane: stream.control_plane.clone(),
             opened: stream.opened,
             closed: stream.closed.as_ref().map(|(at, _)| *at),

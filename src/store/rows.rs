@@ -170,7 +170,9 @@ pub(super) fn key_text(catalog: &Catalog, key: Sym) -> Arc<str> {
 /// What the opening or the closing of a stream says.
 fn life(stream: &Stream, kind: MessageKind) -> String {
     if kind == MessageKind::Open {
-        return stream.open.method.clone();
+        let tls = &stream.open.tls;
+        let parts = [stream.open.method.clone(), tls.legs(), tls.not_kept().unwrap_or_default()];
+        return parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
     }
     stream.closed.as_ref().map_or_else(String::new, |(_, end)| ending(end))
 }

@@ -1,6 +1,6 @@
 use crate::event::{Code, Dir, Side, StreamId, Time};
 
-use super::Message;
+use super::{Message, Tls};
 
 /// What every source yields, live or recorded: one thing that happened on one stream.
 ///
@@ -43,6 +43,8 @@ pub struct Open {
     pub partial: bool,
     /// Peer profile (group L); `None` is the current one.
     pub profile: Option<Profile>,
+    /// What is known of the connection's legs under TLS.
+    pub tls: Tls,
 }
 
 /// Which edition of the protocol text a peer is judged by (group L).

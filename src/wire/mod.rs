@@ -8,6 +8,7 @@ mod discovery;
 mod frame;
 mod grpc;
 pub mod h2;
+mod tls;
 
 pub use assembler::Assembler;
 pub use builder::{MAX_FIELD, MessageBuilder};
@@ -16,3 +17,4 @@ pub use discovery::{
     SotwRequest, SotwResponse,
 };
 pub use frame::{End, Frame, Open, Profile, What};
+pub use tls::{Certificate, Secured, Tls, date};

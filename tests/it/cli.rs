@@ -127,3 +127,25 @@ fn a_recording_is_compared_with_the_other_forms_of_a_session() {
         (Some(1), "CDS  +1  ~1  -2  =2\nRDS  +0  ~1  -0  =0\nSDS  +0  ~1  -0  =0\n")
     );
 }
+
+#[test]
+fn a_tap_says_which_flags_it_cannot_have() {
+    for (args, wanted) in [
+        (&["-H", "x-a: b"][..], "-H can't be had on a tap: it passes every byte on unchanged, headers too"),
+        (&["--authority", "cp"], "--authority can't be had on a tap"),
+        (&["--plaintext", "--insecure"], "cannot be used with"),
+        (&["--cert", "a.pem"], "--key <FILE>"),
+        (&["--listen-cert", "a.pem"], "--listen-key <FILE>"),
+        (&["--listen-client-ca", "a.pem"], "--listen-cert <FILE>"),
+    ] {
+        let output = xdscope().args(["tap", "127.0.0.1:1", "--no-tui"]).args(args).output().expect("it runs");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+        assert!(error.contains(wanted), "{args:?}: {error}");
+    }
+    let missing = ["--cacert", "no/such.pem"];
+    let output = xdscope().args(["tap", "127.0.0.1:1", "--no-tui"]).args(missing).output().expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{error}");
+    assert!(error.contains("cannot read the certificates of no/such.pem"), "{error}");
+}

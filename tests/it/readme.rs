@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::support::{
+    certs::Ca,
     process::{Child, free_port},
     tap::xdscope,
     wait::wait_for,
@@ -19,7 +20,7 @@ fn commands() -> Vec<String> {
     lines.map(|line| line.split("  #").next().unwrap_or(line).trim().to_owned()).collect()
 }
 
-/// A folder in which they can be typed: a recording, a config dump, a bootstrap, the examples.
+/// A folder in which they can be typed: a recording, a config dump, a bootstrap, certificates, the examples.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
@@ -30,6 +31,7 @@ fn folder() -> tempfile::TempDir {
     assert!(made.expect("xdscope runs").success());
     fs::copy("tests/fixtures/cli/config_dump.json", at("config_dump.json")).expect("a config dump");
     fs::copy("examples/bootstraps/envoy-ads.yaml", at("envoy.yaml")).expect("the example bootstrap");
+    Ca::new(folder.path(), "ca").issue("tap", &["cp.mesh"]);
     std::os::unix::fs::symlink(fs::canonicalize("examples").expect("the examples"), at("examples"))
         .expect("a link");
     folder

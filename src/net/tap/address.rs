@@ -45,13 +45,20 @@ impl FromStr for Address {
 }
 
 impl Address {
+    /// The host's name or address without brackets; of a unix socket `localhost`.
+    pub fn host(&self) -> &str {
+        match self {
+            Address::Unix(_) => "localhost",
+            Address::Tcp(text) => text.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']),
+        }
+    }
+
     /// Nothing beyond this machine can reach it.
     pub fn is_local(&self) -> bool {
         match self {
             Address::Unix(_) => true,
-            Address::Tcp(text) => {
-                let host = text.rsplit_once(':').map_or("", |(host, _)| host);
-                let host = host.trim_matches(['[', ']']);
+            Address::Tcp(_) => {
+                let host = self.host();
                 host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
             }
         }

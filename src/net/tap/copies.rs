@@ -1,10 +1,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
 use crate::event::{Clock, Dir, Side, Time};
+use crate::wire::Secured;
 
 use super::Address;
 
@@ -24,8 +25,10 @@ pub struct Copied {
 pub enum Happened {
     /// A client connected; its upstream is being dialled.
     Opened { peer: String, upstream: Address },
-    /// The upstream can't be had: the step that failed, and why. The client's connection is closed.
+    /// There are no two legs: the step that failed, and why. The client's connection is closed.
     Failed { step: Step, error: String },
+    /// A leg under TLS: what its handshake showed, also one that failed. `side`: the other end of the leg.
+    Secured { side: Side, facts: Arc<Secured> },
     /// Bytes that were passed on.
     Bytes { dir: Dir, bytes: Bytes },
     /// Bytes that were passed on and whose copy did not fit.
@@ -36,11 +39,15 @@ pub enum Happened {
     Closed { by: Option<Side>, error: Option<String> },
 }
 
-/// The steps to an upstream.
+/// The steps to two connected legs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Resolve,
     Connect,
+    /// The TLS handshake with the upstream.
+    Tls,
+    /// The TLS handshake with the client.
+    Accept,
 }
 
 impl Step {
@@ -48,6 +55,8 @@ impl Step {
         match self {
             Step::Resolve => "resolve",
             Step::Connect => "connect",
+            Step::Tls => "TLS to",
+            Step::Accept => "TLS with the client",
         }
     }
 }

@@ -4,20 +4,28 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio_rustls::TlsStream;
 
 use super::{Address, Step};
 
-/// One end of a tapped connection. A further kind of transport (TLS) is a further variant.
-pub(super) enum Leg {
+/// What is read at once of what a client says first.
+const FIRST: usize = 16 << 10;
+
+/// One end of a tapped connection.
+pub(in crate::net) enum Leg {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<TlsStream<Leg>>),
+    /// Bytes that were read already come first.
+    Again(Bytes, Box<Leg>),
 }
 
 impl Leg {
     /// Connects to an upstream; the error says which step failed.
-    pub(super) async fn connect(to: &Address, patience: Duration) -> Result<Leg, (Step, io::Error)> {
+    pub(in crate::net) async fn connect(to: &Address, patience: Duration) -> Result<Leg, (Step, io::Error)> {
         let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {patience:?}"));
         match to {
             Address::Unix(path) => {
@@ -42,11 +50,27 @@ impl Leg {
         }
     }
 
+    /// Waits for the first bytes; nobody wrote yet. They are read again from the leg that comes back; `None`: the
+    /// other end closed without any.
+    pub(super) async fn first(mut self) -> io::Result<Option<(Bytes, Leg)>> {
+        let mut first = BytesMut::with_capacity(FIRST);
+        if self.read_buf(&mut first).await? == 0 {
+            return Ok(None);
+        }
+        let first = first.freeze();
+        Ok(Some((first.clone(), Leg::Again(first, Box::new(self)))))
+    }
+
     /// Makes the coming close a reset, so that the other end learns that this was no orderly end.
     pub(super) fn reset(&self) {
-        if let Leg::Tcp(stream) = self {
-            // A socket that is dead already can't be told how to close.
-            let _ = stream.set_zero_linger();
+        match self {
+            Leg::Tcp(stream) => {
+                // A socket that is dead already can't be told how to close.
+                let _ = stream.set_zero_linger();
+            }
+            Leg::Unix(_) => {}
+            Leg::Tls(stream) => stream.get_ref().0.reset(),
+            Leg::Again(_, leg) => leg.reset(),
         }
     }
 }
@@ -60,6 +84,21 @@ impl AsyncRead for Leg {
         match &mut *self {
             Leg::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
             Leg::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
+            // Many peers close without TLS's own goodbye. HTTP/2 has one for itself, so nothing is cut unnoticed.
+            Leg::Tls(stream) => match Pin::new(stream).poll_read(cx, buf) {
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    Poll::Ready(Ok(()))
+                }
+                other => other,
+            },
+            Leg::Again(bytes, leg) => {
+                if bytes.is_empty() {
+                    return Pin::new(&mut **leg).poll_read(cx, buf);
+                }
+                let now = bytes.split_to(bytes.len().min(buf.remaining()));
+                buf.put_slice(&now);
+                Poll::Ready(Ok(()))
+            }
         }
     }
 }
@@ -69,6 +108,8 @@ impl AsyncWrite for Leg {
         match &mut *self {
             Leg::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
             Leg::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Leg::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Leg::Again(_, leg) => Pin::new(&mut **leg).poll_write(cx, bytes),
         }
     }
 
@@ -76,6 +117,8 @@ impl AsyncWrite for Leg {
         match &mut *self {
             Leg::Tcp(stream) => Pin::new(stream).poll_flush(cx),
             Leg::Unix(stream) => Pin::new(stream).poll_flush(cx),
+            Leg::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Leg::Again(_, leg) => Pin::new(&mut **leg).poll_flush(cx),
         }
     }
 
@@ -83,6 +126,8 @@ impl AsyncWrite for Leg {
         match &mut *self {
             Leg::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
             Leg::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            Leg::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Leg::Again(_, leg) => Pin::new(&mut **leg).poll_shutdown(cx),
         }
     }
 }

@@ -1,14 +1,19 @@
 //! The tap: listens, connects to the upstream, passes bytes on unchanged, and hands out copies of them.
 //!
 //! A chunk is written to the other end before anything else happens to it. Copies go into a bounded queue
-//! that is drained by somebody else's thread; what does not fit is counted, never waited for. Knows no
-//! protocol: HTTP/2, HTTP/1.1 and anything else pass alike.
+//! that is drained by somebody else's thread; what does not fit is counted, never waited for. HTTP/2, HTTP/1.1 and
+//! anything else pass alike.
+//!
+//! A leg under TLS ends at the tap, with the name and the protocol that the other end asked for. Only where no byte
+//! of an answer can ever come does the tap speak itself, so that the client is told why.
 
 mod address;
+mod answer;
 mod buffers;
 mod copies;
 mod leg;
 mod relay;
+mod secure;
 
 pub use address::{Address, AddressError};
 pub use copies::{ConnId, Copied, Copies, Happened, Step};
@@ -23,7 +28,10 @@ use tokio::sync::watch;
 use tracing::debug;
 
 use buffers::Buffers;
+pub(super) use leg::Leg;
 use leg::Listener;
+
+use super::tls;
 
 /// What to listen on and where to.
 #[derive(Clone, Debug)]
@@ -34,6 +42,18 @@ pub struct Config {
     pub queue: Option<usize>,
     /// How long an upstream may take to accept a connection.
     pub connect_timeout: Duration,
+    pub tls: Tls,
+}
+
+/// Which legs are under TLS. The default: none.
+#[derive(Clone, Debug, Default)]
+pub struct Tls {
+    /// All listeners.
+    pub listen: Option<Arc<tls::Server>>,
+    /// Upstreams, as far as `local` says.
+    pub upstream: Option<Arc<tls::Client>>,
+    /// Upstreams on this machine too.
+    pub local: bool,
 }
 
 /// Copies that may wait, unless told otherwise: two pushes of 39 MB, while others have all the cores.
@@ -88,15 +108,20 @@ impl Tap {
         let copies = config.queue.map(|bytes| Arc::new(Copies::new(bytes)));
         let counters = Arc::new(Counters::default());
         let (stop, stopped) = watch::channel(false);
-        let buffers = Buffers::default();
-        let shared = relay::Shared { copies: copies.clone(), counters: counters.clone(), buffers };
+        let shared = relay::Shared {
+            copies: copies.clone(),
+            counters: counters.clone(),
+            buffers: Buffers::default(),
+            patience: config.connect_timeout,
+            tls: config.tls,
+        };
         let thread = std::thread::Builder::new()
             .name("tap".into())
             .spawn(move || {
                 if shared.copies.is_some() {
                     shared.buffers.warm();
                 }
-                runtime.block_on(relay::run(listeners, shared.clone(), config.connect_timeout, stopped));
+                runtime.block_on(relay::run(listeners, shared.clone(), stopped));
                 drop(runtime);
                 if let Some(copies) = &shared.copies {
                     copies.close();

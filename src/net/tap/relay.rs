@@ -2,7 +2,7 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,20 +11,31 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::debug;
 
+use super::answer::{self, Speaks};
 use super::buffers::Buffers;
 use super::leg::{Leg, Listener};
-use super::{Address, ConnId, Copies, Counters, Happened};
+use super::secure::{Legs, Meeting};
+use super::{Address, ConnId, Copies, Counters, Happened, Tls};
 use crate::event::{Dir, Side};
+use crate::net::tls;
+use crate::wire::Secured;
+
+/// What is kept of requests until the first byte of an answer. A client that wrote more before it got any can't be
+/// told why there is none.
+const EARLY: usize = 128 << 10;
 
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) copies: Option<Arc<Copies>>,
     pub(super) counters: Arc<Counters>,
     pub(super) buffers: Buffers,
+    /// How long a step to the upstream may take.
+    pub(super) patience: Duration,
+    pub(super) tls: Tls,
 }
 
 impl Shared {
-    fn tell(&self, conn: ConnId, what: Happened) {
+    pub(super) fn tell(&self, conn: ConnId, what: Happened) {
         if let Some(copies) = &self.copies {
             copies.push(conn, copies.now(), what);
         }
@@ -32,16 +43,11 @@ impl Shared {
 }
 
 /// Accepts and relays until told to stop; then all connections are dropped.
-pub(super) async fn run(
-    listeners: Vec<(Listener, Address)>,
-    shared: Shared,
-    patience: Duration,
-    stopped: watch::Receiver<bool>,
-) {
+pub(super) async fn run(listeners: Vec<(Listener, Address)>, shared: Shared, stopped: watch::Receiver<bool>) {
     let mut accepting = JoinSet::new();
     let next = Arc::new(AtomicU64::new(1));
     for (listener, upstream) in listeners {
-        accepting.spawn(accept(listener, upstream, shared.clone(), patience, next.clone(), stopped.clone()));
+        accepting.spawn(accept(listener, upstream, shared.clone(), next.clone(), stopped.clone()));
     }
     while accepting.join_next().await.is_some() {}
 }
@@ -50,7 +56,6 @@ async fn accept(
     listener: Listener,
     upstream: Address,
     shared: Shared,
-    patience: Duration,
     next: Arc<AtomicU64>,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -65,7 +70,7 @@ async fn accept(
             Ok((client, peer)) => {
                 let conn = ConnId(next.fetch_add(1, Ordering::Relaxed));
                 shared.counters.connections.fetch_add(1, Ordering::Relaxed);
-                connections.spawn(connection(conn, client, peer, upstream.clone(), shared.clone(), patience));
+                connections.spawn(connection(conn, client, peer, upstream.clone(), shared.clone()));
             }
             Err(error) => {
                 // Out of descriptors, or a client that was gone at once: the listener itself is fine.
@@ -77,43 +82,85 @@ async fn accept(
     connections.shutdown().await;
 }
 
-async fn connection(
-    conn: ConnId,
-    client: Leg,
-    peer: String,
-    upstream: Address,
-    shared: Shared,
-    patience: Duration,
-) {
+async fn connection(conn: ConnId, client: Leg, peer: String, upstream: Address, shared: Shared) {
     shared.tell(conn, Happened::Opened { peer, upstream: upstream.clone() });
-    let server = match Leg::connect(&upstream, patience).await {
-        Ok(server) => server,
-        Err((step, error)) => {
-            shared.tell(conn, Happened::Failed { step, error: error.to_string() });
-            return;
-        }
-    };
+    let meeting = Meeting { conn, upstream: &upstream, shared: &shared };
+    let Some(Legs { client, server, server_tls }) = meeting.legs(client).await else { return };
     let (client_read, client_write) = tokio::io::split(client);
     let (server_read, server_write) = tokio::io::split(server);
-    let mut requests =
-        Pump { from: client_read, to: server_write, dir: Dir::Req, conn, shared: shared.clone() };
-    let mut responses =
-        Pump { from: server_read, to: client_write, dir: Dir::Resp, conn, shared: shared.clone() };
+    let quiet = if server_tls.is_some() { SECURED } else { QUIET };
+    let talk = Arc::new(AtomicU8::new(quiet));
+    let pump =
+        |from, to, dir| Pump { from, to, dir, conn, shared: shared.clone(), talk: talk.clone(), early: None };
+    let mut requests = pump(client_read, server_write, Dir::Req);
+    let mut responses = pump(server_read, client_write, Dir::Resp);
     let result = tokio::try_join!(requests.run(), responses.run());
     // What broke on one side is passed on to the other as a reset.
     let (by, error) = match result {
         Ok(_) => (None, None),
-        Err((side, error)) => (Some(side), Some(error.to_string())),
+        Err((side, error)) => (Some(side), Some(error)),
     };
-    let broken = by.is_some();
+    let stood = talk.load(Ordering::Relaxed);
+    let unanswered = by == Some(Side::Server) && waits(stood);
+    let early = unanswered.then(|| requests.early.take().unwrap_or_default());
+    let words = error.map(|error| {
+        let seen = server_tls.as_deref();
+        match seen.and_then(|seen| tls::broken(&error, seen)) {
+            Some(words) => words,
+            None if stood == HELLO => format!("{error}: the client spoke TLS, and the server may not"),
+            None if early.is_some() => silence(&error, seen),
+            None => error.to_string(),
+        }
+    });
     let client = requests.from.unsplit(responses.to);
     let server = responses.from.unsplit(requests.to);
-    if broken {
-        client.reset();
+    if by.is_some() {
         server.reset();
     }
-    drop((client, server));
-    shared.tell(conn, Happened::Closed { by, error });
+    drop(server);
+    shared.tell(conn, Happened::Closed { by, error: words.clone() });
+    match (early, words) {
+        (Some(_), Some(_)) if stood == HELLO => answer::alert(client).await,
+        (Some(early), Some(words)) => {
+            let client = Leg::Again(early.into(), Box::new(client));
+            answer::refuse(client, &format!("xdscope tap: {upstream}: {words}")).await;
+        }
+        (_, Some(_)) => client.reset(),
+        _ => {}
+    }
+}
+
+/// A server that gave no answer at all, or one that is no HTTP/2. A guess where it has to be.
+fn silence(error: &io::Error, seen: Option<&Secured>) -> String {
+    let silent = format!("the server closed the connection without an answer ({error})");
+    match seen {
+        None if error.kind() == io::ErrorKind::InvalidData => {
+            format!("{error}; --cacert FILE, or --insecure")
+        }
+        None => format!("{silent}; if it wants TLS: --cacert FILE, or --insecure"),
+        Some(seen) if seen.asked && seen.client.is_none() => {
+            format!(
+                "client certificate required? It asked for one and got none, then {silent}; --cert FILE --key FILE"
+            )
+        }
+        Some(seen) if seen.asked => format!("{silent}; it may not want the tap's certificate"),
+        Some(_) => silent,
+    }
+}
+
+/// Where a connection stands: nobody said anything,
+const QUIET: u8 = 0;
+/// the same, with an upstream that agreed on TLS: from here on it owes an answer,
+const SECURED: u8 = 3;
+/// a client that speaks TLS to the upstream itself, unread, waits for the first byte of an answer,
+const HELLO: u8 = 4;
+/// an HTTP/2 client waits for the first byte of an answer,
+const ASKED: u8 = 1;
+/// bytes go both ways, or the client speaks something else.
+const TALKING: u8 = 2;
+
+fn waits(stands: u8) -> bool {
+    matches!(stands, ASKED | SECURED | HELLO)
 }
 
 /// One direction of a connection.
@@ -123,6 +170,10 @@ struct Pump {
     dir: Dir,
     conn: ConnId,
     shared: Shared,
+    /// Where the connection stands, for both directions.
+    talk: Arc<AtomicU8>,
+    /// Requests since the beginning, until there is an answer.
+    early: Option<Vec<u8>>,
 }
 
 impl Pump {
@@ -136,11 +187,18 @@ impl Pump {
         let counter = if self.dir == Dir::Req { &counter.bytes_in } else { &counter.bytes_out };
         loop {
             let bytes = self.read().await.map_err(|error| (reading, error))?;
+            if self.talk.load(Ordering::Relaxed) != TALKING {
+                self.begin(&bytes).map_err(|error| (reading, error))?;
+            } else if self.early.is_some() {
+                self.early = None;
+            }
             if bytes.is_empty() {
                 break;
             }
             let at = self.shared.copies.as_ref().map(|copies| copies.now());
             self.to.write_all(&bytes).await.map_err(|error| (writing, error))?;
+            // TLS may hold some of it back.
+            self.to.flush().await.map_err(|error| (writing, error))?;
             counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             if let (Some(copies), Some(at)) = (&self.shared.copies, at) {
                 copies.push(self.conn, at, Happened::Bytes { dir: self.dir, bytes });
@@ -160,4 +218,45 @@ impl Pump {
         })
         .await
     }
+
+    /// Looks at what comes before the first answer: nothing more of it is looked at than whether an HTTP/2 client
+    /// will get one.
+    fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let stands = self.talk.load(Ordering::Relaxed);
+        let asked = waits(stands);
+        match self.dir {
+            Dir::Req => {
+                let early = self.early.get_or_insert_default();
+                let goes_on = early.len() + bytes.len() <= EARLY && !bytes.is_empty();
+                early.extend_from_slice(if goes_on { bytes } else { &[] });
+                let next = match answer::speaks(early) {
+                    Speaks::Http2 if goes_on => ASKED,
+                    Speaks::Tls if goes_on => HELLO,
+                    _ => TALKING,
+                };
+                self.talk.store(next, Ordering::Relaxed);
+            }
+            Dir::Resp if asked && bytes.is_empty() => {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "end of stream"));
+            }
+            Dir::Resp if stands == HELLO && !bytes.first().is_some_and(|byte| TLS_RECORDS.contains(byte)) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "the server answered TLS in plaintext",
+                ));
+            }
+            Dir::Resp if stands == ASKED && bytes.starts_with(&ALERT) => {
+                let error = "the server wants TLS: it answered plaintext with a TLS alert";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
+            Dir::Resp => self.talk.store(TALKING, Ordering::Relaxed),
+        }
+        Ok(())
+    }
 }
+
+/// With what a TLS record begins.
+const TLS_RECORDS: std::ops::RangeInclusive<u8> = 20..=23;
+
+/// How a TLS alert begins.
+const ALERT: [u8; 2] = [21, 3];

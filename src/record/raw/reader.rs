@@ -262,7 +262,7 @@ impl Reader<'_> {
             _ => None,
         };
         let (peer, server, partial) = (line.peer, line.server, line.partial);
-        self.begin(at, key, Open { method, peer, server, metadata, node_hint, partial, profile: None });
+        self.begin(at, key, Open { method, peer, server, metadata, node_hint, partial, ..Open::default() });
         Ok(())
     }
 

@@ -155,6 +155,36 @@ fn a_protoset_comes_before_the_built_in_types() {
 }
 
 #[test]
+fn what_a_server_gives_is_asked_last_and_hides_no_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = r#"syntax = "proto3"; package acme.v1;
+        message One { string own = 1; } message Two { string own = 1; }"#;
+    let own = Schema::with(&[], &[write(&folder, "own.proto", text)], &[]).expect("it compiles");
+    let own = ("own.bin".to_owned(), own.user[0].descriptors.encode_to_vec());
+    // The same file of the server's, and the Secret's, without any mark.
+    let text = text.replace("own = 1", "theirs = 1").replace("package", "import \"secret.proto\"; package");
+    let secret = r#"syntax = "proto3"; package envoy.extensions.transport_sockets.tls.v3;
+        message GenericSecret { DataSource secret = 1; } message DataSource { string inline_string = 3; }
+        message Secret { string name = 1; GenericSecret generic_secret = 5; }"#;
+    write(&folder, "secret.proto", secret);
+    let theirs = write(&folder, "theirs.proto", &text);
+    let theirs = Schema::with(&[], &[theirs], &[folder.path().to_owned()]).expect("it compiles");
+    let theirs = ("cp:1".to_owned(), theirs.user[0].descriptors.encode_to_vec());
+
+    let schema = Schema::with_reflected(&[own], &[], &[], Some(&theirs)).expect("sets");
+    assert_eq!(schema.message_to_json("acme.v1.One", b"\x0a\x01x"), json!({"own": "x"}));
+    let name = "envoy.extensions.transport_sockets.tls.v3.Secret";
+    let value = json!({"name": "a", "generic_secret": {"secret": {"inline_string": "hunter2-of-the-tests"}}});
+    let bytes = packed(name, &schema.encode(name, &value).expect("known"));
+    let clean = Redactor::new(schema, 1).resource(&bytes).expect("a secret");
+    assert!(!String::from_utf8_lossy(&clean).contains("hunter2"), "the built-in mark holds");
+
+    let broken = ("cp:1".to_owned(), b"garbage".to_vec());
+    let error = Schema::with_reflected(&[], &[], &[], Some(&broken)).expect_err("no set").to_string();
+    assert!(error.contains("what cp:1 gave by reflection"), "{error}");
+}
+
+#[test]
 fn errors_of_protos_say_where_and_what_to_do() {
     let folder = tempfile::tempdir().expect("a folder");
     let compile = |text: &str| {

@@ -10,7 +10,7 @@ use crate::store::{
     StreamFact, SummaryFact, TypeState, Wildcard,
 };
 use crate::tui::data::{Applied, Data, Format, Info, Mode};
-use crate::wire::NodeInfo;
+use crate::wire::{NodeInfo, Tls};
 
 /// 13:52:00 UTC on 2 March 2026.
 const EPOCH: i128 = 1_772_459_520_000_000_000;
@@ -164,6 +164,7 @@ pub fn stream(id: u32, node: &str, variant: Variant, opened: &str) -> StreamFact
         transport: Some(ApiVersion::V3),
         peer: Some(format!("10.1.0.{}:51234", id + 6)),
         server: Some("cp.mesh:15010".to_owned()),
+        tls: Tls::default(),
         control_plane: Some(Arc::from("istiod-6c9f-x2")),
         opened: at(opened),
         closed: None,

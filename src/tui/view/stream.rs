@@ -139,6 +139,14 @@ fn stream_history(model: &Model, stream: &StreamFact, width: usize) -> Vec<Line>
             if node.cluster.is_empty() { String::new() } else { format!(" cluster {}", node.cluster) };
         event(String::new(), "node", Role::Plain, format!("id {}{cluster}{features}", node.id));
     }
+    for (leg, facts) in [("client leg", &stream.tls.client), ("server leg", &stream.tls.server)] {
+        for (word, text) in facts.iter().flat_map(|facts| facts.words()) {
+            event(String::new(), word, Role::Plain, format!("{leg}: {text}"));
+        }
+    }
+    if let Some(text) = stream.tls.not_kept() {
+        event(String::new(), "tls", Role::Warn, text);
+    }
     if let Some(account) = &stream.account {
         let role = if account.left_behind > 0 { Role::Warn } else { Role::Plain };
         event(

@@ -1,8 +1,10 @@
 //! Bootstraps of clients.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, path::Path};
 
 use serde_json::{Value, json};
+
+use super::{certs::ClientTls, snapshot::UPSTREAM_TLS};
 
 /// Envoy's name of the cluster that leads to its control plane.
 const XDS_CLUSTER: &str = "xds";
@@ -58,13 +60,13 @@ impl Variant {
 }
 
 /// Envoy's bootstrap: all but the cluster of the control plane, at `xds`, comes by xDS. Its admin port is free.
-pub fn envoy(node: &str, variant: Variant, xds: SocketAddr) -> Value {
+pub fn envoy(node: &str, variant: Variant, xds: SocketAddr, tls: Option<&ClientTls>) -> Value {
     let mut dynamic = json!({ "lds_config": variant.config_source(), "cds_config": variant.config_source() });
     if variant.is_aggregated() {
         dynamic["ads_config"] = variant.api_config_source();
     }
     let http2 = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
-    json!({
+    let mut bootstrap = json!({
         "node": { "id": node, "cluster": "tests", "metadata": { "role": "edge" } },
         "admin": { "address": socket_address("127.0.0.1:0".parse().expect("an address")) },
         "dynamic_resources": dynamic,
@@ -81,18 +83,51 @@ pub fn envoy(node: &str, variant: Variant, xds: SocketAddr) -> Value {
                 "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": socket_address(xds) } }] }],
             },
         }]},
-    })
+    });
+    if let Some(tls) = tls {
+        bootstrap["static_resources"]["clusters"][0]["transport_socket"] = transport_socket(tls);
+    }
+    bootstrap
 }
 
-/// The bootstrap of a gRPC client, as in gRFC A27.
-pub fn grpc(node: &str, xds: SocketAddr) -> Value {
+fn transport_socket(tls: &ClientTls) -> Value {
+    let file = |path: &Path| json!({ "filename": path });
+    let mut context = json!({
+        "alpn_protocols": ["h2"],
+        "validation_context": {
+            "trusted_ca": file(&tls.ca),
+            "match_typed_subject_alt_names": [{ "san_type": "DNS", "matcher": { "exact": tls.sni } }],
+        },
+    });
+    if let Some(own) = &tls.own {
+        context["tls_certificates"] =
+            json!([{ "certificate_chain": file(&own.cert), "private_key": file(&own.key) }]);
+    }
+    json!({ "name": "tls", "typed_config": {
+        "@type": UPSTREAM_TLS,
+        "sni": tls.sni,
+        "common_tls_context": context,
+    }})
+}
+
+/// The bootstrap of a gRPC client, as in gRFC A27, with TLS as in A65.
+pub fn grpc(node: &str, xds: SocketAddr, tls: Option<&ClientTls>) -> Value {
+    let credentials = tls.map_or(json!({ "type": "insecure" }), |tls| {
+        let mut config = json!({ "ca_certificate_file": tls.ca });
+        if let Some(own) = &tls.own {
+            config["certificate_file"] = json!(own.cert);
+            config["private_key_file"] = json!(own.key);
+        }
+        json!({ "type": "tls", "config": config })
+    });
     json!({
         "xds_servers": [{
             "server_uri": xds.to_string(),
-            "channel_creds": [{ "type": "insecure" }],
+            "channel_creds": [credentials],
             "server_features": ["xds_v3"],
         }],
-        "node": { "id": node, "cluster": "tests" },
+        // grpc-js takes no node without a locality.
+        "node": { "id": node, "cluster": "tests", "locality": { "region": "here" } },
     })
 }
 

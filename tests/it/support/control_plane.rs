@@ -10,10 +10,10 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{peers::Peers, process::Talker, snapshot::Snapshot, wait::wait_for};
+use super::{certs::ServerTls, peers::Peers, process::Talker, snapshot::Snapshot, wait::wait_for};
 
 /// How to start it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// Order the types on aggregated streams, and hold back answers that lack a requested name.
     pub ads: bool,
@@ -21,6 +21,9 @@ pub struct Flags {
     pub gzip: bool,
     /// The loopback port to listen on; 0 picks a free one.
     pub port: u16,
+    pub tls: Option<ServerTls>,
+    /// `v1` or `v1alpha`: the only version of server reflection; empty: both.
+    pub reflection: &'static str,
 }
 
 /// A running control plane, which serves the same snapshot to every client.
@@ -86,7 +89,13 @@ impl ControlPlane {
     pub(super) fn start(peers: &Peers, folder: &Path, flags: Flags) -> Self {
         let mut command = Command::new(&peers.control_plane);
         command.arg(format!("-ads={}", flags.ads)).arg(format!("-gzip={}", flags.gzip));
-        command.arg(format!("-port={}", flags.port));
+        command.arg(format!("-port={}", flags.port)).arg(format!("-reflection={}", flags.reflection));
+        if let Some(tls) = &flags.tls {
+            command.arg("-cert").arg(&tls.own.cert).arg("-key").arg(&tls.own.key);
+            if let Some(ca) = &tls.client_ca {
+                command.arg("-client-ca").arg(ca);
+            }
+        }
         let mut talker = Talker::start(&mut command, &folder.join("control-plane.log"));
         let ready = wait_for("the control plane's first line", || {
             talker.child.assert_running();

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{
     bootstrap::{self, Variant},
+    certs::ClientTls,
     http,
     peers::Peers,
     process::Child,
@@ -23,12 +24,21 @@ pub struct Envoy {
 }
 
 impl Envoy {
-    pub(super) fn start(peers: &Peers, folder: &Path, node: &str, variant: Variant, xds: SocketAddr) -> Self {
+    pub(super) fn start(
+        peers: &Peers,
+        folder: &Path,
+        node: &str,
+        variant: Variant,
+        xds: SocketAddr,
+        tls: Option<&ClientTls>,
+    ) -> Self {
         let file = |ending: &str| -> PathBuf { folder.join(format!("{node}{ending}")) };
         let (config, admin) = (file(".json"), file(".admin"));
-        fs::write(&config, bootstrap::envoy(node, variant, xds).to_string()).expect("a bootstrap");
+        fs::write(&config, bootstrap::envoy(node, variant, xds, tls).to_string()).expect("a bootstrap");
         let mut command = Command::new(&peers.envoy);
         command.args(["--disable-hot-restart", "--concurrency", "1", "--log-level", "info"]);
+        // Else it keeps a stream's end to itself for half a minute.
+        command.args(["--component-log-level", "config:debug"]);
         command.arg("--config-path").arg(config).arg("--admin-address-path").arg(&admin);
         let mut child = Child::start(&mut command, &file(".log"));
         let admin = wait_for("Envoy's admin address", || {

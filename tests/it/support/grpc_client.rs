@@ -1,4 +1,5 @@
-//! A running gRPC C-core client (`tests/peers/client.py`) with its own backend.
+//! A running gRPC client with its own backend: C-core (`tests/peers/client.py`), grpc-go
+//! (`xds-client`) or grpc-js (`tests/peers/js`).
 
 use std::{
     fs,
@@ -11,22 +12,57 @@ use serde_json::Value;
 
 use super::{
     bootstrap,
+    certs::ClientTls,
     peers::{self, Peers},
     process::Talker,
     wait::wait_for,
 };
 
+/// Which gRPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Core,
+    Go,
+    /// Its bootstrap knows no TLS to an xDS server.
+    Js,
+}
+
+/// Any of them.
 pub struct GrpcClient {
     talker: Talker,
     backend: SocketAddr,
 }
 
 impl GrpcClient {
-    pub(super) fn start(peers: &Peers, folder: &Path, node: &str, target: &str, xds: SocketAddr) -> Self {
+    pub(super) fn start(
+        peers: &Peers,
+        folder: &Path,
+        kind: Kind,
+        node: &str,
+        target: &str,
+        xds: SocketAddr,
+        tls: Option<&ClientTls>,
+    ) -> Self {
         let config = folder.join(format!("{node}.json"));
-        fs::write(&config, bootstrap::grpc(node, xds).to_string()).expect("a bootstrap");
-        let mut command = Command::new(&peers.python);
-        command.arg(peers::sources().join("client.py")).arg(config).arg(format!("xds:///{target}"));
+        fs::write(&config, bootstrap::grpc(node, xds, tls).to_string()).expect("a bootstrap");
+        let mut command = match kind {
+            Kind::Core => {
+                let mut command = Command::new(&peers.python);
+                command.arg(peers::sources().join("client.py"));
+                command
+            }
+            Kind::Go => Command::new(&peers.go_client),
+            Kind::Js => {
+                let mut command = Command::new("node");
+                command.current_dir(peers::js()).arg(peers::sources().join("js/client.mjs"));
+                // It would look for the control plane behind them.
+                for proxy in ["grpc_proxy", "https_proxy", "http_proxy"] {
+                    command.env_remove(proxy);
+                }
+                command
+            }
+        };
+        command.arg(config).arg(format!("xds:///{target}"));
         let mut talker = Talker::start(&mut command, &folder.join(format!("{node}.log")));
         let backend = line(&mut talker, 0)["backend"].as_u64().and_then(|port| u16::try_from(port).ok());
         let backend = (Ipv4Addr::LOCALHOST, backend.expect("the backend's port")).into();

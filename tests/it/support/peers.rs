@@ -1,7 +1,7 @@
 //! Real peers, at the versions pinned under `tests/peers/`.
 //!
 //! The first test which needs one makes `target/peers/`: a Python environment with Envoy and gRPC C-core from the
-//! packages named in `requirements.txt`, by hash, and the Go program `control-plane`, its modules pinned by
+//! packages named in `requirements.txt`, by hash, and the Go programs of `control-plane`, their modules pinned by
 //! `go.sum`. Each part has a stamp with the pins it was made from and is made again only when they change.
 
 use std::{
@@ -31,6 +31,8 @@ pub struct Peers {
     pub python: PathBuf,
     /// The server of `tests/peers/control-plane`.
     pub control_plane: PathBuf,
+    /// The grpc-go client beside it.
+    pub go_client: PathBuf,
 }
 
 /// The peers, or `None` where `XDSCOPE_PEERS=off` leaves `test` out; that is said on standard error, past the
@@ -49,6 +51,41 @@ pub fn get(test: &str) -> Option<&'static Peers> {
         Ok(peers) => Some(peers),
         Err(why) => panic!("{why}"),
     }
+}
+
+/// The folder with grpc-js's packages, to run `tests/peers/js/client.mjs` in. Made by the first test that wants it:
+/// Node is needed for nothing else.
+///
+/// # Panics
+/// When it cannot be made; the message names the step and what to do.
+pub fn js() -> &'static Path {
+    static JS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    match JS.get_or_init(make_js) {
+        Ok(folder) => folder,
+        Err(why) => panic!("{why}"),
+    }
+}
+
+fn make_js() -> Result<PathBuf, String> {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers");
+    let lock =
+        File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
+    lock.lock().map_err(|e| failed("lock target/peers/lock", &e.to_string()))?;
+    let (source, folder) = (sources().join("js"), home.join("js"));
+    let files = ["package.json", "package-lock.json"];
+    let texts = files.map(|file| read(&source.join(file)));
+    let pins = texts.iter().cloned().collect::<Result<String, _>>()?;
+    once(&folder, &pins, || {
+        for (file, text) in files.iter().zip(&texts) {
+            let text = text.as_ref().map_err(Clone::clone)?;
+            fs::write(folder.join(file), text).map_err(|e| failed("copy grpc-js's pins", &e.to_string()))?;
+        }
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+        let needs = "install Node 20 or later with npm, and make the npm registry reachable";
+        step("install grpc-js with npm", needs, &mut npm, Some(&folder)).map(drop)
+    })?;
+    Ok(folder)
 }
 
 /// Reads the switch. Anything but `off` would be a misunderstanding, so it is refused.
@@ -72,12 +109,13 @@ fn make() -> Result<Peers, String> {
     let lock =
         File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
     lock.lock().map_err(|e| failed("lock target/peers/lock", &e.to_string()))?;
-    let (python, control_plane) = thread::scope(|both| {
+    let (python, go) = thread::scope(|both| {
         let python = both.spawn(|| make_python(&home.join("python")));
-        (python.join(), make_control_plane(&home.join("control-plane")))
+        (python.join(), make_go(&home.join("go")))
     });
     let (envoy, python) = python.map_err(|_| failed("make the Python environment", "it panicked"))??;
-    Ok(Peers { envoy, python, control_plane: control_plane? })
+    let (control_plane, go_client) = go?;
+    Ok(Peers { envoy, python, control_plane, go_client })
 }
 
 /// Returns Envoy and Python.
@@ -106,20 +144,21 @@ fn make_python(home: &Path) -> Result<(PathBuf, PathBuf), String> {
     Ok((Path::new(&package).join("_bin/envoy"), python))
 }
 
-fn make_control_plane(home: &Path) -> Result<PathBuf, String> {
+/// Returns the control plane and the grpc-go client.
+fn make_go(home: &Path) -> Result<(PathBuf, PathBuf), String> {
     let source = sources().join("control-plane");
     let mut pins = String::new();
-    for file in ["go.mod", "go.sum", "main.go", "commands.go", "events.go"] {
+    for file in ["go.mod", "go.sum", "main.go", "commands.go", "events.go", "xds-client/main.go"] {
         pins += &read(&source.join(file))?;
     }
-    let program = home.join("control-plane");
     once(home, &pins, || {
         let mut go = Command::new("go");
-        go.args(["build", "-mod=readonly", "-trimpath", "-o"]).arg(&program).arg(".").env("CGO_ENABLED", "0");
+        go.args(["build", "-mod=readonly", "-trimpath", "-o"]).arg(home).arg("./...").env("CGO_ENABLED", "0");
         let needs = "install Go 1.26 or later, and make the Go module proxy reachable";
-        step("build the control plane with go", needs, &mut go, Some(&source)).map(drop)
+        step("build the control plane and the grpc-go client with go", needs, &mut go, Some(&source))
+            .map(drop)
     })?;
-    Ok(program)
+    Ok((home.join("control-plane"), home.join("xds-client")))
 }
 
 /// Runs `make` on an empty folder `home`, unless it was made from the same `pins` before.

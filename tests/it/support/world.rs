@@ -8,9 +8,10 @@ use std::{
 
 use super::{
     bootstrap::Variant,
+    certs::ClientTls,
     control_plane::{ControlPlane, Flags},
     envoy::Envoy,
-    grpc_client::GrpcClient,
+    grpc_client::{GrpcClient, Kind},
     peers::{self, Peers},
     tap::Tap,
 };
@@ -47,14 +48,43 @@ impl World {
         Tap::start(&self.folder, upstream, args)
     }
 
+    /// The same, one of several in a test: its files are in the folder `name`.
+    pub fn tap_named(&self, name: &str, upstream: SocketAddr, args: &[&str]) -> Tap {
+        let folder = self.folder.join(name);
+        fs::create_dir_all(&folder).expect("a folder for a tap");
+        Tap::start(&folder, upstream, args)
+    }
+
     /// Starts an Envoy with the id `node`, unique in this world, whose xDS server is at `xds`.
     pub fn envoy(&self, node: &str, variant: Variant, xds: SocketAddr) -> Envoy {
-        Envoy::start(self.peers, &self.folder, node, variant, xds)
+        Envoy::start(self.peers, &self.folder, node, variant, xds, None)
+    }
+
+    /// The same with TLS to its xDS server.
+    pub fn envoy_tls(&self, node: &str, variant: Variant, xds: SocketAddr, tls: &ClientTls) -> Envoy {
+        Envoy::start(self.peers, &self.folder, node, variant, xds, Some(tls))
+    }
+
+    /// Where the test's files go.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Starts a gRPC C-core client of `xds:///target` with the id `node`, unique in this world, whose xDS server
     /// is at `xds`.
     pub fn grpc_client(&self, node: &str, target: &str, xds: SocketAddr) -> GrpcClient {
-        GrpcClient::start(self.peers, &self.folder, node, target, xds)
+        GrpcClient::start(self.peers, &self.folder, Kind::Core, node, target, xds, None)
+    }
+
+    /// The same of any kind, also with TLS to its xDS server.
+    pub fn grpc_client_of(
+        &self,
+        kind: Kind,
+        node: &str,
+        target: &str,
+        xds: SocketAddr,
+        tls: Option<&ClientTls>,
+    ) -> GrpcClient {
+        GrpcClient::start(self.peers, &self.folder, kind, node, target, xds, tls)
     }
 }

@@ -8,7 +8,10 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"flag"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -26,16 +29,23 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/server/sotw/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	_ "google.golang.org/grpc/encoding/gzip" // a compressor for clients which accept it
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
+	v1alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 )
 
 func main() {
 	port := flag.Int("port", 0, "loopback port to listen on")
 	ads := flag.Bool("ads", false, "ADS mode: order the types, and hold back an answer that lacks a requested name")
 	gzip := flag.Bool("gzip", false, "compress responses to clients which accept gzip")
+	certificate := flag.String("cert", "", "serve TLS with this certificate chain (PEM)")
+	key := flag.String("key", "", "the private key of -cert (PEM)")
+	clientCA := flag.String("client-ca", "", "demand a client certificate of these CAs (PEM)")
+	reflected := flag.String("reflection", "", "the only version of server reflection, v1 or v1alpha; both without")
 	flag.Parse()
 
 	log := newEventLog(os.Stdout)
@@ -51,8 +61,14 @@ func main() {
 		options = append(options, sotw.WithOrderedADS())
 	}
 	xds := server.NewServer(context.Background(), snapshots, log.callbacks(), options...)
-	rpc := grpc.NewServer(grpc.ChainStreamInterceptor(compress(*gzip), closer.intercept))
+	secured, err := transport(*certificate, *key, *clientCA)
+	if err != nil {
+		log.write(event{Event: "failed", Message: err.Error()})
+		os.Exit(1)
+	}
+	rpc := grpc.NewServer(grpc.ChainStreamInterceptor(compress(*gzip), closer.intercept), grpc.Creds(secured))
 	register(rpc, xds)
+	reflect(rpc, *reflected)
 	log.write(event{Event: "ready", Port: socket.Addr().(*net.TCPAddr).Port})
 
 	go func() {
@@ -65,7 +81,31 @@ func main() {
 	}
 }
 
-// register puts every discovery service on rpc, with health and reflection beside them.
+// transport is plaintext without a certificate.
+func transport(certificate, key, clientCA string) (credentials.TransportCredentials, error) {
+	if certificate == "" {
+		return insecure.NewCredentials(), nil
+	}
+	pair, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return nil, err
+	}
+	options := &tls.Config{Certificates: []tls.Certificate{pair}}
+	if clientCA != "" {
+		text, err := os.ReadFile(clientCA)
+		if err != nil {
+			return nil, err
+		}
+		options.ClientCAs = x509.NewCertPool()
+		if !options.ClientCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("no certificate in %s", clientCA)
+		}
+		options.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	return credentials.NewTLS(options), nil
+}
+
+// register puts every discovery service on rpc, with health beside them.
 func register(rpc *grpc.Server, xds server.Server) {
 	discovery.RegisterAggregatedDiscoveryServiceServer(rpc, xds)
 	cluster.RegisterClusterDiscoveryServiceServer(rpc, xds)
@@ -78,7 +118,18 @@ func register(rpc *grpc.Server, xds server.Server) {
 	runtime.RegisterRuntimeDiscoveryServiceServer(rpc, xds)
 	extension.RegisterExtensionConfigDiscoveryServiceServer(rpc, xds)
 	healthpb.RegisterHealthServer(rpc, health.NewServer())
-	reflection.Register(rpc)
+}
+
+// reflect serves the descriptors of all that is registered.
+func reflect(rpc *grpc.Server, version string) {
+	switch version {
+	case "v1":
+		reflection.RegisterV1(rpc)
+	case "v1alpha":
+		v1alpha.RegisterServerReflectionServer(rpc, reflection.NewServer(reflection.ServerOptions{Services: rpc}))
+	default:
+		reflection.Register(rpc)
+	}
 }
 
 // compress asks grpc-go for gzip, on streams of clients whose grpc-accept-encoding has it.

@@ -1,3 +1,5 @@
+mod tls;
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
@@ -9,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 fn tap(upstream: &str, queue: Option<usize>) -> Tap {
     let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap())];
-    Tap::start(Config { maps, queue, connect_timeout: PATIENCE }).unwrap()
+    Tap::start(Config { maps, queue, connect_timeout: PATIENCE, tls: Tls::default() }).unwrap()
 }
 
 fn dial(tap: &Tap) -> TcpStream {
@@ -200,7 +202,8 @@ fn unix_sockets_work_on_both_legs() {
     let (up, down) = (dir.path().join("up.sock"), dir.path().join("down.sock"));
     let server = std::os::unix::net::UnixListener::bind(&up).unwrap();
     let maps = vec![(Address::Unix(down.clone()), Address::Unix(up))];
-    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE }).unwrap();
+    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() })
+        .unwrap();
     let mut client = std::os::unix::net::UnixStream::connect(&down).unwrap();
     client.write_all(b"over a path").unwrap();
     let (mut stream, _) = server.accept().unwrap();
@@ -216,6 +219,8 @@ fn an_address_in_use_is_an_error_that_names_it() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let maps = vec![(address.parse().unwrap(), "127.0.0.1:1".parse().unwrap())];
-    let error = Tap::start(Config { maps, queue: None, connect_timeout: PATIENCE }).err().expect("in use");
+    let error = Tap::start(Config { maps, queue: None, connect_timeout: PATIENCE, tls: Tls::default() })
+        .err()
+        .expect("in use");
     assert!(error.to_string().contains(&address));
 }

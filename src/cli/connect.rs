@@ -1,0 +1,131 @@
+//! The flags of connections: what they mean, and what can't be done.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::net::reflection::Server as Reflecting;
+use crate::net::tap::{Address, Tls};
+use crate::net::tls::{Client, ClientOptions, LoadError, Server, ServerOptions};
+
+use crate::schema::Schema;
+
+use super::args::{ConnectFlags, TapArgs};
+use super::error::{CliError, Exit};
+
+/// How long each step to a server of descriptors may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl ConnectFlags {
+    /// One of them means TLS, to this machine too.
+    pub(super) fn wants_tls(&self) -> bool {
+        self.insecure || self.cacert.is_some() || self.cert.is_some() || self.servername.is_some()
+    }
+
+    /// The TLS client for `server`; `None`: plaintext.
+    pub(super) fn client(&self, server: &Address) -> Result<Option<Client>, CliError> {
+        if self.plaintext || (server.is_local() && !self.wants_tls()) {
+            return Ok(None);
+        }
+        let options = ClientOptions {
+            insecure: self.insecure,
+            cacert: self.cacert.clone(),
+            cert: self.cert.clone(),
+            key: self.key.clone(),
+            servername: self.servername.clone(),
+        };
+        Client::load(&options).map(Some).map_err(not_loaded)
+    }
+}
+
+/// What becomes of a client that speaks TLS to this tap.
+pub(super) fn of_tls_clients(args: &TapArgs, maps: &[(Address, Address)]) -> &'static str {
+    let flags = &args.live.descriptors.connect;
+    let dials = |server: &Address| !flags.plaintext && (flags.wants_tls() || !server.is_local());
+    if args.listen_cert.is_some() {
+        "it must trust the certificate of --listen-cert, for the name that it asks for"
+    } else if maps.iter().any(|(_, server)| dials(server)) {
+        "the tap listens in plaintext; take its TLS out, or give the tap --listen-cert and --listen-key"
+    } else {
+        "the tap passes it on unread; with --listen-cert and --listen-key it reads it"
+    }
+}
+
+/// TLS on the legs of a tap.
+pub(super) fn tap(args: &TapArgs, maps: &[(Address, Address)]) -> Result<Tls, CliError> {
+    let flags = &args.live.descriptors.connect;
+    let altering = [("--authority", flags.authority.is_some()), ("-H", !flags.header.is_empty())];
+    if let Some((flag, _)) = altering.iter().find(|(_, given)| *given) {
+        let text = format!("{flag} can't be had on a tap: it passes every byte on unchanged, headers too");
+        return Err(CliError::usage(text)
+            .next("set it in the client")
+            .next("--servername NAME   for the name that TLS asks for"));
+    }
+    let listen = match (&args.listen_cert, &args.listen_key) {
+        (Some(cert), Some(key)) => {
+            let options = ServerOptions {
+                cert: cert.clone(),
+                key: key.clone(),
+                client_ca: args.listen_client_ca.clone(),
+            };
+            Some(Arc::new(Server::load(&options).map_err(not_loaded)?))
+        }
+        _ => None,
+    };
+    let mut upstream = None;
+    for (_, server) in maps {
+        if upstream.is_none() {
+            upstream = flags.client(server)?.map(Arc::new);
+        }
+    }
+    Ok(Tls { listen, upstream, local: flags.wants_tls() })
+}
+
+/// The descriptors that a server gives of itself, as an encoded `FileDescriptorSet`.
+pub(super) fn reflection(
+    server: &str,
+    symbols: &[String],
+    flags: &ConnectFlags,
+) -> Result<Vec<u8>, CliError> {
+    let address = server.parse::<Address>();
+    let address =
+        address.map_err(|error| CliError::usage(error.to_string()).next("--reflection HOST:PORT"))?;
+    let mut headers = Vec::new();
+    for header in &flags.header {
+        let (name, value) = header
+            .split_once(':')
+            .ok_or_else(|| CliError::usage(format!("`{header}` is no header")).next("-H 'name: value'"))?;
+        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    let symbols: Vec<String> =
+        symbols.iter().map(|symbol| symbol.rsplit('/').next().unwrap_or(symbol).to_owned()).collect();
+    let tls = flags.client(&address)?;
+    let server = Reflecting {
+        address: &address,
+        tls: tls.as_ref(),
+        authority: flags.authority.as_deref(),
+        headers: &headers,
+        patience: PATIENCE,
+    };
+    server.descriptors(&symbols, &Schema::builtin_file).map_err(|error| {
+        let mut out = CliError::new(Exit::Connection, error.what);
+        out.tried = error.tried;
+        out.next.extend(error.next);
+        out
+    })
+}
+
+fn not_loaded(error: LoadError) -> CliError {
+    let next = match &error {
+        LoadError::System(_) => "--cacert FILE, --insecure, or --plaintext",
+        LoadError::Name(_) => "a DNS name or an address",
+        LoadError::Pair { .. } => "the key of that certificate",
+        _ => "a file in PEM",
+    };
+    let source = error.source().map(ToString::to_string);
+    let out = CliError::unreadable(error.to_string()).next(next);
+    match source {
+        Some(source) => out.because(source),
+        None => out,
+    }
+}

@@ -1,0 +1,360 @@
+//! Descriptors by gRPC server reflection: v1, else v1alpha.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper_util::rt::TokioIo;
+use tokio::sync::mpsc;
+use tonic::metadata::{MetadataKey, MetadataMap};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status, Streaming};
+
+use super::rpc;
+use super::tap::{Address, Leg, Step};
+use super::tls;
+use crate::pb::{Fields, put_len_field};
+
+/// Both have the same messages.
+const PATHS: [&str; 2] = [
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+];
+
+/// What a server may send in all.
+const MOST_FILES: usize = 20_000;
+const MOST_BYTES: usize = 256 << 20;
+
+/// Whom to ask, and how.
+pub struct Server<'a> {
+    pub address: &'a Address,
+    /// `None`: plaintext.
+    pub tls: Option<&'a tls::Client>,
+    /// Instead of the address.
+    pub authority: Option<&'a str>,
+    /// Headers to add.
+    pub headers: &'a [(String, String)],
+    /// How long each step may take.
+    pub patience: Duration,
+}
+
+/// Descriptors that can't be had.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReflectionError {
+    pub what: String,
+    /// The steps that were gone, the failed one last.
+    pub tried: Vec<String>,
+    /// A flag that may help.
+    pub next: Option<String>,
+}
+
+impl fmt::Display for ReflectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for ReflectionError {}
+
+impl Server<'_> {
+    /// The files of all services that the server lists, and of `symbols` (full names), with all that they import,
+    /// as an encoded `FileDescriptorSet`. `known` gives files that a server need not have, by name.
+    pub fn descriptors(
+        &self,
+        symbols: &[String],
+        known: &dyn Fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<Vec<u8>, ReflectionError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| self.fail(error.to_string(), &[], None))?;
+        runtime.block_on(async {
+            let channel = self.connect().await?;
+            let mut asked = Err(Status::unimplemented("not asked"));
+            for path in PATHS {
+                asked = Info::open(self, channel.clone(), path).await;
+                if !matches!(&asked, Err(status) if status.code() == Code::Unimplemented) {
+                    break;
+                }
+            }
+            let (mut info, services) = asked.map_err(|status| self.ended(&status))?;
+            info.collect(services, symbols, known).await
+        })
+    }
+
+    fn fail(&self, what: String, tried: &[&str], next: Option<String>) -> ReflectionError {
+        ReflectionError { what, tried: tried.iter().map(|step| (*step).to_owned()).collect(), next }
+    }
+
+    fn ended(&self, status: &Status) -> ReflectionError {
+        if status.code() == Code::Unimplemented {
+            let what = format!("{} has no server reflection, neither v1 nor v1alpha", self.address);
+            return self.fail(what, &["connect", "v1", "v1alpha"], Some("--protoset FILE".into()));
+        }
+        let (code, message) = (crate::event::Code(status.code().into()), status.message());
+        let mut what = format!("{}: server reflection failed: {code} {message}", self.address);
+        let mut cause = std::error::Error::source(status);
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !what.contains(&text) {
+                what.push_str(&format!(": {text}"));
+            }
+            cause = error.source();
+        }
+        let silent = self.tls.is_none() && status.code() != Code::Unauthenticated;
+        let next = silent.then(|| "--cacert FILE or --insecure, if it wants TLS".to_owned());
+        self.fail(what, &["connect", "ServerReflectionInfo"], next)
+    }
+
+    async fn connect(&self) -> Result<Channel, ReflectionError> {
+        let address = self.address;
+        let leg = match Leg::connect(address, self.patience).await {
+            Ok(leg) => leg,
+            Err((step, error)) => {
+                let tried: &[&str] = if step == Step::Resolve { &["name"] } else { &["name ok", "port"] };
+                return Err(self.fail(format!("cannot reach {address}: {error}"), tried, None));
+            }
+        };
+        let leg = match self.tls {
+            None => leg,
+            Some(client) => {
+                let alpn = [b"h2".to_vec()];
+                let handshake = client.connect(leg, address.host(), None, &alpn);
+                let tried = &["name ok", "port ok", "TLS handshake"];
+                match tokio::time::timeout(self.patience, handshake).await {
+                    Ok(Ok((stream, _))) => Leg::Tls(Box::new(stream)),
+                    Ok(Err(failure)) => {
+                        let what = format!("cannot reach {address}: TLS failed, {}", failure.what);
+                        return Err(self.fail(what, tried, failure.next));
+                    }
+                    Err(_) => {
+                        let what =
+                            format!("cannot reach {address}: TLS failed, no answer in {:?}", self.patience);
+                        return Err(self.fail(what, tried, Some("--plaintext".into())));
+                    }
+                }
+            }
+        };
+        let authority = self.authority.unwrap_or(match address {
+            Address::Tcp(text) => text,
+            Address::Unix(_) => "localhost",
+        });
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let bad = |_| {
+            self.fail(format!("`{authority}` is no authority"), &[], Some("--authority HOST:PORT".into()))
+        };
+        let origin = format!("{scheme}://{authority}").parse::<http::Uri>().map_err(|_| bad(()))?;
+        let endpoint = Endpoint::from_shared(format!("http://{authority}")).map_err(|_| bad(()))?;
+        let mut leg = Some(leg);
+        let connector = tower::service_fn(move |_: http::Uri| {
+            let leg = leg.take().map(TokioIo::new);
+            async move { leg.ok_or_else(|| std::io::Error::other("the connection was lost")) }
+        });
+        let channel =
+            endpoint.origin(origin).timeout(self.patience * 6).connect_with_connector(connector).await;
+        channel.map_err(|error| {
+            self.fail(format!("cannot reach {address}: {error}"), &["port ok", "HTTP/2"], None)
+        })
+    }
+
+    fn metadata(&self) -> Result<MetadataMap, Status> {
+        let mut out = MetadataMap::new();
+        for (name, value) in self.headers {
+            let bad = || Status::invalid_argument(format!("`{name}: {value}` is no header"));
+            let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes()).map_err(|_| bad())?;
+            out.append(key, value.parse().map_err(|_| bad())?);
+        }
+        Ok(out)
+    }
+}
+
+/// A request's members (grpc/reflection/v1/reflection.proto).
+const FILE_BY_NAME: u32 = 3;
+const FILE_OF_SYMBOL: u32 = 4;
+const LIST_SERVICES: u32 = 7;
+
+/// A running ServerReflectionInfo stream.
+struct Info {
+    address: String,
+    requests: mpsc::Sender<Bytes>,
+    responses: Streaming<Bytes>,
+    patience: Duration,
+}
+
+/// A response, as far as it is of use.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Answer {
+    files: Vec<Bytes>,
+    services: Vec<String>,
+    /// The server's code and words.
+    error: Option<String>,
+}
+
+fn request(member: u32, value: &str) -> Bytes {
+    let mut out = Vec::new();
+    put_len_field(&mut out, member, value.as_bytes());
+    out.into()
+}
+
+fn answer(bytes: &[u8]) -> Answer {
+    let mut out = Answer::default();
+    let inner = |bytes| Fields::new(bytes).map_while(Result::ok);
+    for field in inner(bytes) {
+        match field.number {
+            4 => {
+                let files = inner(field.bytes()).filter(|field| field.number == 1);
+                out.files.extend(files.map(|field| Bytes::copy_from_slice(field.bytes())));
+            }
+            6 => {
+                for service in inner(field.bytes()).filter(|field| field.number == 1) {
+                    let name = inner(service.bytes()).find(|field| field.number == 1);
+                    out.services.extend(name.map(|name| name.text().into_owned()));
+                }
+            }
+            7 => {
+                let message = inner(field.bytes()).find(|field| field.number == 2);
+                out.error = Some(message.map(|message| message.text().into_owned()).unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Name and imports of an encoded `FileDescriptorProto`.
+fn file(bytes: &[u8]) -> (String, Vec<String>) {
+    let (mut name, mut imports) = (String::new(), Vec::new());
+    for field in Fields::new(bytes).map_while(Result::ok) {
+        match field.number {
+            1 => name = field.text().into_owned(),
+            3 => imports.push(field.text().into_owned()),
+            _ => {}
+        }
+    }
+    (name, imports)
+}
+
+impl Info {
+    /// Opens the stream and asks for the services: only then is it known that the server has this version.
+    async fn open(server: &Server<'_>, channel: Channel, path: &str) -> Result<(Info, Vec<String>), Status> {
+        let (requests, ready) = mpsc::channel(1);
+        // Some servers send no headers before they were asked something.
+        let first = requests.send(request(LIST_SERVICES, "*")).await;
+        first.map_err(|_| Status::internal("the stream is closed"))?;
+        let opening = rpc::open_with(channel, path, server.metadata()?, ready);
+        let responses = tokio::time::timeout(server.patience, opening).await;
+        let responses = responses.map_err(|_| Status::deadline_exceeded("no answer"))??;
+        let (address, patience) = (server.address.to_string(), server.patience);
+        let mut info = Info { address, requests, responses, patience };
+        let services = info.next().await?.services;
+        Ok((info, services))
+    }
+
+    async fn next(&mut self) -> Result<Answer, Status> {
+        let next = tokio::time::timeout(self.patience, self.responses.message()).await;
+        let next = next.map_err(|_| Status::deadline_exceeded("no answer"))??;
+        next.map(|bytes| answer(&bytes)).ok_or_else(|| Status::unavailable("the server ended the stream"))
+    }
+
+    async fn ask(&mut self, member: u32, value: &str) -> Result<Answer, ReflectionError> {
+        let sent = self.requests.send(request(member, value)).await;
+        let answer = match sent {
+            Ok(()) => self.next().await,
+            Err(_) => Err(Status::unavailable("the server ended the stream")),
+        };
+        answer.map_err(|status| ReflectionError {
+            what: format!("{}: server reflection failed at {value}: {}", self.address, status.message()),
+            tried: vec!["connect".into(), "list of services".into(), value.into()],
+            next: None,
+        })
+    }
+
+    async fn collect(
+        &mut self,
+        services: Vec<String>,
+        symbols: &[String],
+        known: &dyn Fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<Vec<u8>, ReflectionError> {
+        let mut files: BTreeMap<String, Bytes> = BTreeMap::new();
+        let mut missing = BTreeSet::new();
+        for symbol in services.iter().chain(symbols) {
+            let answer = self.ask(FILE_OF_SYMBOL, symbol).await?;
+            if let Some(error) = &answer.error {
+                // A server may list what it can't describe. What was asked for by name must be there.
+                if symbols.contains(symbol) {
+                    let what = format!("{} does not know {symbol}: {error}", self.address);
+                    let tried = vec!["connect".into(), "list of services".into(), symbol.clone()];
+                    return Err(ReflectionError { what, tried, next: Some("--protoset FILE".into()) });
+                }
+                tracing::debug!(symbol, error, "the server does not describe a service of its own");
+            }
+            take(answer.files, &mut files, &mut missing);
+        }
+        let mut size = 0;
+        while let Some(name) = missing.pop_first() {
+            let answer = self.ask(FILE_BY_NAME, &name).await?;
+            let found = if answer.files.is_empty() {
+                known(&name).map(Bytes::from).into_iter().collect()
+            } else {
+                answer.files
+            };
+            size += found.iter().map(Bytes::len).sum::<usize>();
+            if found.is_empty() || files.len() > MOST_FILES || size > MOST_BYTES {
+                let why = if found.is_empty() { "an import that it does not have" } else { "too much" };
+                return Err(ReflectionError {
+                    what: format!("{}: server reflection gave {why}: {name}", self.address),
+                    tried: vec!["connect".into(), "list of services".into(), name],
+                    next: Some("--protoset FILE".into()),
+                });
+            }
+            take(found, &mut files, &mut missing);
+        }
+        let mut set = Vec::new();
+        for bytes in files.values() {
+            put_len_field(&mut set, 1, bytes);
+        }
+        Ok(set)
+    }
+}
+
+/// Keeps files by their names, and what they import and is not there yet.
+fn take(found: Vec<Bytes>, files: &mut BTreeMap<String, Bytes>, missing: &mut BTreeSet<String>) {
+    for bytes in found {
+        let (name, imports) = file(&bytes);
+        missing.remove(&name);
+        files.entry(name).or_insert(bytes);
+        missing.extend(imports.into_iter().filter(|import| !files.contains_key(import)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(fields: &[(u32, &[u8])]) -> Vec<u8> {
+        let mut out = Vec::new();
+        fields.iter().for_each(|(number, bytes)| put_len_field(&mut out, *number, bytes));
+        out
+    }
+
+    #[test]
+    fn answers_are_read() {
+        let services = message(&[(1, &message(&[(1, b"a.B")])), (1, &message(&[(1, b"c.D")]))]);
+        assert_eq!(answer(&message(&[(6, &services)])).services, ["a.B", "c.D"]);
+        let files = message(&[(1, b"one"), (1, b"two")]);
+        assert_eq!(answer(&message(&[(2, b"original"), (4, &files)])).files, ["one", "two"]);
+        assert_eq!(answer(&message(&[(7, &message(&[(2, b"no")]))])).error.as_deref(), Some("no"));
+        assert_eq!(answer(b"\xff\xff"), Answer::default());
+    }
+
+    #[test]
+    fn imports_are_asked_for_once() {
+        let (mut files, mut missing) = (BTreeMap::new(), BTreeSet::new());
+        let one = message(&[(1, b"one.proto"), (3, b"two.proto"), (3, b"three.proto")]);
+        take(vec![one.into()], &mut files, &mut missing);
+        assert_eq!(missing.iter().collect::<Vec<_>>(), ["three.proto", "two.proto"]);
+        let two = message(&[(1, b"two.proto"), (3, b"one.proto")]);
+        take(vec![two.into()], &mut files, &mut missing);
+        assert_eq!(missing.iter().collect::<Vec<_>>(), ["three.proto"]);
+        assert_eq!(files.len(), 2);
+    }
+}

@@ -1,0 +1,129 @@
+//! What the tap says itself to a client that can have no answer: why.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+
+use super::Leg;
+
+/// How long a client may take to hear it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The first bytes of every HTTP/2 client.
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How a TLS handshake begins, in each version of TLS.
+const HANDSHAKE: [u8; 2] = [22, 3];
+
+/// gRPC's UNAVAILABLE: try again later.
+const UNAVAILABLE: &str = "14";
+
+/// Answers whatever the client asks first with `why`: as gRPC status, as HTTP/1.1 response, or not at all where it
+/// speaks neither. Then the connection is over.
+pub(super) async fn refuse(client: Leg, why: &str) {
+    let told = tokio::time::timeout(PATIENCE, async {
+        let Some((first, client)) = client.first().await? else { return Ok(()) };
+        match speaks(&first) {
+            Speaks::Http2 => http2(client, why).await.map_err(io::Error::other),
+            Speaks::Http1 => http1(client, why).await,
+            Speaks::Tls | Speaks::Other => Ok(()),
+        }
+    });
+    if let Ok(Err(error)) = told.await {
+        tracing::debug!(%error, "a client went away before it was told why");
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speaks {
+    Http2,
+    Http1,
+    /// It begins a TLS handshake.
+    Tls,
+    Other,
+}
+
+/// What a client speaks that begins so.
+pub(super) fn speaks(first: &[u8]) -> Speaks {
+    if !first.is_empty() && PREFACE.starts_with(first.get(..PREFACE.len()).unwrap_or(first)) {
+        return Speaks::Http2;
+    }
+    if first.starts_with(&HANDSHAKE) {
+        return Speaks::Tls;
+    }
+    let word = first.split(|byte| *byte == b' ').next().unwrap_or_default();
+    let method = (3..=7).contains(&word.len()) && word.iter().all(u8::is_ascii_uppercase);
+    if method && word.len() < first.len() { Speaks::Http1 } else { Speaks::Other }
+}
+
+/// The fatal alert `handshake_failure`: all that can be said to a client which speaks TLS where there is none.
+pub(super) async fn alert(mut client: Leg) {
+    const ALERT: [u8; 7] = [21, 3, 1, 0, 2, 2, 40];
+    // It may be gone.
+    let _ = tokio::time::timeout(PATIENCE, async {
+        client.write_all(&ALERT).await?;
+        client.shutdown().await
+    })
+    .await;
+}
+
+/// Every stream is answered by trailers alone, the connection ends by GOAWAY.
+async fn http2(client: Leg, why: &str) -> Result<(), h2::Error> {
+    let mut connection = h2::server::handshake(client).await?;
+    while let Some(request) = connection.accept().await {
+        let (_, mut respond) = request?;
+        let response = http::Response::builder()
+            .header("content-type", "application/grpc")
+            .header("grpc-status", UNAVAILABLE)
+            .header("grpc-message", percent(why))
+            .body(());
+        let Ok(response) = response else { break };
+        respond.send_response(response, true)?;
+        connection.graceful_shutdown();
+    }
+    Ok(())
+}
+
+async fn http1(mut client: Leg, why: &str) -> io::Result<()> {
+    let head = "HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n";
+    let answer = format!("{head}content-length: {}\r\n\r\n{why}\n", why.len() + 1);
+    client.write_all(answer.as_bytes()).await?;
+    client.shutdown().await?;
+    // Closing with bytes unread would reset the connection, and the answer with it.
+    tokio::io::copy(&mut client, &mut tokio::io::sink()).await.map(drop)
+}
+
+/// A `grpc-message`: all but printable ASCII percent-encoded.
+fn percent(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b' '..=b'~' if byte != b'%' => out.push(char::from(byte)),
+            byte => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_speaks_is_told_by_its_first_bytes() {
+        assert_eq!(speaks(PREFACE), Speaks::Http2);
+        assert_eq!(speaks(b"PRI * HT"), Speaks::Http2);
+        assert_eq!(speaks(&[PREFACE, &[0; 40]].concat()), Speaks::Http2);
+        assert_eq!(speaks(b"POST /v3/discovery:clusters HTTP/1.1\r\n"), Speaks::Http1);
+        assert_eq!(speaks(&[22, 3, 1]), Speaks::Tls);
+        for other in [&b""[..], &[22], b"hello", b"GET", b"\xff\xff\xff\xff "] {
+            assert_eq!(speaks(other), Speaks::Other, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn messages_are_percent_encoded() {
+        assert_eq!(percent("100% – a\n"), "100%25 %E2%80%93 a%0A");
+    }
+}

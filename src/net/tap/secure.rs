@@ -1,0 +1,195 @@
+//! From an accepted client to two legs: what TLS is on them, and who is told if there is none to be had.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::answer::{self, Speaks};
+use super::relay::Shared;
+use super::{Address, ConnId, Happened, Leg, Step};
+use crate::event::Side;
+use crate::net::tls::{self, Failure};
+use crate::wire::Secured;
+
+/// One client on its way through the tap.
+pub(super) struct Meeting<'a> {
+    pub conn: ConnId,
+    pub upstream: &'a Address,
+    pub shared: &'a Shared,
+}
+
+/// Both ends, ready to be relayed.
+pub(super) struct Legs {
+    pub client: Leg,
+    pub server: Leg,
+    /// What the upstream's handshake showed.
+    pub server_tls: Option<Arc<Secured>>,
+}
+
+/// What a client asked for before its upstream is known.
+struct Asked<'a> {
+    sni: Option<&'a str>,
+    alpn: &'a [Vec<u8>],
+}
+
+impl Meeting<'_> {
+    /// Connects to the upstream, with TLS on the legs that are to have it. Where that fails it is told, the client
+    /// too, and nothing comes back.
+    pub(super) async fn legs(&self, client: Leg) -> Option<Legs> {
+        let tls = &self.shared.tls;
+        let dial = tls.upstream.as_deref().filter(|_| tls.local || !self.upstream.is_local());
+        match (tls.listen.as_deref(), dial) {
+            // Nothing is read before there is somebody to pass it on to.
+            (None, None) => {
+                let server = self.connect().await?;
+                Some(Legs { client, server, server_tls: None })
+            }
+            (listen, dial) => self.secure(client, listen, dial).await,
+        }
+    }
+
+    async fn secure(
+        &self,
+        client: Leg,
+        listen: Option<&tls::Server>,
+        dial: Option<&tls::Client>,
+    ) -> Option<Legs> {
+        let (first, client) = match client.first().await {
+            Ok(Some(first)) => first,
+            Ok(None) => return self.gone(None),
+            Err(error) => return self.gone(Some(error)),
+        };
+        let speaks = answer::speaks(&first);
+        let Some(listen) = listen else {
+            if speaks == Speaks::Tls {
+                let what = "the client spoke TLS, and this listener is plaintext".to_owned();
+                let next = Some("--listen-cert FILE --listen-key FILE, or a client in plaintext".to_owned());
+                self.failed(Step::Accept, &Failure { what, next, seen: Box::default() });
+                answer::alert(client).await;
+                return None;
+            }
+            let alpn: &[u8] = if speaks == Speaks::Http1 { b"http/1.1" } else { b"h2" };
+            let asked = Asked { sni: None, alpn: &[alpn.to_vec()] };
+            let server = self.connect().await?;
+            return match self.dial(server, dial, asked).await {
+                Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
+                Err(why) => {
+                    answer::refuse(client, &why).await;
+                    None
+                }
+            };
+        };
+        if speaks != Speaks::Tls {
+            let what = "the client spoke plaintext, and this listener wants TLS".to_owned();
+            let next = Some("TLS in the client, or no --listen-cert".to_owned());
+            let why = self.failed(Step::Accept, &Failure { what, next, seen: Box::default() });
+            answer::refuse(client, &why).await;
+            return None;
+        }
+        let hello = self.in_time(Side::Client, listen.hello(client)).await;
+        let hello = match hello {
+            Ok(hello) => hello,
+            Err(failure) => {
+                self.failed(Step::Accept, &failure);
+                return None;
+            }
+        };
+        let server = self.connect().await?;
+        let (sni, offered) = (hello.sni.clone(), hello.alpn.clone());
+        let asked = Asked { sni: sni.as_deref(), alpn: &offered };
+        let found = self.dial(server, dial, asked).await;
+        let agreed = match &found {
+            // What the upstream chose; in front of one in plaintext the client's first choice that can pass.
+            Ok((_, Some(facts))) => facts.alpn.as_ref().map(|alpn| alpn.clone().into_bytes()),
+            Ok((_, None)) | Err(_) => {
+                offered.iter().find(|alpn| [&b"h2"[..], b"http/1.1"].contains(&alpn.as_slice())).cloned()
+            }
+        };
+        let client = match self.in_time(Side::Client, listen.accept(hello, agreed)).await {
+            Ok((client, facts)) => {
+                self.tell(Side::Client, facts);
+                Leg::Tls(Box::new(client))
+            }
+            Err(failure) => {
+                self.failed(Step::Accept, &failure);
+                return None;
+            }
+        };
+        match found {
+            Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
+            Err(why) => {
+                answer::refuse(client, &why).await;
+                None
+            }
+        }
+    }
+
+    async fn connect(&self) -> Option<Leg> {
+        match Leg::connect(self.upstream, self.shared.patience).await {
+            Ok(server) => Some(server),
+            Err((step, error)) => {
+                self.shared.tell(self.conn, Happened::Failed { step, error: error.to_string() });
+                None
+            }
+        }
+    }
+
+    /// The upstream's leg, under TLS if `dial` says so; the error is what the client is told.
+    async fn dial(
+        &self,
+        server: Leg,
+        dial: Option<&tls::Client>,
+        asked: Asked<'_>,
+    ) -> Result<(Leg, Option<Arc<Secured>>), String> {
+        let Some(dial) = dial else { return Ok((server, None)) };
+        let host = self.upstream.host();
+        // A client that dials the tap by `localhost` means the tap by that, not a server elsewhere.
+        let sni = asked.sni.filter(|sni| *sni != "localhost" || self.upstream.is_local());
+        match self.in_time(Side::Server, dial.connect(server, host, sni, asked.alpn)).await {
+            Ok((server, facts)) => {
+                let facts = self.tell(Side::Server, facts);
+                Ok((Leg::Tls(Box::new(server)), Some(facts)))
+            }
+            Err(failure) => {
+                self.tell(Side::Server, Secured::clone(&failure.seen));
+                Err(self.failed(Step::Tls, &failure))
+            }
+        }
+    }
+
+    /// A handshake takes no longer than a connection may.
+    async fn in_time<T>(
+        &self,
+        of: Side,
+        handshake: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let patience: Duration = self.shared.patience;
+        tokio::time::timeout(patience, handshake).await.unwrap_or_else(|_| {
+            let error = io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {patience:?}"));
+            Err(Failure::of(of, &error, Secured::default()))
+        })
+    }
+
+    fn tell(&self, side: Side, facts: Secured) -> Arc<Secured> {
+        let facts = Arc::new(facts);
+        self.shared.tell(self.conn, Happened::Secured { side, facts: facts.clone() });
+        facts
+    }
+
+    /// The client left before there was anything to pass on.
+    fn gone(&self, error: Option<io::Error>) -> Option<Legs> {
+        let by = error.is_some().then_some(Side::Client);
+        self.shared.tell(self.conn, Happened::Closed { by, error: error.map(|error| error.to_string()) });
+        None
+    }
+
+    /// Tells what failed; the words for the client.
+    fn failed(&self, step: Step, failure: &Failure) -> String {
+        let error = failure.to_string();
+        self.shared.tell(self.conn, Happened::Failed { step, error: error.clone() });
+        match step {
+            Step::Accept => format!("xdscope tap: {error}"),
+            step => format!("xdscope tap: {} {} failed: {error}", step.word(), self.upstream),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+use std::net::IpAddr;
+
+use rustls::CommonState;
+use rustls::pki_types::CertificateDer;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::wire::{Certificate, Secured};
+
+/// The facts of a certificate. One that can't be read has its length as its only name.
+pub(super) fn certificate(der: &CertificateDer<'_>) -> Certificate {
+    let Ok((_, parsed)) = X509Certificate::from_der(der) else {
+        return Certificate {
+            subject: format!("{} bytes that are no X.509", der.len()),
+            ..Certificate::default()
+        };
+    };
+    let names = parsed.subject_alternative_name().ok().flatten();
+    Certificate {
+        subject: parsed.subject().to_string(),
+        names: names
+            .map(|names| names.value.general_names.iter().filter_map(name).collect())
+            .unwrap_or_default(),
+        issuer: parsed.issuer().to_string(),
+        not_before: parsed.validity().not_before.timestamp(),
+        not_after: parsed.validity().not_after.timestamp(),
+        serial: parsed.raw_serial().iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+fn name(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(text) | GeneralName::URI(text) | GeneralName::RFC822Name(text) => {
+            Some((*text).to_owned())
+        }
+        GeneralName::IPAddress(bytes) => {
+            let four = <[u8; 4]>::try_from(*bytes).ok().map(IpAddr::from);
+            let ip = four.or_else(|| <[u8; 16]>::try_from(*bytes).ok().map(IpAddr::from));
+            ip.map(|ip| ip.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// What a finished handshake agreed on.
+pub(super) fn agreed(state: &CommonState, facts: &mut Secured) {
+    facts.version = match state.protocol_version() {
+        Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2".into(),
+        Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3".into(),
+        other => format!("{other:?}"),
+    };
+    facts.alpn = state.alpn_protocol().map(|protocol| String::from_utf8_lossy(protocol).into_owned());
+}

@@ -1,0 +1,218 @@
+//! TLS on a leg: certificates and keys from files, handshakes, what they showed, and why they failed.
+//!
+//! rustls with ring. Knows no tap and no gRPC: it secures any stream of bytes.
+
+mod facts;
+mod load;
+mod verify;
+mod words;
+
+pub use load::LoadError;
+pub use words::Failure;
+pub(crate) use words::broken;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::ServerName;
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio_rustls::server::StartHandshake;
+use tokio_rustls::{LazyConfigAcceptor, TlsConnector, TlsStream};
+
+use crate::event::Side;
+use crate::wire::{Certificate, Secured};
+
+use verify::{Presents, Verifier};
+
+/// How to be a TLS client; the flags of the same names.
+#[derive(Clone, Debug, Default)]
+pub struct ClientOptions {
+    /// Take any certificate.
+    pub insecure: bool,
+    /// CAs to trust, PEM; the system's where there are none.
+    pub cacert: Option<PathBuf>,
+    /// The own certificate chain and its key, PEM.
+    pub cert: Option<PathBuf>,
+    pub key: Option<PathBuf>,
+    /// The name to ask for and to verify, whatever the address.
+    pub servername: Option<String>,
+}
+
+/// How to be a TLS server; `--listen-cert` and so on.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// The own certificate chain and its key, PEM.
+    pub cert: PathBuf,
+    pub key: PathBuf,
+    /// CAs of client certificates, PEM; with it every client must present one.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// How long a client may take to read an alert.
+const LINGER: Duration = Duration::from_secs(1);
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// The connecting end.
+#[derive(Debug)]
+pub struct Client {
+    provider: Arc<CryptoProvider>,
+    /// `None`: any certificate will do.
+    roots: Option<Arc<RootCertStore>>,
+    own: Option<Arc<CertifiedKey>>,
+    servername: Option<String>,
+}
+
+impl Client {
+    /// Reads the files that `options` name.
+    pub fn load(options: &ClientOptions) -> Result<Client, LoadError> {
+        let provider = provider();
+        let roots = match (options.insecure, &options.cacert) {
+            (true, _) => None,
+            (false, Some(file)) => Some(Arc::new(load::roots(file)?)),
+            (false, None) => Some(Arc::new(load::system()?)),
+        };
+        let own = match (&options.cert, &options.key) {
+            (Some(cert), Some(key)) => Some(Arc::new(load::own(cert, key, &provider)?)),
+            _ => None,
+        };
+        if let Some(name) = &options.servername {
+            ServerName::try_from(name.clone()).map_err(|_| LoadError::Name(name.clone()))?;
+        }
+        Ok(Client { provider, roots, own, servername: options.servername.clone() })
+    }
+
+    /// Secures `io`. `host` is the name in the server's address, `sni` the name that was asked for on the other
+    /// leg; `alpn` the protocols to offer.
+    pub async fn connect<IO: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        io: IO,
+        host: &str,
+        sni: Option<&str>,
+        alpn: &[Vec<u8>],
+    ) -> Result<(TlsStream<IO>, Secured), Failure> {
+        let name = self.servername.as_deref().or(sni).unwrap_or(host);
+        let mut seen = Secured { unverified: self.roots.is_none(), ..Secured::default() };
+        let fail = |what: String, seen| Failure { what, next: None, seen: Box::new(seen) };
+        let Ok(server) = ServerName::try_from(name.to_owned()) else {
+            return Err(fail(format!("`{name}` is no name that a server can have"), seen));
+        };
+        if let ServerName::DnsName(name) = &server {
+            seen.sni = Some(name.as_ref().to_owned());
+        }
+        let verifier = Arc::new(Verifier::new(self.roots.clone(), self.provider.clone()));
+        let presents = Arc::new(Presents::new(self.own.clone()));
+        let config = ClientConfig::builder_with_provider(self.provider.clone())
+            .with_safe_default_protocol_versions()
+            .map(|builder| {
+                let builder = builder.dangerous().with_custom_certificate_verifier(verifier.clone());
+                builder.with_client_cert_resolver(presents.clone())
+            });
+        let mut config = match config {
+            Ok(config) => config,
+            Err(error) => return Err(fail(error.to_string(), seen)),
+        };
+        config.alpn_protocols = alpn.to_vec();
+        let result = TlsConnector::from(Arc::new(config)).connect(server, io).await;
+        seen.server = verifier.seen();
+        seen.asked = presents.asked();
+        if seen.asked {
+            seen.client = self.own.as_ref().and_then(|own| own.cert.first()).map(facts::certificate);
+        }
+        match result {
+            Ok(stream) => {
+                facts::agreed(stream.get_ref().1, &mut seen);
+                Ok((TlsStream::Client(stream), seen))
+            }
+            Err(error) => Err(Failure::of(Side::Server, &error, seen)),
+        }
+    }
+}
+
+/// The accepting end.
+#[derive(Debug)]
+pub struct Server {
+    config: ServerConfig,
+    own: Option<Certificate>,
+    asks: bool,
+}
+
+/// A client that has said what it wants, and waits for the answer.
+pub struct Hello<IO> {
+    start: StartHandshake<IO>,
+    /// The name that it asks for.
+    pub sni: Option<String>,
+    /// The protocols that it offers, best first.
+    pub alpn: Vec<Vec<u8>>,
+}
+
+impl Server {
+    /// Reads the files that `options` name.
+    pub fn load(options: &ServerOptions) -> Result<Server, LoadError> {
+        let provider = provider();
+        let own = load::own(&options.cert, &options.key, &provider)?;
+        let facts = own.cert.first().map(facts::certificate);
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(LoadError::Tls)?;
+        let builder = match &options.client_ca {
+            Some(file) => builder.with_client_cert_verifier(load::client_verifier(file, provider)?),
+            None => builder.with_no_client_auth(),
+        };
+        let config = builder.with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(own)));
+        Ok(Server { config, own: facts, asks: options.client_ca.is_some() })
+    }
+
+    /// Reads the client's hello, and no further.
+    pub async fn hello<IO: AsyncRead + AsyncWrite + Unpin>(&self, io: IO) -> Result<Hello<IO>, Failure> {
+        match LazyConfigAcceptor::new(rustls::server::Acceptor::default(), io).await {
+            Ok(start) => {
+                let hello = start.client_hello();
+                let sni = hello.server_name().map(str::to_owned);
+                let alpn = hello.alpn().into_iter().flatten().map(<[u8]>::to_vec).collect();
+                Ok(Hello { start, sni, alpn })
+            }
+            Err(error) => Err(Failure::of(Side::Client, &error, Secured::default())),
+        }
+    }
+
+    /// Answers a hello. `alpn`: the one protocol to agree on.
+    pub async fn accept<IO: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        hello: Hello<IO>,
+        alpn: Option<Vec<u8>>,
+    ) -> Result<(TlsStream<IO>, Secured), Failure> {
+        let mut seen =
+            Secured { sni: hello.sni, server: self.own.clone(), asked: self.asks, ..Secured::default() };
+        let mut config = self.config.clone();
+        config.alpn_protocols = alpn.into_iter().collect();
+        match hello.start.into_stream(Arc::new(config)).into_fallible().await {
+            Ok(stream) => {
+                let state = stream.get_ref().1;
+                seen.client = state.peer_certificates().and_then(<[_]>::first).map(facts::certificate);
+                facts::agreed(state, &mut seen);
+                Ok((TlsStream::Server(stream), seen))
+            }
+            Err((error, io)) => {
+                linger(io).await;
+                Err(Failure::of(Side::Client, &error, seen))
+            }
+        }
+    }
+}
+
+/// Lets the other end read the alert: closing with bytes unread would reset the connection, and the alert with it.
+async fn linger<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO) {
+    let read = async {
+        io.shutdown().await?;
+        tokio::io::copy(&mut io, &mut tokio::io::sink()).await
+    };
+    // However it ends, it has ended.
+    let _ = tokio::time::timeout(LINGER, read).await;
+}

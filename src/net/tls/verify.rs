@@ -1,0 +1,103 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
+use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+use crate::wire::Certificate;
+
+use super::facts;
+
+/// Verifies one server as rustls does, and remembers what it presented: of a certificate that is refused, the
+/// facts are wanted most.
+#[derive(Debug)]
+pub(super) struct Verifier {
+    /// `None`: any chain and name will do; that the server has the key is still checked.
+    roots: Option<Arc<RootCertStore>>,
+    provider: Arc<CryptoProvider>,
+    seen: Mutex<Option<Certificate>>,
+}
+
+impl Verifier {
+    pub(super) fn new(roots: Option<Arc<RootCertStore>>, provider: Arc<CryptoProvider>) -> Self {
+        Verifier { roots, provider, seen: Mutex::new(None) }
+    }
+
+    /// What the server presented.
+    pub(super) fn seen(&self) -> Option<Certificate> {
+        self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        *self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
+            Some(facts::certificate(end_entity));
+        let Some(roots) = &self.roots else { return Ok(ServerCertVerified::assertion()) };
+        let inner = WebPkiServerVerifier::builder_with_provider(roots.clone(), self.provider.clone())
+            .build()
+            .map_err(|error| Error::General(error.to_string()))?;
+        inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Presents one certificate, or none, and remembers whether it was asked for one.
+#[derive(Debug)]
+pub(super) struct Presents {
+    own: Option<Arc<CertifiedKey>>,
+    asked: AtomicBool,
+}
+
+impl Presents {
+    pub(super) fn new(own: Option<Arc<CertifiedKey>>) -> Self {
+        Presents { own, asked: AtomicBool::new(false) }
+    }
+
+    pub(super) fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+impl ResolvesClientCert for Presents {
+    fn resolve(&self, _issuers: &[&[u8]], _schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.asked.store(true, Ordering::Relaxed);
+        self.own.clone()
+    }
+
+    fn has_certs(&self) -> bool {
+        true
+    }
+}

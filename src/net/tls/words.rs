@@ -1,0 +1,213 @@
+use std::io;
+
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
+
+use crate::event::Side;
+use crate::wire::{Secured, date};
+
+/// A handshake that failed: what is said of it, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// `the server answered in plaintext`.
+    pub what: String,
+    /// A flag or a change that may help.
+    pub next: Option<String>,
+    /// What was seen until then.
+    pub seen: Box<Secured>,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)?;
+        self.next.as_ref().map_or(Ok(()), |next| write!(f, "; {next}"))
+    }
+}
+
+impl Failure {
+    /// What `error` says of the peer on side `of`.
+    pub(crate) fn of(of: Side, error: &io::Error, seen: Secured) -> Failure {
+        let (what, next) = match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+            Some(error) => tls(of, error, &seen),
+            None if error.kind() == io::ErrorKind::TimedOut => (format!("the TLS handshake: {error}"), None),
+            None => closed(of, error),
+        };
+        Failure { what, next, seen: Box::new(seen) }
+    }
+}
+
+/// What a TLS error on an established connection says of the server; `None`: it is none.
+pub(crate) fn broken(error: &io::Error, seen: &Secured) -> Option<String> {
+    let error = error.get_ref()?.downcast_ref::<Error>()?;
+    let (what, next) = tls(Side::Server, error, seen);
+    Some(next.map_or(what.clone(), |next| format!("{what}; {next}")))
+}
+
+fn closed(of: Side, error: &io::Error) -> (String, Option<String>) {
+    let next = match of {
+        Side::Client => "it may not trust the tap's certificate",
+        Side::Server => "it may not speak TLS (--plaintext), or not want this client",
+    };
+    (format!("the {} ended the TLS handshake ({error})", of.word()), Some(next.into()))
+}
+
+fn tls(of: Side, error: &Error, seen: &Secured) -> (String, Option<String>) {
+    let who = of.word();
+    let next = |text: &str| Some(text.to_owned());
+    match (error, of) {
+        (Error::InvalidMessage(InvalidMessage::InvalidContentType), Side::Server) => {
+            ("the server answered in plaintext".into(), next("--plaintext"))
+        }
+        (Error::InvalidMessage(InvalidMessage::InvalidContentType), Side::Client) => {
+            ("the client spoke plaintext".into(), None)
+        }
+        (Error::InvalidCertificate(error), _) => certificate(of, error, seen),
+        (Error::AlertReceived(alert), _) => refused(of, *alert, seen),
+        (Error::NoCertificatesPresented, Side::Client) => (
+            "the client presented no certificate".into(),
+            next("give it one, or leave --listen-client-ca out"),
+        ),
+        (Error::NoApplicationProtocol, _) => (format!("the {who} has no protocol in common (ALPN)"), None),
+        (error, _) => (format!("the {who}: {error}"), None),
+    }
+}
+
+fn certificate(of: Side, error: &CertificateError, seen: &Secured) -> (String, Option<String>) {
+    let who = of.word();
+    let presented = if of == Side::Server { &seen.server } else { &seen.client };
+    let trust = if of == Side::Server { "--cacert FILE" } else { "--listen-client-ca FILE" };
+    match error {
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            let names = presented.as_ref().map(|c| c.names.clone()).unwrap_or_default();
+            let asked = match error {
+                CertificateError::NotValidForNameContext { expected, .. } => expected.to_str().into_owned(),
+                _ => seen.sni.clone().unwrap_or_default(),
+            };
+            let valid = if names.is_empty() { "no name at all".into() } else { names.join(", ") };
+            let next = names.first().map(|name| format!("--servername {name}"));
+            (format!("wrong name: the {who}'s certificate is for {valid}, not for {asked}"), next)
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            let at = presented.as_ref().map(|c| format!(" on {}", date(c.not_after))).unwrap_or_default();
+            (
+                format!("expired: the {who}'s certificate ended{at}"),
+                Some(format!("a new certificate for the {who}")),
+            )
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            let at =
+                presented.as_ref().map(|c| format!(" before {}", date(c.not_before))).unwrap_or_default();
+            (format!("not valid yet: the {who}'s certificate does not hold{at}"), None)
+        }
+        CertificateError::UnknownIssuer => {
+            let by = presented.as_ref().map(|c| c.issuer.clone()).filter(|issuer| !issuer.is_empty());
+            let by = by.map_or("a CA that is not trusted".into(), |by| format!("{by}, which is not trusted"));
+            (format!("unknown CA: the {who}'s certificate is issued by {by}"), Some(trust.into()))
+        }
+        CertificateError::Other(error) if format!("{error:?}").contains("CaUsedAsEndEntity") => {
+            let text =
+                format!("a CA as server: the {who}'s certificate is a CA's, which can't vouch for a name");
+            (text, Some("a certificate of its own, signed by that CA".into()))
+        }
+        error => (format!("the {who}'s certificate: {error}"), None),
+    }
+}
+
+/// The peer ended the handshake, or the connection just after it, by an alert.
+fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option<String>) {
+    use AlertDescription as A;
+    let who = of.word();
+    let word = alert_word(alert);
+    let shown = if of == Side::Server { &seen.client } else { &seen.server };
+    let about_certificate = matches!(
+        alert,
+        A::BadCertificate
+            | A::UnsupportedCertificate
+            | A::CertificateRevoked
+            | A::CertificateExpired
+            | A::CertificateUnknown
+            | A::UnknownCA
+            | A::AccessDenied
+    );
+    let wants_one = of == Side::Server && seen.client.is_none();
+    match alert {
+        A::CertificateRequired => (
+            format!("client certificate required: the {who} wants one (alert {word})"),
+            Some("--cert FILE --key FILE".into()),
+        ),
+        _ if wants_one && seen.asked && (about_certificate || alert == A::HandshakeFailure) => (
+            format!("client certificate required: the {who} asked for one and got none (alert {word})"),
+            Some("--cert FILE --key FILE".into()),
+        ),
+        _ if about_certificate => {
+            let whose = shown.as_ref().map(|c| format!(" ({})", c.name())).unwrap_or_default();
+            let next = match of {
+                Side::Client => {
+                    "the client must trust the CA of --listen-cert, for the name that it connects to"
+                }
+                Side::Server => "--cert with a certificate that the server trusts",
+            };
+            (format!("the {who} refused the tap's certificate{whose}: {word}"), Some(next.into()))
+        }
+        A::NoApplicationProtocol => (format!("the {who} has no protocol in common (alert {word})"), None),
+        A::UnrecognisedName => {
+            let sni = seen.sni.as_deref().unwrap_or("none");
+            (
+                format!("wrong name: the {who} does not know the server name {sni} (alert {word})"),
+                Some("--servername NAME".into()),
+            )
+        }
+        _ => (format!("the {who} ended the handshake (alert {word})"), None),
+    }
+}
+
+/// An alert's name as in RFC 8446.
+fn alert_word(alert: AlertDescription) -> String {
+    let mut out = String::new();
+    let name = format!("{alert:?}").replace("CA", "Ca");
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(of: Side, error: Error, seen: Secured) -> String {
+        Failure::of(of, &io::Error::other(error), seen).to_string()
+    }
+
+    #[test]
+    fn each_failure_has_its_own_words() {
+        let asked = || Secured { asked: true, ..Secured::default() };
+        let plaintext = Error::InvalidMessage(InvalidMessage::InvalidContentType);
+        assert_eq!(
+            said(Side::Server, plaintext.clone(), asked()),
+            "the server answered in plaintext; --plaintext"
+        );
+        assert_eq!(said(Side::Client, plaintext, asked()), "the client spoke plaintext");
+        let alert = |alert| Error::AlertReceived(alert);
+        assert!(
+            said(Side::Server, alert(AlertDescription::CertificateRequired), asked())
+                .starts_with("client certificate required")
+        );
+        assert!(
+            said(Side::Server, alert(AlertDescription::HandshakeFailure), asked())
+                .contains("asked for one and got none (alert handshake_failure)")
+        );
+        assert!(
+            said(Side::Client, alert(AlertDescription::UnknownCA), asked())
+                .starts_with("the client refused the tap's certificate: unknown_ca")
+        );
+        assert!(
+            said(Side::Client, Error::NoCertificatesPresented, asked())
+                .starts_with("the client presented no certificate")
+        );
+        let eof = Failure::of(Side::Server, &io::Error::from(io::ErrorKind::UnexpectedEof), asked());
+        assert!(eof.what.starts_with("the server ended the TLS handshake"), "{}", eof.what);
+    }
+}

@@ -1,0 +1,175 @@
+use std::sync::Arc;
+
+/// What TLS agreed on, on each leg of the connection that a stream runs on. A leg in plaintext has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Between the client and the tap.
+    pub client: Option<Arc<Secured>>,
+    /// Between the tap and the server.
+    pub server: Option<Arc<Secured>>,
+}
+
+/// One leg under TLS, or as far as its handshake came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Secured {
+    /// `TLSv1.3`; empty where the handshake failed before it was agreed on.
+    pub version: String,
+    /// The protocol agreed on, such as `h2`.
+    pub alpn: Option<String>,
+    /// The server name that was asked for.
+    pub sni: Option<String>,
+    /// What the accepting end presented.
+    pub server: Option<Certificate>,
+    /// What the connecting end presented.
+    pub client: Option<Certificate>,
+    /// The accepting end asked for a certificate.
+    pub asked: bool,
+    /// The accepting end's certificate was not verified (`--insecure`).
+    pub unverified: bool,
+}
+
+/// Facts of a certificate (X.509). Never its key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Certificate {
+    /// Distinguished name; empty where the certificate has its names in `names` alone.
+    pub subject: String,
+    /// Subject alternative names: DNS names, addresses, URIs (SPIFFE ids among them), mail addresses.
+    pub names: Vec<String>,
+    /// Distinguished name of who signed it.
+    pub issuer: String,
+    /// Seconds of Unix time between which it holds.
+    pub not_before: i64,
+    pub not_after: i64,
+    /// Hexadecimal.
+    pub serial: String,
+}
+
+impl Tls {
+    pub fn is_empty(&self) -> bool {
+        self.client.is_none() && self.server.is_none()
+    }
+
+    /// Which legs, in a few words: `TLSv1.3 with the client, plaintext with the server`; empty without any TLS.
+    pub fn legs(&self) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let leg = |leg: &Option<Arc<Secured>>| match leg {
+            None => "plaintext".to_owned(),
+            Some(facts) if facts.version.is_empty() => "no TLS agreed on".into(),
+            Some(facts) => facts.version.clone(),
+        };
+        format!("{} with the client, {} with the server", leg(&self.client), leg(&self.server))
+    }
+
+    /// What mutual TLS loses on its way through the tap, if it does: a private key can't be borrowed, so the
+    /// server never sees the client's certificate.
+    pub fn not_kept(&self) -> Option<String> {
+        let theirs = self.client.as_ref().and_then(|leg| leg.client.as_ref()).map(Certificate::name);
+        let server = self.server.as_ref();
+        let ours = server.and_then(|leg| leg.client.as_ref()).map(Certificate::name);
+        let asked = server.is_some_and(|leg| leg.asked);
+        match (theirs, ours) {
+            (Some(theirs), Some(ours)) => Some(format!(
+                "the server sees the tap's certificate ({ours}), not the client's ({theirs}); what it grants by \
+                 certificate changes"
+            )),
+            (Some(theirs), None) => Some(format!(
+                "the server sees no certificate: the client's ({theirs}) can't be passed on; --cert and --key \
+                 give the tap one"
+            )),
+            (None, Some(ours)) => {
+                Some(format!("the server sees the tap's certificate ({ours}) for every client"))
+            }
+            (None, None) if asked => Some(
+                "the server asked for a client certificate and got none; --cert and --key give the tap one"
+                    .into(),
+            ),
+            (None, None) => None,
+        }
+    }
+}
+
+impl Certificate {
+    /// What a person would call it: its first name, else its subject.
+    pub fn name(&self) -> String {
+        let subject =
+            || if self.subject.is_empty() { format!("serial {}", self.serial) } else { self.subject.clone() };
+        self.names.first().cloned().unwrap_or_else(subject)
+    }
+
+    /// `cp.mesh, cp (CN=cp), issued by CN=root, expires 2027-01-01T00:00:00Z`.
+    pub fn words(&self) -> String {
+        let mut out = self.names.join(", ");
+        match (self.subject.is_empty(), out.is_empty()) {
+            (true, true) => out = format!("serial {}", self.serial),
+            (true, false) => {}
+            (false, true) => out.clone_from(&self.subject),
+            (false, false) => out.push_str(&format!(" ({})", self.subject)),
+        }
+        let issuer = if self.issuer == self.subject { "itself" } else { &self.issuer };
+        format!("{out}, issued by {issuer}, expires {}", date(self.not_after))
+    }
+}
+
+impl Secured {
+    /// A line for each fact, the word in front of it first: `tls`, `server`, `client`.
+    pub fn words(&self) -> Vec<(&'static str, String)> {
+        let version = if self.version.is_empty() { "handshake failed" } else { &self.version };
+        let mut first = version.to_owned();
+        for (word, value) in [("ALPN", &self.alpn), ("SNI", &self.sni)] {
+            first.push_str(&format!(", {word} {}", value.as_deref().unwrap_or("none")));
+        }
+        if self.unverified {
+            first.push_str(", certificate not verified (--insecure)");
+        }
+        let mut out = vec![("tls", first)];
+        out.extend(self.server.as_ref().map(|certificate| ("server", certificate.words())));
+        match &self.client {
+            Some(certificate) => out.push(("client", certificate.words())),
+            None if self.asked => out.push(("client", "no certificate, though asked for one".into())),
+            None => {}
+        }
+        out
+    }
+}
+
+/// Seconds of Unix time as RFC 3339.
+pub fn date(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn certificate(name: &str) -> Option<Certificate> {
+        let names = vec![name.to_owned()];
+        Some(Certificate {
+            names,
+            issuer: "CN=root".into(),
+            not_after: 1_800_000_000,
+            ..Certificate::default()
+        })
+    }
+
+    #[test]
+    fn a_certificate_in_words() {
+        let one = certificate("cp.mesh").map(|one| Certificate { subject: "CN=cp".into(), ..one });
+        let words = one.map(|one| one.words()).unwrap_or_default();
+        assert_eq!(words, "cp.mesh (CN=cp), issued by CN=root, expires 2027-01-15T08:00:00Z");
+    }
+
+    #[test]
+    fn what_mutual_tls_loses_is_told_for_each_case() {
+        let leg = |client, asked| Some(Arc::new(Secured { client, asked, ..Secured::default() }));
+        let said = |client, server| Tls { client, server }.not_kept().unwrap_or_default();
+        assert_eq!(said(leg(None, false), leg(None, false)), "");
+        assert_eq!(said(None, None), "");
+        let both = said(leg(certificate("edge"), true), leg(certificate("tap"), true));
+        assert!(both.contains("(tap), not the client's (edge)"), "{both}");
+        assert!(said(leg(certificate("edge"), true), None).contains("(edge) can't be passed on"));
+        assert!(said(None, leg(certificate("tap"), true)).contains("(tap) for every client"));
+        assert!(said(None, leg(None, true)).contains("got none"));
+    }
+}

@@ -1,0 +1,91 @@
+//! Descriptors that a real server gives of itself.
+
+use std::process::Output;
+
+use crate::support::{
+    certs::{Ca, ServerTls},
+    control_plane::Flags,
+    tap::xdscope,
+    world::World,
+};
+
+fn run(world: &World, args: &[&str]) -> Output {
+    xdscope(world.folder()).args(args).output().expect("xdscope runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn both_versions_of_reflection_give_the_same() {
+    let Some(world) = World::open("both_versions_of_reflection_give_the_same") else { return };
+    let mut lists = Vec::new();
+    for version in ["v1", "v1alpha"] {
+        let plane = world.control_plane(Flags { reflection: version, ..Flags::default() });
+        let server = plane.address().to_string();
+        let output = run(&world, &["descriptors", "list", "grpc.health", "--reflection", &server]);
+        assert_eq!(output.status.code(), Some(0), "{version}: {}", text(&output.stderr));
+        lists.push(text(&output.stdout));
+        let set = world.folder().join(format!("{version}.set"));
+        let path = set.to_str().expect("a path");
+        let output = run(&world, &["descriptors", "build", "-o", path, "--reflection", &server]);
+        assert_eq!(output.status.code(), Some(0), "{version}: {}", text(&output.stderr));
+        let output = run(&world, &["descriptors", "list", "grpc.health", "--protoset", path]);
+        let again = text(&output.stdout);
+        assert!(
+            again.contains("user  grpc.health.v1.HealthCheckRequest"),
+            "what was written can be read: {again}"
+        );
+    }
+    assert_eq!(lists[0], lists[1]);
+    assert!(lists[0].contains("grpc.health.v1.HealthCheckRequest"), "{}", lists[0]);
+    let plain = run(&world, &["descriptors", "list", "grpc.health"]);
+    assert_eq!(text(&plain.stdout), "", "it came from the server");
+}
+
+#[test]
+fn a_type_of_no_service_is_asked_for_by_name_and_over_tls() {
+    let Some(world) = World::open("a_type_of_no_service_is_asked_for_by_name_and_over_tls") else { return };
+    let ca = Ca::new(world.folder(), "root");
+    let tls = Some(ServerTls { own: ca.issue("plane", &["cp.test"]), client_ca: None });
+    let plane = world.control_plane(Flags { tls, ..Flags::default() });
+    let (server, ca) = (plane.address().to_string(), ca.file.display().to_string());
+    let reach = ["--reflection", &server, "--cacert", &ca, "--servername", "cp.test", "-H", "x-a: b"];
+    let symbol =
+        ["--reflection-symbol", "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy"];
+    let listed = |args: &[&str]| {
+        let output = run(&world, &[&["descriptors", "list", "tcp_proxy.v3.TcpProxy"], args].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).lines().filter(|line| line.starts_with("user")).count()
+    };
+    assert_eq!(listed(&reach), 0);
+    assert!(listed(&[&reach[..], &symbol].concat()) > 0);
+
+    let unknown =
+        run(&world, &[&["descriptors", "list"], &reach[..], &["--reflection-symbol", "no.Such"]].concat());
+    assert_eq!(unknown.status.code(), Some(3));
+    assert!(text(&unknown.stderr).contains("does not know no.Such"), "{}", text(&unknown.stderr));
+}
+
+#[test]
+fn what_fails_is_said_with_the_step_and_what_to_type() {
+    let Some(world) = World::open("what_fails_is_said_with_the_step_and_what_to_type") else { return };
+    let plane = world.control_plane(Flags::default());
+    let server = plane.address().to_string();
+    let output = run(&world, &["descriptors", "list", "--reflection", &server, "--insecure"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert_eq!(
+        error,
+        format!(
+            "xdscope: cannot reach {server}: TLS failed, the server answered in plaintext\n  tried  name ok, port ok, \
+             TLS handshake\n  next   --plaintext\n"
+        )
+    );
+    drop(plane);
+    let output = run(&world, &["descriptors", "list", "--reflection", &server]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("refused") && error.contains("tried  name ok, port"), "{error}");
+}

@@ -1,0 +1,91 @@
+//! Certificates made for one test.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose, date_time_ymd,
+};
+
+/// A certificate chain and its key, in PEM files.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+/// A CA, its own certificate in a PEM file.
+pub struct Ca {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    folder: PathBuf,
+    pub file: PathBuf,
+}
+
+impl Ca {
+    /// A CA whose files, and those of what it issues, are in `folder` under names that begin with `name`.
+    pub fn new(folder: &Path, name: &str) -> Self {
+        let mut params = params(&[], name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        let key = KeyPair::generate().expect("a key");
+        let issuer = CertifiedIssuer::self_signed(params, key).expect("a CA");
+        let file = folder.join(format!("{name}.pem"));
+        fs::write(&file, issuer.pem()).expect("a file");
+        Self { issuer, folder: folder.to_owned(), file }
+    }
+
+    /// A certificate for these names and addresses.
+    pub fn issue(&self, name: &str, names: &[&str]) -> Pair {
+        self.sign(name, params(names, name))
+    }
+
+    /// One that ended years ago.
+    pub fn expired(&self, name: &str, names: &[&str]) -> Pair {
+        let mut params = params(names, name);
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(2021, 1, 1);
+        self.sign(name, params)
+    }
+
+    fn sign(&self, name: &str, mut params: CertificateParams) -> Pair {
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        let file = |ending: &str| self.folder.join(format!("{name}.{ending}"));
+        let pair = Pair { cert: file("cert.pem"), key: file("key.pem") };
+        fs::write(&pair.cert, certificate.pem()).expect("a file");
+        fs::write(&pair.key, key.serialize_pem()).expect("a file");
+        pair
+    }
+}
+
+fn params(names: &[&str], name: &str) -> CertificateParams {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).expect("names");
+    params.distinguished_name.remove(DnType::CommonName);
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+/// How a client speaks TLS.
+#[derive(Clone, Debug)]
+pub struct ClientTls {
+    /// CAs that it trusts.
+    pub ca: PathBuf,
+    /// Its own certificate.
+    pub own: Option<Pair>,
+    /// The name that it asks for and verifies, where it can be told one.
+    pub sni: &'static str,
+}
+
+/// How a server speaks TLS.
+#[derive(Clone, Debug)]
+pub struct ServerTls {
+    pub own: Pair,
+    /// CAs of client certificates, which it then demands.
+    pub client_ca: Option<PathBuf>,
+}

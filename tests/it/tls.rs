@@ -1,0 +1,241 @@
+//! Real peers with xdscope between them and TLS on one leg or both: they live as without it, and it says what was
+//! agreed on.
+
+use serde_json::Value;
+
+use crate::support::{
+    bootstrap::Variant,
+    certs::{Ca, ClientTls, Pair, ServerTls},
+    control_plane::{ControlPlane, Flags},
+    grpc_client::Kind,
+    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, bad_clusters, cluster},
+    tap::{Recording, Tap},
+    wait::wait_for,
+    world::World,
+};
+
+/// The name of the control plane, and of the tap that stands for it.
+const NAME: &str = "cp.test";
+
+/// Certificates of everybody, by one CA.
+struct Certs {
+    ca: Ca,
+    plane: Pair,
+    tap: Pair,
+    /// What the tap presents to the control plane.
+    tap_client: Pair,
+    client: Pair,
+}
+
+impl Certs {
+    fn new(world: &World) -> Self {
+        let ca = Ca::new(world.folder(), "root");
+        let names = [NAME, "localhost", "127.0.0.1"];
+        let (plane, tap) = (ca.issue("plane", &names), ca.issue("tap", &names));
+        let client = ca.issue("edge", &["spiffe://mesh/edge"]);
+        let tap_client = ca.issue("debugger", &["debugger.test"]);
+        Certs { ca, plane, tap, tap_client, client }
+    }
+
+    /// The control plane's; it demands client certificates.
+    fn server(&self) -> Option<ServerTls> {
+        Some(ServerTls { own: self.plane.clone(), client_ca: Some(self.ca.file.clone()) })
+    }
+
+    fn client(&self) -> ClientTls {
+        ClientTls { ca: self.ca.file.clone(), own: Some(self.client.clone()), sni: NAME }
+    }
+
+    /// Flags of the client leg.
+    fn listen(&self) -> Vec<String> {
+        let (own, ca) = (&self.tap, self.ca.file.display());
+        vec![
+            format!("--listen-cert={}", own.cert.display()),
+            format!("--listen-key={}", own.key.display()),
+            format!("--listen-client-ca={ca}"),
+        ]
+    }
+
+    /// Flags of the server leg.
+    fn dial(&self) -> Vec<String> {
+        let (own, ca) = (&self.tap_client, self.ca.file.display());
+        vec![
+            format!("--cacert={ca}"),
+            format!("--cert={}", own.cert.display()),
+            format!("--key={}", own.key.display()),
+        ]
+    }
+}
+
+fn tap(world: &World, plane: &ControlPlane, args: &[Vec<String>]) -> Tap {
+    let args: Vec<&str> = args.iter().flatten().map(String::as_str).collect();
+    world.tap(plane.address(), &args)
+}
+
+/// The streams of a recording that carry xDS.
+fn streams(recording: &Recording) -> Vec<Value> {
+    let all = recording.objects("info", &[]).into_iter();
+    all.filter(|object| object["object"] == "stream" && object["variant"].is_string()).collect()
+}
+
+#[test]
+fn envoy_over_ads_with_mutual_tls_on_both_legs() {
+    envoy_lives("envoy_over_ads_with_mutual_tls_on_both_legs", Variant::Ads);
+}
+
+#[test]
+fn envoy_over_delta_ads_with_mutual_tls_on_both_legs() {
+    envoy_lives("envoy_over_delta_ads_with_mutual_tls_on_both_legs", Variant::DeltaAds);
+}
+
+/// A configuration comes, is spoilt, is mended; the stream breaks and comes again.
+fn envoy_lives(test: &str, variant: Variant) {
+    let Some(world) = World::open(test) else { return };
+    let certs = Certs::new(&world);
+    let mut plane = world.control_plane(Flags { tls: certs.server(), ..Flags::default() });
+    let tap = tap(&world, &plane, &[certs.listen(), certs.dial()]);
+    let mut envoy = world.envoy_tls("edge-1", variant, tap.address(), &certs.client());
+    let chain = Snapshot::chain(variant, envoy.admin());
+    plane.set(&chain);
+    envoy.wait_live();
+    for type_url in [CLUSTER, ENDPOINTS, LISTENER, ROUTE] {
+        plane.wait_for_ack(0, type_url, "1");
+    }
+    let mark = plane.mark();
+    plane.set(&chain.clone().with(CLUSTER, "2", [vec![cluster("echo", variant)], bad_clusters()].concat()));
+    let nack = plane.wait_for(mark, "a NACK", |e| e.is_nack(CLUSTER));
+    wait_for("the NACK among the tap's lines", || tap.log().contains("bad-1").then_some(()));
+    plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", variant)]));
+    plane.wait_for_ack(mark, CLUSTER, "3");
+    let mark = plane.mark();
+    plane.close_streams(14, "scripted");
+    plane.wait_for(mark, "a new stream's CDS request", |e| e.is_request(CLUSTER));
+    assert!(tap.log().contains("TLSv1.2 with the client, TLSv1.3 with the server"), "{}", tap.log());
+    let recording = tap.stop();
+
+    let messages = recording.messages();
+    let refused: Vec<_> = messages.iter().filter(|m| m["kind"] == "nack").collect();
+    let text = nack.error.expect("an error_detail").message;
+    assert!(refused.iter().any(|m| m["error"]["message"] == text.as_str()), "{refused:?}");
+    let streams = streams(&recording);
+    assert!(streams.len() >= 2, "{streams:?}");
+    assert_eq!(streams[0]["end"]["message"], "scripted");
+    assert_eq!(streams[1]["reconnect_of"], streams[0]["stream"]);
+    let (client, server) = (&streams[0]["tls"]["client"], &streams[0]["tls"]["server"]);
+    // Envoy's own choice is TLS 1.2 at most; that of the other leg is the tap's and the control plane's.
+    for (leg, version) in [(client, "TLSv1.2"), (server, "TLSv1.3")] {
+        assert_eq!(
+            (&leg["version"], &leg["alpn"], &leg["sni"]),
+            (&version.into(), &"h2".into(), &NAME.into())
+        );
+        assert_eq!((&leg["client_certificate_asked"], &leg["verified"]), (&true.into(), &true.into()));
+        assert_eq!(leg["server_certificate"]["issuer"], "CN=root");
+        assert_eq!(leg["server_certificate"]["names"][0], NAME);
+    }
+    assert_eq!(client["server_certificate"]["subject"], "CN=tap");
+    assert_eq!(client["client_certificate"]["names"][0], "spiffe://mesh/edge");
+    assert_eq!(server["server_certificate"]["subject"], "CN=plane");
+    assert_eq!(server["client_certificate"]["subject"], "CN=debugger");
+    let lost = streams[0]["tls"]["not_kept"].as_str().unwrap_or_default();
+    assert!(lost.contains("(debugger.test), not the client's (spiffe://mesh/edge)"), "{lost}");
+    let shown = recording.text("info", &[]);
+    assert!(shown.contains("client leg  tls  TLSv1.2, ALPN h2, SNI cp.test"), "{shown}");
+    assert!(shown.contains(lost), "{shown}");
+}
+
+#[test]
+fn tls_on_the_client_leg_alone() {
+    let Some(world) = World::open("tls_on_the_client_leg_alone") else { return };
+    let certs = Certs::new(&world);
+    let mut plane = world.control_plane(Flags::default());
+    let tap = tap(&world, &plane, &[certs.listen(), vec!["--plaintext".into()]]);
+    let mut envoy = world.envoy_tls("edge-1", Variant::Sotw, tap.address(), &certs.client());
+    plane.set(&Snapshot::chain(Variant::Sotw, envoy.admin()));
+    envoy.wait_live();
+    plane.wait_for_ack(0, ROUTE, "1");
+    let recording = tap.stop();
+    assert_eq!(recording.state("rds")["state"], "synced");
+    let streams = streams(&recording);
+    assert!(streams.iter().all(|stream| stream["tls"]["client"]["alpn"] == "h2"), "{streams:?}");
+    assert!(streams.iter().all(|stream| stream["tls"]["server"].is_null()), "{streams:?}");
+    let lost = streams[0]["tls"]["not_kept"].as_str().unwrap_or_default();
+    assert!(lost.starts_with("the server sees no certificate"), "{lost}");
+}
+
+#[test]
+fn tls_on_the_server_leg_alone() {
+    let Some(world) = World::open("tls_on_the_server_leg_alone") else { return };
+    let certs = Certs::new(&world);
+    let mut plane = world.control_plane(Flags { tls: certs.server(), ..Flags::default() });
+    let tap = tap(&world, &plane, &[certs.dial(), vec![format!("--servername={NAME}")]]);
+    let mut envoy = world.envoy("edge-1", Variant::Delta, tap.address());
+    plane.set(&Snapshot::chain(Variant::Delta, envoy.admin()));
+    envoy.wait_live();
+    plane.wait_for_ack(0, ROUTE, "1");
+    let recording = tap.stop();
+    assert_eq!(recording.state("rds")["state"], "synced");
+    let streams = streams(&recording);
+    assert!(streams.iter().all(|stream| stream["tls"]["server"]["sni"] == NAME), "{streams:?}");
+    assert!(streams.iter().all(|stream| stream["tls"]["client"].is_null()), "{streams:?}");
+}
+
+#[test]
+fn grpc_core_with_mutual_tls_on_both_legs() {
+    grpc_lives("grpc_core_with_mutual_tls_on_both_legs", Kind::Core);
+}
+
+#[test]
+fn grpc_go_with_mutual_tls_on_both_legs() {
+    grpc_lives("grpc_go_with_mutual_tls_on_both_legs", Kind::Go);
+}
+
+#[test]
+fn grpc_js_with_mutual_tls_on_the_server_leg() {
+    grpc_lives("grpc_js_with_mutual_tls_on_the_server_leg", Kind::Js);
+}
+
+fn grpc_lives(test: &str, kind: Kind) {
+    let Some(world) = World::open(test) else { return };
+    let certs = Certs::new(&world);
+    let mut plane = world.control_plane(Flags { tls: certs.server(), ..Flags::default() });
+    let (own, legs): (_, &[&str]) = match kind {
+        Kind::Js => (None, &["server"]),
+        Kind::Core | Kind::Go => (Some(certs.client()), &["client", "server"]),
+    };
+    let listen = if own.is_some() { certs.listen() } else { Vec::new() };
+    let tap = tap(&world, &plane, &[listen, certs.dial()]);
+    let mut client = world.grpc_client_of(kind, "app-1", "echo.test", tap.address(), own.as_ref());
+    let chain = Snapshot::grpc_chain("echo.test", client.backend());
+    plane.set(&chain);
+    assert_eq!(client.call("hello"), Ok("hello".to_owned()));
+    for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
+        plane.wait_for_ack(0, type_url, "1");
+    }
+    // A cluster whose EDS has no source is refused by every gRPC; the old one goes on.
+    let mark = plane.mark();
+    let mut bad = cluster("echo", Variant::Ads);
+    bad["lb_policy"] = "MAGLEV".into();
+    plane.set(&chain.clone().with(CLUSTER, "2", vec![bad]));
+    let nack = plane.wait_for(mark, "a NACK", |e| e.is_nack(CLUSTER));
+    plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", Variant::Ads)]));
+    plane.wait_for_ack(mark, CLUSTER, "3");
+    let mark = plane.mark();
+    plane.close_streams(14, "scripted");
+    plane.wait_for(mark, "a new stream's LDS request", |e| e.is_request(LISTENER));
+    assert_eq!(client.call("again"), Ok("again".to_owned()));
+    let recording = tap.stop();
+    let state = recording.state("cds");
+    let text = nack.error.expect("an error_detail").message;
+    let refused: Vec<_> = recording.messages().into_iter().filter(|m| m["kind"] == "nack").collect();
+    assert!(refused.iter().any(|m| m["error"]["message"] == text.as_str()), "{refused:?} {state}");
+    let streams = streams(&recording);
+    assert!(streams.len() >= 2, "{streams:?}");
+    for leg in legs {
+        let leg = &streams[0]["tls"][leg];
+        assert_eq!((&leg["version"], &leg["alpn"]), (&"TLSv1.3".into(), &"h2".into()), "{leg}");
+        // It dials an address: there is no name to ask for, and so there is none on the other leg.
+        assert_eq!(leg["sni"], Value::Null, "{leg}");
+    }
+    let (lost, theirs) = (streams[0]["tls"]["not_kept"].as_str(), "spiffe://mesh/edge");
+    assert_eq!(lost.is_some_and(|text| text.contains(theirs)), own.is_some(), "{lost:?}");
+}
