@@ -226,9 +226,8 @@ mod tests {
 
     #[test]
     fn one_key_means_one_thing_on_every_screen() {
-        let screens = [
-            C::Always, C::Everywhere, C::Overview, C::Stream, C::Timeline, C::Resources, C::Diff, C::Nack,
-        ];
+        let screens =
+            [C::Always, C::Everywhere, C::Overview, C::Stream, C::Timeline, C::Resources, C::Diff, C::Nack];
         let mut meaning = HashMap::new();
         for binding in BINDINGS.iter().filter(|binding| screens.contains(&binding.context)) {
             let command = *meaning.entry(binding.key).or_insert(binding.command);

@@ -29,14 +29,8 @@ pub enum Screen {
 }
 
 impl Screen {
-    pub const ALL: [Screen; 6] = [
-        Screen::Overview,
-        Screen::Stream,
-        Screen::Timeline,
-        Screen::Resources,
-        Screen::Diff,
-        Screen::Nack,
-    ];
+    pub const ALL: [Screen; 6] =
+        [Screen::Overview, Screen::Stream, Screen::Timeline, Screen::Resources, Screen::Diff, Screen::Nack];
 
     /// The key that opens it.
     pub fn number(self) -> u8 {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use serde_json::Value;
 
+use crate::content::BlobId;
 use crate::diff::Op;
 use crate::event::Seq;
 use crate::schema::Schema;
@@ -37,6 +38,9 @@ impl Bodies for Codec {
     }
     fn json(&self, _: &Store, _: &MessageFact) -> String {
         String::new()
+    }
+    fn content(&self, _: &Store, _: BlobId, _: Format, _: usize) -> Vec<String> {
+        Vec::new()
     }
     fn schema(&self) -> &Schema {
         &self.0

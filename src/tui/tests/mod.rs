@@ -1,9 +1,9 @@
 //! The screens, by typing and looking.
 
 mod behaviour;
-mod diff;
 #[cfg(feature = "net")]
 mod contents;
+mod diff;
 mod random;
 #[cfg(feature = "net")]
 mod real;

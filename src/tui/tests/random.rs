@@ -26,8 +26,9 @@ fn msg() -> impl Strategy<Value = Msg> {
         KeyCode::End,
         KeyCode::F(5),
     ]);
-    let bound =
-        prop::sample::select("123456jkhlgGLfvznNtTyrcpdDuobwiP()[]:/?{}\\q 名é'\"x".chars().collect::<Vec<_>>());
+    let bound = prop::sample::select(
+        "123456jkhlgGLfvznNtTyrcpdDuobwiP()[]:/?{}\\q 名é'\"x".chars().collect::<Vec<_>>(),
+    );
     prop_oneof![
         8 => bound.prop_map(|c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))),
         4 => named.prop_map(|code| Msg::Key(KeyEvent::new(code, KeyModifiers::NONE))),
