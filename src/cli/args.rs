@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+#[cfg(feature = "net")]
+use crate::net::demo::Scenario;
 use crate::{diff, filter};
 
 /// See what every client of an xDS control plane was told, asked for and refused.
@@ -435,8 +437,25 @@ pub struct TapArgs {
 #[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
 pub struct DemoArgs {
+    /// Which of its nodes take part (`--list`)
+    #[arg(long, value_name = "NAME", default_value = "tour", value_parser = scenario)]
+    pub scenario: Scenario,
+    /// Print the scenarios
+    #[arg(long)]
+    pub list: bool,
+    /// Another seed, other resources
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
     #[command(flatten)]
     pub live: LiveFlags,
+}
+
+#[cfg(feature = "net")]
+fn scenario(text: &str) -> Result<Scenario, String> {
+    Scenario::ALL.into_iter().find(|scenario| scenario.word() == text).ok_or_else(|| {
+        let words: Vec<_> = Scenario::ALL.iter().map(|scenario| scenario.word()).collect();
+        format!("one of {}", words.join(", "))
+    })
 }
 
 /// The forms of `-o`; each verb takes some of them.

@@ -12,6 +12,7 @@ use crate::app::live::Sink;
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Options, Running, StartError};
 use crate::filter::Rows;
+use crate::net::demo::Scenario;
 use crate::net::tap::{Address, Tls};
 use crate::schema::Schema;
 use crate::{record, text};
@@ -102,8 +103,14 @@ fn rewrite(file: &Path, maps: &[(Address, Address)], tls: &str, io: &mut Io<'_>)
 
 /// `xdscope demo`.
 pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    if args.list {
+        for scenario in Scenario::ALL {
+            writeln!(io.stdout, "{:<10} {}", scenario.word(), scenario.about())?;
+        }
+        return Ok(Exit::Yes);
+    }
     let schema = descriptors::schema(&args.live.descriptors)?;
-    let demo = Demo::start(schema)
+    let demo = Demo::start(schema, args.scenario, args.seed)
         .map_err(|error| CliError::new(Exit::Connection, "cannot start").because(error))?;
     let listen = Address::Tcp("127.0.0.1:0".into());
     let run = Run {
@@ -116,8 +123,7 @@ pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, C
         verb: "demo",
         empty: vec!["The demo's clients are about to connect.".into()],
         notice: Some(
-            "one cluster is refused, one name never answered: } goes to the next problem, Enter opens it"
-                .into(),
+            "one cluster is refused: } goes to a problem, Enter opens it, 6 says why, d what changed".into(),
         ),
     };
     run.start(io, |running| {

@@ -89,7 +89,7 @@ pub trait Handler: Send + Sync + 'static {
     fn stream(&self, path: &str, requests: Streaming<Bytes>, responses: Responses) -> Boxed<()>;
 }
 
-/// A tonic service that gives the streams of the aggregated service to one handler.
+/// A service that gives every stream, whatever its path, to one handler.
 pub struct Streams<H> {
     handler: Arc<H>,
 }
@@ -104,11 +104,6 @@ impl<H> Clone for Streams<H> {
     fn clone(&self) -> Self {
         Streams { handler: self.handler.clone() }
     }
-}
-
-/// Tonic routes by this name.
-impl<H> tonic::server::NamedService for Streams<H> {
-    const NAME: &'static str = "envoy.service.discovery.v3.AggregatedDiscoveryService";
 }
 
 struct Method<H> {

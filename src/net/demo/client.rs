@@ -1,12 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tonic::Status;
-use tonic::transport::Endpoint;
+use tonic::transport::{Channel, Endpoint};
 
 use crate::content::Catalog;
 use crate::event::{ApiVersion, Kind, Method, Variant};
@@ -21,16 +22,55 @@ pub struct Client {
     pub node_id: String,
     pub node_cluster: String,
     pub variant: Variant,
+    /// What it subscribes to at first; no names mean everything. Not aggregated: a stream for each.
+    pub asks: Vec<(Kind, Vec<String>)>,
+    /// Subscribes to the endpoints, routes and secrets that its resources name.
+    pub follows: bool,
     /// Refuses clusters whose `connect_timeout` is not positive, in Envoy's words.
     pub checks: bool,
+    /// Answers nothing but the first response of this type.
+    pub silent: Option<Kind>,
+    /// Answers this type so much later.
+    pub slow: Option<(Kind, Duration)>,
+    /// How often it connects, all in all.
+    pub connects: u32,
 }
 
-/// Runs one client against `server` (`http://host:port`) until the stream ends: subscribes to all clusters
-/// and listeners, then to the endpoints and routes that they name.
+/// Between the end of a stream and the next attempt.
+const BACK_OFF: Duration = Duration::from_secs(1);
+
+/// Runs one client against `server` (`http://host:port`) until its last stream ends.
 pub async fn run(client: Client, server: String, schema: Arc<Schema>) -> Result<(), Status> {
+    for attempt in 1..=client.connects {
+        let end = connection(&client, server.clone(), &schema).await;
+        if attempt == client.connects {
+            return end;
+        }
+        tokio::time::sleep(BACK_OFF).await;
+    }
+    Ok(())
+}
+
+async fn connection(client: &Client, server: String, schema: &Arc<Schema>) -> Result<(), Status> {
     let endpoint = Endpoint::from_shared(server).map_err(|e| Status::internal(e.to_string()))?;
     let channel = endpoint.connect().await.map_err(|e| Status::unavailable(e.to_string()))?;
-    let path = Method::path(client.variant, None, ApiVersion::V3).unwrap_or_default();
+    if client.variant.is_aggregated() {
+        return stream(client.clone(), channel, schema.clone()).await;
+    }
+    let mut streams = tokio::task::JoinSet::new();
+    for ask in &client.asks {
+        let client = Client { asks: vec![ask.clone()], ..client.clone() };
+        streams.spawn(stream(client, channel.clone(), schema.clone()));
+    }
+    while let Some(end) = streams.join_next().await {
+        end.map_err(|e| Status::internal(e.to_string()))??;
+    }
+    Ok(())
+}
+
+async fn stream(client: Client, channel: Channel, schema: Arc<Schema>) -> Result<(), Status> {
+    let only = client.asks.first().map(|(kind, _)| *kind).filter(|_| !client.variant.is_aggregated());
+    let path = Method::path(client.variant, only, ApiVersion::V3).unwrap_or_default();
     // The response headers come only after the first request is on its way.
     let (requests, ready) = mpsc::channel(16);
     let mut session = Session {
@@ -42,8 +82,10 @@ pub async fn run(client: Client, server: String, schema: Arc<Schema>) -> Result<
         greeted: false,
         requests,
     };
-    session.request(Kind::Cds, None).await?;
-    session.request(Kind::Lds, None).await?;
+    for (kind, names) in session.client.asks.clone() {
+        session.types.entry(kind).or_default().names = names.into_iter().collect();
+        session.request(kind, None).await?;
+    }
     let mut responses = rpc::open(channel, &path, ready).await?;
     while let Some(response) = responses.next().await {
         session.take(&response?).await?;
@@ -79,6 +121,13 @@ impl Session {
             _ => return Err(Status::internal("undecodable response")),
         };
         let Some((kind, _)) = Kind::of_type_url(message.type_url().as_str()) else { return Ok(()) };
+        let answered = self.types.get(&kind).is_some_and(|state| !state.version.is_empty());
+        if self.client.silent == Some(kind) && answered {
+            return Ok(());
+        }
+        if let Some((_, time)) = self.client.slow.filter(|(slow, _)| *slow == kind) {
+            tokio::time::sleep(time).await;
+        }
         let bodies: Vec<Value> = message
             .resources()
             .iter()
@@ -89,19 +138,22 @@ impl Session {
         let refusal = if self.client.checks && kind == Kind::Cds { refuse(&bodies) } else { None };
         // Names that the good resources refer to are asked for before the verdict, as Envoy does.
         let follow = match kind {
+            _ if !self.client.follows => vec![],
             Kind::Cds => {
                 let names = bodies.iter().filter_map(|cluster| cluster["name"].as_str());
-                Some((Kind::Eds, names.map(str::to_owned).collect()))
+                vec![(Kind::Eds, names.map(str::to_owned).collect())]
             }
-            Kind::Lds => Some((Kind::Rds, texts(&bodies, "route_config_name"))),
-            _ => None,
+            Kind::Lds => {
+                vec![(Kind::Rds, texts(&bodies, "route_config_name")), (Kind::Sds, sds_names(&bodies))]
+            }
+            _ => vec![],
         };
         let state = self.types.entry(kind).or_default();
         state.nonce = nonce;
         if refusal.is_none() {
             state.version = version;
         }
-        if let Some((child, names)) = follow {
+        for (child, names) in follow {
             self.subscribe(child, names).await?;
         }
         self.request(kind, refusal).await
@@ -180,21 +232,27 @@ fn refuse(clusters: &[Value]) -> Option<ErrorDetail> {
     Some(ErrorDetail { code: 13, message: message.into(), details: Vec::new() })
 }
 
+/// Names of the secrets that are to come by SDS.
+fn sds_names(listeners: &[Value]) -> BTreeSet<String> {
+    let configs = under(listeners, "tls_certificate_sds_secret_configs");
+    let configs = configs.into_iter().flat_map(|configs| configs.as_array().into_iter().flatten());
+    configs.filter_map(|config| config["name"].as_str()).map(str::to_owned).collect()
+}
+
 /// All texts under this key, at any depth.
 fn texts(values: &[Value], wanted: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+    under(values, wanted).into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// All values under this key, at any depth.
+fn under<'a>(values: &'a [Value], wanted: &str) -> Vec<&'a Value> {
+    let mut found = Vec::new();
     let mut open: Vec<&Value> = values.iter().collect();
     while let Some(value) = open.pop() {
         match value {
             Value::Object(fields) => {
-                for (key, value) in fields {
-                    match value {
-                        Value::String(text) if key == wanted => {
-                            found.insert(text.clone());
-                        }
-                        _ => open.push(value),
-                    }
-                }
+                found.extend(fields.get(wanted));
+                open.extend(fields.values());
             }
             Value::Array(items) => open.extend(items),
             _ => {}

@@ -18,11 +18,16 @@ use crate::pb::put_len_field;
 use crate::wire::{Body, Message, Shape};
 
 use super::Mesh;
+use super::mesh::Resource;
+use super::tour::CUT;
 
 /// How long the control plane waits before it sends again what was refused: the fault it demonstrates.
 const RESEND: Duration = Duration::from_secs(10);
 
-/// Serves ADS, SotW and delta, on `listener`: what `meshes` holds, again whenever it changes. Ends when
+/// How long the streams of one node live: the fault it demonstrates.
+const LIFE: Duration = Duration::from_secs(2);
+
+/// Serves every variant on `listener`: what `meshes` holds, again whenever it changes. Ends when
 /// `meshes` is dropped by its sender.
 pub async fn serve(
     listener: TcpListener,
@@ -31,8 +36,11 @@ pub async fn serve(
     let mut stop = meshes.clone();
     let stopped = async move { while stop.changed().await.is_ok() {} };
     tonic::transport::Server::builder()
-        .add_service(Streams::new(ControlPlane { meshes }))
-        .serve_with_incoming_shutdown(TcpIncoming::from(listener), stopped)
+        .serve_with_incoming_shutdown(
+            Streams::new(ControlPlane { meshes }),
+            TcpIncoming::from(listener),
+            stopped,
+        )
         .await
 }
 
@@ -47,7 +55,7 @@ impl Handler for ControlPlane {
         requests: Streaming<Bytes>,
         responses: Responses,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let delta = path.ends_with("/DeltaAggregatedResources");
+        let delta = path.rsplit('/').next().is_some_and(|method| method.starts_with("Delta"));
         let meshes = self.meshes.clone();
         Box::pin(async move {
             // An error here is the client going away, which ends the stream's task and nothing else.
@@ -61,7 +69,10 @@ impl Handler for ControlPlane {
 struct Want {
     all: bool,
     names: BTreeSet<String>,
-    sent: Option<String>,
+    /// The version of the type that was sent last.
+    version: String,
+    /// Delta: the version of each resource that was sent.
+    sent: BTreeMap<String, String>,
 }
 
 struct Session {
@@ -69,6 +80,8 @@ struct Session {
     catalog: Catalog,
     wants: BTreeMap<Kind, Want>,
     nonce: u32,
+    /// The node whose streams do not last.
+    cut: bool,
     responses: Responses,
 }
 
@@ -80,10 +93,12 @@ async fn answer(
     mut requests: Streaming<Bytes>,
     responses: Responses,
 ) -> Gone {
-    let mut session =
-        Session { delta, catalog: Catalog::in_memory(), wants: BTreeMap::new(), nonce: 0xa800, responses };
+    let (catalog, wants) = (Catalog::in_memory(), BTreeMap::new());
+    let mut session = Session { delta, catalog, wants, nonce: 0xa800, cut: false, responses };
     let mut again = tokio::time::interval(RESEND);
     let mut refused = BTreeSet::new();
+    let life = tokio::time::sleep(LIFE);
+    tokio::pin!(life);
     loop {
         let mesh = meshes.borrow_and_update().clone();
         tokio::select! {
@@ -91,22 +106,24 @@ async fn answer(
                 let Some(Ok(bytes)) = request else { return Ok(()) };
                 if let Some((kind, nack, news)) = session.take(&bytes) {
                     if nack { refused.insert(kind); } else { refused.remove(&kind); }
-                    if news { session.send(&mesh, kind).await?; }
+                    if news { session.send(&mesh, kind, true).await?; }
                 }
             }
             changed = meshes.changed() => {
                 changed.map_err(|_| ())?;
                 let mesh = meshes.borrow().clone();
                 for kind in session.wants.keys().copied().collect::<Vec<_>>() {
-                    if session.wants[&kind].sent.as_ref() != Some(&mesh.version) {
-                        session.send(&mesh, kind).await?;
-                    }
+                    session.send(&mesh, kind, false).await?;
                 }
             }
             _ = again.tick() => {
                 for kind in refused.clone() {
-                    session.send(&mesh, kind).await?;
+                    session.send(&mesh, kind, true).await?;
                 }
+            }
+            () = &mut life, if session.cut => {
+                let end = tonic::Status::unavailable("keepalive timeout");
+                return session.responses.send(Err(end)).await.map_err(|_| ());
             }
         }
     }
@@ -118,6 +135,7 @@ impl Session {
         let shape = if self.delta { Shape::DeltaRequest } else { Shape::SotwRequest };
         let message = Message::parse(shape, bytes, &mut self.catalog);
         let (kind, _) = Kind::of_type_url(message.type_url().as_str())?;
+        self.cut |= message.node().is_some_and(|node| node.id == CUT);
         let first = !self.wants.contains_key(&kind);
         let want = self.wants.entry(kind).or_default();
         let text = |names: &[crate::event::Sym]| -> BTreeSet<String> {
@@ -145,28 +163,32 @@ impl Session {
         Some((kind, message.error_detail().is_some(), news))
     }
 
-    async fn send(&mut self, mesh: &Mesh, kind: Kind) -> Gone {
+    /// Sends what is wanted of a type: all of it, in delta what is new. Unless asked, only a new version.
+    async fn send(&mut self, mesh: &Mesh, kind: Kind, asked: bool) -> Gone {
         let Some(want) = self.wants.get_mut(&kind) else { return Ok(()) };
-        let chosen: Vec<_> = mesh
-            .resources
-            .iter()
-            .filter(|(k, name, _)| *k == kind && (want.all || want.names.contains(name)))
-            .collect();
+        let Some(version) = mesh.versions.get(&kind).filter(|version| asked || **version != want.version)
+        else {
+            return Ok(());
+        };
+        let wanted = |r: &&Resource| r.kind == kind && (want.all || want.names.contains(&r.name));
+        let new = |r: &&Resource| !self.delta || asked || want.sent.get(&r.name) != Some(&r.version);
+        let chosen: Vec<_> = mesh.resources.iter().filter(wanted).filter(new).collect();
         // A type of which nothing exists is not answered: the name stays missing, as with real servers.
         if chosen.is_empty() {
             return Ok(());
         }
-        want.sent = Some(mesh.version.clone());
+        want.version.clone_from(version);
         self.nonce += 1;
         let mut out = Vec::new();
-        put_len_field(&mut out, 1, mesh.version.as_bytes());
-        for (_, name, any) in chosen {
+        put_len_field(&mut out, 1, version.as_bytes());
+        for Resource { name, version, any, .. } in chosen {
             if self.delta {
                 let mut resource = Vec::new();
-                put_len_field(&mut resource, 1, mesh.version.as_bytes());
+                put_len_field(&mut resource, 1, version.as_bytes());
                 put_len_field(&mut resource, 2, any);
                 put_len_field(&mut resource, 3, name.as_bytes());
                 put_len_field(&mut out, 2, &resource);
+                want.sent.insert(name.clone(), version.clone());
             } else {
                 put_len_field(&mut out, 2, any);
             }

@@ -1,43 +1,100 @@
-//! What the demo's control plane knows, and who asks it.
+//! What the demo's control plane knows.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::event::{ApiVersion, Kind, Variant};
+use crate::event::{ApiVersion, Kind};
 use crate::schema::Schema;
 
-use super::Client;
-
-/// Services of the shop that the demo configures.
+/// Services of the shop by name; others have numbers.
 const SERVICES: [&str; 6] = ["cart", "payments", "ratings", "reviews", "search", "shipping"];
 
-/// All resources at one version.
+/// Clusters of the good configuration.
+const CLUSTERS: usize = 118;
+
+/// All resources, each at a version.
 #[derive(Clone, Debug)]
 pub struct Mesh {
+    /// Of each type as a whole.
+    pub versions: BTreeMap<Kind, String>,
+    pub resources: Vec<Resource>,
+    random: Random,
+}
+
+#[derive(Clone, Debug)]
+pub struct Resource {
+    pub kind: Kind,
+    pub name: String,
     pub version: String,
-    /// Kind, name, and the payload as an `Any`.
-    pub resources: Vec<(Kind, String, Vec<u8>)>,
+    /// As it goes on the wire.
+    pub any: Vec<u8>,
+}
+
+/// SplitMix64: the same seed, the same mesh.
+#[derive(Clone, Debug)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end.max(1)
+    }
 }
 
 impl Mesh {
-    /// The good configuration, version 41.
-    pub fn good(schema: &Schema) -> Result<Mesh, String> {
-        let mut mesh = Mesh { version: "41".into(), resources: Vec::new() };
-        for name in SERVICES {
-            mesh.put(schema, Kind::Cds, name, cluster(name, "5s"))?;
-            mesh.put(schema, Kind::Eds, name, endpoints(name))?;
+    /// The good configuration.
+    pub fn good(schema: &Schema, seed: u64) -> Result<Mesh, String> {
+        let versions =
+            [(Kind::Lds, "7"), (Kind::Rds, "17"), (Kind::Cds, "41"), (Kind::Eds, "41"), (Kind::Sds, "2")];
+        let versions = versions.into_iter().map(|(kind, version)| (kind, version.to_owned())).collect();
+        let mut mesh = Mesh { versions, resources: Vec::new(), random: Random(seed) };
+        for name in services() {
+            mesh.put(schema, Kind::Cds, &name, cluster(&name, "5s", 1024))?;
+            mesh.endpoints(schema, &name)?;
         }
-        let hosts: Vec<Value> = SERVICES.iter().map(|name| virtual_host(name)).collect();
-        mesh.put(schema, Kind::Rds, "edge", json!({"name": "edge", "virtualHosts": hosts}))?;
+        mesh.put(schema, Kind::Rds, "edge", routes(SERVICES.iter().copied()))?;
         mesh.put(schema, Kind::Lds, "0.0.0.0_8443", listener())?;
+        mesh.put(schema, Kind::Sds, "edge-cert", certificate(&mut mesh.random.clone()))?;
         Ok(mesh)
     }
 
-    /// Version 42: `reviews` gets a timeout that clients refuse, and the new `ledger-v2` has no endpoints.
-    pub fn bad(schema: &Schema) -> Result<Mesh, String> {
-        let mut mesh = Mesh { version: "42".into(), ..Mesh::good(schema)? };
-        mesh.put(schema, Kind::Cds, "reviews", cluster("reviews", "0s"))?;
-        mesh.put(schema, Kind::Cds, "ledger-v2", cluster("ledger-v2", "5s"))?;
+    /// What comes next: `reviews` gets a timeout that clients refuse, the new `ledger-v2` has no endpoints, and a
+    /// route leads to a cluster that does not exist.
+    pub fn bad(&self, schema: &Schema) -> Result<Mesh, String> {
+        let mut mesh = self.clone();
+        mesh.versions.insert(Kind::Cds, "42".into());
+        mesh.put(schema, Kind::Cds, "reviews", cluster("reviews", "0s", 2048))?;
+        mesh.put(schema, Kind::Cds, "ledger-v2", cluster("ledger-v2", "5s", 1024))?;
+        mesh.versions.insert(Kind::Rds, "18".into());
+        mesh.put(schema, Kind::Rds, "edge", routes(SERVICES.into_iter().chain(["fraud-check"])))?;
         Ok(mesh)
+    }
+
+    /// The endpoints of one service move.
+    pub fn moved(&self, schema: &Schema, version: u64) -> Result<Mesh, String> {
+        let mut mesh = self.clone();
+        mesh.versions.insert(Kind::Eds, version.to_string());
+        mesh.endpoints(schema, "search")?;
+        Ok(mesh)
+    }
+
+    fn endpoints(&mut self, schema: &Schema, name: &str) -> Result<(), String> {
+        let net = self.random.below(250);
+        let hosts = 1 + self.random.below(4);
+        let port = 8000 + self.random.below(1000);
+        let address =
+            |host| json!({"socketAddress": {"address": format!("10.1.{net}.{host}"), "portValue": port}});
+        let hosts: Vec<Value> =
+            (1..=hosts).map(|host| json!({"endpoint": {"address": address(host)}})).collect();
+        let body = json!({
+            "clusterName": name,
+            "endpoints": [{"locality": {"region": "eu-west-1"}, "lbEndpoints": hosts}],
+        });
+        self.put(schema, Kind::Eds, name, body)
     }
 
     fn put(&mut self, schema: &Schema, kind: Kind, name: &str, body: Value) -> Result<(), String> {
@@ -47,39 +104,43 @@ impl Mesh {
         let mut any = Vec::new();
         crate::pb::put_len_field(&mut any, 1, url.as_bytes());
         crate::pb::put_len_field(&mut any, 2, &value);
-        match self.resources.iter_mut().find(|(k, n, _)| *k == kind && n == name) {
-            Some(found) => found.2 = any,
-            None => self.resources.push((kind, name.to_owned(), any)),
+        let version = self.versions.get(&kind).cloned().unwrap_or_default();
+        let resource = Resource { kind, name: name.to_owned(), version, any };
+        match self.resources.iter_mut().find(|known| known.kind == kind && known.name == name) {
+            Some(known) => *known = resource,
+            None => self.resources.push(resource),
         }
         Ok(())
     }
+}
+
+fn services() -> impl Iterator<Item = String> {
+    let numbered = (SERVICES.len()..CLUSTERS).map(|i| format!("service-{i:03}"));
+    SERVICES.iter().map(|name| (*name).to_owned()).chain(numbered)
 }
 
 fn ads() -> Value {
     json!({"ads": {}, "resourceApiVersion": "V3"})
 }
 
-fn cluster(name: &str, timeout: &str) -> Value {
+fn cluster(name: &str, timeout: &str, connections: u32) -> Value {
     json!({
         "name": name, "type": "EDS", "connectTimeout": timeout, "lbPolicy": "LEAST_REQUEST",
         "edsClusterConfig": {"edsConfig": ads()},
-        "circuitBreakers": {"thresholds": [{"maxConnections": 2048}]},
+        "circuitBreakers": {"thresholds": [{"maxConnections": connections}]},
     })
 }
 
-fn endpoints(name: &str) -> Value {
-    let port = 9000 + name.len();
-    let address =
-        |host: u8| json!({"socketAddress": {"address": format!("127.0.1.{host}"), "portValue": port}});
-    let hosts: Vec<Value> = (1..4).map(|host| json!({"endpoint": {"address": address(host)}})).collect();
-    json!({"clusterName": name, "endpoints": [{"locality": {"region": "eu-west-1"}, "lbEndpoints": hosts}]})
-}
-
-fn virtual_host(name: &str) -> Value {
-    json!({
-        "name": name, "domains": [format!("{name}.shop")],
-        "routes": [{"match": {"prefix": "/"}, "route": {"cluster": name}}],
-    })
+fn routes<'a>(names: impl Iterator<Item = &'a str>) -> Value {
+    let hosts: Vec<Value> = names
+        .map(|name| {
+            json!({
+                "name": name, "domains": [format!("{name}.shop")],
+                "routes": [{"match": {"prefix": "/"}, "route": {"cluster": name}}],
+            })
+        })
+        .collect();
+    json!({"name": "edge", "virtualHosts": hosts})
 }
 
 fn listener() -> Value {
@@ -91,25 +152,32 @@ fn listener() -> Value {
             "typedConfig": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"},
         }],
     });
+    let tls = json!({
+        "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
+        "commonTlsContext": {"tlsCertificateSdsSecretConfigs": [{"name": "edge-cert", "sdsConfig": ads()}]},
+    });
     json!({
         "name": "0.0.0.0_8443",
         "address": {"socketAddress": {"address": "0.0.0.0", "portValue": 8443}},
-        "filterChains": [{"filters": [{
-            "name": "envoy.filters.network.http_connection_manager", "typedConfig": manager,
-        }]}],
+        "filterChains": [{
+            "filters": [{"name": "envoy.filters.network.http_connection_manager", "typedConfig": manager}],
+            "transportSocket": {"name": "envoy.transport_sockets.tls", "typedConfig": tls},
+        }],
     })
 }
 
-/// The nodes of the demo. The first one checks its clusters as Envoy does, the second takes what it gets.
-pub fn clients() -> Vec<Client> {
-    let client = |id: &str, cluster: &str, variant, checks| Client {
-        node_id: id.into(),
-        node_cluster: cluster.into(),
-        variant,
-        checks,
+/// Looks like a certificate with its key, and is none: something to be redacted.
+fn certificate(random: &mut Random) -> Value {
+    let mut pem = |what: &str| {
+        let mut line = || (0..64).map(|_| char::from(b'A' + random.below(26) as u8)).collect::<String>();
+        let lines: Vec<String> = (0..4).map(|_| line()).collect();
+        format!("-----BEGIN {what}-----\n{}\n-----END {what}-----\n", lines.join("\n"))
     };
-    vec![
-        client("edge-gw-1", "edge", Variant::Ads, true),
-        client("reviews-v2-6b8f", "reviews", Variant::DeltaAds, false),
-    ]
+    json!({
+        "name": "edge-cert",
+        "tlsCertificate": {
+            "certificateChain": {"inlineString": pem("CERTIFICATE")},
+            "privateKey": {"inlineString": pem("PRIVATE KEY")},
+        },
+    })
 }

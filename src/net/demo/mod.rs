@@ -1,11 +1,12 @@
-//! The embedded control plane and clients of `xdscope demo`: a small mesh on loopback with one refused
-//! cluster and one name that is never answered. Real gRPC over real sockets, so that the tap between them is
-//! the tap that users get.
+//! The embedded control plane and clients of `xdscope demo`: a small mesh on loopback and nodes that have one of
+//! each problem. Real gRPC over real sockets, so that the tap between them is the tap that users get.
 
 mod client;
 mod control_plane;
 mod mesh;
+mod tour;
 
 pub use client::{Client, run as run_client};
 pub use control_plane::serve;
-pub use mesh::{Mesh, clients};
+pub use mesh::Mesh;
+pub use tour::Scenario;
