@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 #[cfg(feature = "net")]
 use crate::net::demo::Scenario;
-use crate::{diff, filter};
+use crate::{diff, filter, lint};
 
 /// See what every client of an xDS control plane was told, asked for and refused.
 #[derive(Debug, Parser)]
@@ -59,11 +59,13 @@ pub enum Verb {
     Get(GetArgs),
     /// What changed between versions of a resource, moments, or sources
     Diff(DiffArgs),
+    /// Which rules of the protocol or of good order were broken
+    Lint(LintArgs),
     /// Turn a source into another form
     Export(ExportArgs),
     /// What a file holds
     Info(InfoArgs),
-    /// A field of a resource type, a state or a kind of message
+    /// A field of a resource type, a lint rule, a state or a kind of message
     Explain(ExplainArgs),
     /// The descriptors by which resources are decoded
     Descriptors(DescriptorsArgs),
@@ -176,6 +178,74 @@ pub struct DiffArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+pub struct LintArgs {
+    /// A recording, raw JSONL or an arrow script; `-` is stdin, a bare name a kept session
+    #[arg(value_name = "SOURCE", required_unless_present = "list_rules")]
+    pub source: Option<String>,
+    /// sarif, junit, github: for what reads them
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    pub output: LintFormat,
+    /// Only this rule; may stand several times
+    #[arg(long, value_name = "RULE")]
+    pub rule: Vec<String>,
+    /// Only findings this bad or worse
+    #[arg(long, value_name = "SEVERITY", default_value = "info")]
+    pub severity: SeverityWord,
+    /// Exit with 1 if there is a finding this bad or worse
+    #[arg(long, value_name = "SEVERITY", default_value = "warn")]
+    pub fail_on: SeverityWord,
+    /// The edition of the protocol text that peers are judged by; a script's own word wins
+    #[arg(long, value_name = "EDITION", default_value = "current")]
+    pub profile: ProfileWord,
+    /// How long rules wait: ack=5s,answer=15s,exist=15s,warm=15s
+    #[arg(long, value_name = "NAME=TIME,…", default_value = "", value_parser = timers, hide_default_value = true)]
+    pub timers: lint::Timers,
+    /// The rules, with what they are about; needs no source
+    #[arg(long)]
+    pub list_rules: bool,
+    /// Check the `expect` lines of an arrow script instead; --fail-on plays no part
+    #[arg(long, conflicts_with_all = ["rule", "list_rules"])]
+    pub expect: bool,
+    /// Only findings about this stream or node
+    #[arg(long, value_name = "NODE|#N")]
+    pub stream: Option<StreamPick>,
+    /// No line of column titles
+    #[arg(long)]
+    pub no_headers: bool,
+    #[command(flatten)]
+    pub limits: TimerFlags,
+    #[command(flatten)]
+    pub descriptors: DescriptorFlags,
+}
+
+/// The forms of `lint -o`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LintFormat {
+    Text,
+    Json,
+    Jsonl,
+    Sarif,
+    Junit,
+    Github,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SeverityWord {
+    Error,
+    Warn,
+    Info,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProfileWord {
+    Current,
+    #[value(name = "003")]
+    P003,
+    #[value(name = "002")]
+    P002,
+}
+
+#[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
     /// raw: lines of JSON with each message's bytes, to read back; jsonl: the message objects of `log`
     /// with their bodies; script: text to read and edit; xdsrec: a recording
@@ -211,7 +281,7 @@ pub struct InfoArgs {
 
 #[derive(Clone, Debug, Args)]
 pub struct ExplainArgs {
-    /// A field (Cluster.connect_timeout), a message, a state (stale) or a kind (resend)
+    /// A field (Cluster.connect_timeout), a message, a lint rule (nonce-unknown), a state (stale) or a kind (resend)
     pub word: String,
     #[command(flatten)]
     pub descriptors: DescriptorFlags,
@@ -552,6 +622,23 @@ fn ignored(text: &str) -> Result<diff::Pattern, String> {
 
 fn bytes(text: &str) -> Result<u64, String> {
     filter::bytes(text).ok_or_else(|| "expected a size such as 512MB".into())
+}
+
+/// `ack=5s,answer=15s`: what is left out keeps its default.
+fn timers(text: &str) -> Result<lint::Timers, String> {
+    let mut timers = lint::Timers::default();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').ok_or("expected NAME=TIME such as ack=5s")?;
+        let slot = match name.trim() {
+            "ack" => &mut timers.ack,
+            "answer" => &mut timers.answer,
+            "exist" => &mut timers.exist,
+            "warm" => &mut timers.warm,
+            other => return Err(format!("no timer `{other}`: ack, answer, exist or warm")),
+        };
+        *slot = time(value.trim())?;
+    }
+    Ok(timers)
 }
 
 fn time(text: &str) -> Result<Duration, String> {

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use crate::lint;
 use crate::store::{MessageKind, ResourceState, TypeState};
 
 use super::args::ExplainArgs;
@@ -18,6 +19,10 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
     if !known.is_empty() {
         return Ok(Exit::Yes);
     }
+    if let Some(text) = lint_rule(word) {
+        writeln!(io.stdout, "{text}")?;
+        return Ok(Exit::Yes);
+    }
     let schema = descriptors::schema(&args.descriptors)?;
     match schema.explain(word) {
         Ok(text) => {
@@ -29,6 +34,16 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
             .next("xdscope explain Cluster.connect_timeout")
             .next("xdscope help states")),
     }
+}
+
+/// The manual of a rule; of one that is not checked, why not.
+fn lint_rule(id: &str) -> Option<String> {
+    let known = lint::known().get(id)?;
+    let head = format!("{id} (lint rule, {}, rows {})", known.severity, known.rows);
+    Some(match (lint::rule(id), known.missing) {
+        (Some(rule), _) => format!("{head}\n\n{}", rule.manual().trim_end()),
+        (None, why) => format!("{head}\n  not checked by this version: {}", why.unwrap_or_default()),
+    })
 }
 
 /// States and kinds of that name, with what they mean.

@@ -23,7 +23,7 @@ xdscope shows what every client of an xDS control plane was told, asked for and 
   xdscope log SESSION               every message, with what answers what
   xdscope get SESSION cds/NAME      resources, down to their content
   xdscope diff SESSION @T1 @T2      what changed between moments, versions or files
-
+  xdscope lint SESSION              which rules of the protocol were broken
 SESSION: a recording, raw JSONL or an arrow script.  All verbs: --help.  Words: help filter.
 ";
 

@@ -22,6 +22,8 @@ mod info;
 pub mod io;
 mod json_out;
 mod ladder;
+mod lint;
+mod lint_out;
 #[cfg(feature = "net")]
 mod live;
 pub mod log;
@@ -91,6 +93,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Log(args)) => log::run(args, global, io),
         Some(Verb::Get(args)) => get::run(args, global, io),
         Some(Verb::Diff(args)) => diff::run(args, global, io),
+        Some(Verb::Lint(args)) => lint::run(args, global, io),
         Some(Verb::Export(args)) => export::run(args, global, io),
         Some(Verb::Info(args)) => info::run(args, global, io),
         Some(Verb::Explain(args)) => explain::run(args, io),

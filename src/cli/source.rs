@@ -11,10 +11,11 @@ use jiff::tz::TimeZone;
 use crate::content::{self, BlobId, Catalog, MemoryBodies};
 use crate::event::{Seq, Sym, Time};
 use crate::filter::Moment;
+use crate::lint::{self, Lint};
 use crate::record::{self, Loaded};
 use crate::schema::Schema;
-use crate::script;
-use crate::store::{Options, Store};
+use crate::script::{self, Script};
+use crate::store::{Meaning, Options, Store};
 use crate::text::plural;
 use crate::wire::{Body, Frame, What};
 
@@ -268,6 +269,38 @@ pub(super) fn options(timers: &TimerFlags) -> Options {
     }
 }
 
+/// An arrow script as it is written, for its expectations.
+pub(super) fn open_script(args: &SourceArgs, io: &Io<'_>) -> Result<(Script, Arc<Schema>), CliError> {
+    let schema = super::descriptors::schema(&args.descriptors)?;
+    let path = find(&args.source, io)?;
+    let failed = || CliError::unreadable(format!("cannot read {}", args.source));
+    let text = std::fs::read_to_string(&path).map_err(|error| failed().because(error))?;
+    if form(&args.source, text.as_bytes()) != Form::Script {
+        let error = CliError::usage(format!("{} is no arrow script: it has no `expect` lines", args.source));
+        return Err(error.next(format!("xdscope lint {}", args.source)));
+    }
+    let script = script::parse(&text, &args.source).map_err(|error| failed().because(error))?;
+    Ok((script, schema))
+}
+
+/// Replays a source under the rules.
+pub(super) fn lint(source: Source, timers: &TimerFlags, rules: lint::Options) -> (Store, Lint) {
+    let Loaded { catalog, clock, frames, end, .. } = source.loaded;
+    let mut store = Store::new(catalog, clock, options(timers));
+    store.set_meaning(meaning(source.schema));
+    let mut lint = Lint::new(rules);
+    for frame in frames {
+        lint.handle(&mut store, frame);
+    }
+    lint.advance(&mut store, end);
+    (store, lint)
+}
+
+/// Compares resources by what they mean, where their bytes differ.
+pub(super) fn meaning(schema: Arc<Schema>) -> Meaning {
+    Arc::new(move |a: &[u8], b: &[u8]| schema.same_meaning(a, b))
+}
+
 /// How far a replay goes.
 pub(super) enum Limit {
     All,
@@ -346,7 +379,7 @@ impl Replay {
         let Loaded { catalog, clock, frames, end, .. } = source.loaded;
         let mut store = Store::new(catalog, clock, options(timers));
         let schema = source.schema.clone();
-        store.set_meaning(Arc::new(move |a: &[u8], b: &[u8]| schema.same_meaning(a, b)));
+        store.set_meaning(meaning(schema));
         Replay { store, schema: source.schema, frames: frames.into_iter(), n: Seq(0), end }
     }
 

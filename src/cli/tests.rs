@@ -81,7 +81,9 @@ fn a_bare_call_prints_ten_lines_the_demo_first() {
 
 #[test]
 fn help_of_every_verb() {
-    for verb in ["status", "log", "get", "diff", "export", "info", "explain", "descriptors", "completions"] {
+    for verb in
+        ["status", "log", "get", "diff", "lint", "export", "info", "explain", "descriptors", "completions"]
+    {
         insta::assert_snapshot!(format!("help-{verb}"), run(&["help", verb]).out);
     }
 }

@@ -13,6 +13,7 @@ mod tls;
 use serde_json::{Value, json};
 
 use crate::event::{Clock, Dir, Kind, Time, TypeUrl};
+use crate::lint::Finding;
 use crate::nack::{Found, Nack};
 use crate::store::{MessageFact, ResourceFact, StateFact, StreamFact, TypeState};
 
@@ -165,6 +166,28 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     out.put("bytes_in", fact.bytes_in);
     out.put("bytes_out", fact.bytes_out);
     out.put("gaps", fact.gaps);
+    out.done()
+}
+
+/// The `finding` object: one rule that was broken, once or in a loop.
+pub fn finding(finding: &Finding, clock: &Clock) -> Value {
+    let mut out = Object::new("finding");
+    out.put("rule", finding.rule.id);
+    out.put("row", finding.rule.rows);
+    out.put("severity", finding.severity.word());
+    out.some("cause", finding.cause);
+    out.put("blame", finding.blame.word());
+    out.put("stream", finding.stream.0);
+    out.put("node", finding.node.as_deref());
+    out.some("type", (!finding.type_url.is_empty()).then(|| type_word(&finding.type_url)));
+    out.list("names", &finding.names);
+    out.some("at", finding.at.map(|at| at.0));
+    out.put("messages", finding.messages.iter().map(|seq| seq.0).collect::<Vec<u64>>());
+    out.put("first", time(finding.first, clock));
+    out.put("last", time(finding.last, clock));
+    out.put("count", finding.count);
+    out.put("text", finding.text.as_str());
+    out.put("guess", finding.guess);
     out.done()
 }
 

@@ -8,18 +8,8 @@ use super::{Codec, LoadError, write};
 use crate::content::Catalog;
 use crate::event::{Seq, StreamId, TypeUrl};
 use crate::json;
-use crate::store::{Options, Store};
-use crate::wire::Frame;
-
-/// What came of one expectation that is not known to hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Failed(Failure),
-    /// It speaks of findings, and there was nobody to give them.
-    Unchecked {
-        line: u32,
-    },
-}
+use crate::lint::{self, Finding, Lint};
+use crate::store::{Meaning, Options, Store};
 
 /// An expectation that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,45 +21,28 @@ pub struct Failure {
     pub found: String,
 }
 
-/// What expectations must know of a finding.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    pub rule: String,
-    /// The message that completed it; `None` for one from a timer.
-    pub at: Option<u64>,
-    /// `error`, `warn` or `info`.
-    pub severity: String,
-    pub names: Vec<String>,
-}
-
-/// Who gives the findings: follows the same frames as the store.
-pub trait Lints {
-    /// The store has just taken this frame in; `None`: its clock moved on.
-    fn follow(&mut self, frame: Option<&Frame>, store: &Store);
-    /// All findings so far.
-    fn findings(&self) -> Vec<Finding>;
-}
-
 /// Replays a script and compares its expectations, each at the moment where it stands. Empty: all hold.
 pub fn check(
     script: &Script,
     codec: &dyn Codec,
     options: Options,
-    mut lints: Option<&mut dyn Lints>,
-) -> Result<Vec<Outcome>, LoadError> {
+    rules: lint::Options,
+    meaning: Option<Meaning>,
+) -> Result<Vec<Failure>, LoadError> {
     let mut catalog = Catalog::in_memory();
     let steps = steps(script, codec, &mut catalog)?;
     let mut store = Store::new(catalog, clock(script), options);
+    if let Some(meaning) = meaning {
+        store.set_meaning(meaning);
+    }
+    let mut lint = Lint::new(rules);
     let mut checker = Checker { streams: Vec::new(), named: Vec::new() };
-    let mut outcomes = Vec::new();
+    let mut failures = Vec::new();
     for (line, step) in script.lines.iter().zip(steps) {
-        if let Some(frame) = &step.frame {
-            store.handle(frame.clone());
+        if let Some(frame) = step.frame {
+            lint.handle(&mut store, frame);
         }
-        store.advance(step.at);
-        if let Some(lints) = &mut lints {
-            lints.follow(step.frame.as_ref(), &store);
-        }
+        lint.advance(&mut store, step.at);
         match &line.item {
             Item::Stream { stream, .. } => checker.streams.push(stream.clone()),
             Item::Expect(expect) => {
@@ -77,23 +50,17 @@ pub fn check(
                     Expect::Message { .. } | Expect::State { .. } | Expect::Resource { .. } => {
                         checker.fact(expect, &store)
                     }
-                    _ => match &lints {
-                        Some(lints) => checker.lint(expect, &lints.findings()),
-                        None => {
-                            outcomes.push(Outcome::Unchecked { line: line.number });
-                            continue;
-                        }
-                    },
+                    _ => checker.lint(expect, lint.findings()),
                 };
                 if let Some(found) = found {
                     let expected = write::line(&line.item);
-                    outcomes.push(Outcome::Failed(Failure { line: line.number, expected, found }));
+                    failures.push(Failure { line: line.number, expected, found });
                 }
             }
             _ => {}
         }
     }
-    Ok(outcomes)
+    Ok(failures)
 }
 
 struct Checker {
@@ -149,22 +116,23 @@ impl Checker {
     fn lint(&mut self, expect: &Expect, findings: &[Finding]) -> Option<String> {
         let picked = |pick: &Pick| {
             let (rule, at) = (pick.rule.clone(), pick.at);
-            findings.iter().filter(move |f| f.rule == rule && (at.is_none() || f.at == at))
+            findings.iter().filter(move |f| f.rule.id == rule && (at.is_none() || place(f) == at))
         };
         match expect {
             Expect::Lint { pick, severity } => {
                 self.named.push(pick.clone());
-                let found: Vec<&Finding> =
-                    picked(pick).filter(|f| severity.as_ref().is_none_or(|s| *s == f.severity)).collect();
+                let found: Vec<&Finding> = picked(pick)
+                    .filter(|f| severity.as_ref().is_none_or(|s| *s == f.severity.word()))
+                    .collect();
                 let names: BTreeSet<&str> =
-                    found.iter().flat_map(|f| f.names.iter().map(String::as_str)).collect();
+                    found.iter().flat_map(|f| f.names.iter().map(|name| &**name)).collect();
                 let wanted = pick.names.as_ref().map(|names| names.iter().map(String::as_str).collect());
                 let holds = !found.is_empty() && wanted.is_none_or(|wanted: BTreeSet<&str>| wanted == names);
-                (!holds).then(|| list(findings.iter().filter(|f| f.rule == pick.rule)))
+                (!holds).then(|| list(findings.iter().filter(|f| f.rule.id == pick.rule)))
             }
             Expect::No(pick) => {
                 let about = |f: &&Finding| match &pick.names {
-                    Some(names) => f.names.iter().any(|name| names.contains(name)),
+                    Some(names) => f.names.iter().any(|name| names.iter().any(|n| **n == **name)),
                     None => true,
                 };
                 let found: Vec<&Finding> = picked(pick).filter(about).collect();
@@ -174,16 +142,15 @@ impl Checker {
                 let named = |f: &&Finding| {
                     *expect == Expect::LintOnly
                         && self.named.iter().any(|pick| {
-                            pick.rule == f.rule
-                                && (pick.at.is_none() || pick.at == f.at)
-                                && pick
-                                    .names
-                                    .as_ref()
-                                    .is_none_or(|names| f.names.iter().all(|n| names.contains(n)))
+                            pick.rule == f.rule.id
+                                && (pick.at.is_none() || pick.at == place(f))
+                                && pick.names.as_ref().is_none_or(|names| {
+                                    f.names.iter().all(|n| names.iter().any(|name| **name == **n))
+                                })
                         })
                 };
                 let found: Vec<&Finding> =
-                    findings.iter().filter(|f| f.rule != "nack" && !named(f)).collect();
+                    findings.iter().filter(|f| f.rule.id != "nack" && !named(f)).collect();
                 (!found.is_empty()).then(|| list(found.into_iter()))
             }
             _ => None,
@@ -191,12 +158,17 @@ impl Checker {
     }
 }
 
+/// The message that completed it.
+fn place(finding: &Finding) -> Option<u64> {
+    finding.at.map(|at| at.0)
+}
+
 /// Findings as a failure lists them.
 fn list<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     let texts: Vec<String> = findings
         .map(|f| {
-            let at = f.at.map_or(String::new(), |at| format!(" at {at}"));
-            format!("{}{at} sev={} names=[{}]", f.rule, f.severity, f.names.join(" "))
+            let at = place(f).map_or(String::new(), |at| format!(" at {at}"));
+            format!("{}{at} sev={} names=[{}]", f.rule.id, f.severity.word(), f.names.join(" "))
         })
         .collect();
     if texts.is_empty() { "none such".into() } else { texts.join(", ") }
@@ -254,8 +226,23 @@ mod tests {
     }
 
     fn finding(rule: &str, at: Option<u64>, names: &[&str]) -> Finding {
-        let names = names.iter().map(|name| (*name).into()).collect();
-        Finding { rule: rule.into(), at, severity: "warn".into(), names }
+        Finding {
+            rule: lint::rule(rule).expect("a rule"),
+            severity: lint::Severity::Warn,
+            cause: None,
+            blame: lint::Blame::Server,
+            stream: StreamId(1),
+            node: None,
+            type_url: TypeUrl::default(),
+            names: names.iter().map(|name| (*name).into()).collect(),
+            at: at.map(Seq),
+            messages: Vec::new(),
+            first: crate::event::Time::ZERO,
+            last: crate::event::Time::ZERO,
+            count: 1,
+            text: String::new(),
+            guess: false,
+        }
     }
 
     fn lint(lines: &str, findings: &[Finding]) -> Vec<bool> {
@@ -270,15 +257,18 @@ mod tests {
 
     #[test]
     fn findings_are_picked_by_rule_place_severity_and_names() {
-        let findings =
-            [finding("a", Some(3), &["x"]), finding("a", None, &["y"]), finding("nack", Some(2), &[])];
-        let holding = "expect lint a\nexpect lint a at 3 names=[x]\nexpect lint a names=[x y]\nexpect lint a sev=warn\n\
-                       expect no b\nexpect no a at 4\nexpect no a names=[z]\nexpect lint only";
+        let findings = [
+            finding("ttl-invalid", Some(3), &["x"]),
+            finding("ttl-invalid", None, &["y"]),
+            finding("nack", Some(2), &[]),
+        ];
+        let holding = "expect lint ttl-invalid\nexpect lint ttl-invalid at 3 names=[x]\nexpect lint ttl-invalid names=[x y]\nexpect lint ttl-invalid sev=warn\n\
+                       expect no ttl-expired\nexpect no ttl-invalid at 4\nexpect no ttl-invalid names=[z]\nexpect lint only";
         assert_eq!(lint(holding, &findings), [true; 8]);
-        let failing = "expect lint only\nexpect lint none\nexpect lint b\nexpect lint a at 4\nexpect lint a names=[x]\n\
-                       expect lint a sev=info\nexpect no a names=[y]\nexpect no a";
+        let failing = "expect lint only\nexpect lint none\nexpect lint ttl-expired\nexpect lint ttl-invalid at 4\nexpect lint ttl-invalid names=[x]\n\
+                       expect lint ttl-invalid sev=info\nexpect no ttl-invalid names=[y]\nexpect no ttl-invalid";
         assert_eq!(lint(failing, &findings), [false; 8]);
         assert_eq!(lint("expect lint none", &findings[2..]), [true], "a NACK is a fact, not a breach");
-        assert_eq!(lint("expect lint a at 3\nexpect lint only", &findings), [true, false]);
+        assert_eq!(lint("expect lint ttl-invalid at 3\nexpect lint only", &findings), [true, false]);
     }
 }

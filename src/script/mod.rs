@@ -13,7 +13,7 @@ mod export;
 mod flow;
 mod lex;
 mod load;
-mod locator;
+use crate::session::locator;
 mod node;
 mod parse;
 mod payload;
@@ -27,7 +27,7 @@ pub use ast::{
     Body, Content, Ending, Entry, Expect, Item, Line, Node, NodeUse, Pick, Request, Resource, Response,
     Script, Stream, Ttl, TypeRef, Want,
 };
-pub use check::{Failure, Finding, Lints, Outcome, check};
+pub use check::{Failure, check};
 pub use export::{Exported, from_frames};
 pub use lex::ScriptError;
 pub use load::{LoadError, load, load_into};

@@ -33,6 +33,12 @@ impl Track {
             answers: None,
             added: Vec::new(),
             removed: Vec::new(),
+            first,
+            partial: self.partial,
+            was: self.want.wildcard,
+            about: order.and_then(|order| self.about(order)),
+            skipped: Vec::new(),
+            phantoms: Vec::new(),
         };
         if let (Some(Class::Q2 | Class::Q3 | Class::Q5), Some(order)) = (class, order) {
             self.partial = false;
@@ -94,6 +100,7 @@ impl Track {
         for name in leaves {
             self.unsubscribe(ctx, *name, outcome);
         }
+        outcome.phantoms.retain(|name| !request.subscribe.contains(name));
         let comes: Vec<Sym> = request.subscribe.iter().chain(&request.locators_subscribe).copied().collect();
         if first {
             self.want.wildcard = match (comes.is_empty(), request.unsubscribe.is_empty()) {
@@ -150,11 +157,16 @@ impl Track {
         if let Some(blob) = blob {
             all.extend_from_slice(ctx.catalog.entry(blob).aliases);
         }
+        let before = outcome.removed.len();
         for name in all {
             if self.want.names.remove(name, ctx.runs) {
                 outcome.removed.push(name);
                 self.end(ctx, name);
             }
+        }
+        // A member of the wildcard, or what an alias stands for, is not unknown (row F-24).
+        if outcome.removed.len() == before && canonical == name && !self.sent.here(ctx.catalog, name) {
+            outcome.phantoms.push(name);
         }
         self.waiting.done(canonical);
     }

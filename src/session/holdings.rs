@@ -85,6 +85,8 @@ pub(crate) struct Change {
     pub(crate) hollow: Vec<BlobId>,
     /// Names that stood twice.
     pub(crate) twice: Vec<Sym>,
+    /// Names whose content changed under the same version.
+    pub(crate) rewritten: Vec<Sym>,
 }
 
 /// A response as it is taken in.
@@ -206,6 +208,14 @@ impl Holdings {
         )
     }
 
+    /// The same for an entry that was sent on this stream; empty for one kept from before.
+    fn version_here(&self, catalog: &Catalog, name: Sym, id: BlobId) -> Sym {
+        match self.base.as_ref().is_some_and(|base| base.state == Held::Kept) {
+            true => Sym::EMPTY,
+            false => self.version_of(catalog, name, id),
+        }
+    }
+
     /// Version under which an entry of the base was sent.
     fn version_of(&self, catalog: &Catalog, name: Sym, id: BlobId) -> Sym {
         match &self.base {
@@ -267,7 +277,8 @@ impl Holdings {
         let mut change = Change { same: found.same, ..Change::default() };
         let mut blobs = found.unique;
         for (was, id) in &found.pairs {
-            change.pair(catalog, meaning, *was, *id);
+            let version = self.version_here(catalog, key(catalog, *id), *was);
+            change.pair(catalog, meaning, (*was, version), (*id, taken.version));
         }
         for id in &found.fresh {
             change.fresh(catalog, self, *id, taken.version);
@@ -344,7 +355,11 @@ impl Holdings {
             let name = key(catalog, id);
             let was = self.get(catalog, name);
             match was.filter(Slot::here) {
-                Some(Slot { blob: Some(blob), .. }) => change.pair(catalog, meaning, blob, id),
+                Some(Slot { blob: Some(blob), version, state, .. }) => {
+                    // What came from before is not known to have been sent at that version here.
+                    let version = if state == Held::Present { version } else { Sym::EMPTY };
+                    change.pair(catalog, meaning, (blob, version), (id, taken.version));
+                }
                 _ => change.fresh(catalog, self, id, taken.version),
             }
             let version = own_version(catalog, id, taken.version);
@@ -360,7 +375,8 @@ impl Holdings {
         let found = align(catalog, &old, taken.list.blobs());
         let mut change = Change { same: found.same, twice: found.twice, ..Change::default() };
         for (was, id) in &found.pairs {
-            change.pair(catalog, meaning, *was, *id);
+            let version = self.version_here(catalog, key(catalog, *id), *was);
+            change.pair(catalog, meaning, (*was, version), (*id, taken.version));
         }
         for id in &found.fresh {
             change.fresh(catalog, self, *id, taken.version);
@@ -475,7 +491,15 @@ impl Holdings {
 }
 
 impl Change {
-    fn pair(&mut self, catalog: &Catalog, meaning: Option<&Same>, was: BlobId, id: BlobId) {
+    /// An entry and the one before it of that name: what it was and its version, what it is and the version
+    /// of the response.
+    fn pair(
+        &mut self,
+        catalog: &Catalog,
+        meaning: Option<&Same>,
+        (was, version): (BlobId, Sym),
+        (id, response_version): (BlobId, Sym),
+    ) {
         if hollow(catalog, id) {
             self.hollow.push(id);
         } else if same_content(catalog, meaning, was, id) {
@@ -483,6 +507,9 @@ impl Change {
         } else {
             self.changed.push(key(catalog, id));
             self.bytes_new += u64::from(catalog.blob(id).size);
+            if version != Sym::EMPTY && version == own_version(catalog, id, response_version) {
+                self.rewritten.push(key(catalog, id));
+            }
         }
     }
 

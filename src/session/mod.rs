@@ -11,6 +11,7 @@ mod condition;
 mod delta;
 mod engine;
 mod holdings;
+pub(crate) mod locator;
 mod names;
 mod outcome;
 mod responses;
@@ -29,15 +30,18 @@ pub use words::{
 pub(crate) use compare::{hollow, key, nameless};
 pub(crate) use condition::Limits;
 pub(crate) use engine::Engine;
-pub(crate) use holdings::{Held, Slot};
-pub(crate) use outcome::{Happened, Outcome, ResponseOutcome};
+pub(crate) use holdings::{Held, Holdings, Slot};
+pub(crate) use outcome::{Happened, Hollow, Outcome, RequestOutcome, ResponseOutcome};
+pub(crate) use responses::Status;
 pub(crate) use stream::Stream;
 pub(crate) use subscription::{Asked, Want};
 pub(crate) use track::Track;
+pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured};
 
 use crate::content::Catalog;
 use crate::event::{Seq, Sym, Time};
 use names::NameRuns;
+pub(crate) use names::{SymMap, SymSet};
 
 /// Tells whether two `Any`s whose bytes differ mean the same (map order, field order); the descriptors know.
 /// Without it bytes decide.

@@ -1,6 +1,7 @@
 use crate::event::{Seq, StreamId, Sym, Time};
 
-use super::{Class, MessageKind};
+use super::responses::{Order, Status};
+use super::{Class, MessageKind, Wildcard};
 
 /// What a frame did, for the history and for rules.
 #[derive(Debug)]
@@ -36,6 +37,39 @@ pub(crate) struct RequestOutcome {
     /// Names that came into the subscription.
     pub(crate) added: Vec<Sym>,
     pub(crate) removed: Vec<Sym>,
+    /// It is the track's first.
+    pub(crate) first: bool,
+    /// The track's history was not known in full when it came (◐).
+    pub(crate) partial: bool,
+    /// The wildcard before it.
+    pub(crate) was: Wildcard,
+    /// The response whose nonce it carries.
+    pub(crate) about: Option<About>,
+    /// Older responses that it passes over without a verdict (row E-04).
+    pub(crate) skipped: Vec<Seq>,
+    /// Delta: names unsubscribed that were in no set (row F-24).
+    pub(crate) phantoms: Vec<Sym>,
+}
+
+/// A response that a request speaks of, as it stood when the request came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About {
+    pub(crate) seq: Seq,
+    pub(crate) order: Order,
+    pub(crate) was: Status,
+    /// No newer one had been sent.
+    pub(crate) newest: bool,
+}
+
+/// What an entry without payload is (row G-11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hollow {
+    /// It prolongs the time to live of what the client has.
+    Heartbeat,
+    /// The same with a version that was not the last one sent: it changes nothing.
+    OtherVersion,
+    /// It says in the style of 003 that there is no such resource.
+    NotFound,
 }
 
 #[derive(Debug)]
@@ -51,4 +85,14 @@ pub(crate) struct ResponseOutcome {
     pub(crate) twice: Vec<Sym>,
     /// The nonce was issued before on this track (row F-03).
     pub(crate) nonce_reused: bool,
+    pub(crate) order: Order,
+    /// Names whose content changed although their version did not (rows E-15, F-35).
+    pub(crate) rewritten: Vec<Sym>,
+    /// Delta: resources sent again as they were, same version, though nothing asked for them (row F-35).
+    pub(crate) repeated: Vec<Sym>,
+    /// Delta: the same for what the client said to hold at that version (row F-17).
+    pub(crate) held: Vec<Sym>,
+    pub(crate) hollow: Vec<(Sym, Hollow)>,
+    /// Names taken away that the client neither had nor wanted (row F-27).
+    pub(crate) strangers: Vec<Sym>,
 }

@@ -114,10 +114,13 @@ impl Responses {
     }
 
     /// Settles the pending ones before `order` as skipped.
-    pub(crate) fn skip_before(&mut self, order: Order) {
+    pub(crate) fn skip_before(&mut self, order: Order) -> Vec<Seq> {
+        let mut skipped = Vec::new();
         while let Some(old) = self.pending.first().copied().filter(|old| *old < order) {
+            skipped.extend(self.get(old).map(|response| response.seq));
             self.settle(old, Status::Skipped);
         }
+        skipped
     }
 
     /// Pending ones, oldest first.

@@ -5,7 +5,7 @@ use crate::wire::SotwRequest;
 
 use super::holdings::Holdings;
 use super::names::NameSet;
-use super::outcome::RequestOutcome;
+use super::outcome::{About, RequestOutcome};
 use super::responses::{Order, Status};
 use super::subscription::Want;
 use super::track::Track;
@@ -61,11 +61,17 @@ impl Track {
             answers: None,
             added: Vec::new(),
             removed: Vec::new(),
+            first,
+            partial: self.partial,
+            was: self.want.wildcard,
+            about: order.and_then(|order| self.about(order)),
+            skipped: Vec::new(),
+            phantoms: Vec::new(),
         };
         if let (Some(Class::R6 | Class::R7), Some(order)) = (class, order) {
             self.partial = false;
             self.responses.advance(order);
-            self.responses.skip_before(order);
+            outcome.skipped = self.responses.skip_before(order);
             if verdict != Verdict::None {
                 outcome.answers = self.responses.get(order).map(|response| response.seq);
                 let nack = request.error_detail.as_ref();
@@ -85,6 +91,13 @@ impl Track {
         let nacks = request.error_detail.is_some();
         outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
         outcome
+    }
+
+    /// The response of that order, as it stands.
+    pub(crate) fn about(&self, order: Order) -> Option<About> {
+        let response = self.responses.get(order)?;
+        let newest = self.responses.newest() == Some(order);
+        Some(About { seq: response.seq, order, was: response.status, newest })
     }
 
     /// The class of a request, first match wins; none while the nonces of this track are not known (◐).

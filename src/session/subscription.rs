@@ -124,6 +124,10 @@ impl Waiting {
         self.all.is_none() && self.some.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.all.as_ref().map_or(0, |(names, _)| names.len()) + self.some.len()
+    }
+
     /// In the order in which they were asked for.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Sym, &Asked)> {
         let all = self.all.iter().flat_map(|(names, asked)| names.iter().map(move |name| (*name, asked)));

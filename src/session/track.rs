@@ -12,7 +12,7 @@ use crate::wire::{ErrorDetail, ResourceError};
 use super::compare::{hollow, key};
 use super::holdings::{Change, Held, Holdings, Slot, Taken};
 use super::names::{SymHash, SymMap, SymSet};
-use super::outcome::ResponseOutcome;
+use super::outcome::{Hollow, ResponseOutcome};
 use super::responses::{Body, Order, Response, Responses, Status};
 use super::subscription::{Waiting, Want};
 use super::{AbsentBy, Context, MessageKind, NackFact, PushFact, ReconnectFact, Wildcard, xdstp};
@@ -187,14 +187,28 @@ impl Track {
             && blobs.iter().all(|id| hollow(ctx.catalog, *id));
         let full = !push.delta && !beat && self.kind.is_some_and(Kind::full_state);
         let resent = self.kept_among(ctx.catalog, push.list);
+        let again = match push.delta {
+            true => self.as_they_were(ctx.catalog, push.list),
+            false => Vec::new(),
+        };
+        let mut strangers = Vec::new();
         let mut removed = Vec::new();
         for name in push.removed {
+            if self.is_stranger(ctx.catalog, *name) {
+                strangers.push(*name);
+            }
             self.remove(ctx, *name, order, &mut removed);
         }
         let mut change = self.take(ctx, Taken { list: push.list, version, order }, full, beat);
         let mut ended = 0;
+        let mut hollows = Vec::new();
         for id in std::mem::take(&mut change.hollow) {
-            ended += usize::from(self.without_payload(ctx, id, version, order, &mut change.removed));
+            let Some((name, what)) = self.without_payload(ctx, id, version, order, &mut change.removed)
+            else {
+                continue;
+            };
+            ended += usize::from(what == Hollow::NotFound);
+            hollows.push((name, what));
         }
         for error in push.errors {
             self.error(ctx, error, order, &mut change.removed);
@@ -255,6 +269,12 @@ impl Track {
             same: change.same,
             twice: change.twice,
             nonce_reused,
+            order,
+            rewritten: change.rewritten,
+            repeated: again.iter().filter(|(_, held)| !held).map(|(name, _)| *name).collect(),
+            held: again.iter().filter(|(_, held)| *held).map(|(name, _)| *name).collect(),
+            hollow: hollows,
+            strangers,
         }
     }
 
@@ -272,6 +292,32 @@ impl Track {
         };
         let covered = |name: Sym| want.is_wildcard() || want.names.contains(name) || aliased(name);
         self.sent.take_full(ctx.catalog, ctx.meaning, taken, covered)
+    }
+
+    /// Delta: the entries that say nothing new, not even a time to live, and that nothing waits for; with
+    /// whether the client said to hold them (rows F-17, F-35).
+    fn as_they_were(&self, catalog: &Catalog, list: &List) -> Vec<(Sym, bool)> {
+        let mut out = Vec::new();
+        for id in list.blobs() {
+            let (name, entry) = (key(catalog, *id), catalog.entry(*id));
+            let Some(slot) = self.sent.get(catalog, name).filter(Slot::here) else { continue };
+            let kept = slot.state == Held::Kept;
+            let same = slot.version == entry.version && entry.version != Sym::EMPTY;
+            let known = slot.blob.map(|was| catalog.entry(was));
+            let payload = known.map_or(kept, |known| known.payload == entry.payload);
+            let timed = entry.ttl.is_some() || known.is_some_and(|known| known.ttl.is_some());
+            if same && payload && entry.payload.is_some() && !timed && self.waiting.get(name).is_none() {
+                out.push((name, kept));
+            }
+        }
+        out
+    }
+
+    /// A name that the client neither has, nor had, nor asked for.
+    fn is_stranger(&self, catalog: &Catalog, name: Sym) -> bool {
+        let name = self.canonical(catalog, name);
+        let slot = self.sent.get(catalog, name);
+        slot.is_none() && !self.covers(catalog, name, None) && self.waiting.get(name).is_none()
     }
 
     /// How many of the response's resources the client had kept from before.
@@ -325,7 +371,7 @@ impl Track {
     }
 
     /// An entry without payload: a heartbeat if its version is the last one sent, else a not-found in the 003
-    /// style (row G-11). Whether it ended the resource.
+    /// style (row G-11).
     fn without_payload(
         &mut self,
         ctx: &mut Context<'_>,
@@ -333,11 +379,11 @@ impl Track {
         response_version: Sym,
         order: Order,
         removed: &mut Vec<Sym>,
-    ) -> bool {
+    ) -> Option<(Sym, Hollow)> {
         let entry = ctx.catalog.entry(id);
         let (name, version, ttl) = (entry.name, entry.version, entry.ttl);
         if name == Sym::EMPTY {
-            return false;
+            return None;
         }
         let name = self.canonical(ctx.catalog, name);
         let slot = self.sent.get(ctx.catalog, name);
@@ -348,10 +394,10 @@ impl Track {
                 if slot.here() {
                     self.set_deadline(ctx, name, ttl);
                 }
-                return false;
+                return Some((name, Hollow::Heartbeat));
             }
             if ttl.is_some() {
-                return false;
+                return Some((name, Hollow::OtherVersion));
             }
         }
         let blob = slot.and_then(|slot| slot.blob);
@@ -363,7 +409,7 @@ impl Track {
         let version = slot.map_or(Sym::EMPTY, |slot| slot.version);
         self.sent.put(ctx.catalog, name, Slot { state, blob, version, order });
         self.forget(name);
-        true
+        Some((name, Hollow::NotFound))
     }
 
     /// The server says why it has no such resource (M-14).

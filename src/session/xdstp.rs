@@ -1,4 +1,4 @@
-//! Structured names (group K), as far as the state of a subscription needs them: globs and their members.
+//! Structured names (group K): their parts, globs and their members.
 
 /// Whether the name is an `xdstp:` one (row K-02).
 pub(crate) fn is_structured(name: &str) -> bool {
@@ -43,6 +43,50 @@ pub(crate) fn resource_type(name: &str) -> Option<&str> {
     split(path).0.split('/').next().filter(|kind| !kind.is_empty())
 }
 
+/// The parts of a structured name, as sent (row K-02).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name<'a> {
+    pub(crate) authority: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) id: &'a str,
+    /// Context parameters, in order.
+    pub(crate) context: Vec<(&'a str, &'a str)>,
+    /// What stands behind `#`.
+    pub(crate) directives: Option<&'a str>,
+}
+
+impl<'a> Name<'a> {
+    /// `None` where the name is not of the form: no type, no id, or no path at all.
+    pub(crate) fn parse(name: &'a str) -> Option<Name<'a>> {
+        let rest = name.strip_prefix("xdstp:")?;
+        let (rest, directives) = match rest.split_once('#') {
+            Some((rest, directives)) => (rest, Some(directives)),
+            None => (rest, None),
+        };
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = match path.strip_prefix("//") {
+            Some(path) => path.split_once('/')?,
+            None => ("", path.strip_prefix('/').unwrap_or(path)),
+        };
+        let (kind, id) = path.split_once('/')?;
+        let odd = |text: &str| text.chars().any(|c| c.is_whitespace() || c.is_control());
+        if kind.is_empty() || id.is_empty() || odd(rest) {
+            return None;
+        }
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        let context = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect();
+        Some(Name { authority, kind, id, context, directives })
+    }
+
+    /// Equal for names that are equal: parameters in order, directives left out (row K-08).
+    pub(crate) fn canonical(&self) -> String {
+        let mut context = self.context.clone();
+        context.sort_unstable();
+        let context: Vec<String> = context.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        format!("xdstp://{}/{}/{}?{}", self.authority, self.kind, self.id, context.join("&"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +105,18 @@ mod tests {
         ] {
             assert_eq!(glob_matches(glob, name), is, "{name}");
         }
+    }
+
+    #[test]
+    fn a_name_has_parts() {
+        let name = Name::parse("xdstp://a/T/x/y?k=v&b=#alt=z").expect("a name");
+        assert_eq!((name.authority, name.kind, name.id), ("a", "T", "x/y"));
+        assert_eq!((name.context.as_slice(), name.directives), (&[("k", "v"), ("b", "")][..], Some("alt=z")));
+        assert_eq!(name.canonical(), "xdstp://a/T/x/y?b=&k=v");
+        for bad in ["xdstp://a", "xdstp://a/T", "xdstp://a/T/", "xdstp:///", "xdstp://a/T/x y", "plain"] {
+            assert_eq!(Name::parse(bad), None, "{bad}");
+        }
+        assert_eq!(Name::parse("xdstp:/T/x").map(|name| name.authority), Some(""));
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl History {
     pub(super) fn push(
         &mut self,
         stream: usize,
-        outcome: Outcome,
+        outcome: &Outcome,
         message: Option<Box<Message>>,
         catalog: &Catalog,
     ) {
@@ -142,7 +142,7 @@ impl History {
             content: Content::None,
         };
         let mut names = Names::default();
-        match outcome.what {
+        match &outcome.what {
             Happened::Counted => return,
             Happened::Open => {}
             Happened::Close => row.kind = MessageKind::Close,
@@ -155,17 +155,17 @@ impl History {
                 row.class = request.class;
                 row.implied = request.implied;
                 row.answers = request.answers.map_or(0, |seq| seq.0);
-                names.added = which(request.added, message.as_deref());
-                names.removed = request.removed.into();
+                names.added = which(&request.added, message.as_deref());
+                names.removed = request.removed.as_slice().into();
             }
             Happened::Response(response) => {
                 row.kind = response.kind;
                 row.answers = response.answers.map_or(0, |seq| seq.0);
-                row.note = oddities(&response, catalog);
+                row.note = oddities(response, catalog);
                 row.same = u32::try_from(response.same).unwrap_or(u32::MAX);
-                names.added = which(response.added, message.as_deref());
-                names.changed = response.changed.into();
-                names.removed = response.removed.into();
+                names.added = which(&response.added, message.as_deref());
+                names.changed = response.changed.as_slice().into();
+                names.removed = response.removed.as_slice().into();
             }
         }
         let none =
@@ -236,7 +236,7 @@ fn own_weight(message: &Message) -> usize {
 }
 
 /// Names as they are kept: all that the message has are not listed again.
-fn which(names: Vec<Sym>, message: Option<&Message>) -> Which {
+fn which(names: &[Sym], message: Option<&Message>) -> Which {
     let all = match message.map(|message| &message.body) {
         Some(Body::SotwRequest(m)) => m.resource_names.len() == names.len(),
         Some(Body::DeltaRequest(m)) => m.subscribe.len() == names.len(),

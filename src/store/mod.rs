@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::content::Catalog;
 use crate::event::{Clock, Seq, StreamId, Time, TypeUrl};
-use crate::session::{Engine, Limits};
+use crate::session::{Engine, Limits, Outcome};
 use crate::wire::{Frame, Message, What};
 use history::History;
 
@@ -50,6 +50,8 @@ pub struct Store {
     limits: Limits,
     engine: Engine,
     history: History,
+    /// What the newest frame did.
+    latest: Option<Outcome>,
 }
 
 impl Store {
@@ -61,7 +63,15 @@ impl Store {
             stale_after: timed.then_some(options.stale_after),
         };
         let engine = Engine::new(timed);
-        Store { catalog, clock, now: Time::ZERO, limits, engine, history: History::new(options.history) }
+        Store {
+            catalog,
+            clock,
+            now: Time::ZERO,
+            limits,
+            engine,
+            history: History::new(options.history),
+            latest: None,
+        }
     }
     /// Lets resources whose bytes differ be compared by meaning. Set before the first frame.
     pub fn set_meaning(&mut self, meaning: Meaning) {
@@ -76,11 +86,20 @@ impl Store {
             _ => None,
         };
         let stream = self.engine.index(outcome.stream).unwrap_or_default();
-        self.history.push(stream, outcome, message, &self.catalog);
+        self.history.push(stream, &outcome, message, &self.catalog);
+        self.latest = Some(outcome);
     }
     /// Moves the clock on, so that timers fire.
     pub fn advance(&mut self, now: Time) {
         self.now = self.now.max(now);
+    }
+    /// What the newest frame did, for rules.
+    pub(crate) fn latest(&self) -> Option<&Outcome> {
+        self.latest.as_ref()
+    }
+    /// The streams and tracks themselves, for rules.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
     }
     pub fn now(&self) -> Time {
         self.now

@@ -155,7 +155,7 @@ impl Store {
     }
 
     /// The text of a key: a name, or for content without one its hash.
-    pub(super) fn text(&self, key: Sym) -> Arc<str> {
+    pub(crate) fn text(&self, key: Sym) -> Arc<str> {
         key_text(&self.catalog, key)
     }
 }

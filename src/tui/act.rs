@@ -139,6 +139,7 @@ pub fn go(model: &mut Model, screen: Screen, data: &dyn Data) {
         let row = rows.iter().find(|row| row.streams.iter().any(|s| Some(s.stream) == model.scope.stream));
         if let Some(row) = row {
             model.overview.selected = Some(row.key);
+            model.overview.moved = true;
         }
         model.scope.stream = None;
     } else if model.screen == Screen::Overview {

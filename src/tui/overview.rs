@@ -12,8 +12,9 @@ const MANY: usize = 50;
 
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
-    /// The key of the selected row.
+    /// The key of the row that somebody selected; until then it is the first, the worst.
     pub selected: Option<StreamId>,
+    pub moved: bool,
     /// 0 is the node, then the types.
     pub column: usize,
     /// Index in the list of problems.
@@ -97,6 +98,7 @@ impl Overview {
                 let at = self.position().unwrap_or(0).saturating_add_signed(by);
                 let at = at.min(self.table.rows.len().saturating_sub(1));
                 self.selected = self.table.rows.get(at).map(|row| row.key);
+                self.moved = true;
             }
             Pane::Second => {
                 self.problem = self.problem.saturating_add_signed(by).min(problems.saturating_sub(1));
@@ -107,7 +109,7 @@ impl Overview {
     /// Keeps the selection and the scroll offset within what there is.
     pub fn settle(&mut self, height: usize, problems: usize) {
         let rows = self.table.rows.len();
-        if self.position().is_none() {
+        if !self.moved || self.position().is_none() {
             self.selected = self.table.rows.first().map(|row| row.key);
         }
         self.column = self.column.min(self.table.types.len());

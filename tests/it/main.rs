@@ -6,6 +6,7 @@
 mod cli;
 mod harness;
 mod house;
+mod lint;
 mod nacks;
 mod peers_direct;
 mod readme;

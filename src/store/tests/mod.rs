@@ -29,7 +29,8 @@ impl Codec for NoCodec {
 #[track_caller]
 fn holds(text: &str) {
     let script = script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error:?}"));
-    let outcomes = script::check(&script, &NoCodec, Options::default(), None);
+    let outcomes =
+        script::check(&script, &NoCodec, Options::default(), crate::lint::Options::default(), None);
     let outcomes = outcomes.unwrap_or_else(|error| panic!("{error}"));
     assert!(outcomes.is_empty(), "{outcomes:#?}");
 }

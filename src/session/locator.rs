@@ -1,13 +1,13 @@
 use crate::pb::{Fields, put_len_field};
 
 /// `ResourceLocator`, the structured form of an `xdstp` URI (rows K-07, K-27).
-pub(super) const MESSAGE: &str = "xds.core.v3.ResourceLocator";
+pub(crate) const MESSAGE: &str = "xds.core.v3.ResourceLocator";
 
 /// Alternatives of alternatives deeper than this are refused.
 const DEPTH: usize = 8;
 
 /// A URI's ResourceLocator; an error in words.
-pub(super) fn encode(uri: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn encode(uri: &str) -> Result<Vec<u8>, String> {
     at_depth(uri, DEPTH)
 }
 
@@ -57,9 +57,22 @@ fn at_depth(uri: &str, depth: usize) -> Result<Vec<u8>, String> {
 }
 
 /// The URI of a ResourceLocator; `None` if a URI can't say all of it.
-pub(super) fn decode(bytes: &[u8]) -> Option<String> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
     let uri = read(bytes, DEPTH)?;
     (encode(&uri).as_deref() == Ok(bytes)).then_some(uri)
+}
+
+/// The same, whether or not the URI says all of it.
+pub(crate) fn uri(bytes: &[u8]) -> Option<String> {
+    read(bytes, DEPTH)
+}
+
+/// The directives of a ResourceLocator: the field of each, 1 is `alt`, 2 is `entry`.
+pub(crate) fn directives(bytes: &[u8]) -> Vec<u32> {
+    let fields = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 6);
+    fields
+        .map(|field| Fields::new(field.bytes()).next().and_then(Result::ok).map_or(0, |f| f.number))
+        .collect()
 }
 
 fn read(bytes: &[u8], depth: usize) -> Option<String> {

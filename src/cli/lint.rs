@@ -1,0 +1,347 @@
+//! `lint`: which rules of the protocol or of good order were broken?
+
+use std::io::Write as _;
+
+use crate::json;
+use crate::links;
+use crate::lint::{self, Finding, Severity};
+use crate::report::Role;
+use crate::script;
+use crate::store::Store;
+use crate::text::{plural, type_label};
+use crate::wire::Profile;
+
+use super::args::{Global, LintArgs, LintFormat, ProfileWord, SeverityWord, SourceArgs};
+use super::codec::SchemaCodec;
+use super::error::{CliError, Exit};
+use super::io::{Io, Style};
+use super::json_out::Objects;
+use super::lint_out;
+use super::select::Picked;
+use super::source;
+use super::table::{Cell, Table};
+
+pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    for id in &args.rule {
+        known(id)?;
+    }
+    if args.list_rules {
+        list(args, io)?;
+        return Ok(Exit::Yes);
+    }
+    let source = SourceArgs {
+        source: args.source.clone().unwrap_or_default(),
+        keep_secrets: false,
+        timers: args.limits,
+        descriptors: args.descriptors.clone(),
+    };
+    if args.expect {
+        return expect(args, &source, global, io);
+    }
+    let read = source::open(&source, global, io)?;
+    let schema = read.schema.clone();
+    let (store, lint) = source::lint(read, &source.timers, options(args, &schema));
+    let picked = Picked::of(args.stream.as_ref(), &store)?;
+    let mut findings: Vec<&Finding> = lint.findings().iter().filter(|f| wanted(args, &picked, f)).collect();
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));
+    let failing = findings.iter().filter(|finding| finding.severity >= severity(args.fail_on)).count();
+    let style = io.style(global);
+    let out = &mut *io.stdout;
+    match args.output {
+        LintFormat::Text => table(&findings, &store, style, !args.no_headers, out)?,
+        LintFormat::Json | LintFormat::Jsonl => {
+            let mut objects = Objects::new(out, args.output == LintFormat::Json);
+            for finding in &findings {
+                objects.put(&json::finding(finding, &store.clock()))?;
+            }
+            objects.finish()?;
+        }
+        LintFormat::Sarif => lint_out::sarif(&source.source, &findings, &store, out)?,
+        LintFormat::Junit => lint_out::junit(&source.source, &findings, severity(args.fail_on), out)?,
+        LintFormat::Github => lint_out::github(&source.source, &findings, out)?,
+    }
+    if args.output == LintFormat::Text && !global.quiet {
+        io.flush()?;
+        io.say(&summary(&findings));
+    }
+    Ok(if failing > 0 { Exit::No } else { Exit::Yes })
+}
+
+/// A rule that is checked; else what to do about it.
+fn known(id: &str) -> Result<(), CliError> {
+    if lint::rule(id).is_some() {
+        return Ok(());
+    }
+    let why = lint::known().get(id).and_then(|known| known.missing);
+    let error = match why {
+        Some(why) => CliError::usage(format!("the rule {id} is not checked by this version: {why}")),
+        None => CliError::usage(format!("there is no rule `{id}`")),
+    };
+    Err(error.next("xdscope lint --list-rules"))
+}
+
+fn severity(word: SeverityWord) -> Severity {
+    match word {
+        SeverityWord::Error => Severity::Error,
+        SeverityWord::Warn => Severity::Warn,
+        SeverityWord::Info => Severity::Info,
+    }
+}
+
+fn options(args: &LintArgs, schema: &std::sync::Arc<crate::schema::Schema>) -> lint::Options {
+    let (schema, known) = (schema.clone(), schema.clone());
+    let links = move |any: &[u8]| {
+        let links = links::of(&schema, &schema.any_to_json(any)).into_iter();
+        links.map(|link| (link.kind, link.name)).collect()
+    };
+    lint::Options {
+        timers: args.timers,
+        profile: match args.profile {
+            ProfileWord::Current => None,
+            ProfileWord::P003 => Some(Profile::P003),
+            ProfileWord::P002 => Some(Profile::P002),
+        },
+        links: Some(std::sync::Arc::new(links)),
+        types: Some(std::sync::Arc::new(move |name: &str| known.message(name).is_some())),
+    }
+}
+
+fn wanted(args: &LintArgs, picked: &Picked, finding: &Finding) -> bool {
+    let rule = args.rule.is_empty() || args.rule.iter().any(|id| id == finding.rule.id);
+    rule && finding.severity >= severity(args.severity) && picked.has(finding.stream)
+}
+
+/// `--list-rules`: each with its first sentence.
+fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
+    let rules = lint::rules().filter(|rule| rule.severity >= severity(args.severity));
+    let rules = rules.filter(|rule| args.rule.is_empty() || args.rule.iter().any(|id| id == rule.id));
+    if matches!(args.output, LintFormat::Json | LintFormat::Jsonl) {
+        let mut objects = Objects::new(&mut *io.stdout, args.output == LintFormat::Json);
+        for rule in rules {
+            let (id, severity, rows) = (rule.id, rule.severity.word(), rule.rows);
+            objects.put(&serde_json::json!({
+                "schema": json::SCHEMA, "object": "rule", "rule": id, "severity": severity, "row": rows,
+                "title": rule.title(),
+            }))?;
+        }
+        return Ok(objects.finish()?);
+    }
+    let style = Style { color: false, ascii: false };
+    let mut table = Table::new(&mut *io.stdout, style, !args.no_headers, &["SEV", "RULE", "ROWS", "ABOUT"]);
+    for rule in rules {
+        table.row(vec![
+            rule.severity.word().into(),
+            rule.id.into(),
+            rule.rows.into(),
+            rule.title().into(),
+        ])?;
+    }
+    Ok(table.finish()?)
+}
+
+/// `--expect`: what a script says must be found.
+fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let (script, schema) = source::open_script(source, io)?;
+    let options = (source::options(&source.timers), options(args, &schema));
+    let meaning = Some(source::meaning(schema.clone()));
+    let failures = script::check(&script, &SchemaCodec(schema), options.0, options.1, meaning)
+        .map_err(|error| CliError::unreadable(format!("cannot read {}", source.source)).because(error))?;
+    for failure in &failures {
+        writeln!(io.stdout, "{}: {}", source.source, crate::text::display_safe(&failure.to_string()))?;
+    }
+    let all = script.lines.iter().filter(|line| matches!(line.item, script::Item::Expect(_))).count() as u64;
+    if !global.quiet {
+        io.flush()?;
+        let failed = failures.len() as u64;
+        io.say(&match failed {
+            0 => format!("{} hold", plural(all, "expectation")),
+            failed => format!("{failed} of {} failed", plural(all, "expectation")),
+        });
+    }
+    Ok(if failures.is_empty() { Exit::Yes } else { Exit::No })
+}
+
+fn table(
+    findings: &[&Finding],
+    store: &Store,
+    style: Style,
+    headers: bool,
+    out: &mut dyn std::io::Write,
+) -> Result<(), CliError> {
+    let titles = ["SEV", "RULE", "WHERE", "AT", "SINCE", "FINDING"];
+    let mut table = Table::new(out, style, headers, &titles);
+    for finding in findings {
+        let role = match finding.severity {
+            Severity::Error => Role::Bad,
+            Severity::Warn => Role::Warn,
+            Severity::Info => Role::Muted,
+        };
+        let since = match json::time(finding.first, &store.clock()) {
+            serde_json::Value::Null => "-".to_owned(),
+            serde_json::Value::String(stamp) => stamp,
+            seconds => format!("+{}s", seconds.as_f64().unwrap_or_default()),
+        };
+        table.row(vec![
+            Cell::role(finding.severity.word(), role),
+            finding.rule.id.into(),
+            Cell::new(place(finding)),
+            Cell::new(finding.at.map_or("-".to_owned(), |at| format!("#{}", at.0))),
+            Cell::new(since),
+            Cell::new(sentence(finding, style)),
+        ])?;
+    }
+    Ok(table.finish()?)
+}
+
+/// `edge-gw-1 CDS`, `#3 CDS` while the node is not known.
+pub(super) fn place(finding: &Finding) -> String {
+    let who = finding.node.as_deref().map_or_else(|| format!("#{}", finding.stream.0), str::to_owned);
+    match finding.type_url.is_empty() {
+        true => who,
+        false => format!("{who} {}", type_label(finding.type_url.as_str())),
+    }
+}
+
+/// The finding's sentence with its names and how often.
+pub(super) fn sentence(finding: &Finding, style: Style) -> String {
+    let mut text = String::new();
+    if !finding.names.is_empty() {
+        let names: Vec<&str> = finding.names.iter().take(3).map(|name| &**name).collect();
+        text.push_str(&names.join(", "));
+        if finding.names.len() > 3 {
+            text.push_str(&format!(" and {} more", finding.names.len() - 3));
+        }
+        text.push_str(": ");
+    }
+    text.push_str(&finding.text);
+    if finding.guess {
+        text.push_str(" (?)");
+    }
+    if finding.count > 1 {
+        text.push_str(&format!(" {}{}", style.pick("×", "x"), finding.count));
+        if let Some(rate) = finding.rate().filter(|rate| *rate >= 0.1) {
+            text.push_str(&format!(", {rate:.1}/s"));
+        }
+    }
+    text
+}
+
+/// "1 error, 3 warnings, 2 notes; xdscope explain nonce-unknown says more".
+fn summary(findings: &[&Finding]) -> String {
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
+    let parts = [(Severity::Error, "error"), (Severity::Warn, "warning"), (Severity::Info, "note")];
+    let parts = parts.iter().map(|(severity, word)| (count(*severity), word)).filter(|(n, _)| *n > 0);
+    let parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
+    match findings.first() {
+        Some(first) => format!("{}; xdscope explain {} says more", parts.join(", "), first.rule.id),
+        None => "no finding".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::Exit;
+    use crate::cli::tests::{objects, run, show};
+
+    const STALE: &str = "tests/fixtures/scripts/S-10b.xds";
+
+    #[test]
+    fn findings_are_a_table_and_a_count() {
+        insta::assert_snapshot!(show(&["lint", STALE]));
+    }
+
+    #[test]
+    fn the_exit_says_whether_there_is_a_finding_that_counts() {
+        assert_eq!(run(&["lint", STALE]).exit, Exit::No);
+        assert_eq!(run(&["lint", STALE, "--fail-on", "error"]).exit, Exit::Yes);
+        assert_eq!(run(&["lint", "tests/fixtures/scripts/S-09.xds"]).exit, Exit::Yes, "a note only");
+        assert_eq!(run(&["lint", "tests/fixtures/scripts/S-09.xds", "--fail-on", "info"]).exit, Exit::No);
+        assert_eq!(run(&["lint", STALE, "--rule", "sotw-stale-nonce"]).exit, Exit::Yes);
+        assert_eq!(run(&["lint", STALE, "--rule", "no-such-rule"]).exit, Exit::Usage);
+        assert_eq!(run(&["lint"]).exit, Exit::Usage);
+        assert_eq!(run(&["lint", "no-such-file.xdsrec"]).exit, Exit::Unreadable);
+    }
+
+    #[test]
+    fn a_rule_that_is_not_checked_says_why() {
+        let said = run(&["lint", STALE, "--rule", "rest-overlap"]);
+        assert_eq!(said.exit, Exit::Usage);
+        assert!(said.err.contains("304"), "{}", said.err);
+        assert!(run(&["explain", "rest-overlap"]).out.contains("not checked"));
+    }
+
+    #[test]
+    fn a_finding_is_an_object_of_the_contract() {
+        let found = objects(&["lint", STALE, "-o", "jsonl", "--rule", "sotw-answer-to-stale"]);
+        let [finding] = found.as_slice() else { panic!("{found:?}") };
+        let keys: Vec<&str> =
+            finding.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
+        assert_eq!(
+            keys.join(" "),
+            "schema object rule row severity blame stream node type names at messages first last count text guess"
+        );
+        assert_eq!((&finding["at"], &finding["blame"]), (&7.into(), &"server".into()));
+        assert_eq!(finding["messages"], serde_json::json!([5, 7]));
+    }
+
+    #[test]
+    fn other_tools_read_it() {
+        let sarif: serde_json::Value =
+            serde_json::from_str(&run(&["lint", STALE, "-o", "sarif"]).out).unwrap();
+        assert_eq!(sarif["version"], "2.1.0");
+        assert_eq!(sarif["runs"][0]["results"].as_array().map(Vec::len), Some(3));
+        let ids = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().map(Vec::len);
+        assert_eq!(ids, Some(super::lint::rules().count()));
+        let junit = run(&["lint", STALE, "-o", "junit"]).out;
+        assert!(
+            junit.contains("failures=\"2\"") && junit.contains("name=\"sotw-answer-to-stale\">"),
+            "{junit}"
+        );
+        let github = run(&["lint", STALE, "-o", "github"]).out;
+        assert!(
+            github.starts_with("::warning file=tests/fixtures/scripts/S-10b.xds,title=sotw-"),
+            "{github}"
+        );
+    }
+
+    #[test]
+    fn expectations_are_checked() {
+        let said = run(&["lint", "examples/nack.xds", "--expect"]);
+        assert_eq!((said.exit, said.out.as_str()), (Exit::Yes, ""), "{}", said.err);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("wrong.xds");
+        std::fs::write(&path, "node a\nstream 1 ads\n> cds nonode\nexpect lint none\n").unwrap();
+        let said = run(&["lint", path.to_str().unwrap(), "--expect"]);
+        assert_eq!(said.exit, Exit::No);
+        assert!(said.out.contains("line 4") && said.out.contains("node-missing at 1"), "{}", said.out);
+        let recording = run(&["lint", "tests/fixtures/recordings/v1.xdsrec", "--expect"]);
+        assert!(matches!(recording.exit, Exit::Usage | Exit::Unreadable), "{}", recording.err);
+    }
+
+    #[test]
+    fn rules_are_listed_and_explained() {
+        let list = run(&["lint", "--list-rules", "--no-headers"]).out;
+        assert_eq!(list.lines().count(), super::lint::rules().count());
+        for rule in super::lint::rules() {
+            let said = run(&["explain", rule.id]);
+            assert!(said.exit == Exit::Yes && !said.out.is_empty(), "{}", rule.id);
+        }
+        insta::assert_snapshot!(show(&["explain", "sotw-nonce-regression"]));
+    }
+
+    #[test]
+    fn references_are_found_by_the_descriptors() {
+        for id in ["S-34", "S-34b", "S-34c", "S-34d", "S-35", "S-35b", "S-35c", "S-35d"] {
+            let said = run(&["lint", &format!("tests/fixtures/scripts/{id}.xds"), "--expect"]);
+            assert_eq!((said.exit, said.out.as_str()), (Exit::Yes, ""), "{id}");
+        }
+    }
+
+    #[test]
+    fn timers_are_read() {
+        let late = "tests/fixtures/scripts/S-20.xds";
+        assert!(run(&["lint", late]).out.contains("name-not-delivered"));
+        assert!(!run(&["lint", late, "--timers", "exist=60s"]).out.contains("name-not-delivered"));
+        assert_eq!(run(&["lint", late, "--timers", "other=1s"]).exit, Exit::Usage);
+    }
+}

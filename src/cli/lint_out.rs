@@ -1,0 +1,149 @@
+//! Findings in the forms that other tools read: SARIF, JUnit, GitHub annotations.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::io::Style;
+use super::lint::{place, sentence};
+use crate::json::time;
+use crate::lint::{Finding, Severity, rules};
+use crate::store::Store;
+
+const PLAIN: Style = Style { color: false, ascii: true };
+
+/// Where and what, in one line.
+fn line(finding: &Finding) -> String {
+    format!("{}: {}", place(finding), sentence(finding, PLAIN))
+}
+
+/// SARIF 2.1.0: one run, the rules and what they found. Places are message numbers, given as properties.
+pub(super) fn sarif(
+    source: &str,
+    findings: &[&Finding],
+    store: &Store,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let level = |severity| match severity {
+        Severity::Error => "error",
+        Severity::Warn => "warning",
+        Severity::Info => "note",
+    };
+    let rules: Vec<Value> = rules()
+        .map(|rule| {
+            json!({
+                "id": rule.id,
+                "shortDescription": { "text": rule.title() },
+                "fullDescription": { "text": rule.manual() },
+                "defaultConfiguration": { "level": level(rule.severity) },
+                "properties": { "rows": rule.rows },
+            })
+        })
+        .collect();
+    let results: Vec<Value> = findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "ruleId": finding.rule.id,
+                "level": level(finding.severity),
+                "message": { "text": line(finding) },
+                "locations": [{
+                    "physicalLocation": { "artifactLocation": { "uri": source } },
+                    "logicalLocations": [{ "name": place(finding), "kind": "object" }],
+                }],
+                "occurrenceCount": finding.count,
+                "properties": {
+                    "stream": finding.stream.0,
+                    "messages": finding.messages.iter().map(|seq| seq.0).collect::<Vec<_>>(),
+                    "names": finding.names.iter().map(|name| &**name).collect::<Vec<_>>(),
+                    "blame": finding.blame.word(),
+                    "first": time(finding.first, &store.clock()),
+                    "last": time(finding.last, &store.clock()),
+                },
+            })
+        })
+        .collect();
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "xdscope",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules,
+            }},
+            "results": results,
+        }],
+    });
+    writeln!(out, "{}", super::json_out::line(&log))
+}
+
+/// JUnit: a test case per rule; it fails with the findings that count.
+pub(super) fn junit(
+    source: &str,
+    findings: &[&Finding],
+    fail_on: Severity,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let failing: Vec<&&Finding> = findings.iter().filter(|finding| finding.severity >= fail_on).collect();
+    let failed = |id: &str| failing.iter().filter(|finding| finding.rule.id == id).count();
+    let failures = rules().filter(|rule| failed(rule.id) > 0).count();
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    let tests = rules().count();
+    writeln!(out, "<testsuites tests=\"{tests}\" failures=\"{failures}\">")?;
+    let name = xml(source);
+    writeln!(out, "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\">")?;
+    for rule in rules() {
+        let case = format!("<testcase classname=\"xdscope.lint\" name=\"{}\"", rule.id);
+        if failed(rule.id) == 0 {
+            writeln!(out, "    {case}/>")?;
+            continue;
+        }
+        writeln!(out, "    {case}>")?;
+        for finding in failing.iter().filter(|finding| finding.rule.id == rule.id) {
+            let (kind, text) = (finding.severity.word(), xml(&line(finding)));
+            writeln!(out, "      <failure type=\"{kind}\" message=\"{text}\"/>")?;
+        }
+        writeln!(out, "    </testcase>")?;
+    }
+    writeln!(out, "  </testsuite>\n</testsuites>")
+}
+
+/// Text fit for an XML attribute; control characters have no form there.
+fn xml(text: &str) -> String {
+    let mut out = String::new();
+    for c in crate::text::display_safe(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Workflow commands of GitHub Actions.
+pub(super) fn github(source: &str, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
+    for finding in findings {
+        let word = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warn => "warning",
+            Severity::Info => "notice",
+        };
+        let (file, text) = (property(source), escape(&line(finding)));
+        writeln!(out, "::{word} file={file},title={}::{text}", finding.rule.id)?;
+    }
+    Ok(())
+}
+
+/// A command ends with its line.
+fn escape(text: &str) -> String {
+    crate::text::display_safe(text).replace('%', "%25")
+}
+
+/// A property ends with a comma or a colon.
+fn property(text: &str) -> String {
+    escape(text).replace(':', "%3A").replace(',', "%2C")
+}

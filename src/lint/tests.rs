@@ -1,0 +1,334 @@
+//! The catalog is closed: every rule has its manual and its fixtures, and what is not checked says why.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use super::*;
+use crate::content::Catalog;
+use crate::event::{Clock, Dir, StreamId};
+use crate::wire::{Open, Shape, What};
+
+/// Rules whose bad fixture is too large to be a file: [`large`] and [`lists`] have them.
+const BUILT: [&str; 3] = ["over-4mib", "delta-would-save", "collection-form"];
+
+fn fixtures() -> BTreeMap<String, String> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lint");
+    let mut out = BTreeMap::new();
+    for entry in std::fs::read_dir(root).expect("the fixtures").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        out.insert(name, std::fs::read_to_string(entry.path()).expect("text"));
+    }
+    out
+}
+
+#[test]
+fn every_rule_has_a_bad_and_a_good_fixture() {
+    let fixtures = fixtures();
+    let mut wrong = Vec::new();
+    for rule in rules() {
+        let has = |kind: &str, line: String| {
+            let text = fixtures.get(&format!("{}.{kind}.xds", rule.id));
+            let close = |line: &str| line == "expect lint only" || line == "expect lint none";
+            text.is_some_and(|text| text.contains(&line) && text.lines().last().is_some_and(close))
+        };
+        if !has("bad", format!("\nexpect lint {}", rule.id)) && !BUILT.contains(&rule.id) {
+            wrong.push(format!("{} has no bad fixture", rule.id));
+        }
+        if !has("good", format!("\nexpect no {}", rule.id)) {
+            wrong.push(format!("{} has no good fixture", rule.id));
+        }
+    }
+    for name in fixtures.keys() {
+        let id = name.split('.').next().unwrap_or_default();
+        if rule(id).is_none() {
+            wrong.push(format!("{name} is of no rule"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_rule_has_a_manual() {
+    let mut titles = BTreeSet::new();
+    for rule in rules() {
+        let manual = rule.manual();
+        for part in ["\nWhy: ", "\nExample:\n", "\nInstead: ", "\nProtocol: "] {
+            assert!(manual.contains(part), "{} lacks {part:?}", rule.id);
+        }
+        assert!(manual.trim_end().ends_with(&format!("{}.", rule.rows)), "{} names its rows", rule.id);
+        assert!(
+            !rule.title().is_empty() && titles.insert(rule.title()),
+            "{} has a sentence of its own",
+            rule.id
+        );
+        assert!(
+            rule.id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+            "{}",
+            rule.id
+        );
+    }
+}
+
+#[test]
+fn the_catalog_lists_what_is_checked_and_why_the_rest_is_not() {
+    let known = known();
+    assert_eq!(known.len(), 137, "sections O and P");
+    for rule in rules() {
+        let row = known.get(rule.id).unwrap_or_else(|| panic!("{} is not in rules.txt", rule.id));
+        assert_eq!(row.severity, rule.severity.word(), "{}", rule.id);
+        assert_eq!(row.missing, None, "{} is checked", rule.id);
+        let rows: BTreeSet<&str> = rule.rows.split(", ").collect();
+        assert!(
+            row.rows.split(", ").all(|row| rows.contains(row)),
+            "{}: {} of {}",
+            rule.id,
+            rule.rows,
+            row.rows
+        );
+    }
+    for (id, row) in known {
+        assert!(
+            rule(id).is_some() || row.missing.is_some_and(|why| why.len() > 10),
+            "{id} says why it is not"
+        );
+    }
+}
+
+/// A session of CDS pushes, each as large as `sizes` says, acknowledged one by one; one cluster changes.
+fn large(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'static str> {
+    use crate::pb::put_len_field;
+    let mut store = Store::new(Catalog::in_memory(), Clock::default(), crate::store::Options::default());
+    let mut lint = Lint::new(Options::default());
+    let method = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters".to_owned();
+    let mut feed = |store: &mut Store, what| {
+        let at = Time(store.messages() * 1_000_000);
+        lint.handle(store, Frame { at, stream: StreamId(1), what });
+    };
+    feed(&mut store, What::Open(Box::new(Open { method, ..Open::default() })));
+    let mut node = Vec::new();
+    put_len_field(&mut node, 1, b"n1");
+    for push in 0..=pushes {
+        let mut request = Vec::new();
+        put_len_field(&mut request, 2, &node);
+        if push > 0 {
+            put_len_field(&mut request, 1, push.to_string().as_bytes());
+            put_len_field(&mut request, 5, push.to_string().as_bytes());
+        }
+        let message = Message::parse(Shape::of(&method_of(), Dir::Req), &request, store.catalog_mut());
+        feed(&mut store, What::Message(Box::new(message)));
+        if push == pushes {
+            break;
+        }
+        let mut response = Vec::new();
+        put_len_field(&mut response, 1, (push + 1).to_string().as_bytes());
+        for cluster in 0..clusters {
+            let mut value = Vec::new();
+            put_len_field(&mut value, 1, format!("c{cluster}").as_bytes());
+            let content = if cluster == 0 { push as u8 } else { 0 };
+            put_len_field(&mut value, 28, &vec![b'a' + content; bytes]);
+            let mut any = Vec::new();
+            put_len_field(&mut any, 1, b"type.googleapis.com/envoy.config.cluster.v3.Cluster");
+            put_len_field(&mut any, 2, &value);
+            put_len_field(&mut response, 2, &any);
+        }
+        put_len_field(&mut response, 5, (push + 1).to_string().as_bytes());
+        let message = Message::parse(Shape::of(&method_of(), Dir::Resp), &response, store.catalog_mut());
+        feed(&mut store, What::Message(Box::new(message)));
+    }
+    lint.findings().iter().map(|finding| finding.rule.id).collect()
+}
+
+fn method_of() -> crate::event::Method {
+    let method = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters";
+    crate::event::Method::parse(method).expect("a method")
+}
+
+#[test]
+fn large_messages_and_pushes_of_the_same_are_found() {
+    assert_eq!(large(1, 3, 2 << 20), ["over-4mib"]);
+    assert_eq!(large(14, 100, 4 << 10), ["delta-would-save"]);
+    assert_eq!(large(14, 100, 100), Vec::<&str>::new());
+    // Two pushes are not enough to tell.
+    assert_eq!(large(2, 100, 10 << 10), Vec::<&str>::new());
+}
+
+#[test]
+fn a_loop_is_one_finding_with_its_count() {
+    let ids = large(40, 3, 2 << 20);
+    // The first is a warning; once the client has taken it the rest are notes.
+    assert_eq!(ids.iter().filter(|id| **id == "over-4mib").count(), 2, "{ids:?}");
+}
+
+/// Rules found in a session in which a list of `entries` members comes `times` times within a minute.
+fn lists(entries: usize, times: usize) -> BTreeSet<&'static str> {
+    let list = "xdstp://a/envoy.config.listener.v3.ListenerCollection/c";
+    let members: Vec<String> = (0..entries).map(|i| format!("{{inline: m{i}, version: \"1\"}}")).collect();
+    let mut text = format!("node n1\nstream 1 delta lds\n> sub=[\"{list}\"]\n");
+    for n in 1..=times {
+        let members = members.join(", ");
+        text.push_str(&format!(
+            "< n={n} [\"{list}\"{{entries: [{members}, {{inline: n{n}}}]}}@{n}]\n> n={n}\n"
+        ));
+    }
+    found(frames(&text), |_| None)
+}
+
+/// A codec for scripts whose content needs no descriptors.
+struct Bare;
+
+impl crate::script::Codec for Bare {
+    fn encode(&self, _: &str, _: &serde_json::Value) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+    fn decode(&self, _: &str, _: &[u8]) -> Option<serde_json::Value> {
+        None
+    }
+}
+
+fn frames(text: &str) -> crate::record::Loaded {
+    let script = crate::script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error}"));
+    crate::script::load(&script, &Bare).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Rules found in a session; `after` may put a frame behind each frame.
+fn found(loaded: crate::record::Loaded, after: impl Fn(&Frame) -> Option<Frame>) -> BTreeSet<&'static str> {
+    let mut store = Store::new(loaded.catalog, loaded.clock, crate::store::Options::default());
+    let mut lint = Lint::new(Options::default());
+    for frame in loaded.frames {
+        let more = after(&frame);
+        lint.handle(&mut store, frame);
+        if let Some(more) = more {
+            lint.handle(&mut store, more);
+        }
+    }
+    lint.advance(&mut store, loaded.end);
+    lint.findings().iter().map(|finding| finding.rule.id).collect()
+}
+
+/// Rules that need the whole history of a stream.
+const WHOLE: [&str; 32] = [
+    "response-before-request",
+    "response-unanswered",
+    "ack-skipped",
+    "node-missing",
+    "nonce-unknown",
+    "sotw-answer-to-stale",
+    "version-churn",
+    "reconnect-new-name-unsent",
+    "nack-version-refused",
+    "sotw-needless-update",
+    "names-shrunk-on-ack",
+    "full-state-flap",
+    "name-not-delivered",
+    "unrequested-resource",
+    "new-name-not-resent",
+    "empty-treated-as-wildcard",
+    "delta-stale-sub-ignored",
+    "delta-subscribe-unanswered",
+    "delta-irv-late",
+    "delta-irv-first-stream",
+    "irv-version-surprise",
+    "delta-phantom-unsub",
+    "delta-wildcard-unsub-unanswered",
+    "delta-removed-unknown",
+    "delta-redundant-resource",
+    "ttl-expired",
+    "response-type-unrequested",
+    "not-resubscribed",
+    "rest-unchanged-response",
+    "xdstp-context-mismatch",
+    "xdstp-empty-glob-silent",
+    "version-static-content-changed",
+];
+
+#[test]
+fn what_was_lost_is_not_guessed_at() {
+    let fixtures = fixtures();
+    for id in WHOLE {
+        let text = &fixtures[&format!("{id}.bad.xds")];
+        assert!(found(frames(text), |_| None).contains(id), "{id}");
+        let gap = |frame: &Frame| match frame.what {
+            What::Open(_) => Some(Frame { what: What::Gap { messages: 1, bytes: 9 }, ..frame.clone() }),
+            _ => None,
+        };
+        assert!(!found(frames(text), gap).contains(id), "{id} after a gap");
+    }
+}
+
+#[test]
+fn a_capture_that_began_mid_stream_mutes_what_it_can_not_know() {
+    let fixtures = fixtures();
+    for id in [
+        "response-before-request",
+        "node-missing",
+        "nonce-unknown",
+        "nack-without-nonce",
+        "nack-version-refused",
+        "delta-irv-late",
+        "delta-irv-first-stream",
+        "delta-first-unsub-only",
+        "delta-phantom-unsub",
+        "delta-wildcard-unsub-unanswered",
+        "response-type-unrequested",
+        "unrequested-resource",
+    ] {
+        let mut loaded = frames(&fixtures[&format!("{id}.bad.xds")]);
+        for frame in &mut loaded.frames {
+            if let What::Open(open) = &mut frame.what {
+                open.partial = true;
+            }
+        }
+        assert!(!found(loaded, |_| None).contains(id), "{id}");
+    }
+}
+
+#[test]
+fn without_timestamps_no_timer_runs() {
+    for (name, text) in fixtures().iter().filter(|(name, _)| name.ends_with(".bad.xds")) {
+        let mut loaded = frames(text);
+        loaded.clock.untimed = true;
+        let id = name.split('.').next().unwrap_or_default();
+        let rule = rule(id).expect("a rule");
+        let timer = rule.on.iter().all(|on| matches!(on, rule::On::Alarm(..)));
+        assert!(!(timer && found(loaded, |_| None).contains(id)), "{id}");
+    }
+}
+
+#[test]
+fn the_same_frames_give_the_same_findings() {
+    for (name, text) in fixtures() {
+        let all = || {
+            let loaded = frames(&text);
+            let mut store = Store::new(loaded.catalog, loaded.clock, crate::store::Options::default());
+            let mut lint = Lint::new(Options::default());
+            loaded.frames.into_iter().for_each(|frame| lint.handle(&mut store, frame));
+            lint.advance(&mut store, loaded.end);
+            format!(
+                "{:?}",
+                lint.findings().iter().map(|f| (f.rule.id, &f.names, &f.text)).collect::<Vec<_>>()
+            )
+        };
+        assert_eq!(all(), all(), "{name}");
+    }
+}
+
+#[test]
+fn large_lists_sent_often_are_found() {
+    assert_eq!(lists(1001, 11), BTreeSet::from(["collection-form"]));
+    assert_eq!(lists(1001, 10), BTreeSet::new());
+    assert_eq!(lists(900, 11), BTreeSet::new());
+}
+
+#[test]
+fn every_scenario_says_all_that_is_found() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/scripts");
+    let mut open = Vec::new();
+    for entry in std::fs::read_dir(root).expect("the scenarios").flatten() {
+        let text = std::fs::read_to_string(entry.path()).expect("text");
+        let closed = text.lines().any(|line| line == "expect lint only" || line == "expect lint none");
+        if !closed {
+            open.push(entry.path());
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
