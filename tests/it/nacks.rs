@@ -184,8 +184,10 @@ fn refuse_all(plane: &mut ControlPlane, good: &Snapshot, gallery: &[Bad]) {
     for bad in gallery {
         let mark = plane.mark();
         plane.set(&good.clone().with(bad.type_url, bad.version, bad.resources.clone()));
-        let answer =
-            |e: &Event| e.is_nack(bad.type_url) || (e.is_request(bad.type_url) && e.version == bad.version);
+        // Refusals of the set before may still come: it is the verdict on this one's nonce that counts.
+        let pushed =
+            plane.wait_for(mark, "the push", |e| e.is_response(bad.type_url) && e.version == bad.version);
+        let answer = |e: &Event| e.is_request(bad.type_url) && e.nonce == pushed.nonce;
         let event = plane.wait_for(mark, "a verdict", answer);
         assert!(event.is_nack(bad.type_url), "{} was accepted", bad.version);
     }
@@ -202,7 +204,11 @@ fn found(nacks: &[Value], bad: &Bad) -> Vec<String> {
         _ => "-".to_owned(),
     };
     let entries = nack["nack"]["entries"].as_array().expect("a list");
-    entries.iter().map(|entry| format!("{} {}", word(entry, "name"), word(entry, "field"))).collect()
+    let entries = entries.iter().map(|entry| format!("{} {}", word(entry, "name"), word(entry, "field")));
+    // Envoy tells them in the order of a hash table.
+    let mut entries: Vec<String> = entries.collect();
+    entries.sort();
+    entries
 }
 
 /// NACKs with what was read out of them, and the version that each refused.
