@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// On Linux a thread has a niceness of its own.
 #[cfg(target_os = "linux")]
-const NICE: i32 = 10;
+const NICE: i32 = 5;
 
 /// Called after each batch, with the rows of the timeline that it added. An error ends the calls, as when a
 /// pipe is closed.
