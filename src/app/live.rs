@@ -95,7 +95,7 @@ impl Live {
             #[cfg(target_os = "linux")]
             let _ = rustix::process::nice(NICE);
             let mut batch = Vec::new();
-            while copies.drain(&mut batch, TICK) {
+            while copies.drain(&mut batch, work.tick()) {
                 work.batch(&mut batch, &copies);
             }
             work.batch(&mut batch, &copies);
@@ -124,6 +124,11 @@ struct Work {
 }
 
 impl Work {
+    /// How long to wait for traffic.
+    fn tick(&self) -> Duration {
+        self.recorder.as_ref().and_then(Recorder::due).map_or(TICK, |due| due.min(TICK))
+    }
+
     fn batch(&mut self, batch: &mut Vec<Copied>, copies: &Copies) {
         let shared = self.shared.clone();
         let mut store = shared.store();

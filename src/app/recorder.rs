@@ -1,7 +1,7 @@
 //! The session file of a live run.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub struct Recorder {
 impl Recorder {
     /// Begins a recording in an empty file.
     pub fn new(path: PathBuf, file: File, header: Header) -> io::Result<Recorder> {
-        let writer = Writer::new(BufWriter::new(file), header)?;
+        let writer = Writer::in_file(file, header)?;
         Ok(Recorder { path, writer, flushed: Instant::now(), dirty: true, error: None })
     }
 
@@ -50,6 +50,11 @@ impl Recorder {
             self.flushed = Instant::now();
             self.dirty = false;
         }
+    }
+
+    /// How soon [`flush`](Recorder::flush) has something to do; `None`: not before something is written.
+    pub fn due(&self) -> Option<Duration> {
+        (self.dirty && self.error.is_none()).then(|| FLUSH.saturating_sub(self.flushed.elapsed()))
     }
 
     fn note(&mut self, result: io::Result<()>) {

@@ -69,28 +69,90 @@ pub(super) fn open_keyed(
     io: &mut Io<'_>,
 ) -> Result<Source, CliError> {
     let schema = super::descriptors::schema(&args.descriptors)?;
-    let source = if args.source == "-" {
+    let path = locate(args, global, io)?;
+    let source = read(args, seed, path.as_deref(), schema, io)?;
+    say(&source.loaded.notices, global, io);
+    Ok(source)
+}
+
+/// The streams and states that the source which `args` name ends with. A recording is never held as a whole.
+pub(super) fn states(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Store, CliError> {
+    let schema = super::descriptors::schema(&args.descriptors)?;
+    let path = locate(args, global, io)?;
+    let failed = |error| unreadable(args, error);
+    let recording = match &path {
+        Some(path) => record::start(path).map_err(failed)?,
+        None => None,
+    };
+    let begin = |catalog, clock| {
+        let mut store = Store::new(catalog, clock, options(&args.timers));
+        let schema = schema.clone();
+        store.set_meaning(Arc::new(move |a: &[u8], b: &[u8]| schema.same_meaning(a, b)));
+        store.keep_states_only();
+        store
+    };
+    let (store, notices) = match recording {
+        Some((catalog, mut recording)) => {
+            let mut store = begin(catalog, recording.clock());
+            let mut frames = Vec::new();
+            let mut more = true;
+            while more {
+                more = recording.next(store.catalog_mut(), &mut frames).map_err(failed)?;
+                frames.drain(..).for_each(|frame| store.handle(frame));
+            }
+            let (end, notices) = recording.finish();
+            store.advance(end);
+            (store, notices)
+        }
+        None => {
+            let Loaded { catalog, clock, frames, end, notices } =
+                read(args, super::descriptors::seed()?, path.as_deref(), schema.clone(), io)?.loaded;
+            let mut store = begin(catalog, clock);
+            frames.into_iter().for_each(|frame| store.handle(frame));
+            store.advance(end);
+            (store, notices)
+        }
+    };
+    say(&notices, global, io);
+    Ok(store)
+}
+
+fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {
+    for notice in notices.iter().filter(|_| !global.quiet) {
+        io.say(&crate::text::display_safe(notice));
+    }
+}
+
+/// Where the source lies; `None` is stdin.
+fn locate(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Option<PathBuf>, CliError> {
+    if args.source == "-" {
         if io.stdin_is_terminal {
             let error = CliError::usage("SOURCE is `-` and stdin is a terminal");
             return Err(error.next("xdscope status - < session.xdsrec"));
         }
-        read_stdin(args, seed, &mut io.stdin, schema)?
-    } else {
-        let path = find(&args.source, io)?;
-        if !args.source.starts_with("file:") && looks_like_server(&args.source) && !global.quiet {
-            io.say(&format!(
-                "`{}` is read as a file: it exists; `grpc:` before a server's name forces that",
-                args.source
-            ));
-        }
-        read_file(args, seed, &path, schema)?
-    };
-    if !global.quiet {
-        for notice in &source.loaded.notices {
-            io.say(&crate::text::display_safe(notice));
-        }
+        return Ok(None);
     }
-    Ok(source)
+    let path = find(&args.source, io)?;
+    if !args.source.starts_with("file:") && looks_like_server(&args.source) && !global.quiet {
+        io.say(&format!(
+            "`{}` is read as a file: it exists; `grpc:` before a server's name forces that",
+            args.source
+        ));
+    }
+    Ok(Some(path))
+}
+
+fn read(
+    args: &SourceArgs,
+    seed: u64,
+    path: Option<&Path>,
+    schema: Arc<Schema>,
+    io: &mut Io<'_>,
+) -> Result<Source, CliError> {
+    match path {
+        None => read_stdin(args, seed, &mut io.stdin, schema),
+        Some(path) => read_file(args, seed, path, schema),
+    }
 }
 
 /// The path that a SOURCE names.

@@ -9,20 +9,18 @@ use crate::report::{self, Role, Row, Rows};
 use crate::store::{StateFact, Store};
 use crate::text::{age, count, latency, plural, type_label};
 
-use super::args::{At, Format, Global, StatusArgs};
+use super::args::{Format, Global, StatusArgs};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::json_out::Objects;
 use super::select::{self, Picked};
-use super::source::{self, Limit};
+use super::source;
 use super::table::{Cell, Table};
 use super::words;
 
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let filter = select::filter(args.rows.filter.as_deref(), filter::Rows::States, &io.zone)?;
-    let source = source::open(&args.source, global, io)?;
-    let limit = Limit::of(&At::End, &source.loaded, &io.zone)?;
-    let (store, _) = source::replay(source, &args.source.timers, &limit);
+    let store = source::states(&args.source, global, io)?;
     let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
     let mut states = store.states();
     states.retain(|state| picked.has(state.stream) && filter.state(state, &store));

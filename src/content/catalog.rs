@@ -82,6 +82,8 @@ pub struct Catalog {
     blobs: Vec<Blob>,
     by_hash: HashMap<u128, BlobId, BuildHasherDefault<Identity>>,
     lists: HashMap<u128, Weak<List>>,
+    /// The type URL read last, and what is known of it: the next one is the same as a rule.
+    last_type: Option<(Box<[u8]>, Sym, Option<u32>)>,
     /// The names in runs that requests repeat.
     names: HashMap<BlobId, Arc<[Sym]>>,
     bodies: Box<dyn Bodies>,
@@ -100,6 +102,7 @@ impl Catalog {
             blobs: Vec::new(),
             by_hash: HashMap::default(),
             lists: HashMap::new(),
+            last_type: None,
             names: HashMap::new(),
             bodies,
             redact,
@@ -249,13 +252,26 @@ impl Catalog {
     }
 
     fn any_form(&mut self, url: &[u8], value: &[u8]) -> Form {
-        let url = String::from_utf8_lossy(url);
-        let name_field = Kind::of_type_url(&url).and_then(|(kind, _)| kind.name_field());
+        let (type_url, name_field) = self.type_of(url);
         let name = name_field.and_then(|number| {
             Fields::new(value).map_while(Result::ok).filter(|field| field.number == number).last()
         });
         let name = name.map_or(Sym::EMPTY, |field| self.strings.intern(&field.text()));
-        Form::Any { type_url: self.strings.intern(&url), name }
+        Form::Any { type_url, name }
+    }
+
+    /// The symbol of a type URL, and which field of such a resource is its name.
+    fn type_of(&mut self, url: &[u8]) -> (Sym, Option<u32>) {
+        if let Some((last, sym, field)) = &self.last_type
+            && **last == *url
+        {
+            return (*sym, *field);
+        }
+        let text = String::from_utf8_lossy(url);
+        let sym = self.strings.intern(&text);
+        let field = Kind::of_type_url(&text).and_then(|(kind, _)| kind.name_field());
+        self.last_type = Some((url.into(), sym, field));
+        (sym, field)
     }
 
     /// What an `Any` is that lies in a recording, by its bytes.

@@ -1,5 +1,8 @@
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::event::Sym;
 
@@ -7,13 +10,44 @@ use crate::event::Sym;
 #[derive(Debug)]
 pub struct Strings {
     texts: Vec<Arc<str>>,
-    ids: HashMap<Arc<str>, Sym>,
+    ids: HashMap<Arc<str>, Sym, Keyed>,
+}
+
+/// XXH3 under a key of this process: names are many, and longer than what SipHash is fast on.
+#[derive(Clone, Debug)]
+struct Keyed(u64);
+
+impl Default for Keyed {
+    fn default() -> Self {
+        Keyed(RandomState::new().build_hasher().finish())
+    }
+}
+
+impl BuildHasher for Keyed {
+    type Hasher = Keyed;
+
+    fn build_hasher(&self) -> Keyed {
+        self.clone()
+    }
+}
+
+impl Hasher for Keyed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64_with_seed(bytes, self.0);
+    }
+
+    /// What ends a text.
+    fn write_u8(&mut self, _: u8) {}
 }
 
 impl Default for Strings {
     fn default() -> Self {
         let empty: Arc<str> = Arc::from("");
-        Strings { texts: vec![empty.clone()], ids: HashMap::from([(empty, Sym::EMPTY)]) }
+        Strings { texts: vec![empty.clone()], ids: HashMap::from_iter([(empty, Sym::EMPTY)]) }
     }
 }
 

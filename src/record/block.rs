@@ -6,6 +6,8 @@ use xxhash_rust::xxh3::Xxh3;
 const MARKER: [u8; 2] = [0xd5, 0xb1];
 /// Marker, kind, two lengths, check.
 const HEAD: usize = 13;
+/// In front of the packed bytes of a moving block: where it goes.
+const HOME: usize = 8;
 /// No block is longer, packed or not.
 const MAX: usize = 1 << 20;
 /// Places that look like a block and are none, after which the rest of a file is given up: a hostile file could
@@ -22,16 +24,46 @@ pub(super) struct Block {
     pub raw: u32,
     /// The first of a segment.
     pub first: bool,
+    /// Holds its bytes as they are, until a packed block takes its place.
+    pub loose: bool,
+}
+
+impl Block {
+    /// Where a block begins that is in its place.
+    pub(super) fn start(&self) -> u64 {
+        self.at - HEAD as u64
+    }
+
+    /// Its length in its place.
+    pub(super) fn len(&self) -> u64 {
+        HEAD as u64 + u64::from(self.packed)
+    }
+}
+
+/// What a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Packed,
+    Loose,
+    /// A packed block that is on its way to this offset, where it takes the place of loose ones.
+    Moving(u64),
 }
 
 /// A whole block as it stands in the file. Both lengths must be at most a mebibyte.
-pub(super) fn encode(first: bool, packed: &[u8], raw: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(HEAD + packed.len());
+pub(super) fn encode(kind: Kind, first: bool, packed: &[u8], raw: usize) -> Vec<u8> {
+    let (number, home) = match &kind {
+        Kind::Packed => (1, None),
+        Kind::Loose => (3, None),
+        Kind::Moving(home) => (5, Some(home.to_le_bytes())),
+    };
+    let home = home.as_ref().map_or(&[][..], |home| home);
+    let mut out = Vec::with_capacity(HEAD + home.len() + packed.len());
     out.extend_from_slice(&MARKER);
-    out.push(if first { 1 } else { 2 });
-    out.extend_from_slice(&(packed.len() as u32).to_le_bytes()[..3]);
+    out.push(if first { number } else { number + 1 });
+    out.extend_from_slice(&((home.len() + packed.len()) as u32).to_le_bytes()[..3]);
     out.extend_from_slice(&(raw as u32).to_le_bytes()[..3]);
     out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(home);
     out.extend_from_slice(packed);
     let sum = sum(&out);
     out[9..HEAD].copy_from_slice(&sum);
@@ -49,6 +81,12 @@ fn sum(block: &[u8]) -> [u8; 4] {
 /// What comes next in a file.
 pub(super) enum Next {
     Block(Block, Vec<u8>),
+    /// A packed block that was on its way to the offset `home`.
+    Moving {
+        home: u64,
+        block: Block,
+        packed: Vec<u8>,
+    },
     /// These bytes are no block; one or the end follows.
     Damage {
         at: u64,
@@ -73,7 +111,7 @@ pub(super) struct Blocks<R> {
 }
 
 enum Try {
-    Whole(Block),
+    Whole(Kind, Block),
     Not,
     Short,
 }
@@ -114,7 +152,7 @@ impl<R: Read> Blocks<R> {
         };
         let &[m0, m1, kind, p0, p1, p2, r0, r1, r2, ..] = head;
         let (packed, raw) = (u32::from_le_bytes([p0, p1, p2, 0]), u32::from_le_bytes([r0, r1, r2, 0]));
-        if [m0, m1] != MARKER || !matches!(kind, 1 | 2) || packed.max(raw) as usize > MAX {
+        if [m0, m1] != MARKER || !matches!(kind, 1..=6) || packed.max(raw) as usize > MAX {
             return Ok(Try::Not);
         }
         let len = HEAD + packed as usize;
@@ -123,7 +161,19 @@ impl<R: Read> Blocks<R> {
         if sum(block)[..] != block[9..HEAD] {
             return Ok(Try::Not);
         }
-        Ok(Try::Whole(Block { at: self.at + HEAD as u64, packed, raw, first: kind == 1 }))
+        let block = Block {
+            at: self.at + HEAD as u64,
+            packed,
+            raw,
+            first: kind % 2 == 1,
+            loose: matches!(kind, 3 | 4),
+        };
+        if kind < 5 {
+            return Ok(Try::Whole(Kind::Packed, block));
+        }
+        let Some((home, _)) = self.rest()[HEAD..len].split_first_chunk::<HOME>() else { return Ok(Try::Not) };
+        let (at, packed) = (block.at + HOME as u64, block.packed - HOME as u32);
+        Ok(Try::Whole(Kind::Moving(u64::from_le_bytes(*home)), Block { at, packed, ..block }))
     }
 
     pub(super) fn next(&mut self) -> io::Result<Next> {
@@ -135,11 +185,15 @@ impl<R: Read> Blocks<R> {
         let mut cut = false;
         loop {
             match self.attempt()? {
-                Try::Whole(_) if self.at > start => break,
-                Try::Whole(block) => {
-                    let packed = self.rest()[HEAD..HEAD + block.packed as usize].to_vec();
-                    self.skip(HEAD + packed.len());
-                    return Ok(Next::Block(block, packed));
+                Try::Whole(..) if self.at > start => break,
+                Try::Whole(kind, block) => {
+                    self.skip((block.at - self.at) as usize);
+                    let packed = self.rest()[..block.packed as usize].to_vec();
+                    self.skip(packed.len());
+                    return Ok(match kind {
+                        Kind::Moving(home) => Next::Moving { home, block, packed },
+                        _ => Next::Block(block, packed),
+                    });
                 }
                 // At the very end this is a block that was not finished; elsewhere a length that is damaged.
                 Try::Short => cut |= self.at == start,
@@ -191,6 +245,7 @@ mod tests {
                     assert_eq!(&bytes[block.at as usize..][..packed.len()], packed);
                     String::from_utf8(packed).unwrap()
                 }
+                Next::Moving { .. } => "moving".to_owned(),
                 Next::Damage { at, bytes } => format!("damage {at}+{bytes}"),
                 Next::Cut { at, bytes } => format!("cut {at}+{bytes}"),
                 Next::End => return out,
@@ -200,7 +255,8 @@ mod tests {
 
     #[test]
     fn damage_costs_the_blocks_that_it_hits() {
-        let file = [encode(true, b"one", 3), encode(false, b"two", 3), encode(true, b"three", 5)].concat();
+        let block = |first, text: &[u8]| encode(Kind::Packed, first, text, text.len());
+        let file = [block(true, b"one"), block(false, b"two"), block(true, b"three")].concat();
         assert_eq!(scan(&file), ["one", "two", "three"]);
         for at in 16..32 {
             let mut bad = file.clone();

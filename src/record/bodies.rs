@@ -8,7 +8,7 @@ use super::block::Block;
 use crate::content::Bodies;
 
 /// Unpacked segments kept at hand, in bytes. One is kept whatever its size.
-const HOT: usize = 16 << 20;
+const HOT: usize = 8 << 20;
 /// A segment that unpacks to more is hostile: it holds a mebibyte, or one body of the largest size.
 const MAX_SEGMENT: usize = 768 << 20;
 
@@ -42,6 +42,8 @@ struct Inner {
     memory: Vec<Bytes>,
     /// Unpacked segments, the one used last at the end.
     hot: Vec<(u32, Bytes)>,
+    /// The last segment, if it ends in loose blocks: what is in their place may change while it is recorded.
+    loose: Option<(u32, Bytes)>,
 }
 
 /// Unpacks the blocks of one segment, in order.
@@ -56,11 +58,15 @@ impl Unpacker {
     }
 
     /// `None`: these bytes are not what was packed.
-    pub(super) fn add(&mut self, packed: &[u8], raw: u32) -> Option<()> {
+    pub(super) fn add(&mut self, packed: &[u8], block: &Block) -> Option<()> {
         let start = self.raw.len();
-        let end = start + raw as usize;
+        let end = start + block.raw as usize;
         if end > MAX_SEGMENT {
             return None;
+        }
+        if block.loose {
+            self.raw.extend_from_slice(packed);
+            return Some(());
         }
         self.raw.resize(end, 0);
         let (mut from, mut to) = (0, start);
@@ -79,8 +85,8 @@ impl Unpacker {
 
 impl FileBodies {
     pub(super) fn new(source: Box<dyn Source>) -> FileBodies {
-        let hot = Vec::new();
-        let inner = Inner { source, segments: Vec::new(), places: Vec::new(), memory: Vec::new(), hot };
+        let (segments, places, memory, hot) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let inner = Inner { source, segments, places, memory, hot, loose: None };
         FileBodies(Arc::new(Mutex::new(inner)))
     }
 
@@ -92,8 +98,11 @@ impl FileBodies {
     pub(super) fn segment(&self, blocks: Vec<Block>, raw: Bytes) -> u32 {
         self.with(|inner| {
             let number = inner.segments.len() as u32;
+            match blocks.iter().any(|block| block.loose) {
+                true => inner.loose = Some((number, raw)),
+                false => inner.keep(number, raw),
+            }
             inner.segments.push(blocks);
-            inner.keep(number, raw);
             number
         })
     }
@@ -113,6 +122,13 @@ impl Inner {
     }
 
     fn unpacked(&mut self, number: u32) -> Option<Bytes> {
+        if let Some((_, raw)) = self.loose.as_ref().filter(|(n, _)| *n == number) {
+            return Some(raw.clone());
+        }
+        // What lies together is asked for together.
+        if let Some((_, raw)) = self.hot.last().filter(|(n, _)| *n == number) {
+            return Some(raw.clone());
+        }
         if let Some(at) = self.hot.iter().position(|(n, _)| *n == number) {
             let found = self.hot.remove(at);
             let raw = found.1.clone();
@@ -124,7 +140,7 @@ impl Inner {
             let mut packed = vec![0; block.packed as usize];
             self.source.seek(SeekFrom::Start(block.at)).ok()?;
             self.source.read_exact(&mut packed).ok()?;
-            unpacker.add(&packed, block.raw)?;
+            unpacker.add(&packed, block)?;
         }
         let raw = Bytes::from(unpacker.raw);
         self.keep(number, raw.clone());

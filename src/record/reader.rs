@@ -9,53 +9,156 @@ use super::bodies::{FileBodies, Place, Source, Unpacker};
 use super::decode::{self, BlobRecord, ListRecord, Part, Start};
 use super::{Header, Loaded, RecordReadError, encode};
 use crate::content::{Blob, BlobId, Catalog, Form, List, Wrapper};
-use crate::event::{StreamId, Sym, Time};
+use crate::event::{Clock, StreamId, Sym, Time};
 use crate::pb::Fields;
 use crate::wire::{Frame, MessageBuilder, Open, Segment, What};
 
+/// Bytes that may wait for what becomes of them: loose blocks are never that many.
+const UNSETTLED: usize = 4 << 20;
+
 /// Reads a recording from its first byte on. `source` is the same bytes, for reading bodies later.
-pub(super) fn read(mut input: impl Read, source: Box<dyn Source>) -> Result<Loaded, RecordReadError> {
-    let (header, at) = Header::read(&mut input)?;
-    let mut reader = Reader::new(&header, source);
-    let mut blocks = Blocks::new(input, at);
-    let mut segment: Option<(Unpacker, Vec<Block>)> = None;
-    loop {
-        match blocks.next()? {
-            Next::Block(block, packed) => {
-                if block.first {
-                    reader.end_segment(segment.take());
-                    segment = Unpacker::new().map(|unpacker| (unpacker, Vec::new()));
+pub(super) fn read(input: impl Read, source: Box<dyn Source>) -> Result<Loaded, RecordReadError> {
+    let (mut catalog, mut reading) = Reading::new(input, source)?;
+    let mut frames = Vec::new();
+    while reading.next(&mut catalog, &mut frames)? {}
+    let clock = reading.clock();
+    let (end, notices) = reading.finish();
+    Ok(Loaded { catalog, clock, frames, end, notices })
+}
+
+/// A recording that is read segment by segment.
+pub struct Reading<R> {
+    header: Header,
+    blocks: Blocks<R>,
+    reader: Reader,
+    segment: Option<(Unpacker, Vec<Block>)>,
+    /// Offset behind the last packed block.
+    settled: u64,
+    /// What stands behind it: loose blocks and damage, for which a packed block may stand further on.
+    unsettled: Vec<Next>,
+}
+
+impl<R: Read> Reading<R> {
+    /// Reads the header. `source` is the same bytes, for reading bodies later; the catalog reads them from there.
+    pub(super) fn new(mut input: R, source: Box<dyn Source>) -> Result<(Catalog, Self), RecordReadError> {
+        let (header, settled) = Header::read(&mut input)?;
+        let reader = Reader::new(source);
+        let catalog = Catalog::new(header.seed, None, Box::new(reader.bodies.clone()));
+        let blocks = Blocks::new(input, settled);
+        Ok((catalog, Reading { header, blocks, reader, segment: None, settled, unsettled: Vec::new() }))
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.header.clock
+    }
+
+    /// Appends the frames of the next segment to `out`, and their content to the catalog that came with this.
+    /// False at the end.
+    pub fn next(&mut self, catalog: &mut Catalog, out: &mut Vec<Frame>) -> Result<bool, RecordReadError> {
+        let segments = self.reader.segments;
+        while self.reader.segments == segments {
+            match self.blocks.next()? {
+                Next::Block(block, packed) if !block.loose => {
+                    self.take_unsettled(catalog);
+                    self.settled = block.at + u64::from(block.packed);
+                    self.block(block, &packed, catalog);
                 }
-                let unpacked = segment.as_mut().and_then(|(unpacker, blocks)| {
-                    unpacker.add(&packed, block.raw)?;
-                    blocks.push(block);
-                    Some(())
-                });
-                if unpacked.is_none() {
-                    // It goes on with something that is lost.
-                    reader.end_segment(segment.take());
-                    reader.damage(block.at, packed.len() as u64);
+                Next::Moving { home, block, packed } => {
+                    let begun = self.unsettled.first().and_then(place);
+                    if begun == Some(home) {
+                        // Its writer was stopped before the block was all in its place.
+                        self.unsettled.clear();
+                        self.block(block, &packed, catalog);
+                    } else if self.settled == home.saturating_add(block.len()) {
+                        // It had been, and what follows was not cut off yet.
+                        self.unsettled.clear();
+                    } else {
+                        self.take_unsettled(catalog);
+                        self.reader.damage(block.at, block.packed.into());
+                    }
+                }
+                Next::End => {
+                    self.take_unsettled(catalog);
+                    self.end_segment(catalog);
+                    out.append(&mut self.reader.frames);
+                    return Ok(false);
+                }
+                next => {
+                    self.unsettled.push(next);
+                    let bytes = self.unsettled.iter().map(|next| match next {
+                        Next::Block(_, packed) => packed.len(),
+                        _ => 0,
+                    });
+                    if bytes.sum::<usize>() > UNSETTLED {
+                        self.take_unsettled(catalog);
+                    }
                 }
             }
-            Next::Damage { at, bytes } => {
-                reader.end_segment(segment.take());
-                reader.damage(at, bytes);
+        }
+        out.append(&mut self.reader.frames);
+        Ok(true)
+    }
+
+    /// Where the clock stops, and what a person must know: damage, a truncated tail.
+    pub fn finish(self) -> (Time, Vec<String>) {
+        self.reader.finish(&self.header)
+    }
+
+    /// Nothing takes the place of what is unsettled.
+    fn take_unsettled(&mut self, catalog: &mut Catalog) {
+        for next in std::mem::take(&mut self.unsettled) {
+            match next {
+                Next::Block(block, packed) => self.block(block, &packed, catalog),
+                Next::Damage { at, bytes } => {
+                    self.end_segment(catalog);
+                    self.reader.damage(at, bytes);
+                }
+                Next::Cut { at, bytes } => {
+                    self.end_segment(catalog);
+                    self.reader.cut = Some((at, bytes));
+                }
+                Next::Moving { .. } | Next::End => {}
             }
-            Next::Cut { at, bytes } => {
-                reader.end_segment(segment.take());
-                reader.cut = Some((at, bytes));
-            }
-            Next::End => {
-                reader.end_segment(segment.take());
-                return Ok(reader.finish(&header));
-            }
+        }
+    }
+
+    fn block(&mut self, block: Block, packed: &[u8], catalog: &mut Catalog) {
+        if block.first {
+            self.end_segment(catalog);
+            self.segment = Unpacker::new().map(|unpacker| (unpacker, Vec::new()));
+        }
+        let unpacked = self.segment.as_mut().and_then(|(unpacker, blocks)| {
+            unpacker.add(packed, &block)?;
+            blocks.push(block);
+            Some(())
+        });
+        if unpacked.is_none() {
+            // It goes on with something that is lost.
+            self.end_segment(catalog);
+            self.reader.damage(block.at, packed.len() as u64);
+        }
+    }
+
+    fn end_segment(&mut self, catalog: &mut Catalog) {
+        if let Some((unpacker, blocks)) = self.segment.take() {
+            self.reader.segment(unpacker, blocks, catalog);
         }
     }
 }
 
+/// Where the block or the damage began.
+fn place(next: &Next) -> Option<u64> {
+    match next {
+        Next::Block(block, _) => Some(block.start()),
+        Next::Damage { at, .. } | Next::Cut { at, .. } => Some(*at),
+        Next::Moving { .. } | Next::End => None,
+    }
+}
+
 struct Reader {
-    catalog: Catalog,
     bodies: FileBodies,
+    /// Segments so far.
+    segments: u64,
     /// Runs of blob numbers without gaps: the first number, and the blobs. More than one only after damage.
     numbers: Vec<(u32, Vec<BlobId>)>,
     /// Blobs that are lost and were referred to.
@@ -85,16 +188,19 @@ fn time(micros: u64) -> Time {
     Time(micros.saturating_mul(1000))
 }
 
+fn intern(catalog: &mut Catalog, text: &[u8]) -> Sym {
+    catalog.intern(&String::from_utf8_lossy(text))
+}
+
 fn secs(micros: u64) -> String {
     format!("+{:.3} s", micros as f64 / 1e6)
 }
 
 impl Reader {
-    fn new(header: &Header, source: Box<dyn Source>) -> Reader {
-        let bodies = FileBodies::new(source);
+    fn new(source: Box<dyn Source>) -> Reader {
         Reader {
-            catalog: Catalog::new(header.seed, None, Box::new(bodies.clone())),
-            bodies,
+            bodies: FileBodies::new(source),
+            segments: 0,
             numbers: vec![(0, Vec::new())],
             lost: HashMap::new(),
             frames: Vec::new(),
@@ -113,8 +219,8 @@ impl Reader {
         *lost += bytes;
     }
 
-    fn end_segment(&mut self, segment: Option<(Unpacker, Vec<Block>)>) {
-        let Some((unpacker, blocks)) = segment else { return };
+    fn segment(&mut self, unpacker: Unpacker, blocks: Vec<Block>, catalog: &mut Catalog) {
+        self.segments += 1;
         let raw = Bytes::from(unpacker.raw);
         let number = self.bodies.segment(blocks, raw.clone());
         let mut state = State { number, raw: raw.clone(), lists: Vec::new(), stream: StreamId(0) };
@@ -123,7 +229,7 @@ impl Reader {
             let bytes = field.bytes();
             match field.number {
                 encode::START => self.start(decode::start(bytes)),
-                encode::BLOB => self.blob(decode::blob(bytes), &state),
+                encode::BLOB => self.blob(decode::blob(bytes), &state, catalog),
                 encode::AGAIN => {
                     let stream = decode::place(bytes).0.unwrap_or(state.stream);
                     if !self.open.contains(&stream) {
@@ -137,7 +243,7 @@ impl Reader {
                     self.now.micros = self.now.micros.saturating_add(micros);
                     self.now.frames += 1;
                     self.now.messages += u64::from(field.number == encode::MESSAGE);
-                    match self.what(field.number, bytes, &mut state) {
+                    match self.what(field.number, bytes, &mut state, catalog) {
                         Some(what) => self.frame(state.stream, what),
                         None => self.malformed += 1,
                     }
@@ -178,7 +284,7 @@ impl Reader {
     }
 
     /// The blob of this number, a stand-in if it is lost; `None` if there can be none.
-    fn id(&mut self, number: u32) -> Option<BlobId> {
+    fn id(&mut self, number: u32, catalog: &mut Catalog) -> Option<BlobId> {
         if number >= self.next() {
             return None;
         }
@@ -190,28 +296,26 @@ impl Reader {
             return Some(*id);
         }
         self.bodies.place(Place::Lost);
-        let id = self.catalog.restore(Blob::new(number.into(), 0, 0, false, Form::Other));
+        let id = catalog.restore(Blob::new(number.into(), 0, 0, false, Form::Other));
         self.lost.insert(number, id);
         Some(id)
     }
 
-    fn intern(&mut self, text: &[u8]) -> Sym {
-        self.catalog.intern(&String::from_utf8_lossy(text))
-    }
-
-    fn blob(&mut self, record: BlobRecord<'_>, state: &State) {
-        let payload = record.payload.and_then(|back| self.id(self.next().checked_sub(back)?));
+    fn blob(&mut self, record: BlobRecord<'_>, state: &State, catalog: &mut Catalog) {
+        let payload = record.payload.and_then(|back| self.id(self.next().checked_sub(back)?, catalog));
         let form = match (record.form, record.body.filter(|_| !record.redacted)) {
-            (0, Some(body)) => self.catalog.read_any(body),
-            (0, None) => Form::Any { type_url: self.intern(record.type_url), name: self.intern(record.name) },
-            (1, Some(body)) => self.catalog.read_wrapper(body, record.head, payload, record.in_any),
+            (0, Some(body)) => catalog.read_any(body),
+            (0, None) => {
+                Form::Any { type_url: intern(catalog, record.type_url), name: intern(catalog, record.name) }
+            }
+            (1, Some(body)) => catalog.read_wrapper(body, record.head, payload, record.in_any),
             (1, None) => {
                 let wrapper = Wrapper {
-                    name: self.intern(record.name),
-                    version: self.intern(record.version),
+                    name: intern(catalog, record.name),
+                    version: intern(catalog, record.version),
                     payload,
                     ttl: record.ttl,
-                    aliases: record.aliases.iter().map(|alias| self.intern(alias)).collect(),
+                    aliases: record.aliases.iter().map(|alias| intern(catalog, alias)).collect(),
                     in_any: record.in_any,
                 };
                 Form::Wrapper { wrapper: Box::new(wrapper), head: record.head }
@@ -221,9 +325,9 @@ impl Reader {
         let (hash, size, kept) = match record.hash {
             Some(hash) => (hash, record.size, record.kept),
             None => {
-                let payload = payload.and_then(|id| self.catalog.body(id));
+                let payload = payload.and_then(|id| catalog.body(id));
                 let whole = form.join(record.body.unwrap_or_default(), payload.as_deref());
-                (self.catalog.hash(&whole), whole.len() as u32, whole.len() as u32)
+                (catalog.hash(&whole), whole.len() as u32, whole.len() as u32)
             }
         };
         self.bodies.place(record.body.map_or(Place::Lost, |body| Place::Segment {
@@ -231,7 +335,7 @@ impl Reader {
             at: (body.as_ptr() as usize).wrapping_sub(state.raw.as_ptr() as usize) as u32,
             len: body.len() as u32,
         }));
-        let id = self.catalog.restore(Blob::new(hash, size, kept, record.redacted, form));
+        let id = catalog.restore(Blob::new(hash, size, kept, record.redacted, form));
         if let Some((_, run)) = self.numbers.last_mut() {
             run.push(id);
         }
@@ -256,10 +360,10 @@ impl Reader {
         self.frames.push(Frame { at, stream, what });
     }
 
-    fn what(&mut self, number: u32, bytes: &[u8], state: &mut State) -> Option<What> {
+    fn what(&mut self, number: u32, bytes: &[u8], state: &mut State, catalog: &mut Catalog) -> Option<What> {
         Some(match number {
             encode::OPEN => What::Open(Box::new(decode::open(bytes))),
-            encode::MESSAGE => return self.message(bytes, state),
+            encode::MESSAGE => return self.message(bytes, state, catalog),
             encode::OPAQUE => {
                 let (dir, messages, bytes) = decode::counts(bytes);
                 What::Opaque { dir, messages, bytes }
@@ -273,7 +377,7 @@ impl Reader {
         })
     }
 
-    fn message(&mut self, bytes: &[u8], state: &mut State) -> Option<What> {
+    fn message(&mut self, bytes: &[u8], state: &mut State, catalog: &mut Catalog) -> Option<What> {
         let next = self.next();
         let (head, parts) = decode::message(bytes, next);
         let mut builder = MessageBuilder::new(head.shape);
@@ -281,22 +385,22 @@ impl Reader {
             let segment = match part {
                 Part::Inline(bytes) => Segment::Inline(bytes),
                 Part::Field { number, back } => {
-                    Segment::Field { number, blob: self.id(next.checked_sub(back)?)? }
+                    Segment::Field { number, blob: self.id(next.checked_sub(back)?, catalog)? }
                 }
-                Part::Run { back } => Segment::Run(self.id(next.checked_sub(back)?)?),
+                Part::Run { back } => Segment::Run(self.id(next.checked_sub(back)?, catalog)?),
                 Part::List(record) => {
-                    Segment::List { number: record.number, list: self.list(record, state)? }
+                    Segment::List { number: record.number, list: self.list(record, state, catalog)? }
                 }
             };
-            builder.push_segment(segment, &mut self.catalog);
+            builder.push_segment(segment, catalog);
         }
-        let mut message = builder.finish(&mut self.catalog);
+        let mut message = builder.finish(catalog);
         message.redacted |= head.redacted;
         message.size = head.size.unwrap_or(message.size);
         Some(What::Message(Box::new(message)))
     }
 
-    fn list(&mut self, record: ListRecord, state: &mut State) -> Option<Arc<List>> {
+    fn list(&mut self, record: ListRecord, state: &mut State, catalog: &mut Catalog) -> Option<Arc<List>> {
         let back = |back: u32| state.lists.get(state.lists.len().checked_sub(back as usize)?);
         if let Some(same) = record.same {
             return back(same).cloned();
@@ -306,15 +410,15 @@ impl Reader {
             None => None,
         };
         let script = record.script;
-        let ids = script.ids.iter().map(|number| self.id(*number)).collect::<Option<Vec<_>>>()?;
+        let ids = script.ids.iter().map(|number| self.id(*number, catalog)).collect::<Option<Vec<_>>>()?;
         let script = super::list::Script { runs: script.runs, ids, order: script.order };
         let blobs = script.apply(base.as_ref().map(|list| list.blobs()))?;
-        let list = self.catalog.intern_list(blobs);
+        let list = catalog.intern_list(blobs);
         state.lists.push(list.clone());
         Some(list)
     }
 
-    fn finish(mut self, header: &Header) -> Loaded {
+    fn finish(mut self, header: &Header) -> (Time, Vec<String>) {
         let read =
             format!("{} messages read, the last event at {}", self.now.messages, secs(self.now.micros));
         if let Some((at, bytes)) = self.damage {
@@ -343,12 +447,6 @@ impl Reader {
         if header.keep_secrets {
             self.notices.push("recorded with --keep-secrets: the file holds secrets".into());
         }
-        Loaded {
-            catalog: self.catalog,
-            clock: header.clock,
-            frames: self.frames,
-            end: time(self.now.micros),
-            notices: self.notices,
-        }
+        (time(self.now.micros), self.notices)
     }
 }

@@ -1,13 +1,15 @@
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use zstd::stream::write::Encoder;
 
-use super::block;
+use super::block::{self, Kind};
 use super::encode;
 use super::header::{Header, put_u64};
 use super::list;
+use super::output::{Growing, Output};
 use crate::content::{BlobId, Catalog, Form, List};
 use crate::event::{StreamId, Sym, Time};
 use crate::pb::put_len_field;
@@ -18,7 +20,7 @@ const BLOCK: usize = 128 << 10;
 /// A segment ends at this much unpacked: a body far back is read by unpacking its segment.
 const SEGMENT_RAW: usize = 2 << 20;
 /// A segment ends at this much packed, give or take a block: the most that one damaged byte can cost.
-const SEGMENT_PACKED: usize = 96 << 10;
+const SEGMENT_PACKED: usize = 192 << 10;
 /// 3 is faster, but packs small messages a sixth worse; only new content costs time.
 const LEVEL: i32 = 5;
 /// Shorter lists are no base for others.
@@ -26,8 +28,13 @@ const BASE: usize = 8;
 
 /// Records the frames of one source. What is written before a [`flush`](Writer::flush) is in the file for good.
 pub struct Writer {
-    out: Box<dyn Write + Send>,
+    out: Box<dyn Output>,
+    /// Length of the output.
     written: u64,
+    /// Where its packed blocks end; loose ones follow.
+    settled: u64,
+    /// So many of the first bytes of `pending` are in the loose blocks.
+    loose: usize,
     /// File number of each of the catalog's blobs that is in the file.
     numbers: Numbers,
     next_blob: u32,
@@ -84,11 +91,26 @@ struct Lists {
 }
 
 impl Writer {
-    /// Writes the header.
+    /// Writes the header to an output that can only grow. Each flush then packs what there is, so many small ones
+    /// make a larger file than [`in_file`](Writer::in_file) does.
     pub fn new(out: impl Write + Send + 'static, header: Header) -> io::Result<Writer> {
+        Writer::over(Box::new(Growing(out)), header)
+    }
+
+    /// Writes the header to an empty file.
+    pub fn in_file(file: File, header: Header) -> io::Result<Writer> {
+        match file.metadata()?.is_file() {
+            true => Writer::over(Box::new(file), header),
+            false => Writer::new(file, header),
+        }
+    }
+
+    pub(super) fn over(out: Box<dyn Output>, header: Header) -> io::Result<Writer> {
         let mut writer = Writer {
-            out: Box::new(out),
+            out,
             written: 0,
+            settled: 0,
+            loose: 0,
             numbers: Numbers::default(),
             next_blob: 0,
             open: HashMap::new(),
@@ -100,6 +122,7 @@ impl Writer {
             segment: None,
         };
         writer.put(&header.encode())?;
+        writer.settled = writer.written;
         Ok(writer)
     }
 
@@ -146,11 +169,18 @@ impl Writer {
 
     /// Hands everything to the output. Call it at least once a second while frames come.
     pub fn flush(&mut self) -> io::Result<()> {
+        if self.out.rewrites() && self.pending.len() < BLOCK {
+            let result = self.put_loose();
+            if result.is_err() {
+                self.forget();
+            }
+            return result;
+        }
         self.pack()?;
         self.out.flush()
     }
 
-    /// Bytes handed to the output so far.
+    /// Length of the output, less what waits.
     pub fn bytes_written(&self) -> u64 {
         self.written
     }
@@ -166,13 +196,51 @@ impl Writer {
         let mut record = Vec::new();
         self.time(&mut record, self.end);
         put_len_field(&mut self.pending, encode::FINISH, &record);
-        self.flush()
+        self.pack()?;
+        self.out.flush()
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.out.write_all(bytes)?;
+        self.out.write_at(self.written, bytes)?;
         self.written += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Writes as it is what no loose block holds yet.
+    fn put_loose(&mut self) -> io::Result<()> {
+        let Some(segment) = &self.segment else { return Ok(()) };
+        let new = self.pending.get(self.loose..).unwrap_or_default();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let block = block::encode(Kind::Loose, segment.raw == 0 && self.loose == 0, new, new.len());
+        self.put(&block)?;
+        self.loose = self.pending.len();
+        Ok(())
+    }
+
+    /// Puts a packed block into the place of the loose ones. Whenever this is cut off, either they or the block are
+    /// in the file, whole: it is written behind them first.
+    fn settle(&mut self, first: bool, packed: &[u8], raw: usize) -> io::Result<()> {
+        let (home, block) = (self.settled, block::encode(Kind::Packed, first, packed, raw));
+        let end = home + block.len() as u64;
+        let moving = block::encode(Kind::Moving(home), first, packed, raw);
+        self.out.write_at(self.written.max(end), &moving)?;
+        self.out.write_at(home, &block)?;
+        self.out.cut(end)?;
+        self.written = end;
+        self.loose = 0;
+        Ok(())
+    }
+
+    /// What did not reach the file would be missing in what follows it; a new segment needs it not.
+    fn forget(&mut self) {
+        self.segment = None;
+        self.pending.clear();
+        self.loose = 0;
+        // Part of a block may be there.
+        self.written = self.out.end().unwrap_or(self.written);
+        self.settled = self.written;
     }
 
     /// Makes room for a record: a new segment where the last one is full.
@@ -210,8 +278,7 @@ impl Writer {
         let result = self.try_pack();
         self.pending.clear();
         if result.is_err() {
-            // What did not reach the file would be missing in what follows it; a new segment needs it not.
-            self.segment = None;
+            self.forget();
         }
         result
     }
@@ -223,10 +290,15 @@ impl Writer {
             segment.encoder.write_all(chunk)?;
             segment.encoder.flush()?;
             let packed = std::mem::take(segment.encoder.get_mut());
-            let block = block::encode(segment.raw == 0, &packed, chunk.len());
+            let first = segment.raw == 0;
             segment.raw += chunk.len();
-            segment.packed += block.len();
-            self.put(&block)?;
+            segment.packed += packed.len();
+            // What is loose is less than a block: the first chunk holds all of it.
+            match self.loose {
+                0 => self.put(&block::encode(Kind::Packed, first, &packed, chunk.len()))?,
+                _ => self.settle(first, &packed, chunk.len())?,
+            }
+            self.settled = self.written;
         }
         self.pending = pending;
         Ok(())
@@ -371,6 +443,6 @@ impl Drop for Writer {
     /// A writer that is dropped without [`Writer::finish`] leaves an unfinished recording, but a whole one.
     fn drop(&mut self) {
         // There is nobody left to tell.
-        let _ = self.flush();
+        let _ = self.pack().and_then(|()| self.out.flush());
     }
 }

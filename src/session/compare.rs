@@ -6,6 +6,8 @@ use super::names::{SymMap, SymSet};
 
 /// How far ahead a name that moved is looked for before the tables are asked.
 const WINDOW: usize = 16;
+/// How often in a row that is done in vain.
+const MISSES: usize = 256;
 
 /// The key under which an entry is held: its name, or for one without a known name its content.
 pub(crate) fn key(catalog: &Catalog, id: BlobId) -> Sym {
@@ -113,11 +115,17 @@ fn line_up(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
     let mut out = Aligned::default();
     let (mut left_old, mut left_new) = (Vec::new(), Vec::new());
     let (mut i, mut j) = (0, 0);
+    // In another order nothing is near, and looking is what costs.
+    let mut misses = 0;
     while let (Some(a), Some(b)) = (old.get(i), new.get(j)) {
         if a == b {
             out.same += 1;
+            misses = 0;
         } else if key(catalog, *a) == key(catalog, *b) {
             out.pairs.push((*a, *b));
+        } else if misses > MISSES {
+            left_old.push(*a);
+            left_new.push(*b);
         } else if let Some(step) = ahead(new, j, *a) {
             left_new.extend_from_slice(&new[j..j + step]);
             j += step;
@@ -127,6 +135,7 @@ fn line_up(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
             i += step;
             continue;
         } else {
+            misses += 1;
             left_old.push(*a);
             left_new.push(*b);
         }

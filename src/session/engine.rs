@@ -25,6 +25,8 @@ pub(crate) struct Engine {
     runs: NameRuns,
     specials: Specials,
     meaning: Option<Meaning>,
+    /// What a push changes is told by bytes.
+    by_bytes: bool,
     timed: bool,
     messages: u64,
 }
@@ -58,6 +60,11 @@ impl Engine {
     /// Before the first frame.
     pub(crate) fn set_meaning(&mut self, meaning: Meaning) {
         self.meaning = Some(meaning);
+    }
+
+    /// Only what was refused is compared by meaning: the rest is of no state.
+    pub(crate) fn compare_by_bytes(&mut self) {
+        self.by_bytes = true;
     }
 
     pub(crate) fn index(&self, id: StreamId) -> Option<usize> {
@@ -217,7 +224,7 @@ impl Engine {
         let prior = if dir == Dir::Req && first { self.prior(index, &type_url) } else { None };
         let mut ctx = Context {
             catalog,
-            meaning: self.meaning.as_deref(),
+            meaning: self.meaning.as_deref().filter(|_| dir == Dir::Req || !self.by_bytes),
             runs: &mut self.runs,
             specials: self.specials,
             star: Sym::EMPTY,

@@ -52,6 +52,7 @@ pub struct Store {
     history: History,
     /// What the newest frame did.
     latest: Option<Outcome>,
+    states_only: bool,
 }
 
 impl Store {
@@ -62,16 +63,14 @@ impl Store {
             resource_timeout: timed.then_some(options.resource_timeout),
             stale_after: timed.then_some(options.stale_after),
         };
-        let engine = Engine::new(timed);
-        Store {
-            catalog,
-            clock,
-            now: Time::ZERO,
-            limits,
-            engine,
-            history: History::new(options.history),
-            latest: None,
-        }
+        let (engine, history) = (Engine::new(timed), History::new(options.history));
+        Store { catalog, clock, now: Time::ZERO, limits, engine, history, latest: None, states_only: false }
+    }
+    /// Keeps streams and states only: there are no rows, and what a push changed is told by bytes, not by meaning.
+    /// Before the first frame.
+    pub fn keep_states_only(&mut self) {
+        self.engine.compare_by_bytes();
+        self.states_only = true;
     }
     /// Lets resources whose bytes differ be compared by meaning. Set before the first frame.
     pub fn set_meaning(&mut self, meaning: Meaning) {
@@ -81,8 +80,17 @@ impl Store {
     pub fn handle(&mut self, frame: Frame) {
         self.advance(frame.at);
         let outcome = self.engine.handle(&mut self.catalog, &frame);
+        if self.states_only {
+            self.latest = Some(outcome);
+            return;
+        }
         let message = match frame.what {
-            What::Message(message) => Some(message),
+            What::Message(mut message) => {
+                // Envoy's is 60 KB, and some clients repeat it in each request.
+                let known = self.engine.stream(outcome.stream).and_then(|stream| stream.node.as_ref());
+                known.iter().for_each(|node| message.share_node(node));
+                Some(message)
+            }
             _ => None,
         };
         let stream = self.engine.index(outcome.stream).unwrap_or_default();

@@ -267,6 +267,18 @@ impl Message {
         }
     }
 
+    /// Lets go of the message's own copy of a node that is `known` already.
+    pub fn share_node(&mut self, known: &Arc<NodeInfo>) {
+        let node = match &mut self.body {
+            Body::SotwRequest(m) => &mut m.node,
+            Body::DeltaRequest(m) => &mut m.node,
+            _ => return,
+        };
+        if node.as_ref().is_some_and(|node| node.blob.is_some() && node.blob == known.blob) {
+            *node = Some(known.clone());
+        }
+    }
+
     /// The entries of a response.
     pub fn resources(&self) -> Option<&Arc<List>> {
         match &self.body {

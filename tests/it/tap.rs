@@ -211,3 +211,25 @@ fn a_grpc_client_through_the_tap() {
     let listener = recording.text("get", &["lds/echo.test", "-o", "yaml"]);
     assert!(listener.contains("HttpConnectionManager"), "{listener}");
 }
+
+#[test]
+fn a_tap_that_is_killed_has_kept_all_but_its_last_second() {
+    let Some(world) = World::open("a_tap_that_is_killed_has_kept_all_but_its_last_second") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let tap = world.tap(plane.address(), &[]);
+    let mut client = world.grpc_client("app-1", "echo.test", tap.address());
+    plane.set(&Snapshot::grpc_chain("echo.test", client.backend()));
+    assert_eq!(client.call("hello"), Ok("hello".to_owned()));
+    for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
+        plane.wait_for_ack(0, type_url, "1");
+    }
+    // The promise, to the letter.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let recording = tap.kill();
+    assert_same(&plane, &recording, true);
+    let notices = String::from_utf8(recording.run("status", &[]).stderr).expect("text");
+    assert!(notices.contains("not closed"), "{notices}");
+    for kind in ["lds", "rds", "cds", "eds"] {
+        assert_eq!(recording.state(kind)["state"], "synced", "{kind}");
+    }
+}

@@ -1,5 +1,6 @@
 mod damage;
 mod fixture;
+mod killed;
 mod round_trip;
 pub(super) mod sample;
 mod sizes;

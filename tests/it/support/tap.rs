@@ -60,6 +60,12 @@ impl Tap {
         self.child.interrupt();
         Recording { file: self.recording }
     }
+
+    /// Kills it: no part of it can do anything any more.
+    pub fn kill(self) -> Recording {
+        drop(self.child);
+        Recording { file: self.recording }
+    }
 }
 
 /// A session file, asked through the program's own verbs.

@@ -1,0 +1,134 @@
+//! Recordings of 1 GB of traffic: opening, seeking, replaying.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use xdscope::event::Seq;
+use xdscope::record;
+use xdscope::store::{Options, Store};
+
+use crate::{say, traffic};
+
+/// What a process took: seconds until it ended, megabytes at its peak, megabytes that its work held at the end, and
+/// what it measured itself.
+pub struct Took {
+    pub wall: f64,
+    pub peak: f64,
+    pub held: f64,
+    pub own: f64,
+}
+
+/// Megabytes of a line of `/proc/self/status`.
+fn memory(key: &str) -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("0");
+    let kb = line.trim_start_matches(':').split_whitespace().next().and_then(|n| n.parse::<f64>().ok());
+    kb.unwrap_or(0.0) / 1000.0
+}
+
+fn replay(file: &str) -> Store {
+    let loaded = record::open(Path::new(file)).expect("a recording");
+    let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
+    for frame in loaded.frames {
+        store.handle(frame);
+    }
+    store
+}
+
+/// Does one thing to one file and says what it took.
+pub fn child(work: &str, file: &str) -> ExitCode {
+    let idle = memory("RssAnon");
+    let start = Instant::now();
+    let mut own = 0.0;
+    let mut held = 0.0;
+    match work {
+        "status" => drop(xdscope::cli::run(["xdscope", "status", "-q", file].map(Into::into))),
+        "replay" => {
+            let store = replay(file);
+            own = start.elapsed().as_secs_f64();
+            held = memory("RssAnon") - idle;
+            drop(store);
+        }
+        "seek" => {
+            let store = replay(file);
+            let mut dice = traffic::Dice(5);
+            for _ in 0..200 {
+                let n = Seq(1 + dice.roll(store.messages() as usize) as u64);
+                let start = Instant::now();
+                let row = store.row_of(n).and_then(|row| store.row(row)).expect("a row");
+                let bytes = store.message(n).and_then(|message| message.bytes(store.catalog()));
+                assert_eq!(bytes.expect("its bytes").len() as u64, row.size);
+                own = start.elapsed().as_secs_f64().max(own);
+            }
+        }
+        _ => return ExitCode::FAILURE,
+    }
+    eprintln!("{} {held} {own}", memory("VmHWM"));
+    ExitCode::SUCCESS
+}
+
+/// Runs [`child`] in a process of its own.
+pub fn run(work: &str, file: &Path) -> Took {
+    let program = std::env::current_exe().expect("this program");
+    let start = Instant::now();
+    let mut command = Command::new(program);
+    command.args(["child", work]).arg(file).stdout(Stdio::null());
+    let output = command.output().expect("a process");
+    let wall = start.elapsed().as_secs_f64();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let mut figures = said.lines().last().unwrap_or("").split(' ').map(|n| n.parse().expect("a figure"));
+    let mut next = || figures.next().expect("three figures");
+    let (peak, held, own) = (next(), next(), next());
+    Took { wall, peak, held, own }
+}
+
+fn median(mut runs: Vec<Took>) -> Took {
+    runs.sort_by(|a, b| a.wall.total_cmp(&b.wall));
+    runs.swap_remove(runs.len() / 2)
+}
+
+pub fn open(quick: bool) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let by = if quick { 50 } else { 1 };
+    let kinds: [(&str, &dyn Fn(&Path) -> (u64, u64)); 4] = [
+        ("10,000 clusters, one changed a push", &|path| traffic::churn(path, 10_000 / by, 256, false)),
+        ("100,000 clusters, one changed a push", &|path| traffic::churn(path, 100_000 / by, 26, false)),
+        ("10,000 clusters in random order", &|path| traffic::churn(path, 10_000 / by, 256, true)),
+        ("delta updates, all content new", &|path| {
+            traffic::deltas(path, 5000, 1_700_000 / by, 1000, &mut |_| ())
+        }),
+    ];
+    for (word, write) in kinds {
+        let path = dir.path().join("large.xdsrec");
+        let start = Instant::now();
+        let (raw, size) = write(&path);
+        say(&format!(
+            "{word}: {:.2} GB of traffic in {:.1} KB, written in {:.1} s",
+            raw as f64 / 1e9,
+            size as f64 / 1e3,
+            start.elapsed().as_secs_f64()
+        ));
+        let crashed = crashed(&path, size);
+        let rounds = |work: &str, path: &Path| median((0..5).map(|_| run(work, path)).collect());
+        let status = rounds("status", &path);
+        say(&format!("  status: {:.0} ms, peak {:.0} MB", status.wall * 1e3, status.peak));
+        let status = rounds("status", &crashed);
+        say(&format!("  status after a crash: {:.0} ms, peak {:.0} MB", status.wall * 1e3, status.peak));
+        let replay = rounds("replay", &path);
+        let speed = raw as f64 / 1e6 / replay.own;
+        say(&format!("  replay: {speed:.0} MB/s of traffic, peak {:.0} MB", replay.peak));
+        let seek = run("seek", &path);
+        say(&format!("  seek to a message: at most {:.1} ms, peak {:.0} MB", seek.own * 1e3, seek.peak));
+    }
+}
+
+/// The file as a killed recorder leaves it.
+fn crashed(path: &Path, size: u64) -> PathBuf {
+    let crashed = path.with_extension("crashed.xdsrec");
+    std::fs::copy(path, &crashed).expect("a copy");
+    let file = std::fs::OpenOptions::new().write(true).open(&crashed).expect("the copy");
+    file.set_len(size - 20).expect("a shorter copy");
+    crashed
+}

@@ -1,0 +1,170 @@
+//! Seeded sessions, frame by frame, and the recording of them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use xdscope::content::Catalog;
+use xdscope::event::{Clock, StreamId, Time};
+use xdscope::pb::put_len_field;
+use xdscope::record::{Header, Writer};
+use xdscope::wire::{Frame, Message, Open, Shape, What};
+
+use crate::data;
+
+const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
+
+/// Numbers from a seed.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn roll(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % below
+    }
+
+    pub fn shuffle<T>(&mut self, list: &mut [T]) {
+        for i in (1..list.len()).rev() {
+            list.swap(i, self.roll(i + 1));
+        }
+    }
+}
+
+/// A recorder as the live one is: what is new is flushed each tenth of a second, here of the traffic's time.
+pub struct Recording {
+    pub catalog: Catalog,
+    writer: Writer,
+    path: PathBuf,
+    stream: StreamId,
+    now: u64,
+    flushed: u64,
+    /// gRPC messages as they passed.
+    pub raw: u64,
+}
+
+impl Recording {
+    pub fn new(path: &Path, method: &str) -> Recording {
+        let header =
+            Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
+        let file = xdscope::record::create(path).expect("a file");
+        let catalog = Catalog::new(1, None, Box::new(xdscope::content::MemoryBodies::default()));
+        let (writer, stream) = (Writer::in_file(file, header).expect("a header"), StreamId(1));
+        let mut out =
+            Recording { catalog, writer, path: path.to_owned(), stream, now: 0, flushed: 0, raw: 0 };
+        let open =
+            Open { method: format!("{ADS}{method}"), peer: Some("10.0.0.1:5000".into()), ..Open::default() };
+        out.write(What::Open(Box::new(open)));
+        out
+    }
+
+    fn write(&mut self, what: What) {
+        let frame = Frame { at: Time(self.now * 1000), stream: self.stream, what };
+        self.writer.write(&frame, &self.catalog).expect("a disk");
+        if self.now - self.flushed >= 100_000 {
+            self.writer.flush().expect("a disk");
+            self.flushed = self.now;
+        }
+    }
+
+    /// One gRPC message, so many microseconds after the last.
+    pub fn message(&mut self, after: u64, shape: Shape, grpc: &[u8]) {
+        self.now += after;
+        self.raw += grpc.len() as u64;
+        let message = Message::parse(shape, &grpc[5..], &mut self.catalog);
+        self.write(What::Message(Box::new(message)));
+    }
+
+    /// Completes the file; its length.
+    pub fn finish(self) -> u64 {
+        self.writer.finish().expect("a disk");
+        File::open(&self.path).and_then(|file| file.metadata()).expect("the file").len()
+    }
+}
+
+/// Pushes of `count` clusters, one changed in each; each with its ACK. Bytes of traffic, and of the file.
+pub fn churn(path: &Path, count: usize, pushes: usize, random: bool) -> (u64, u64) {
+    let mut recording = Recording::new(path, "StreamAggregatedResources");
+    let mut dice = Dice(7);
+    let mut clusters: Vec<Vec<u8>> = (0..count).map(|i| data::cluster(i, 5)).collect();
+    recording.message(1000, Shape::SotwRequest, &data::request(0));
+    for version in 1..=pushes {
+        let push = if version == 1 && !random {
+            data::push(count, 1, count)
+        } else {
+            let changed = dice.roll(count);
+            clusters[changed] = data::cluster(changed, 5 + version as u64);
+            if random {
+                let mut shown: Vec<&Vec<u8>> = clusters.iter().collect();
+                dice.shuffle(&mut shown);
+                data::response(shown, version)
+            } else {
+                data::response(&clusters, version)
+            }
+        };
+        recording.message(100_000 + dice.roll(50_000) as u64, Shape::SotwResponse, &push);
+        recording.message(1000 + dice.roll(9000) as u64, Shape::SotwRequest, &data::request(version));
+    }
+    (recording.raw, recording.finish())
+}
+
+/// Delta updates of one cluster each, `pace` microseconds apart, each with its ACK.
+pub fn deltas(
+    path: &Path,
+    clusters: usize,
+    updates: usize,
+    pace: usize,
+    frame: &mut dyn FnMut(&[u8]),
+) -> (u64, u64) {
+    let mut recording = Recording::new(path, "DeltaAggregatedResources");
+    let mut dice = Dice(9);
+    for version in 1..=updates {
+        let (push, ack) = delta(dice.roll(clusters), version, dice.roll(1 << 31));
+        frame(&push);
+        frame(&ack);
+        recording.message((pace / 2 + dice.roll(pace)) as u64, Shape::DeltaResponse, &push);
+        recording.message(300 + dice.roll(400) as u64, Shape::DeltaRequest, &ack);
+    }
+    (recording.raw, recording.finish())
+}
+
+fn delta(cluster: usize, version: usize, nonce: usize) -> (Bytes, Bytes) {
+    let nonce = data::text(5, &format!("{nonce:08x}-{version}"));
+    let any = data::cluster(cluster, 5 + version as u64);
+    let mut resource = data::text(1, &format!("v{version}"));
+    put_len_field(&mut resource, 2, &any);
+    resource.extend(data::text(3, &format!("cluster-{cluster}")));
+    let mut push = data::text(1, &format!("v{version}"));
+    put_len_field(&mut push, 2, &resource);
+    push.extend(data::text(4, data::CLUSTER));
+    push.extend_from_slice(&nonce);
+    let mut ack = data::text(2, data::CLUSTER);
+    put_len_field(&mut ack, 6, &nonce[2..]);
+    (data::grpc(&push), data::grpc(&ack))
+}
+
+/// A request with a node of some 60 KB, as Envoy's: its extensions, each with the types it takes.
+pub fn ack_with_node(version: usize, node: &[u8]) -> Bytes {
+    let mut body = data::text(1, &version.to_string());
+    put_len_field(&mut body, 2, node);
+    body.extend(data::text(4, data::CLUSTER));
+    body.extend(data::text(5, &format!("{:08x}-{version}", Dice(version as u64).roll(1 << 31))));
+    data::grpc(&body)
+}
+
+/// See [`ack_with_node`].
+pub fn node() -> Vec<u8> {
+    let mut out =
+        [data::text(1, "sidecar~10.0.0.7~shop-7d9f"), data::text(2, "shop"), data::text(6, "envoy")].concat();
+    let mut dice = Dice(3);
+    for i in 0..480 {
+        let category =
+            ["filters.http", "filters.network", "transport_sockets", "access_loggers", "matching.inputs"];
+        let category = category[dice.roll(5)];
+        let name = format!("envoy.{category}.extension_{i}_{:x}", dice.roll(1 << 20));
+        let url = format!("envoy.extensions.{category}.extension_{i}.v3.Config{:x}", dice.roll(1 << 16));
+        let extension =
+            [data::text(1, &name), data::text(2, &format!("envoy.{category}")), data::text(5, &url)];
+        put_len_field(&mut out, 9, &extension.concat());
+    }
+    out
+}
