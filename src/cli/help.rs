@@ -30,7 +30,8 @@ SESSION: a recording, raw JSONL or an arrow script.  All verbs: --help.  Words: 
 type Topic = fn() -> String;
 
 /// Topics of `help`, with what prints them.
-const TOPICS: [(&str, Topic); 3] = [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
+const TOPICS: [(&str, Topic); 4] =
+    [("exit-codes", exit_codes), ("filter", filter), ("json", json), ("states", states)];
 
 pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let mut command = Cli::command();
@@ -71,6 +72,11 @@ fn states() -> String {
         let _ = writeln!(out, "  {:<11} {meaning}", state.word());
     }
     out
+}
+
+/// The JSON Schema of what `-o json` and `-o jsonl` print.
+fn json() -> String {
+    format!("{:#}\n", crate::json::schema())
 }
 
 fn filter() -> String {
