@@ -3,8 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::SCHEMA;
+use super::doctor::FROM;
 use crate::diff::Op;
 use crate::event::{Dir, Side, Variant};
+use crate::lint::{Blame, Severity};
 use crate::nack::Client;
 use crate::store::{AbsentBy, Class, MessageKind, Origin, ResourceState, TypeState, Wildcard};
 
@@ -81,7 +83,10 @@ pub(super) const OBJECTS: &[(&str, &str, &[Field])] = &[
     ("state", "One type on one stream: `status`, `get --subscriptions`", STATE),
     ("stream", "One stream: `status -o json`, `info`", STREAM),
     ("resource", "One name on one stream: `get`", RESOURCE),
+    ("finding", "A rule that was broken: `lint`", FINDING),
+    ("rule", "A rule: `lint --list-rules`", RULE),
     ("change", "One resource that differs: `diff`", CHANGE),
+    ("doctor", "The terminal, the paths, the settings: `doctor`", DOCTOR),
 ];
 
 const MESSAGE: &[Field] = &[
@@ -112,10 +117,8 @@ const MESSAGE: &[Field] = &[
     field(Maybe, "nack", Object(NACK), "with --body: what is read out of a NACK's text, and what it refused"),
 ];
 
-const ERROR: &[Field] = &[
-    field(Always, "code", Integer, "gRPC code"),
-    field(Always, "message", Text, "the client's own words"),
-];
+const ERROR: &[Field] =
+    &[field(Always, "code", Integer, "gRPC code"), field(Always, "message", Text, "the client's own words")];
 
 const NACK: &[Field] = &[
     known(Always, "client", words!(Client), "whose wording it is"),
@@ -248,6 +251,32 @@ const RESOURCE: &[Field] = &[
     field(Maybe, "body", Any, "content as protobuf JSON, null where it was lost"),
 ];
 
+const FINDING: &[Field] = &[
+    field(Always, "rule", Text, "its name; `xdscope explain` has its manual"),
+    field(Always, "row", Text, "rows of the protocol's tables"),
+    field(Always, "severity", words!(Severity), "the rule's own, or what the circumstances make of it"),
+    field(Maybe, "cause", Text, "which of the ways in which the rule can be broken"),
+    field(Always, "blame", words!(Blame), "whose doing it is"),
+    field(Always, "stream", Count, "number of the stream"),
+    known(Always, "node", Text, "node id, once known on the stream"),
+    field(Maybe, "type", Text, "short word of the type (cds), or its URL as sent; absent for a whole stream"),
+    field(Always, "names", TEXTS, "resources that it is about"),
+    field(Maybe, "at", Count, "message that completed it; absent for one from a timer"),
+    field(Always, "messages", List(&Count), "evidence, the first and the last among it"),
+    field(Always, "first", Time, "when it was first made"),
+    field(Always, "last", Time, "when it was made last"),
+    field(Always, "count", Count, "how often"),
+    field(Always, "text", Text, "in words"),
+    field(Always, "guess", Bool, "not certain"),
+];
+
+const RULE: &[Field] = &[
+    field(Always, "rule", Text, "its name"),
+    field(Always, "severity", words!(Severity), "how bad it is"),
+    field(Always, "row", Text, "rows of the protocol's tables"),
+    field(Always, "title", Text, "what it is about"),
+];
+
 const CHANGE: &[Field] = &[
     field(Always, "type", Text, "short word of the type (cds), or its URL as sent"),
     field(Always, "name", Text, "name"),
@@ -263,6 +292,38 @@ const PATH: &[Field] = &[
     field(Always, "op", words!(Op), "what happened there"),
     field(Maybe, "from", Any, "value before"),
     field(Maybe, "to", Any, "value after"),
+];
+
+const DOCTOR: &[Field] = &[
+    field(Always, "version", Text, "of xdscope"),
+    field(Always, "terminal", Object(TERMINAL), "what it can do"),
+    field(Always, "paths", Object(PATHS), "where things are kept"),
+    field(Always, "settings", List(&Object(SETTING)), "what can stand in config.toml, as it is in force"),
+];
+
+const TERMINAL: &[Field] = &[
+    field(Always, "stdin", Bool, "stdin is a terminal"),
+    field(Always, "stdout", Bool, "stdout is a terminal"),
+    known(Always, "term", Text, "TERM"),
+    known(Always, "columns", Count, "width"),
+    known(Always, "rows", Count, "height"),
+    field(Always, "color", Bool, "colour is used"),
+    field(Always, "unicode", Bool, "symbols beyond ASCII are used"),
+    field(Always, "screens", Bool, "screens would open"),
+    field(Always, "clipboard", Text, "how a copy reaches the clipboard"),
+];
+
+const PATHS: &[Field] = &[
+    known(Always, "config", Text, "config.toml"),
+    field(Always, "config_exists", Bool, "it is there"),
+    known(Always, "sessions", Text, "folder of the kept sessions"),
+];
+
+const SETTING: &[Field] = &[
+    field(Always, "name", Text, "its flag, without hyphens in front"),
+    field(Always, "value", Text, "as it would be typed"),
+    field(Always, "from", Words(|| FROM.to_vec()), "what set it"),
+    field(Always, "where", Text, "the flag, the variable or the line that set it"),
 ];
 
 /// The JSON Schema (draft 2020-12) of one object that a verb prints.
@@ -317,9 +378,7 @@ fn object(fields: &[Field]) -> Map<String, Value> {
         some.then(|| json!({ "if": condition, "then": { "required": names } }))
     };
     let on_the_wire = ["open", "close"].map(|kind| json!({ "properties": { "kind": { "const": kind } } }));
-    let dir = |dir: Dir| {
-        json!({ "properties": { "dir": { "const": dir.word() } }, "required": ["dir"] })
-    };
+    let dir = |dir: Dir| json!({ "properties": { "dir": { "const": dir.word() } }, "required": ["dir"] });
     let rules: Vec<Value> = [
         when(json!({ "not": { "anyOf": on_the_wire } }), Messages),
         when(dir(Dir::Req), Requests),

@@ -15,6 +15,7 @@
 
 mod change;
 mod contract;
+mod doctor;
 mod object;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use crate::store::{MessageFact, ResourceFact, StateFact, StreamFact, TypeState};
 
 pub use change::{ChangeOf, change};
 pub use contract::schema;
+pub use doctor::{DoctorOf, SettingOf, doctor};
 
 use object::Object;
 

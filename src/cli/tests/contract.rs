@@ -186,12 +186,13 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
     let mut sources: Vec<PathBuf> =
         std::fs::read_dir("tests/fixtures/scripts").unwrap().flatten().map(|file| file.path()).collect();
     sources.sort();
-    sources.extend([TOUR, "tests/fixtures/cli/diff.xds", "tests/fixtures/tui/gateway.xds"].map(PathBuf::from));
+    sources
+        .extend([TOUR, "tests/fixtures/cli/diff.xds", "tests/fixtures/tui/gateway.xds"].map(PathBuf::from));
     sources.extend([PathBuf::from("tests/fixtures/recordings/v1.xdsrec"), secured]);
     let mut printed = 0;
     for source in &sources {
         let source = source.to_str().unwrap();
-        let verbs: [&[&str]; 7] = [
+        let verbs: [&[&str]; 8] = [
             &["log", source, "-o", "jsonl"],
             &["log", source, "--body", "-o", "json"],
             &["status", source, "-o", "json"],
@@ -199,6 +200,7 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
             &["info", source, "-o", "jsonl"],
             &["export", source, "--to", "jsonl"],
             &["diff", source, "@start", "@end", "-o", "jsonl"],
+            &["lint", source, "-o", "jsonl"],
         ];
         let kinds = crate::event::Kind::all().map(|kind| kind.word());
         let get: Vec<_> = kinds.map(|word| ["get", source, word, "-o", "jsonl"]).collect();
@@ -210,10 +212,20 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
     for args in [
         &["diff", "tests/fixtures/cli/diff.xds", "tests/fixtures/cli/config_dump.json", "-o", "json"][..],
         &["diff", TOUR, "cds/reviews", "41", "42", "-o", "json"],
+        &["doctor", "-o", "json"],
+        &["lint", "--list-rules", "-o", "json"],
+        &["lint", "tests/fixtures/lint/break-before-make.bad.xds", "-o", "json"],
         // Between a request with an old nonce and its successor.
         &["get", "tests/fixtures/scripts/S-09.xds", "--subscriptions", "--at", "#7", "-o", "json"],
     ] {
         printed += check.objects(&run(args).out, args);
+    }
+    // At a terminal, with a home: what a test's own world has not.
+    for known in ["doctor.terminal.term", "doctor.terminal.columns", "doctor.terminal.rows"] {
+        check.met.insert(known.to_owned());
+    }
+    for known in ["doctor.paths.config", "doctor.paths.sessions"] {
+        check.met.insert(known.to_owned());
     }
     assert!(printed > 1000, "{printed} objects");
     let mut all = BTreeSet::new();

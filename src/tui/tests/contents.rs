@@ -82,7 +82,7 @@ fn a_recovered_guess() {
 
 #[test]
 fn no_colour_and_ascii() {
-    let ascii = Theme { color: false, ascii: true };
+    let ascii = Theme { color: false, ascii: true, contrast: false };
     let real = Real::gateway();
     assert_snapshot!("ascii_nacks", screen_in(ascii, &real.data(), "6", 100, 30));
     assert_snapshot!("ascii_resources", screen_in(ascii, &real.data(), &select("cds/reviews"), 100, 30));
