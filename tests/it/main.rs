@@ -12,6 +12,7 @@ mod nacks;
 mod peers_direct;
 mod readme;
 mod reflection;
+mod screen;
 mod support;
 mod tap;
 mod tls;

@@ -220,6 +220,11 @@ pub fn from_here(model: &mut Model, data: &dyn Data) -> bool {
             let refused = state.nacks.iter().rev().find(|nack| Some(nack.n) == state.open_nack);
             refused.and_then(|nack| nack.refused).or(state.last_push.as_ref().map(|push| Seq(push.n)))
         }),
+        Screen::Resources => match crate::tui::resources::what(model) {
+            Some(what) if open_named(model, data, &what) => return true,
+            _ => None,
+        },
+        Screen::Nack => model.nacks.group().and_then(|group| group.last()).map(|nack| nack.refused),
         // The problem's message, or the push that it answers.
         Screen::Overview if model.pane == Pane::Second => {
             let at = model.problems.get(model.overview.problem).and_then(|problem| problem.at);

@@ -337,3 +337,34 @@ fn screen_4_follows_where_the_reader_comes_from() {
         (Some(1), name(Kind::Cds, "reviews"))
     );
 }
+
+#[test]
+fn d_shows_what_changed_from_resources_and_refusals_and_esc_leads_back() {
+    let real = Real::gateway();
+    for (keys, screen) in [(select("cds/reviews"), Screen::Resources), ("6".to_owned(), Screen::Nack)] {
+        let mut model = typed(&real, &keys);
+        type_keys(&mut model, &real.data(), "d");
+        assert_eq!(model.screen, Screen::Diff, "{keys}");
+        let target = model.diff.target.clone().expect("something to compare");
+        assert_eq!(&*target.name, "reviews", "{keys}");
+        assert!(text(&drawn(&model)).contains("connect_timeout"), "{}", text(&drawn(&model)));
+        type_keys(&mut model, &real.data(), "<esc>");
+        assert_eq!(model.screen, screen);
+    }
+}
+
+#[test]
+fn a_name_is_copied_on_every_screen() {
+    let real = Real::gateway();
+    for (keys, name) in [
+        ("", "edge-gw-1"),
+        ("2", "edge-gw-1"),
+        (&*select("cds/reviews"), "reviews"),
+        ("6", "reviews"),
+        ("6d", "reviews"),
+    ] {
+        let mut model = typed(&real, keys);
+        let effects = type_keys(&mut model, &real.data(), "yn");
+        assert_eq!(effects, [Effect::Copy(name.to_owned())], "{keys}");
+    }
+}
