@@ -224,7 +224,15 @@ pub fn from_here(model: &mut Model, data: &dyn Data) -> bool {
             Some(what) if open_named(model, data, &what) => return true,
             _ => None,
         },
-        Screen::Nack => model.nacks.group().and_then(|group| group.last()).map(|nack| nack.refused),
+        // The newest refused push that changed something: one that was sent again did not.
+        Screen::Nack => model.nacks.group().map(|group| {
+            let mut refused = group.nacks.iter().rev().filter_map(|nack| nack.refused);
+            let changed = |n: &Seq| {
+                let push = data.source().and_then(|(store, _)| Push::of(store, *n));
+                push.is_some_and(|push| !push.entries.is_empty())
+            };
+            refused.find(changed).or(group.last().and_then(|nack| nack.refused))
+        }),
         // The problem's message, or the push that it answers.
         Screen::Overview if model.pane == Pane::Second => {
             let at = model.problems.get(model.overview.problem).and_then(|problem| problem.at);

@@ -345,9 +345,9 @@ fn d_shows_what_changed_from_resources_and_refusals_and_esc_leads_back() {
         let mut model = typed(&real, &keys);
         type_keys(&mut model, &real.data(), "d");
         assert_eq!(model.screen, Screen::Diff, "{keys}");
-        let target = model.diff.target.clone().expect("something to compare");
-        assert_eq!(&*target.name, "reviews", "{keys}");
-        assert!(text(&drawn(&model)).contains("connect_timeout"), "{}", text(&drawn(&model)));
+        assert!(model.diff.target.is_some(), "{keys}: something to compare");
+        let shown = text(&drawn(&model));
+        assert!(shown.contains("reviews") && shown.contains("connect_timeout"), "{keys}: {shown}");
         type_keys(&mut model, &real.data(), "<esc>");
         assert_eq!(model.screen, screen);
     }
@@ -356,13 +356,9 @@ fn d_shows_what_changed_from_resources_and_refusals_and_esc_leads_back() {
 #[test]
 fn a_name_is_copied_on_every_screen() {
     let real = Real::gateway();
-    for (keys, name) in [
-        ("", "edge-gw-1"),
-        ("2", "edge-gw-1"),
-        (&*select("cds/reviews"), "reviews"),
-        ("6", "reviews"),
-        ("6d", "reviews"),
-    ] {
+    for (keys, name) in
+        [("", "edge-gw-1"), ("2", "edge-gw-1"), (&*select("cds/reviews"), "reviews"), ("6", "reviews")]
+    {
         let mut model = typed(&real, keys);
         let effects = type_keys(&mut model, &real.data(), "yn");
         assert_eq!(effects, [Effect::Copy(name.to_owned())], "{keys}");
