@@ -29,18 +29,15 @@ pub struct Global {
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// When to use colour
-    #[arg(
-        long,
-        global = true,
-        value_name = "WHEN",
-        default_value = "auto",
-        env = "XDSCOPE_COLOR",
-        hide_env = true
-    )]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
     /// Only ASCII symbols and lines
     #[arg(long, global = true)]
     pub ascii: bool,
+    /// The keys of the screens, by `config.toml`.
+    #[cfg(feature = "tui")]
+    #[arg(skip)]
+    pub keys: crate::tui::Keymap,
 }
 
 #[derive(Debug, Subcommand)]
@@ -69,9 +66,13 @@ pub enum Verb {
     Explain(ExplainArgs),
     /// The descriptors by which resources are decoded
     Descriptors(DescriptorsArgs),
+    /// What this terminal can do, where things are kept, where each setting comes from
+    Doctor(DoctorArgs),
     /// Completions for a shell, on stdout
     Completions(CompletionsArgs),
-    /// Help about a verb or a topic: exit-codes, filter, states
+    /// The manual page, on stdout; a page for each verb in a directory
+    Man(ManArgs),
+    /// Help about a verb or a topic: config, descriptors, exit-codes, filter, json, keys, states
     Help(HelpArgs),
 }
 
@@ -323,8 +324,52 @@ pub struct CompletionsArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+pub struct ManArgs {
+    /// Where to put the pages of the program and of all verbs
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}
+
+/// `doctor`: it takes the flags that can be preset, so that all of them have a value to tell.
+#[derive(Clone, Debug, Args)]
+pub struct DoctorArgs {
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    #[arg(value_parser = formats(&[Format::Text, Format::Json, Format::Jsonl]))]
+    pub output: Format,
+    /// Times of day, or seconds from the start, or from the row before
+    #[arg(long, value_name = "FORM", default_value = "local", help_heading = "Settings")]
+    pub time: TimeFormat,
+    /// How long a connection to the control plane may take
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = "Settings")]
+    pub connect_timeout: Duration,
+    #[command(flatten)]
+    pub screens: ScreenFlags,
+    #[command(flatten)]
+    pub timers: TimerFlags,
+}
+
+/// How the screens look.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Screens")]
+pub struct ScreenFlags {
+    /// Colours and weights: the terminal's own, none, or bright and bold
+    #[arg(long, value_name = "THEME", default_value = "default")]
+    pub theme: ThemeWord,
+    /// At most five frames a second
+    #[arg(long)]
+    pub slow_link: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ThemeWord {
+    Default,
+    Mono,
+    Contrast,
+}
+
+#[derive(Clone, Debug, Args)]
 pub struct HelpArgs {
-    /// A verb, or one of the topics exit-codes, filter, states
+    /// A verb, or one of the topics config, descriptors, exit-codes, filter, json, keys, states
     pub topic: Option<String>,
 }
 
@@ -349,15 +394,12 @@ pub struct SourceArgs {
 pub struct TimerFlags {
     /// A name asked for and not delivered for this long is MISS
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
-    #[arg(env = "XDSCOPE_RESOURCE_TIMEOUT", hide_env = true)]
     pub resource_timeout: Duration,
     /// A push without an answer for this long is STALE
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
-    #[arg(env = "XDSCOPE_STALE_AFTER", hide_env = true)]
     pub stale_after: Duration,
     /// Messages kept at hand; beyond it the oldest lose their bodies, never their rows
     #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = bytes)]
-    #[arg(env = "XDSCOPE_MEMORY", hide_env = true)]
     pub memory: u64,
 }
 
@@ -462,6 +504,8 @@ pub struct LiveFlags {
     /// Keep private keys, tokens and the like as they are
     #[arg(long)]
     pub keep_secrets: bool,
+    #[command(flatten)]
+    pub screens: ScreenFlags,
     #[command(flatten)]
     pub timers: TimerFlags,
     #[command(flatten)]

@@ -12,6 +12,7 @@ use super::args::Cli;
 use super::error::{CliError, Exit};
 use super::explain;
 use super::io::Io;
+use super::topics;
 
 /// What a bare `xdscope` prints.
 pub(super) const SHORT: &str = "\
@@ -27,22 +28,47 @@ xdscope shows what every client of an xDS control plane was told, asked for and 
 SESSION: a recording, raw JSONL or an arrow script.  All verbs: --help.  Words: help filter.
 ";
 
-type Topic = fn() -> String;
+/// A topic of `help`: its name, what it is about, and what prints it.
+struct Topic {
+    name: &'static str,
+    about: &'static str,
+    print: fn() -> String,
+}
 
-/// Topics of `help`, with what prints them.
-const TOPICS: [(&str, Topic); 3] = [("exit-codes", exit_codes), ("filter", filter), ("states", states)];
+const TOPICS: &[Topic] = &[
+    Topic { name: "config", about: "config.toml and the environment", print: topics::config },
+    Topic {
+        name: "descriptors",
+        about: "how content is decoded, and what is built in",
+        print: topics::descriptors,
+    },
+    Topic { name: "exit-codes", about: "what a verb ends with", print: exit_codes },
+    Topic { name: "filter", about: "the language of --filter and /", print: filter },
+    Topic { name: "json", about: "a JSON Schema of what -o json prints", print: topics::json },
+    #[cfg(feature = "tui")]
+    Topic {
+        name: "keys",
+        about: "all keys of the screens, with the names of their commands",
+        print: topics::keys,
+    },
+    Topic { name: "states", about: "states of types and resources", print: states },
+];
 
 pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let mut command = Cli::command();
     command.build();
     let text = match topic {
-        None => command.render_help().to_string(),
-        Some(topic) => match TOPICS.iter().find(|(name, _)| *name == topic) {
-            Some((_, text)) => text(),
+        None => format!("{}\nTopics:\n{}", command.render_help(), index()),
+        Some(topic) => match TOPICS.iter().find(|known| known.name == topic) {
+            // A topic may have the name of a verb: its flags follow.
+            Some(topic) => match command.find_subcommand_mut(topic.name) {
+                Some(verb) => format!("{}{}", (topic.print)(), verb.render_help()),
+                None => (topic.print)(),
+            },
             None => match command.find_subcommand_mut(topic) {
                 Some(verb) => verb.render_help().to_string(),
                 None => {
-                    let topics: Vec<_> = TOPICS.iter().map(|(name, _)| *name).collect();
+                    let topics: Vec<_> = TOPICS.iter().map(|topic| topic.name).collect();
                     let error = CliError::usage(format!("no verb and no topic `{topic}`"));
                     return Err(error.next(format!("xdscope help TOPIC, one of {}", topics.join(", "))));
                 }
@@ -51,6 +77,15 @@ pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError
     };
     io.stdout.write_all(text.as_bytes())?;
     Ok(Exit::Yes)
+}
+
+/// The topics, a line each.
+fn index() -> String {
+    let mut out = String::new();
+    for topic in TOPICS {
+        let _ = writeln!(out, "  {:<11}  {}", topic.name, topic.about);
+    }
+    out
 }
 
 fn exit_codes() -> String {

@@ -49,10 +49,24 @@ impl Io<'_> {
 
     /// Where sessions are kept: `$XDG_STATE_HOME/xdscope`. `None` without a home.
     pub fn state_dir(&self) -> Option<PathBuf> {
+        Some(self.home("XDG_STATE_HOME", ".local/state")?.join("xdscope"))
+    }
+
+    /// Where `config.toml` is: `$XDG_CONFIG_HOME/xdscope`. `None` without a home.
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        Some(self.home("XDG_CONFIG_HOME", ".config")?.join("xdscope"))
+    }
+
+    /// A directory of the XDG kind, or its place below the home.
+    fn home(&self, variable: &str, below: &str) -> Option<PathBuf> {
         let absolute = |path: String| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
-        let state = (self.env)("XDG_STATE_HOME").and_then(absolute);
-        let state = state.or_else(|| Some((self.env)("HOME").and_then(absolute)?.join(".local/state")));
-        Some(state?.join("xdscope"))
+        let own = (self.env)(variable).and_then(absolute);
+        own.or_else(|| Some((self.env)("HOME").and_then(absolute)?.join(below)))
+    }
+
+    /// A terminal that can only be written on.
+    pub fn is_dumb(&self) -> bool {
+        (self.env)("TERM").is_some_and(|term| term == "dumb")
     }
 
     /// How text is written here.
@@ -60,10 +74,7 @@ impl Io<'_> {
         let color = match global.color {
             Color::Always | Color::Sixteen | Color::Many | Color::True => true,
             Color::Never => false,
-            Color::Auto => {
-                let dumb = (self.env)("TERM").is_some_and(|term| term == "dumb");
-                self.stdout_is_terminal && !dumb && (self.env)("NO_COLOR").is_none()
-            }
+            Color::Auto => self.stdout_is_terminal && !self.is_dumb() && (self.env)("NO_COLOR").is_none(),
         };
         Style { color, ascii: global.ascii || !self.is_utf8() }
     }

@@ -241,6 +241,7 @@ impl Run<'_> {
         schema: Arc<Schema>,
         signals: std::sync::mpsc::Receiver<Signal>,
     ) -> Result<(), CliError> {
+        use super::args::ThemeWord;
         use crate::app::screen::{About, Decoded, LiveFeed, messages};
         use crate::tui::{self, Multiplexer, Screen, Theme};
         let Some(shared) = running.shared.clone() else { return Ok(()) };
@@ -256,7 +257,7 @@ impl Run<'_> {
                     CliError::usage(format!("no screen `{word}`; there are {}", words.join(", ")))
                 })?,
         };
-        let style = io.style(self.global);
+        let (style, theme) = (io.style(self.global), self.flags.screens.theme);
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
         let notice = self.notice.clone().or_else(|| Some(format!("listening on {}", listening.join(", "))));
@@ -270,10 +271,15 @@ impl Run<'_> {
         let feed = LiveFeed { shared, bodies: Decoded(schema), about };
         let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
         let options = tui::Options {
-            theme: Theme { color: style.color, ascii: style.ascii },
+            theme: Theme {
+                color: style.color && theme != ThemeWord::Mono,
+                ascii: style.ascii,
+                contrast: theme == ThemeWord::Contrast,
+            },
             zone: io.zone(self.flags.time),
+            keys: self.global.keys.clone(),
             screen,
-            slow_link: false,
+            slow_link: self.flags.screens.slow_link,
             multiplexer: Multiplexer::of((io.env)("TMUX").as_deref(), (io.env)("TERM").as_deref()),
             messages: messages(signals).map_err(failed)?,
         };

@@ -13,6 +13,7 @@ mod connect;
 mod defect;
 mod descriptors;
 mod diff;
+mod doctor;
 mod error;
 mod explain;
 mod export;
@@ -27,14 +28,17 @@ mod lint_out;
 #[cfg(feature = "net")]
 mod live;
 pub mod log;
+mod man;
 mod refusals;
 mod select;
+mod settings;
 mod source;
 mod status;
 mod subscriptions;
 mod table;
 #[cfg(test)]
 mod tests;
+mod topics;
 mod tree;
 mod words;
 
@@ -42,7 +46,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 pub use error::{CliError, Exit};
@@ -75,10 +79,28 @@ pub fn run_in(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit
 }
 
 fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let cli = match Cli::try_parse_from(args) {
-        Ok(cli) => cli,
+    // What is wrong with the file is said by the verbs that would use it.
+    let (config, unread) = match settings::read(io) {
+        Ok(config) => (config, None),
+        Err(error) => (settings::Config::default(), Some(error)),
+    };
+    let parsed = settings::command(&config, io).try_get_matches_from(args);
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (mut cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return not_parsed(&error, io),
     };
+    let talks = matches!(
+        cli.verb,
+        None | Some(Verb::Help(_) | Verb::Explain(_) | Verb::Man(_) | Verb::Completions(_))
+    );
+    if let Some(error) = unread.filter(|_| !talks) {
+        return Err(error);
+    }
+    #[cfg(feature = "tui")]
+    {
+        cli.global.keys = config.keys.clone();
+    }
     let global = &cli.global;
     match &cli.verb {
         None => {
@@ -98,7 +120,12 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Info(args)) => info::run(args, global, io),
         Some(Verb::Explain(args)) => explain::run(args, io),
         Some(Verb::Descriptors(args)) => descriptors::run(args, global, io),
+        Some(Verb::Doctor(args)) => {
+            let matches = matches.subcommand().map_or(&matches, |(_, of_verb)| of_verb);
+            doctor::run(args, global, &config, matches, io)
+        }
         Some(Verb::Completions(args)) => completions::run(args, io),
+        Some(Verb::Man(args)) => man::run(args, io),
         Some(Verb::Help(args)) => help::run(args.topic.as_deref(), io),
     }
 }
@@ -118,5 +145,17 @@ fn not_parsed(error: &clap::Error, io: &mut Io<'_>) -> Result<Exit, CliError> {
         }
         _ => {}
     }
-    Err(CliError::usage(text.trim_start_matches("error: ").trim_end()))
+    let usage = CliError::usage(text.trim_start_matches("error: ").trim_end());
+    // A value that nobody typed came from the environment.
+    let (Some(ContextValue::String(flag)), Some(ContextValue::String(value))) =
+        (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
+    else {
+        return Err(usage);
+    };
+    let long = flag.trim_start_matches("--").split([' ', '=']).next().unwrap_or_default();
+    let variable = settings::variable(long);
+    if (io.env)(&variable).as_ref() == Some(value) {
+        return Err(usage.next(format!("unset {variable}, or give it another value")));
+    }
+    Err(usage)
 }

@@ -1,5 +1,7 @@
 //! Verbs from their words to what they print, in a world of the test's own.
 
+mod contract;
+
 use std::ffi::OsString;
 use std::io::{Cursor, Read, Write};
 
@@ -82,7 +84,7 @@ fn a_bare_call_prints_ten_lines_the_demo_first() {
 #[test]
 fn help_of_every_verb() {
     for verb in
-        ["status", "log", "get", "diff", "lint", "export", "info", "explain", "descriptors", "completions"]
+        ["status", "log", "get", "diff", "lint", "export", "info", "explain", "doctor", "man", "completions"]
     {
         insta::assert_snapshot!(format!("help-{verb}"), run(&["help", verb]).out);
     }
@@ -90,10 +92,14 @@ fn help_of_every_verb() {
 
 #[test]
 fn help_of_every_topic() {
-    for topic in ["exit-codes", "filter", "states"] {
+    for topic in ["config", "descriptors", "exit-codes", "filter", "keys", "states"] {
         insta::assert_snapshot!(format!("help-{topic}"), run(&["help", topic]).out);
     }
     assert_eq!(run(&["help", "nothing"]).exit, Exit::Usage);
+    let all = run(&["help"]).out;
+    for topic in ["config", "descriptors", "exit-codes", "filter", "json", "keys", "states"] {
+        assert!(all.contains(&format!("\n  {topic} ")), "{topic}");
+    }
 }
 
 #[test]
@@ -400,6 +406,48 @@ fn sessions_are_found_by_their_bare_name() {
 /// A reader that goes away.
 struct Closed;
 
+/// Section 6.2 of the UX brief: the set that it prints equals the key map.
+#[test]
+fn the_help_of_keys_is_the_key_map() {
+    let text = run(&["help", "keys"]).out;
+    let mut context = "";
+    let mut printed = Vec::new();
+    for line in text.lines() {
+        match line.strip_prefix("  ") {
+            None => context = line,
+            Some(rest) if !rest.starts_with(' ') => {
+                let (key, rest) = rest.split_at(10);
+                let command = crate::tui::Command::ALL
+                    .iter()
+                    .rev()
+                    .find(|command| rest[1..].starts_with(&format!("{:<18} ", command.name())));
+                printed.push((context, key.trim(), command.copied()));
+            }
+            Some(_) => {}
+        }
+    }
+    let mut bound: Vec<_> = crate::tui::BINDINGS
+        .iter()
+        .map(|binding| (binding.context.title(), binding.key, Some(binding.command)))
+        .collect();
+    let order = |row: &(&str, &str, Option<crate::tui::Command>)| (row.0.to_owned(), row.1.to_owned());
+    printed.sort_by_key(order);
+    bound.sort_by_key(order);
+    assert_eq!(printed, bound);
+}
+
+#[test]
+fn manual_pages_are_written_for_every_verb() {
+    assert!(run(&["man"]).out.contains(".SH \"EXIT STATUS\""));
+    let folder = tempfile::tempdir().unwrap();
+    let said = run(&["man", "--output", folder.path().to_str().unwrap()]);
+    assert_eq!(said.exit, Exit::Yes, "{}", said.err);
+    for page in ["xdscope", "xdscope-log", "xdscope-descriptors-build"] {
+        let text = std::fs::read_to_string(folder.path().join(format!("{page}.1"))).unwrap();
+        assert!(text.contains(&format!(".TH {} 1", page.to_uppercase())), "{text}");
+    }
+}
+
 impl Write for Closed {
     fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
         Err(std::io::ErrorKind::BrokenPipe.into())
@@ -424,6 +472,8 @@ fn a_closed_pipe_ends_every_verb_quietly() {
         &["info", TOUR],
         &["explain", "stale"],
         &["completions", "bash"],
+        &["man"],
+        &["doctor"],
         &["help", "filter"],
     ] {
         let mut err = Vec::new();

@@ -30,6 +30,8 @@ pub enum Op {
 }
 
 impl Op {
+    pub const ALL: [Op; 4] = [Op::Removed, Op::Added, Op::Changed, Op::Reordered];
+
     pub fn word(self) -> &'static str {
         match self {
             Op::Removed => "removed",

@@ -30,6 +30,8 @@ pub enum Dir {
 }
 
 impl Dir {
+    pub const ALL: [Dir; 2] = [Dir::Req, Dir::Resp];
+
     /// The word of the JSON contract: `req` or `resp`.
     pub fn word(self) -> &'static str {
         match self {
@@ -47,6 +49,8 @@ pub enum Side {
 }
 
 impl Side {
+    pub const ALL: [Side; 2] = [Side::Client, Side::Server];
+
     /// `client` or `server`.
     pub fn word(self) -> &'static str {
         match self {

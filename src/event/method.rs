@@ -18,6 +18,9 @@ pub enum Variant {
 }
 
 impl Variant {
+    pub const ALL: [Variant; 6] =
+        [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta, Variant::Rest, Variant::File];
+
     /// The word of `--variant`, tables and JSON.
     pub fn word(self) -> &'static str {
         match self {
@@ -31,9 +34,7 @@ impl Variant {
     }
 
     pub fn parse(word: &str) -> Option<Variant> {
-        [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta, Variant::Rest, Variant::File]
-            .into_iter()
-            .find(|v| v.word() == word)
+        Variant::ALL.into_iter().find(|v| v.word() == word)
     }
 
     /// The messages are the Delta pair (row B-05).

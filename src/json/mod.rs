@@ -3,8 +3,19 @@
 //! Owns the names, the order and the presence of fields, nothing else: what does not apply to a fact is left
 //! out, what applies and is not known is `null`. Bodies of messages and resources are added by whoever has the
 //! descriptors.
+//!
+//! [`schema`] is the JSON Schema (draft 2020-12) of one object; `xdscope help json` prints it. It is made of one
+//! table, and tests hold what the verbs print against it, and it against what they print.
+//!
+//! ```
+//! let schema = xdscope::json::schema();
+//! assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+//! assert_eq!(schema["$defs"]["message"]["properties"]["object"]["const"], "message");
+//! ```
 
 mod change;
+mod contract;
+mod doctor;
 mod object;
 #[cfg(test)]
 mod tests;
@@ -18,6 +29,8 @@ use crate::nack::{Found, Nack};
 use crate::store::{MessageFact, ResourceFact, StateFact, StreamFact, TypeState};
 
 pub use change::{ChangeOf, change};
+pub use contract::schema;
+pub use doctor::{DoctorOf, SettingOf, doctor};
 
 use object::Object;
 

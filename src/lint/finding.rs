@@ -38,6 +38,8 @@ pub enum Blame {
 }
 
 impl Blame {
+    pub const ALL: [Blame; 3] = [Blame::Client, Blame::Server, Blame::Both];
+
     pub fn word(self) -> &'static str {
         match self {
             Blame::Client => "client",

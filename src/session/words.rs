@@ -70,6 +70,22 @@ pub enum Class {
 }
 
 impl Class {
+    pub const ALL: [Class; 13] = [
+        Class::R1,
+        Class::R2,
+        Class::R3,
+        Class::R4,
+        Class::R5,
+        Class::R6,
+        Class::R7,
+        Class::Q1,
+        Class::Q2,
+        Class::Q3,
+        Class::Q4,
+        Class::Q5,
+        Class::Q6,
+    ];
+
     pub fn word(self) -> &'static str {
         match self {
             Class::R1 => "R1",
@@ -104,6 +120,18 @@ pub enum TypeState {
 }
 
 impl TypeState {
+    pub const ALL: [TypeState; 9] = [
+        TypeState::Closed,
+        TypeState::Held,
+        TypeState::Nack,
+        TypeState::Stale,
+        TypeState::Miss,
+        TypeState::Sent,
+        TypeState::Wait,
+        TypeState::Synced,
+        TypeState::Idle,
+    ];
+
     pub fn word(self) -> &'static str {
         match self {
             TypeState::Closed => "closed",
@@ -132,6 +160,9 @@ pub enum Wildcard {
 }
 
 impl Wildcard {
+    pub const ALL: [Wildcard; 4] =
+        [Wildcard::None, Wildcard::Legacy, Wildcard::Explicit, Wildcard::Ambiguous];
+
     pub fn word(self) -> &'static str {
         match self {
             Wildcard::None => "none",
@@ -157,6 +188,18 @@ pub enum ResourceState {
 }
 
 impl ResourceState {
+    pub const ALL: [ResourceState; 9] = [
+        ResourceState::Waiting,
+        ResourceState::Present,
+        ResourceState::Kept,
+        ResourceState::Removed,
+        ResourceState::Absent,
+        ResourceState::Expired,
+        ResourceState::Redirected,
+        ResourceState::Released,
+        ResourceState::Orphan,
+    ];
+
     pub fn word(self) -> &'static str {
         match self {
             ResourceState::Waiting => "waiting",
@@ -182,6 +225,8 @@ pub enum AbsentBy {
 }
 
 impl AbsentBy {
+    pub const ALL: [AbsentBy; 3] = [AbsentBy::Server, AbsentBy::Timer, AbsentBy::Legacy];
+
     pub fn word(self) -> &'static str {
         match self {
             AbsentBy::Server => "server",
@@ -201,6 +246,8 @@ pub enum Origin {
 }
 
 impl Origin {
+    pub const ALL: [Origin; 4] = [Origin::Named, Origin::Wildcard, Origin::Glob, Origin::Unrequested];
+
     pub fn word(self) -> &'static str {
         match self {
             Origin::Named => "named",

@@ -107,6 +107,7 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         Command::Wrap | Command::Docs | Command::Parents => model.say("this works on screen 4"),
         Command::Copy => model.overlays.push(Overlay::Copy),
         Command::CopyRow => return copied(model, copy::row(model), "nothing is selected"),
+        Command::CopyName => return copied(model, copy::name(model), "nothing with a name is selected"),
         Command::CopyJson => {
             let text = copy::json(model, data);
             return copied(model, text, "JSON is copied from a message: choose one on the timeline (3)");

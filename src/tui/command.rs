@@ -82,8 +82,9 @@ commands! {
     Wrap "wrap" "wrap" "wrap long lines, or cut them";
     Docs "docs" "docs" "show or hide what the descriptors say of the selected field";
     Parents "parents" "used by" "show which resources refer to this one, or its versions again";
-    Copy "copy" "copy" "copy to the clipboard: r row, j json, c command";
+    Copy "copy" "copy" "copy to the clipboard: r row, n name, j json, c command";
     CopyRow "copy-row" "row" "copy the selected row as text";
+    CopyName "copy-name" "name" "copy the name of what is selected: a node, a resource";
     CopyJson "copy-json" "json" "copy the selected message as JSON";
     CopyCommand "copy-command" "command" "copy the command that prints this view";
     Accept "accept" "accept" "use what is typed or chosen";

@@ -28,6 +28,22 @@ pub fn row(model: &Model) -> Option<String> {
     Some(words.map(|word| text::display_safe(word).into_owned()).collect::<Vec<_>>().join("  "))
 }
 
+/// The name of what is selected: of a node, of a resource, of all resources of a message.
+pub fn name(model: &Model) -> Option<String> {
+    let name = match (model.screen, model.pane) {
+        (Screen::Overview, Pane::Second) => {
+            model.problems.get(model.overview.problem)?.node.as_deref()?.to_owned()
+        }
+        (Screen::Overview, Pane::Main) => model.overview.row()?.name.clone(),
+        (Screen::Stream, _) => model.stream.state()?.node.as_deref()?.to_owned(),
+        (Screen::Timeline, _) => model.timeline.current.as_ref()?.fact.names.join("\n"),
+        (Screen::Resources, _) => model.resources.tree.selected.as_ref()?.name.as_deref()?.to_owned(),
+        (Screen::Diff, _) => model.diff.target.as_ref()?.name.to_string(),
+        (Screen::Nack, _) => model.nacks.card.subjects.first()?.name.value.clone(),
+    };
+    Some(name).filter(|name| !name.is_empty())
+}
+
 pub fn json(model: &Model, data: &dyn Data) -> Option<String> {
     match model.screen {
         Screen::Timeline => model.timeline.current.as_ref().map(|current| data.json(&current.fact)),

@@ -3,6 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::command::Command::{self, *};
+use super::model::Screen;
 use super::theme::Glyphs;
 
 /// Where a key is bound. Overlays shadow the screen beneath them.
@@ -27,6 +28,48 @@ pub enum Context {
     Copy,
     /// A yes-or-no question.
     Confirm,
+}
+
+impl Context {
+    pub const ALL: [Context; 13] = [
+        Context::Overview,
+        Context::Stream,
+        Context::Timeline,
+        Context::Resources,
+        Context::Diff,
+        Context::Nack,
+        Context::Everywhere,
+        Context::Always,
+        Context::Copy,
+        Context::Help,
+        Context::Palette,
+        Context::Input,
+        Context::Confirm,
+    ];
+
+    /// Where that is, in words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Context::Always => "always",
+            Context::Everywhere => "everywhere",
+            Context::Overview => "Overview",
+            Context::Stream => "Stream",
+            Context::Timeline => "Timeline",
+            Context::Diff => "Diff",
+            Context::Resources => "Resources",
+            Context::Nack => "NACK",
+            Context::Help => "help",
+            Context::Palette => "commands",
+            Context::Input => "filter",
+            Context::Copy => "after y",
+            Context::Confirm => "questions",
+        }
+    }
+
+    /// One of the screens, over [`Context::Everywhere`].
+    pub fn is_screen(self) -> bool {
+        Screen::ALL.into_iter().any(|screen| screen.context() == self)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +127,9 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Resources, "l", Right),
     key(C::Resources, "Left", Left),
     key(C::Resources, "Right", Right),
+    shown(C::Resources, "d", Diff),
     key(C::Resources, "\\", Whole),
+    shown(C::Nack, "d", Diff),
     key(C::Nack, "\\", Whole),
     key(C::Nack, "z", Unfold),
     shown(C::Everywhere, "Enter", Open),
@@ -148,6 +193,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Input, "^c", Cancel),
     shown(C::Input, "Esc", Cancel),
     shown(C::Copy, "r", CopyRow),
+    shown(C::Copy, "n", CopyName),
     shown(C::Copy, "j", CopyJson),
     shown(C::Copy, "c", CopyCommand),
     key(C::Copy, "^c", Cancel),
@@ -157,23 +203,6 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Confirm, "Esc", No),
     key(C::Confirm, "^c", Interrupt),
 ];
-
-/// The command of a key in the first of these contexts that binds it.
-pub fn lookup(contexts: &[Context], key: &str) -> Option<Command> {
-    contexts.iter().find_map(|context| {
-        BINDINGS.iter().find(|b| b.context == *context && b.key == key).map(|binding| binding.command)
-    })
-}
-
-/// The bindings of one context, in table order.
-pub fn of(context: Context) -> impl Iterator<Item = &'static Binding> {
-    BINDINGS.iter().filter(move |binding| binding.context == context)
-}
-
-/// The first key of a command, for the palette.
-pub fn key_of(command: Command) -> Option<&'static str> {
-    BINDINGS.iter().find(|binding| binding.command == command).map(|binding| binding.key)
-}
 
 /// A key press by the name it has in the table; `None` for keys that no table names.
 pub fn name(event: KeyEvent) -> Option<String> {
@@ -213,6 +242,7 @@ pub fn shown_key(key: &'static str, glyphs: &Glyphs) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rebind::Keymap;
     use super::*;
     use std::collections::{HashMap, HashSet};
 
@@ -239,7 +269,7 @@ mod tests {
     fn every_context_can_be_left_and_ctrl_c_works_in_it() {
         for context in [C::Help, C::Palette, C::Input, C::Copy, C::Confirm, C::Everywhere] {
             for key in ["Esc", "^c"] {
-                assert!(lookup(&[context], key).is_some(), "{context:?} {key}");
+                assert!(Keymap::default().lookup(&[context], key).is_some(), "{context:?} {key}");
             }
         }
     }

@@ -12,6 +12,7 @@ use super::keymap::Context;
 use super::layout::{Layout, layout};
 use super::nacks::Nacks;
 use super::overview::Overview;
+use super::rebind::Keymap;
 use super::resources::Resources;
 use super::stream::StreamScreen;
 use super::theme::Theme;
@@ -134,6 +135,7 @@ pub struct Model {
     pub size: (u16, u16),
     pub theme: Theme,
     pub zone: TimeZone,
+    pub keys: Keymap,
     pub info: Info,
     pub screen: Screen,
     pub scope: Scope,
@@ -165,6 +167,7 @@ impl Model {
             size,
             theme,
             zone,
+            keys: Keymap::default(),
             info: Info::default(),
             screen: Screen::default(),
             scope: Scope::default(),

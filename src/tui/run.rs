@@ -14,6 +14,7 @@ use super::copy::{LIMIT, Multiplexer, osc52};
 use super::data::Feed;
 use super::model::{Model, Screen};
 use super::painter::{Painter, blank};
+use super::rebind::Keymap;
 use super::terminal::Terminal;
 use super::theme::Theme;
 use super::update::{Effect, Msg, search, update};
@@ -37,6 +38,7 @@ const BURST: usize = 256;
 pub struct Options {
     pub theme: Theme,
     pub zone: TimeZone,
+    pub keys: Keymap,
     pub screen: Screen,
     /// At most five frames a second.
     pub slow_link: bool,
@@ -55,6 +57,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     let mut painter = Painter::new(BufWriter::with_capacity(1 << 16, io::stdout()));
     let mut model = Model::new(size()?, options.theme, options.zone);
     model.screen = options.screen;
+    model.keys = options.keys;
     let frame = if options.slow_link { SLOW_FRAME } else { FRAME };
     let mut pace = Pace { painted: None, keyed: true };
     let mut revision = None;
@@ -119,6 +122,11 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
             dirty = false;
         }
     }
+}
+
+/// Columns and rows of the terminal on stdout, where there is one.
+pub fn terminal_size() -> Option<(u16, u16)> {
+    size().ok()
 }
 
 /// When the next frame may be drawn.

@@ -12,6 +12,8 @@ use crate::store::TypeState;
 pub struct Theme {
     pub color: bool,
     pub ascii: bool,
+    /// Bright and bold instead of plain and dim.
+    pub contrast: bool,
 }
 
 impl Theme {
@@ -19,7 +21,12 @@ impl Theme {
         let style = Style::new();
         let weight = match role {
             Role::Title | Role::Bad | Role::Key => style.add_modifier(Modifier::BOLD),
-            Role::Muted => style.add_modifier(Modifier::DIM),
+            Role::Muted if !self.contrast => style.add_modifier(Modifier::DIM),
+            Role::Ok | Role::Pending | Role::Warn | Role::Changed | Role::Added | Role::Removed
+                if self.contrast =>
+            {
+                style.add_modifier(Modifier::BOLD)
+            }
             Role::Wire => style.add_modifier(Modifier::REVERSED),
             Role::AddedWord | Role::RemovedWord => style.add_modifier(Modifier::UNDERLINED),
             _ => style,
@@ -27,13 +34,14 @@ impl Theme {
         if !self.color {
             return weight;
         }
+        let shade = |plain: Color, bright: Color| if self.contrast { bright } else { plain };
         match role {
             Role::Plain | Role::Title | Role::Muted => weight,
-            Role::Ok | Role::Added | Role::AddedWord => weight.fg(Color::Green),
-            Role::Pending | Role::Key => weight.fg(Color::Cyan),
-            Role::Warn | Role::Changed => weight.fg(Color::Yellow),
-            Role::Bad | Role::Removed | Role::RemovedWord => weight.fg(Color::Red),
-            Role::Wire => weight.fg(Color::Magenta),
+            Role::Ok | Role::Added | Role::AddedWord => weight.fg(shade(Color::Green, Color::LightGreen)),
+            Role::Pending | Role::Key => weight.fg(shade(Color::Cyan, Color::LightCyan)),
+            Role::Warn | Role::Changed => weight.fg(shade(Color::Yellow, Color::LightYellow)),
+            Role::Bad | Role::Removed | Role::RemovedWord => weight.fg(shade(Color::Red, Color::LightRed)),
+            Role::Wire => weight.fg(shade(Color::Magenta, Color::LightMagenta)),
         }
     }
 
@@ -176,7 +184,7 @@ mod tests {
 
     #[test]
     fn without_colour_no_role_has_one() {
-        let theme = Theme { color: false, ascii: false };
+        let theme = Theme { color: false, ascii: false, contrast: false };
         for role in [Role::Ok, Role::Pending, Role::Warn, Role::Bad, Role::Wire, Role::Key, Role::Removed] {
             assert_eq!(theme.style(role).fg, None, "{role:?}");
         }
@@ -184,7 +192,7 @@ mod tests {
 
     #[test]
     fn no_role_has_a_background_or_blue() {
-        let theme = Theme { color: true, ascii: false };
+        let theme = Theme { color: true, ascii: false, contrast: false };
         for role in [Role::Ok, Role::Pending, Role::Warn, Role::Bad, Role::Wire, Role::Key, Role::Removed] {
             assert_eq!(theme.style(role).bg, None, "{role:?}");
             assert_ne!(theme.style(role).fg, Some(Color::Blue), "{role:?}");

@@ -77,7 +77,7 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
 fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
     let Some(name) = keymap::name(key) else { return vec![] };
     model.notice = None;
-    let command = keymap::lookup(&model.contexts(), &name);
+    let command = model.keys.lookup(&model.contexts(), &name);
     match (command, model.overlays.last()) {
         (Some(command @ (Command::Suspend | Command::Redraw)), _) => act::run(model, command, data),
         (Some(command), Some(Overlay::Palette { .. } | Overlay::Filter { .. })) => {

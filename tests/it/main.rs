@@ -4,6 +4,7 @@
 //! `XDSCOPE_PEERS=off` leaves the tests which need them out.
 
 mod cli;
+mod config;
 mod harness;
 mod house;
 mod lint;
@@ -11,6 +12,7 @@ mod nacks;
 mod peers_direct;
 mod readme;
 mod reflection;
+mod screen;
 mod support;
 mod tap;
 mod tls;

@@ -220,6 +220,19 @@ pub fn from_here(model: &mut Model, data: &dyn Data) -> bool {
             let refused = state.nacks.iter().rev().find(|nack| Some(nack.n) == state.open_nack);
             refused.and_then(|nack| nack.refused).or(state.last_push.as_ref().map(|push| Seq(push.n)))
         }),
+        Screen::Resources => match crate::tui::resources::what(model) {
+            Some(what) if open_named(model, data, &what) => return true,
+            _ => None,
+        },
+        // The newest refused push that changed something: one that was sent again did not.
+        Screen::Nack => model.nacks.group().map(|group| {
+            let mut refused = group.nacks.iter().rev().filter_map(|nack| nack.refused);
+            let changed = |n: &Seq| {
+                let push = data.source().and_then(|(store, _)| Push::of(store, *n));
+                push.is_some_and(|push| !push.entries.is_empty())
+            };
+            refused.find(changed).or(group.last().and_then(|nack| nack.refused))
+        }),
         // The problem's message, or the push that it answers.
         Screen::Overview if model.pane == Pane::Second => {
             let at = model.problems.get(model.overview.problem).and_then(|problem| problem.at);

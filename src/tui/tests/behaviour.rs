@@ -304,7 +304,7 @@ fn every_key_of_the_footer_does_something_or_says_why() {
     for screen_keys in ["", "2", "3"] {
         let before = typed(&data, screen_keys);
         for context in before.contexts() {
-            for binding in crate::tui::keymap::of(context).filter(|binding| binding.footer) {
+            for binding in before.keys.of(context).filter(|binding| binding.footer) {
                 let key = match binding.key {
                     "Enter" => "<enter>".to_owned(),
                     "Tab" => "<tab>".to_owned(),

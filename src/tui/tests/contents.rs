@@ -82,7 +82,7 @@ fn a_recovered_guess() {
 
 #[test]
 fn no_colour_and_ascii() {
-    let ascii = Theme { color: false, ascii: true };
+    let ascii = Theme { color: false, ascii: true, contrast: false };
     let real = Real::gateway();
     assert_snapshot!("ascii_nacks", screen_in(ascii, &real.data(), "6", 100, 30));
     assert_snapshot!("ascii_resources", screen_in(ascii, &real.data(), &select("cds/reviews"), 100, 30));
@@ -336,4 +336,31 @@ fn screen_4_follows_where_the_reader_comes_from() {
         (model.scope.stream.map(|stream| stream.0), selected(&model)),
         (Some(1), name(Kind::Cds, "reviews"))
     );
+}
+
+#[test]
+fn d_shows_what_changed_from_resources_and_refusals_and_esc_leads_back() {
+    let real = Real::gateway();
+    for (keys, screen) in [(select("cds/reviews"), Screen::Resources), ("6".to_owned(), Screen::Nack)] {
+        let mut model = typed(&real, &keys);
+        type_keys(&mut model, &real.data(), "d");
+        assert_eq!(model.screen, Screen::Diff, "{keys}");
+        assert!(model.diff.target.is_some(), "{keys}: something to compare");
+        let shown = text(&drawn(&model));
+        assert!(shown.contains("reviews") && shown.contains("connect_timeout"), "{keys}: {shown}");
+        type_keys(&mut model, &real.data(), "<esc>");
+        assert_eq!(model.screen, screen);
+    }
+}
+
+#[test]
+fn a_name_is_copied_on_every_screen() {
+    let real = Real::gateway();
+    for (keys, name) in
+        [("", "edge-gw-1"), ("2", "edge-gw-1"), (&*select("cds/reviews"), "reviews"), ("6", "reviews")]
+    {
+        let mut model = typed(&real, keys);
+        let effects = type_keys(&mut model, &real.data(), "yn");
+        assert_eq!(effects, [Effect::Copy(name.to_owned())], "{keys}");
+    }
 }

@@ -90,7 +90,7 @@ fn a_push_its_entries_and_what_changed_in_them() {
         let shown = screen_in(PLAIN, &world.data(), ":goto #13<enter>d", width, height);
         assert_snapshot!(format!("diff_{width}x{height}"), shown);
     }
-    let ascii = Theme { color: false, ascii: true };
+    let ascii = Theme { color: false, ascii: true, contrast: false };
     assert_snapshot!("diff_ascii", screen_in(ascii, &world.data(), ":goto #13<enter>du", 100, 30));
 }
 

@@ -21,7 +21,7 @@ use super::theme::Theme;
 use super::update::{Effect, Msg, search, update};
 use super::view::view;
 
-const PLAIN: Theme = Theme { color: true, ascii: false };
+const PLAIN: Theme = Theme { color: true, ascii: false, contrast: false };
 
 pub fn model(width: u16, height: u16, theme: Theme) -> Model {
     let mut model = Model::new((width, height), theme, TimeZone::UTC);

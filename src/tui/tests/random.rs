@@ -55,7 +55,7 @@ proptest! {
         messages in prop::collection::vec((msg(), 0usize..14, 0usize..11), 1..120),
         ascii in any::<bool>(),
     ) {
-        let mut model = model(80, 24, Theme { color: false, ascii });
+        let mut model = model(80, 24, Theme { color: false, ascii, contrast: false });
         for (message, rows, streams) in messages {
             update(&mut model, message, &part(rows, streams));
             let buffer = drawn(&model);
@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn nothing_panics_over_contents(messages in prop::collection::vec(msg(), 1..80), ascii in any::<bool>()) {
         let real = super::real::Real::gateway();
-        let mut model = model(100, 30, Theme { color: false, ascii });
+        let mut model = model(100, 30, Theme { color: false, ascii, contrast: false });
         for message in messages {
             update(&mut model, message, &real.data());
             let buffer = drawn(&model);

@@ -83,11 +83,11 @@ fn filter_being_typed() {
 
 #[test]
 fn no_colour_and_ascii_tell_the_same() {
-    let ascii = Theme { color: false, ascii: true };
+    let ascii = Theme { color: false, ascii: true, contrast: false };
     assert_snapshot!("ascii_overview", screen_in(ascii, &story(), "", 100, 30));
     assert_snapshot!("ascii_timeline", screen_in(ascii, &story(), "ll<enter>3kkkkk", 100, 30));
     assert_snapshot!("ascii_ladder", screen_in(ascii, &story(), "ll<enter>3L", 100, 30));
-    let mono = Theme { color: false, ascii: false };
+    let mono = Theme { color: false, ascii: false, contrast: false };
     assert_eq!(screen_in(mono, &story(), "", 100, 30), screen(&story(), "", 100, 30));
 }
 

@@ -258,7 +258,7 @@ fn footer(model: &Model, canvas: &mut Canvas, area: Rect) {
     let mut items: Vec<(&str, &str)> = model
         .contexts()
         .into_iter()
-        .flat_map(keymap::of)
+        .flat_map(|context| model.keys.of(context))
         .filter(|binding| binding.footer)
         .map(|binding| (keymap::shown_key(binding.key, canvas.glyphs()), label(model, binding.command)))
         .collect();

@@ -37,13 +37,13 @@ const STATES: [(TypeState, &str); 9] = [
 fn keys(model: &Model, context: Context, width: usize) -> Vec<Line> {
     let glyphs = model.theme.glyphs();
     let mut commands: Vec<Command> = Vec::new();
-    for binding in keymap::of(context) {
+    for binding in model.keys.of(context) {
         if !commands.contains(&binding.command) {
             commands.push(binding.command);
         }
     }
     let line = |command: Command| {
-        let keys = keymap::of(context).filter(|binding| binding.command == command);
+        let keys = model.keys.of(context).filter(|binding| binding.command == command);
         let keys: Vec<&str> = keys.map(|binding| keymap::shown_key(binding.key, glyphs)).collect();
         let label = format!("  {} ", pad(&keys.join(" "), 10));
         let docs = wrap(command.doc(), width.saturating_sub(label.len()).max(20)).into_iter();

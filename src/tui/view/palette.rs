@@ -34,7 +34,7 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, input: &str, ch
     let mut lines: Vec<_> = found
         .iter()
         .map(|command| {
-            let key = keymap::key_of(*command).map_or("", |key| keymap::shown_key(key, canvas.glyphs()));
+            let key = model.keys.key_of(*command).map_or("", |key| keymap::shown_key(key, canvas.glyphs()));
             (pad(command.name(), 25), command.doc().to_owned(), key.to_owned())
         })
         .collect();

@@ -1,0 +1,115 @@
+//! `doctor`: what this terminal can do, where things are kept, and where each setting comes from.
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use crate::json::{DoctorOf, SettingOf, doctor};
+
+use super::args::{DoctorArgs, Format, Global};
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::json_out::Objects;
+use super::settings::{self, Config};
+
+pub(super) fn run(
+    args: &DoctorArgs,
+    global: &Global,
+    config: &Config,
+    matches: &ArgMatches,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    let report = report(global, config, matches, io);
+    if args.output == Format::Text {
+        write(&report, io)?;
+    } else {
+        let mut objects = Objects::new(&mut *io.stdout, args.output == Format::Json);
+        objects.put(&doctor(&report))?;
+        objects.finish()?;
+    }
+    Ok(Exit::Yes)
+}
+
+fn report(global: &Global, config: &Config, matches: &ArgMatches, io: &Io<'_>) -> DoctorOf {
+    let style = io.style(global);
+    let screens = io.stdin_is_terminal && io.stdout_is_terminal && !io.is_dumb();
+    let settings = settings::PRESET.into_iter().filter_map(|name| setting(name, config, matches)).collect();
+    DoctorOf {
+        version: env!("CARGO_PKG_VERSION"),
+        stdin_is_terminal: io.stdin_is_terminal,
+        stdout_is_terminal: io.stdout_is_terminal,
+        term: (io.env)("TERM"),
+        size: size(io),
+        color: style.color,
+        unicode: !style.ascii,
+        screens,
+        clipboard: clipboard(io).to_owned(),
+        config: settings::path(io).map(|path| (path.exists(), path.display().to_string())),
+        state: io.state_dir().map(|path| path.display().to_string()),
+        settings,
+    }
+}
+
+/// What a flag has here, and from where.
+fn setting(name: &str, config: &Config, matches: &ArgMatches) -> Option<SettingOf> {
+    let id = name.replace('-', "_");
+    let value = matches.try_get_raw(&id).ok()??.next()?.to_string_lossy().into_owned();
+    let from = match matches.value_source(&id) {
+        Some(ValueSource::CommandLine) => ("flag", format!("--{name}")),
+        Some(ValueSource::EnvVariable) => ("env", settings::variable(name)),
+        _ => match config.presets.iter().find(|preset| preset.name == name) {
+            Some(preset) => ("file", format!("config.toml line {}", preset.line)),
+            None => ("default", "default".to_owned()),
+        },
+    };
+    Some(SettingOf { name: name.to_owned(), value, from: from.0, where_from: from.1 })
+}
+
+#[cfg(feature = "tui")]
+fn size(io: &Io<'_>) -> Option<(u16, u16)> {
+    if io.stdout_is_terminal { crate::tui::terminal_size() } else { None }
+}
+
+#[cfg(not(feature = "tui"))]
+fn size(_: &Io<'_>) -> Option<(u16, u16)> {
+    None
+}
+
+/// How `y` would reach the clipboard.
+fn clipboard(io: &Io<'_>) -> &'static str {
+    if !io.stdout_is_terminal || io.is_dumb() {
+        "none: no terminal"
+    } else if (io.env)("TMUX").is_some() {
+        "OSC 52 through tmux, which must allow it: set -g allow-passthrough on"
+    } else if (io.env)("TERM").is_some_and(|term| term.starts_with("screen")) {
+        "OSC 52 through screen"
+    } else {
+        "OSC 52, if the terminal allows it"
+    }
+}
+
+fn write(of: &DoctorOf, io: &mut Io<'_>) -> Result<(), CliError> {
+    let yes = |yes: bool| if yes { "yes" } else { "no" };
+    let out = &mut *io.stdout;
+    writeln!(out, "xdscope    {}", of.version)?;
+    writeln!(out, "terminal   stdin {}, stdout {}", yes(of.stdin_is_terminal), yes(of.stdout_is_terminal))?;
+    writeln!(out, "  TERM     {}", crate::text::display_safe(of.term.as_deref().unwrap_or("not set")))?;
+    match of.size {
+        Some((columns, rows)) => writeln!(out, "  size     {columns}x{rows}")?,
+        None => writeln!(out, "  size     not known")?,
+    }
+    writeln!(out, "  colour   {}", yes(of.color))?;
+    writeln!(out, "  unicode  {}", yes(of.unicode))?;
+    writeln!(out, "  screens  {}", yes(of.screens))?;
+    writeln!(out, "  copying  {}", of.clipboard)?;
+    let there = |there: bool| if there { "" } else { " (not there)" };
+    match &of.config {
+        Some((exists, path)) => writeln!(out, "config     {path}{}", there(*exists))?,
+        None => writeln!(out, "config     none: neither XDG_CONFIG_HOME nor HOME")?,
+    }
+    writeln!(out, "sessions   {}", of.state.as_deref().unwrap_or("none: neither XDG_STATE_HOME nor HOME"))?;
+    writeln!(out, "settings")?;
+    for setting in &of.settings {
+        writeln!(out, "  {:<17} {:<8} {}", setting.name, setting.value, setting.where_from)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! `man`: manual pages, of the same words as `--help`.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use clap_mangen::Man;
+
+use super::args::{Cli, ManArgs};
+use super::error::{CliError, Exit};
+use super::io::Io;
+use clap::{Command, CommandFactory};
+
+/// What every page ends with.
+const FILES: &str = r#".SH ENVIRONMENT
+Every flag but \-\-output and \-\-keep\-secrets has a variable:
+.B XDSCOPE_STALE_AFTER
+for \-\-stale\-after. Flags win.
+.SH FILES
+.TP
+.I $XDG_CONFIG_HOME/xdscope/config.toml
+Settings and keys; see xdscope help config.
+.TP
+.I $XDG_STATE_HOME/xdscope
+Kept sessions.
+"#;
+
+/// The page of the program on stdout; with `--output` a page for it and one for each verb.
+pub(super) fn run(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let mut command = Cli::command();
+    command.build();
+    let Some(dir) = &args.output else {
+        io.stdout.write_all(&page(&command, "xdscope")?)?;
+        return Ok(Exit::Yes);
+    };
+    let failed = |path: &std::path::Path| CliError::unreadable(format!("cannot write {}", path.display()));
+    fs::create_dir_all(dir).map_err(|error| failed(dir).because(error))?;
+    let mut pages = vec![("xdscope".to_owned(), &command)];
+    all(&command, "xdscope", &mut pages);
+    for (name, command) in &pages {
+        let path = dir.join(format!("{name}.1"));
+        fs::write(&path, page(command, name)?).map_err(|error| failed(&path).because(error))?;
+    }
+    io.say(&format!(
+        "{} pages in {}; man -l {}",
+        pages.len(),
+        dir.display(),
+        dir.join("xdscope.1").display()
+    ));
+    Ok(Exit::Yes)
+}
+
+/// All verbs below `command`, named as their pages.
+fn all<'a>(command: &'a Command, name: &str, out: &mut Vec<(String, &'a Command)>) {
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help") {
+        let name = format!("{name}-{}", verb.get_name());
+        out.push((name.clone(), verb));
+        all(verb, &name, out);
+    }
+}
+
+fn page(command: &Command, name: &str) -> Result<Vec<u8>, CliError> {
+    let man = Man::new(command.clone()).title(name.to_uppercase()).manual("xdscope manual");
+    let mut out = Vec::new();
+    man.render(&mut out)?;
+    let mut more = String::from(".SH \"EXIT STATUS\"\n");
+    for exit in Exit::ALL {
+        let _ = writeln!(more, ".TP\n.B {}\n{}", exit.code(), exit.meaning().replace('-', "\\-"));
+    }
+    more.push_str(FILES);
+    out.extend(more.into_bytes());
+    Ok(out)
+}

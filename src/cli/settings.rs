@@ -1,0 +1,211 @@
+//! Settings: a flag wins over the environment (`XDSCOPE_STALE_AFTER` for `--stale-after`), that over `config.toml`,
+//! that over the default.
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::BoolishValueParser;
+use clap::{Arg, ArgAction, Command, CommandFactory};
+use toml::de::{DeTable, DeValue};
+
+use super::args::Cli;
+use super::error::CliError;
+use super::io::Io;
+
+/// Flags that the file can preset: how things look and how long is long, never what a run is about.
+pub(super) const PRESET: [&str; 9] = [
+    "ascii",
+    "color",
+    "connect-timeout",
+    "memory",
+    "resource-timeout",
+    "slow-link",
+    "stale-after",
+    "theme",
+    "time",
+];
+
+/// Not to be had from the environment: secrets are kept by a word on the command line only, and `output` is a form
+/// here and a file there.
+const BY_FLAG_ONLY: [&str; 2] = ["keep-secrets", "output"];
+
+/// One line of the file.
+pub(super) struct Preset {
+    pub name: String,
+    pub value: String,
+    pub line: usize,
+}
+
+/// What the file says.
+#[derive(Default)]
+pub(super) struct Config {
+    pub presets: Vec<Preset>,
+    #[cfg(feature = "tui")]
+    pub keys: crate::tui::Keymap,
+}
+
+/// Where the file is, if there is a home.
+pub(super) fn path(io: &Io<'_>) -> Option<PathBuf> {
+    Some(io.config_dir()?.join("config.toml"))
+}
+
+/// Reads the file; without one there is nothing to preset.
+///
+/// # Errors
+/// It can't be read, is no TOML, or has what there is not: file, line and what can stand there.
+pub(super) fn read(io: &Io<'_>) -> Result<Config, CliError> {
+    let Some(path) = path(io) else { return Ok(Config::default()) };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+        Err(error) => {
+            return Err(CliError::usage(format!("cannot read {}", path.display()))
+                .because(error)
+                .next(format!("chmod u+r {}", path.display())));
+        }
+    };
+    File { path: &path, text: &text }.config()
+}
+
+struct File<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl File<'_> {
+    fn line(&self, at: usize) -> usize {
+        self.text.get(..at).map_or(1, |before| before.matches('\n').count() + 1)
+    }
+
+    fn wrong(&self, line: usize, why: impl std::fmt::Display) -> CliError {
+        CliError::usage(format!("{} line {line}: {why}", self.path.display()))
+    }
+
+    fn config(&self) -> Result<Config, CliError> {
+        let table = DeTable::parse(self.text).map_err(|error| {
+            let line = self.line(error.span().map_or(0, |span| span.start));
+            self.wrong(line, error.message()).next("stale-after = \"5s\"").next("xdscope help config")
+        })?;
+        let mut config = Config::default();
+        for (key, value) in table.get_ref() {
+            let (name, line) = (key.get_ref().as_ref(), self.line(key.span().start));
+            if name == "keys" {
+                let Some(keys) = value.get_ref().as_table() else {
+                    return Err(self.wrong(line, "`keys` is a table").next("[keys]").next("quit = \"Q\""));
+                };
+                self.keys(keys, &mut config)?;
+                continue;
+            }
+            if !PRESET.contains(&name) {
+                let known = PRESET.join(", ");
+                return Err(self
+                    .wrong(line, format!("`{name}` is no setting"))
+                    .next(format!("one of {known}, or [keys]")));
+            }
+            let value = match value.get_ref() {
+                DeValue::String(text) => text.to_string(),
+                DeValue::Boolean(yes) => yes.to_string(),
+                DeValue::Integer(number) => number.as_str().to_owned(),
+                other => {
+                    let why = format!("`{name}` is a text or true or false, not a {}", other.type_str());
+                    return Err(self.wrong(line, why).next("xdscope help config"));
+                }
+            };
+            if let Some((why, wanted)) = refused(name, &value) {
+                return Err(self
+                    .wrong(line, format!("`{value}` is no {name}: {why}"))
+                    .next(format!("{name} = {wanted}")));
+            }
+            config.presets.push(Preset { name: name.to_owned(), value, line });
+        }
+        config.presets.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(config)
+    }
+
+    #[cfg(feature = "tui")]
+    fn keys(&self, table: &DeTable<'_>, config: &mut Config) -> Result<(), CliError> {
+        use crate::tui::{Change, Keymap};
+        let mut changes: Vec<(usize, Change)> = Vec::new();
+        for (command, keys) in table {
+            let line = self.line(command.span().start);
+            let text = |value: &DeValue<'_>| value.as_str().map(str::to_owned);
+            let keys = match keys.get_ref() {
+                DeValue::Array(keys) => keys.iter().map(|key| text(key.get_ref())).collect(),
+                one => text(one).map(|key| vec![key]),
+            };
+            let keys: Option<Vec<String>> = keys;
+            let Some(keys) = keys else {
+                let why = format!("`{}` needs a key or a list of keys", command.get_ref());
+                return Err(self
+                    .wrong(line, why)
+                    .next(format!("{} = [\"Q\", \"Ctrl-q\"]", command.get_ref())));
+            };
+            changes.push((line, Change { command: command.get_ref().to_string(), keys }));
+        }
+        changes.sort_by_key(|(line, _)| *line);
+        let (lines, changes): (Vec<usize>, Vec<Change>) = changes.into_iter().unzip();
+        config.keys = Keymap::rebound(&changes).map_err(|(at, why)| {
+            self.wrong(lines.get(at).copied().unwrap_or(1), why).next("xdscope help keys")
+        })?;
+        Ok(())
+    }
+
+    #[cfg(not(feature = "tui"))]
+    fn keys(&self, _: &DeTable<'_>, _: &mut Config) -> Result<(), CliError> {
+        Ok(())
+    }
+}
+
+/// Why a flag would not take this value, and one that it would take.
+fn refused(name: &str, value: &str) -> Option<(String, String)> {
+    let arg = find(&Cli::command(), name)?;
+    let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
+    if is_switch {
+        return (!["true", "false"].contains(&value))
+            .then(|| ("true or false".to_owned(), "true".to_owned()));
+    }
+    let default = arg.get_default_values().first().map(|value| value.to_string_lossy().into_owned());
+    let words: Vec<String> =
+        arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    let flag = format!("--{name}={value}");
+    let error = Command::new("config").no_binary_name(true).arg(arg).try_get_matches_from([flag]).err()?;
+    let why = match std::error::Error::source(&error) {
+        Some(source) => source.to_string(),
+        None => format!("one of {}", words.join(", ")),
+    };
+    Some((why, format!("\"{}\"", default.unwrap_or_default())))
+}
+
+/// A flag of the program, or of the first verb that has it.
+pub(super) fn find(command: &Command, long: &str) -> Option<Arg> {
+    let own = command.get_arguments().find(|arg| arg.get_long() == Some(long)).cloned();
+    own.or_else(|| command.get_subcommands().find_map(|verb| find(verb, long)))
+}
+
+/// The environment variable of a flag.
+pub(super) fn variable(long: &str) -> String {
+    format!("XDSCOPE_{}", long.to_ascii_uppercase().replace('-', "_"))
+}
+
+/// The command line with the environment and the file behind its flags.
+pub(super) fn command(config: &Config, io: &Io<'_>) -> Command {
+    behind(Cli::command(), config, io)
+}
+
+fn behind(command: Command, config: &Config, io: &Io<'_>) -> Command {
+    let command = command.mut_args(|arg| {
+        let Some(long) = arg.get_long().map(str::to_owned) else { return arg };
+        let mut arg = arg;
+        if let Some(preset) = config.presets.iter().find(|preset| preset.name == long) {
+            arg = arg.default_value(preset.value.clone());
+        }
+        let name = variable(&long);
+        if BY_FLAG_ONLY.contains(&&*long) || (io.env)(&name).is_none() {
+            return arg;
+        }
+        if matches!(arg.get_action(), ArgAction::SetTrue) {
+            arg = arg.value_parser(BoolishValueParser::new());
+        }
+        arg.env(name).hide_env(true)
+    });
+    command.mut_subcommands(|verb| behind(verb, config, io))
+}

@@ -1,0 +1,70 @@
+use serde_json::{Value, json};
+
+use super::object::Object;
+
+/// What a `doctor` object is made of.
+pub struct DoctorOf {
+    pub version: &'static str,
+    pub stdin_is_terminal: bool,
+    pub stdout_is_terminal: bool,
+    pub term: Option<String>,
+    /// Columns and rows.
+    pub size: Option<(u16, u16)>,
+    pub color: bool,
+    pub unicode: bool,
+    /// Whether screens would open.
+    pub screens: bool,
+    pub clipboard: String,
+    /// The file, and whether it is there.
+    pub config: Option<(bool, String)>,
+    pub state: Option<String>,
+    pub settings: Vec<SettingOf>,
+}
+
+/// One setting.
+pub struct SettingOf {
+    pub name: String,
+    pub value: String,
+    /// One of [`FROM`].
+    pub from: &'static str,
+    /// The flag, the variable, or the line.
+    pub where_from: String,
+}
+
+/// Where settings come from, the first that has it.
+pub const FROM: [&str; 4] = ["flag", "env", "file", "default"];
+
+/// The `doctor` object: the terminal, the paths, the settings.
+pub fn doctor(of: &DoctorOf) -> Value {
+    let mut out = Object::new("doctor");
+    out.put("version", of.version);
+    out.put(
+        "terminal",
+        json!({
+            "stdin": of.stdin_is_terminal,
+            "stdout": of.stdout_is_terminal,
+            "term": of.term,
+            "columns": of.size.map(|size| size.0),
+            "rows": of.size.map(|size| size.1),
+            "color": of.color,
+            "unicode": of.unicode,
+            "screens": of.screens,
+            "clipboard": of.clipboard,
+        }),
+    );
+    out.put(
+        "paths",
+        json!({
+            "config": of.config.as_ref().map(|(_, path)| path),
+            "config_exists": of.config.as_ref().is_some_and(|(exists, _)| *exists),
+            "sessions": of.state,
+        }),
+    );
+    let settings = of.settings.iter().map(|setting| {
+        json!({
+            "name": setting.name, "value": setting.value, "from": setting.from, "where": setting.where_from,
+        })
+    });
+    out.put("settings", settings.collect::<Vec<Value>>());
+    out.done()
+}

@@ -1,0 +1,121 @@
+//! Settings: flag, environment, `config.toml`, default; and what is said of a file that is wrong.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const TOUR: &str = "tests/fixtures/cli/tour.xds";
+
+/// The program with this `config.toml`.
+fn xdscope(home: &Path, config: &str) -> Command {
+    let folder = home.join("xdscope");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("config.toml"), config).expect("the file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xdscope"));
+    command
+        .env_clear()
+        .env("LANG", "C.UTF-8")
+        .env("TZ", "UTC")
+        .env("XDG_CONFIG_HOME", home)
+        .stdin(Stdio::null());
+    command
+}
+
+fn text(output: &Output) -> (Option<i32>, String) {
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
+    let home = tempfile::tempdir().expect("a folder");
+    let status = |config: &str, env: Option<&str>, args: &[&str]| {
+        let mut command = xdscope(home.path(), config);
+        if let Some(value) = env {
+            command.env("XDSCOPE_STALE_AFTER", value);
+        }
+        // Exit 1: a push of it is stale.
+        command.args(["status", TOUR, "--stream", "#2"]).args(args).output().expect("it runs").status.code()
+    };
+    assert_eq!(status("stale-after = \"5s\"", None, &[]), Some(1));
+    assert_eq!(status("stale-after = \"1m\"", None, &[]), Some(0));
+    assert_eq!(status("stale-after = \"1m\"", Some("5s"), &[]), Some(1));
+    assert_eq!(status("stale-after = \"5s\"", Some("1m"), &[]), Some(0));
+    assert_eq!(status("stale-after = \"1m\"", Some("1m"), &["--stale-after", "5s"]), Some(1));
+}
+
+#[test]
+fn doctor_tells_where_each_setting_comes_from() {
+    let home = tempfile::tempdir().expect("a folder");
+    let output = xdscope(home.path(), "# mine\ntime = \"utc\"\nascii = true\nmemory = \"1GB\"\n")
+        .env("XDSCOPE_MEMORY", "2GB")
+        .env("XDSCOPE_SLOW_LINK", "yes")
+        .args(["doctor", "-o", "json", "--stale-after", "3s"])
+        .output()
+        .expect("it runs");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let settings = report[0]["settings"].as_array().expect("settings");
+    let setting = |name: &str| {
+        let setting = settings.iter().find(|setting| setting["name"] == name).expect("a setting");
+        let word = |key: &str| setting[key].as_str().unwrap_or_default().to_owned();
+        format!("{} {} {}", word("value"), word("from"), word("where"))
+    };
+    assert_eq!(setting("time"), "utc file config.toml line 2");
+    assert_eq!(setting("ascii"), "true file config.toml line 3");
+    assert_eq!(setting("memory"), "2GB env XDSCOPE_MEMORY");
+    assert_eq!(setting("slow-link"), "yes env XDSCOPE_SLOW_LINK");
+    assert_eq!(setting("stale-after"), "3s flag --stale-after");
+    assert_eq!(setting("theme"), "default default default");
+    assert_eq!(report[0]["terminal"]["unicode"], false, "--ascii by the file");
+    assert_eq!(report[0]["paths"]["config"], home.path().join("xdscope/config.toml").display().to_string());
+}
+
+#[test]
+fn what_is_wrong_with_the_file_is_told_with_its_line_and_what_to_type() {
+    let home = tempfile::tempdir().expect("a folder");
+    for (config, line, wanted) in [
+        ("\ntime = utc", 2, "next   stale-after = \"5s\""),
+        ("colour = \"never\"", 1, "`colour` is no setting\n  next   one of ascii, color,"),
+        ("color = \"blue\"", 1, "`blue` is no color: one of auto, always, never, 16, 256, true"),
+        (
+            "ascii = true\nstale-after = \"soon\"",
+            2,
+            "`soon` is no stale-after: expected a time such as 500ms",
+        ),
+        ("ascii = \"perhaps\"", 1, "true or false"),
+        ("time = [1]", 1, "`time` is a text or true or false, not a"),
+        ("keys = 1", 1, "`keys` is a table"),
+        ("keep-secrets = true", 1, "`keep-secrets` is no setting"),
+        ("[keys]\nquit = \"Q\"\nlader = \"K\"", 3, "`lader` is no command"),
+        ("[keys]\nquit = \"F13\"", 2, "`F13` is no key; keys are: a character"),
+        ("[keys]\nquit = \"t\"", 2, "t is bound twice (everywhere): to next-type and to quit"),
+        ("[keys]\nquit = 1", 2, "`quit` needs a key or a list of keys\n  next   quit = [\"Q\", \"Ctrl-q\"]"),
+    ] {
+        let output = xdscope(home.path(), config).args(["status", TOUR]).output().expect("it runs");
+        let (code, error) = text(&output);
+        assert_eq!(code, Some(2), "{config}: {error}");
+        assert!(error.contains(&format!("xdscope/config.toml line {line}: ")), "{config}: {error}");
+        assert!(error.contains(wanted), "{config}: {error}");
+        // Help stays.
+        let help = xdscope(home.path(), config).args(["help", "config"]).output().expect("it runs");
+        assert_eq!(help.status.code(), Some(0));
+    }
+}
+
+#[test]
+fn the_help_of_the_file_can_be_put_into_it() {
+    let home = tempfile::tempdir().expect("a folder");
+    let help = xdscope(home.path(), "").args(["help", "config"]).output().expect("it runs");
+    let help = String::from_utf8(help.stdout).expect("text");
+    let file: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let output = xdscope(home.path(), &file.join("\n")).args(["doctor"]).output().expect("it runs");
+    assert_eq!(text(&output), (Some(0), String::new()), "{help}");
+}
+
+#[test]
+fn a_bad_value_of_the_environment_is_told_with_its_name() {
+    let home = tempfile::tempdir().expect("a folder");
+    let output = xdscope(home.path(), "").env("XDSCOPE_STALE_AFTER", "soon").args(["status", TOUR]).output();
+    let (code, error) = text(&output.expect("it runs"));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("next   unset XDSCOPE_STALE_AFTER"), "{error}");
+}
