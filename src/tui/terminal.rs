@@ -78,7 +78,13 @@ fn give_back() {
 
 #[cfg(unix)]
 fn stop() -> io::Result<()> {
-    signal_hook::low_level::raise(signal_hook::consts::SIGTSTP)
+    use rustix::process::{getpid, getsid};
+    // The leader of a session has no shell that could continue it.
+    if getsid(None).is_ok_and(|session| session == getpid()) {
+        return Ok(());
+    }
+    // SIGTSTP itself is caught, so that the terminal is given back first.
+    signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)
 }
 
 #[cfg(not(unix))]
