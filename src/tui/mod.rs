@@ -42,6 +42,9 @@ pub use model::{Model, Overlay, Scope, Screen};
 pub use rebind::{Change, KEYS, Keymap};
 pub use replay::{Bar, Mark, Marked, Seek, Sign, Speed};
 pub use run::{Options, run, terminal_size};
+pub use run::{Options, run};
+#[cfg(test)]
+pub use tests::drawn_text as drawn;
 pub use theme::Theme;
 pub use update::{Effect, Msg, search, update};
 pub use view::view;

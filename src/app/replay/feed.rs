@@ -43,7 +43,7 @@ pub struct ReplayFeed {
     options: Options,
     bodies: Decoded,
     state: RefCell<State>,
-    reload: Option<Reload>,
+    pub(super) reload: Option<Reload>,
     revision: Cell<u64>,
 }
 
