@@ -10,6 +10,8 @@ pub mod pipeline;
 #[cfg(feature = "net")]
 mod recorder;
 #[cfg(all(feature = "net", feature = "tui"))]
+pub mod replay;
+#[cfg(all(feature = "net", feature = "tui"))]
 pub mod screen;
 #[cfg(feature = "net")]
 pub mod signals;

@@ -1,19 +1,24 @@
 //! The screens over a live source.
 
+use std::cell::{Cell, RefCell};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use crate::content::BlobId;
 use crate::event::Seq;
+use crate::record::Loaded;
 use crate::schema::{self, Names, Schema};
 use crate::store::{MessageFact, Store};
 use crate::text::{display_safe, hex};
-use crate::tui::{Bodies, Data, Feed, Format, Info, Mode, Msg, StoreData};
+use crate::tui::{Bodies, Data, Feed, Format, Held, Info, Mode, Msg, Seek, StoreData};
+use crate::wire::What;
 
 use super::body;
 use super::live::Shared;
+use super::replay::{self, ReplayFeed};
 use super::signals::Signal;
 
 /// Bodies by the descriptors.
@@ -67,21 +72,72 @@ pub struct About {
     pub copies: PathBuf,
 }
 
-/// A live source as the screens want it.
+/// Reads a session file again, and says how its replay goes.
+pub type Reopen = Box<dyn Fn(&Path) -> Result<(Loaded, replay::Options), String>>;
+
+/// How often a session file is looked at for what was shown and has not reached it yet, and how long apart.
+const LOOKS: u32 = 10;
+const LOOK: Duration = Duration::from_millis(60);
+
+/// A live source as the screens want it. Held, it goes back in its own session file.
 pub struct LiveFeed {
-    pub shared: Arc<Shared>,
-    pub bodies: Decoded,
-    pub about: About,
+    shared: Arc<Shared>,
+    bodies: Decoded,
+    about: About,
+    reopen: Reopen,
+    rewound: RefCell<Option<ReplayFeed>>,
+    /// How often it was rewound, and came back.
+    turns: Cell<u64>,
+}
+
+impl LiveFeed {
+    pub fn new(shared: Arc<Shared>, bodies: Decoded, about: About, reopen: Reopen) -> LiveFeed {
+        LiveFeed { shared, bodies, about, reopen, rewound: RefCell::new(None), turns: Cell::new(0) }
+    }
+
+    /// The session file up to where the source is held.
+    fn rewind(&self, held: Held) -> Result<ReplayFeed, String> {
+        let Some(path) = &self.about.recording else {
+            return Err("this can't go back: it is not recorded (--no-record)".into());
+        };
+        if let Some(error) = self.shared.recording_error() {
+            return Err(format!("this can't go back: {error}"));
+        }
+        let messages = |loaded: &Loaded| {
+            loaded.frames.iter().filter(|frame| matches!(frame.what, What::Message(_))).count() as u64
+        };
+        let mut looks = 0;
+        let (mut loaded, options) = loop {
+            let (loaded, options) = (self.reopen)(path)?;
+            looks += 1;
+            if messages(&loaded) >= held.n.0 || looks == LOOKS {
+                break (loaded, options);
+            }
+            std::thread::sleep(LOOK);
+        };
+        replay::cut(&mut loaded, held.n, held.now);
+        Ok(ReplayFeed::new(loaded, options, Decoded(self.bodies.0.clone()), None))
+    }
+
+    fn live(&self) {
+        *self.rewound.borrow_mut() = None;
+        self.turns.set(self.turns.get() + 1);
+    }
 }
 
 impl Feed for LiveFeed {
     fn read(&self, with: &mut dyn FnMut(&dyn Data)) {
+        if let Some(rewound) = &*self.rewound.borrow() {
+            return rewound.read(with);
+        }
         let store = self.shared.store();
         with(&StoreData { store: &store, bodies: &self.bodies });
     }
 
     fn revision(&self) -> u64 {
-        self.shared.revision()
+        let rewound = self.rewound.borrow();
+        let revision = rewound.as_ref().map_or_else(|| self.shared.revision(), Feed::revision);
+        revision.wrapping_add(self.turns.get() << 32)
     }
 
     fn info(&self) -> Info {
@@ -89,7 +145,7 @@ impl Feed for LiveFeed {
         let streams = store.streams();
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let path = self.about.recording.as_ref();
-        Info {
+        let live = Info {
             source: self.about.source.clone(),
             mode: Mode::Live,
             recording: path.map(|path| (name(path), self.shared.recorded())),
@@ -98,15 +154,43 @@ impl Feed for LiveFeed {
             clients: streams.iter().filter(|stream| stream.closed.is_none()).count() as u64,
             empty: self.about.empty.clone(),
             notice: self.shared.recording_error().or_else(|| self.about.notice.clone()),
+            bar: None,
+        };
+        match &*self.rewound.borrow() {
+            Some(rewound) => Info { mode: Mode::Replay, bar: rewound.info().bar, ..live },
+            None => live,
         }
     }
 
-    fn save_copy(&self, text: &str) -> io::Result<String> {
-        std::fs::create_dir_all(&self.about.copies)?;
-        let path = self.about.copies.join("copy.txt");
-        std::fs::write(&path, text)?;
-        Ok(path.display().to_string())
+    fn replay(&self, held: Option<Held>, seek: Seek) -> Result<(), String> {
+        let at_end = self.rewound.borrow().as_ref().map(ReplayFeed::is_at_end);
+        match (at_end, seek) {
+            (Some(true), Seek::Toggle | Seek::End) => {
+                self.live();
+                return Ok(());
+            }
+            (None, _) => {
+                let held = held.ok_or("this is live: Space holds it")?;
+                let rewound = self.rewind(held)?;
+                *self.rewound.borrow_mut() = Some(rewound);
+                self.turns.set(self.turns.get() + 1);
+            }
+            _ => {}
+        }
+        self.rewound.borrow().as_ref().map_or(Ok(()), |rewound| rewound.replay(None, seek))
     }
+
+    fn save_copy(&self, text: &str) -> io::Result<String> {
+        save_copy(&self.about.copies, text)
+    }
+}
+
+/// Writes a copy too large for a clipboard into a folder; its path.
+pub(super) fn save_copy(folder: &Path, text: &str) -> io::Result<String> {
+    std::fs::create_dir_all(folder)?;
+    let path = folder.join("copy.txt");
+    std::fs::write(&path, text)?;
+    Ok(path.display().to_string())
 }
 
 /// Signals as the screens want them.

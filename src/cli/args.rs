@@ -48,6 +48,8 @@ pub enum Verb {
     /// Stand between clients and a control plane: forward, show, record
     #[cfg(feature = "net")]
     Tap(TapArgs),
+    /// A recording with a time cursor: step, play, seek, and every screen as of then
+    Replay(ReplayArgs),
     /// Which nodes are in sync, and what is open: a matrix of nodes and types
     Status(StatusArgs),
     /// Messages, with what answers what and how long it took
@@ -74,6 +76,46 @@ pub enum Verb {
     Man(ManArgs),
     /// Help about a verb or a topic: config, descriptors, exit-codes, filter, json, keys, states
     Help(HelpArgs),
+}
+
+/// `replay`: a recording with a time cursor.
+#[derive(Clone, Debug, Args)]
+pub struct ReplayArgs {
+    /// Where the cursor stands at first: start, end, nack, #487, 14:02:08, +30s. Without screens, the last row
+    #[arg(long, value_name = "WHEN", default_value = "end", help_heading = "Replay")]
+    pub at: At,
+    /// Play from there
+    #[arg(long, conflicts_with_all = ["no_tui", "output"], help_heading = "Replay")]
+    pub play: bool,
+    /// How fast it plays: 0.25 to 64
+    #[arg(long, value_name = "TIMES", default_value_t = 1.0, value_parser = speed, help_heading = "Replay")]
+    pub speed: f64,
+    /// Silences are played no longer than this
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time, help_heading = "Replay")]
+    pub idle_limit: Duration,
+    /// The file is still growing: show what comes
+    #[arg(long, help_heading = "Replay")]
+    pub follow: bool,
+    /// Print one line per event (text, the default without a terminal) or object per line
+    #[arg(short, long, value_name = "FORMAT", help_heading = "Replay")]
+    #[arg(value_parser = formats(&[Format::Text, Format::Jsonl]))]
+    pub output: Option<Format>,
+    /// No screens: one line per event
+    #[arg(long, visible_alias = "headless", help_heading = "Replay")]
+    pub no_tui: bool,
+    /// The screen to begin with
+    #[arg(long, value_name = "SCREEN", conflicts_with = "no_tui", help_heading = "Replay")]
+    pub view: Option<String>,
+    /// Only events that match (`xdscope help filter`)
+    #[arg(long, value_name = "EXPR", help_heading = "Replay")]
+    pub filter: Option<String>,
+    /// Times of day, or seconds from the start, or from the row before
+    #[arg(long, value_name = "FORM", default_value = "local", help_heading = "Replay")]
+    pub time: TimeFormat,
+    #[command(flatten)]
+    pub screens: ScreenFlags,
+    #[command(flatten)]
+    pub source: SourceArgs,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -644,6 +686,8 @@ impl std::str::FromStr for StreamPick {
 pub enum At {
     Start,
     End,
+    /// The first NACK.
+    Nack,
     Moment(filter::Moment),
 }
 
@@ -653,9 +697,10 @@ impl std::str::FromStr for At {
         match text {
             "start" => Ok(At::Start),
             "end" => Ok(At::End),
+            "nack" => Ok(At::Nack),
             text => filter::Moment::parse(text)
                 .map(At::Moment)
-                .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start or end".into()),
+                .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start, end or nack".into()),
         }
     }
 }
@@ -683,6 +728,11 @@ fn timers(text: &str) -> Result<lint::Timers, String> {
         *slot = time(value.trim())?;
     }
     Ok(timers)
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.trim_end_matches('x').parse().ok().filter(|speed| (0.25..=64.0).contains(speed));
+    speed.ok_or_else(|| "expected a number from 0.25 to 64".into())
 }
 
 fn time(text: &str) -> Result<Duration, String> {

@@ -20,6 +20,7 @@ xdscope shows what every client of an xDS control plane was told, asked for and 
 
   xdscope demo                      a control plane and clients to look at, on loopback
   xdscope tap HOST:PORT             stand between clients and a control plane, show and record
+  xdscope replay SESSION            every screen, with a time cursor
   xdscope status SESSION            who is in sync, and if not, what is open
   xdscope log SESSION               every message, with what answers what
   xdscope get SESSION cds/NAME      resources, down to their content

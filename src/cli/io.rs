@@ -41,6 +41,13 @@ impl Io<'static> {
 }
 
 impl Io<'_> {
+    /// Whether there is a terminal that screens can be drawn on.
+    pub fn has_screen(&self) -> bool {
+        self.stdin_is_terminal
+            && self.stdout_is_terminal
+            && (self.env)("TERM").is_none_or(|term| term != "dumb")
+    }
+
     /// Says something to a person.
     pub fn say(&mut self, text: &str) {
         // Nobody is left to tell when stderr is gone.

@@ -25,6 +25,10 @@ use super::{connect, descriptors, log, select, source};
 /// How often a headless run looks whether anybody still reads its lines.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// A rewound run plays its silences no longer than this.
+#[cfg(feature = "tui")]
+const IDLE: Duration = Duration::from_secs(2);
+
 /// Sessions kept under their own names, at most.
 const KEPT: usize = 20;
 const KEPT_BYTES: u64 = 2_000_000_000;
@@ -143,12 +147,7 @@ impl Run<'_> {
         // Loads beside what follows; the first message finds it ready.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
-        let screens = self.decode
-            && flags.output.is_none()
-            && !flags.no_tui
-            && io.stdin_is_terminal
-            && io.stdout_is_terminal
-            && (io.env)("TERM").is_none_or(|term| term != "dumb");
+        let screens = self.decode && flags.output.is_none() && !flags.no_tui && io.has_screen();
         let options = Options {
             maps: self.maps.clone(),
             decode: self.decode,
@@ -241,23 +240,9 @@ impl Run<'_> {
         schema: Arc<Schema>,
         signals: std::sync::mpsc::Receiver<Signal>,
     ) -> Result<(), CliError> {
-        use super::args::ThemeWord;
-        use crate::app::screen::{About, Decoded, LiveFeed, messages};
-        use crate::tui::{self, Multiplexer, Screen, Theme};
+        use crate::app::screen::{About, Decoded, LiveFeed};
         let Some(shared) = running.shared.clone() else { return Ok(()) };
-        let wanted = self.flags.view.as_deref();
-        let screen = match wanted {
-            None => Screen::Overview,
-            Some(word) => Screen::ALL
-                .into_iter()
-                .find(|screen| screen.title().eq_ignore_ascii_case(word))
-                .ok_or_else(|| {
-                    let words: Vec<_> =
-                        Screen::ALL.iter().map(|screen| screen.title().to_lowercase()).collect();
-                    CliError::usage(format!("no screen `{word}`; there are {}", words.join(", ")))
-                })?,
-        };
-        let (style, theme) = (io.style(self.global), self.flags.screens.theme);
+        let screen = super::screens::wanted(self.flags.view.as_deref())?;
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
         let notice = self.notice.clone().or_else(|| Some(format!("listening on {}", listening.join(", "))));
@@ -268,22 +253,33 @@ impl Run<'_> {
             notice,
             copies,
         };
-        let feed = LiveFeed { shared, bodies: Decoded(schema), about };
-        let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
-        let options = tui::Options {
-            theme: Theme {
-                color: style.color && theme != ThemeWord::Mono,
-                ascii: style.ascii,
-                contrast: theme == ThemeWord::Contrast,
-            },
-            zone: io.zone(self.flags.time),
-            keys: self.global.keys.clone(),
-            screen,
-            slow_link: self.flags.screens.slow_link,
-            multiplexer: Multiplexer::of((io.env)("TMUX").as_deref(), (io.env)("TERM").as_deref()),
-            messages: messages(signals).map_err(failed)?,
-        };
-        tui::run(&feed, options).map_err(failed)
+        let reopen = self.reopen(running, &schema, io);
+        let feed = LiveFeed::new(shared, Decoded(schema), about, reopen);
+        super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals)
+    }
+
+    /// How the session file is read while it is written, to go back in it.
+    #[cfg(feature = "tui")]
+    fn reopen(&self, running: &Running, schema: &Arc<Schema>, io: &Io<'_>) -> crate::app::screen::Reopen {
+        let timers = self.flags.timers;
+        let (schema, source) = (schema.clone(), running.source.clone());
+        let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
+        Box::new(move |path| {
+            let loaded =
+                record::open(path).map_err(|error| format!("cannot read the session file: {error}"))?;
+            let options = crate::app::replay::Options {
+                store: source::options(&timers),
+                meaning: crate::app::tap::meaning(schema.clone()),
+                idle: IDLE,
+                speed: crate::tui::Speed::new(1.0),
+                source: source.clone(),
+                rerun: path.display().to_string(),
+                notice: None,
+                copies: copies.clone(),
+                rewound: true,
+            };
+            Ok((loaded, options))
+        })
     }
 
     /// Stops the tap and says where the session is.

@@ -30,6 +30,9 @@ mod live;
 pub mod log;
 mod man;
 mod refusals;
+mod replay;
+#[cfg(all(feature = "net", feature = "tui"))]
+mod screens;
 mod select;
 mod settings;
 mod source;
@@ -84,8 +87,19 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Ok(config) => (config, None),
         Err(error) => (settings::Config::default(), Some(error)),
     };
-    let parsed = settings::command(&config, io).try_get_matches_from(args);
-    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let args: Vec<OsString> = args.into_iter().collect();
+    let parse = |args: &[OsString]| {
+        let matches = settings::command(&config, io).try_get_matches_from(args)?;
+        Ok::<_, clap::Error>((Cli::from_arg_matches(&matches)?, matches))
+    };
+    let parsed = parse(&args).or_else(|error| match a_file(&error, &args) {
+        Some(at) => {
+            let mut args = args.clone();
+            args.insert(at, "replay".into());
+            parse(&args)
+        }
+        None => Err(error),
+    });
     let (mut cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return not_parsed(&error, io),
@@ -111,6 +125,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Demo(args)) => live::demo(args, global, io),
         #[cfg(feature = "net")]
         Some(Verb::Tap(args)) => live::tap(args, global, io),
+        Some(Verb::Replay(args)) => replay::run(args, global, io),
         Some(Verb::Status(args)) => status::run(args, global, io),
         Some(Verb::Log(args)) => log::run(args, global, io),
         Some(Verb::Get(args)) => get::run(args, global, io),
@@ -128,6 +143,18 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Man(args)) => man::run(args, io),
         Some(Verb::Help(args)) => help::run(args.topic.as_deref(), io),
     }
+}
+
+/// Where a file stands in place of a verb: it is replayed.
+fn a_file(error: &clap::Error, args: &[OsString]) -> Option<usize> {
+    let word = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => word,
+        _ => return None,
+    };
+    if !std::path::Path::new(word).is_file() {
+        return None;
+    }
+    args.iter().skip(1).position(|arg| arg == word.as_str()).map(|at| at + 1)
 }
 
 /// `--help` and `--version` are answers; everything else is a usage error in our own form.

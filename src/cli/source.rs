@@ -219,7 +219,12 @@ fn read_stdin(
     Ok(Source { name: args.source.clone(), form, size: None, loaded, schema })
 }
 
-fn read_file(args: &SourceArgs, seed: u64, path: &Path, schema: Arc<Schema>) -> Result<Source, CliError> {
+pub(super) fn read_file(
+    args: &SourceArgs,
+    seed: u64,
+    path: &Path,
+    schema: Arc<Schema>,
+) -> Result<Source, CliError> {
     let failed =
         |error: io::Error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
     let mut file = File::open(path).map_err(failed)?;
@@ -376,6 +381,9 @@ impl Limit {
         match at {
             At::End => Ok(Limit::All),
             At::Start => Ok(Limit::Time(Time::ZERO)),
+            At::Nack => first_nack(loaded).map(Limit::Message).ok_or_else(|| {
+                CliError::usage("no message in this source is a NACK").next("--at start, --at end")
+            }),
             At::Moment(Moment::Message(n)) => {
                 let messages = loaded.frames.iter().filter(|frame| is_message(frame)).count() as u64;
                 if n.0 == 0 || n.0 > messages {
@@ -415,6 +423,16 @@ impl Limit {
     }
 }
 
+/// The first request that refuses a push in words.
+fn first_nack(loaded: &Loaded) -> Option<Seq> {
+    let messages = loaded.frames.iter().filter_map(|frame| match &frame.what {
+        What::Message(message) => Some(message),
+        _ => None,
+    });
+    let mut numbered = messages.zip(1..);
+    numbered.find(|(message, _)| message.error_detail().is_some()).map(|(_, n)| Seq(n))
+}
+
 pub(super) fn is_message(frame: &Frame) -> bool {
     matches!(frame.what, What::Message(_))
 }
@@ -424,6 +442,13 @@ pub(super) fn replay(source: Source, timers: &TimerFlags, limit: &Limit) -> (Sto
     let mut replay = Replay::new(source, timers);
     replay.to(limit);
     (replay.store, replay.schema)
+}
+
+/// The same of a source that was read again, all of it.
+pub(super) fn replay_loaded(loaded: Loaded, schema: &Arc<Schema>, timers: &TimerFlags) -> Store {
+    let source =
+        Source { name: String::new(), form: Form::Recording, size: None, loaded, schema: schema.clone() };
+    replay(source, timers, &Limit::All).0
 }
 
 /// A source on its way into a store.

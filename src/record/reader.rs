@@ -397,7 +397,7 @@ impl Reader {
         let mut message = builder.finish(catalog);
         message.redacted |= head.redacted;
         message.size = head.size.unwrap_or(message.size);
-        Some(What::Message(Box::new(message)))
+        Some(What::Message(Arc::new(message)))
     }
 
     fn list(&mut self, record: ListRecord, state: &mut State, catalog: &mut Catalog) -> Option<Arc<List>> {

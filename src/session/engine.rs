@@ -14,8 +14,8 @@ use super::{Context, Meaning, Specials, xdstp};
 /// How many streams back a client's state is looked for after a reconnect.
 const LOOK_BACK: usize = 64;
 
-/// All streams of a source.
-#[derive(Default)]
+/// All streams of a source. A clone is a place to come back to: what is large is shared.
+#[derive(Clone, Default)]
 pub(crate) struct Engine {
     streams: Vec<Stream>,
     by_id: HashMap<StreamId, usize>,
@@ -32,7 +32,7 @@ pub(crate) struct Engine {
 }
 
 /// What makes streams one session.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Client {
     node: Option<(String, String)>,
     /// Without a node, the host that the stream came from.

@@ -29,7 +29,7 @@ pub(crate) type SymSet = HashSet<Sym, SymHash>;
 
 /// Sorted runs of names, one allocation for equal ones: a thousand clients with the same subscription hold it
 /// once.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct NameRuns {
     known: HashSet<Arc<[Sym]>>,
     purge_at: usize,

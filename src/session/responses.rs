@@ -18,7 +18,7 @@ pub(crate) enum Status {
 }
 
 /// One response of a track.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Response {
     pub(crate) seq: Seq,
     pub(crate) at: Time,
@@ -45,7 +45,7 @@ const SETTLED: usize = 256;
 const PENDING: usize = 1 << 16;
 
 /// The responses of one track, in the order they were sent.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Responses {
     items: VecDeque<Response>,
     first: Order,

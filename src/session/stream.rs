@@ -10,7 +10,7 @@ use super::track::Track;
 use super::xdstp;
 
 /// One gRPC stream, xDS or opaque.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(crate) id: StreamId,
     pub(crate) open: Open,

@@ -42,7 +42,7 @@ pub(crate) struct Asked {
 }
 
 /// Names asked for and not sent since. The names of a first request are held as the one run they came in.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     all: Option<(Arc<[Sym]>, Asked)>,
     some: IndexMap<Sym, Asked, SymHash>,

@@ -23,7 +23,7 @@ const NACKS: usize = 1000;
 const LATENCIES: usize = 512;
 
 /// One type on one stream (section 0.2): what the client wants, what it was sent, what it accepted.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Track {
     pub(crate) type_url: TypeUrl,
     pub(crate) kind: Option<Kind>,

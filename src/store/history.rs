@@ -48,7 +48,7 @@ pub(super) enum Which {
 /// What is still known of a row's message.
 pub(super) enum Content {
     None,
-    Whole(Box<Message>),
+    Whole(Arc<Message>),
     /// The oldest bodies go first once the history is full.
     Dropped(Box<Dropped>),
 }
@@ -73,6 +73,15 @@ pub(super) struct History {
     /// Rows before this one have lost their messages.
     first_whole: usize,
     dropped: u64,
+    last_list: u128,
+}
+
+/// An end of the history.
+#[derive(Clone, Copy)]
+pub(super) struct End {
+    rows: usize,
+    messages: usize,
+    bytes: usize,
     last_list: u128,
 }
 
@@ -124,7 +133,7 @@ impl History {
         &mut self,
         stream: usize,
         outcome: &Outcome,
-        message: Option<Box<Message>>,
+        message: Option<Arc<Message>>,
         catalog: &Catalog,
     ) {
         let mut row = Row {
@@ -193,6 +202,20 @@ impl History {
             self.last_list = list.fingerprint();
         }
         bytes
+    }
+
+    /// Where it ends now.
+    pub(super) fn end(&self) -> End {
+        let (rows, messages) = (self.rows.len(), self.by_seq.len());
+        End { rows, messages, bytes: self.bytes, last_list: self.last_list }
+    }
+
+    /// Forgets the rows after an end it had. Exact as long as no body was dropped.
+    pub(super) fn back_to(&mut self, end: End) {
+        self.rows.truncate(end.rows);
+        self.by_seq.truncate(end.messages);
+        (self.bytes, self.last_list) = (end.bytes, end.last_list);
+        self.first_whole = self.first_whole.min(end.rows);
     }
 
     fn make_room(&mut self) {

@@ -13,6 +13,7 @@ pub use crate::session::Meaning;
 pub use facts::*;
 pub use versions::{AcceptedFact, Verdict, VersionFact};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::content::Catalog;
@@ -40,6 +41,13 @@ impl Default for Options {
             history: 256 << 20,
         }
     }
+}
+
+/// What a [`Store`] knew at one moment.
+pub struct Checkpoint {
+    engine: Engine,
+    end: history::End,
+    now: Time,
 }
 
 /// Everything known of one source up to now.
@@ -88,7 +96,10 @@ impl Store {
             What::Message(mut message) => {
                 // Envoy's is 60 KB, and some clients repeat it in each request.
                 let known = self.engine.stream(outcome.stream).and_then(|stream| stream.node.as_ref());
-                known.iter().for_each(|node| message.share_node(node));
+                // One that frames are kept of is shared already.
+                if let (Some(node), Some(message)) = (known, Arc::get_mut(&mut message)) {
+                    message.share_node(node);
+                }
                 Some(message)
             }
             _ => None,
@@ -96,6 +107,16 @@ impl Store {
         let stream = self.engine.index(outcome.stream).unwrap_or_default();
         self.history.push(stream, &outcome, message, &self.catalog);
         self.latest = Some(outcome);
+    }
+    /// A place to come back to.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { engine: self.engine.clone(), end: self.history.end(), now: self.now }
+    }
+    /// Goes back to a place it was at. The catalog keeps what came later: content that no fact speaks of.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) {
+        self.engine = checkpoint.engine.clone();
+        self.history.back_to(checkpoint.end);
+        self.now = checkpoint.now;
     }
     /// Moves the clock on, so that timers fire.
     pub fn advance(&mut self, now: Time) {

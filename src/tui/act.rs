@@ -1,6 +1,7 @@
 //! What each command does.
 
-use crate::event::{Seq, TypeUrl};
+use crate::event::{Seq, Time, TypeUrl};
+use crate::filter::Moment;
 use crate::report::type_order;
 
 use super::command::Command;
@@ -9,6 +10,7 @@ use super::data::{Data, Format};
 use super::layout;
 use super::model::{Model, Overlay, Pane, Paused, Scope, Screen, Step};
 use super::overview::stream_of;
+use super::replay::{self, Seek};
 use super::update::{Effect, current_stream, settle, total};
 
 pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
@@ -64,6 +66,22 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
             model.overlays.push(Overlay::Palette { input: String::new(), chosen: 0, recalled: None });
         }
         Command::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
+        Command::StepBack => return replay::seek(model, data, Seek::Back),
+        Command::StepOn => return replay::seek(model, data, Seek::On),
+        Command::Slower => return replay::seek(model, data, Seek::Slower),
+        Command::Faster => return replay::seek(model, data, Seek::Faster),
+        Command::Start => return replay::seek(model, data, Seek::Start),
+        Command::End => return replay::seek(model, data, Seek::End),
+        Command::Mark => model.overlays.push(Overlay::Mark { go: false }),
+        Command::GoMark => model.overlays.push(Overlay::Mark { go: true }),
+        Command::Pause if model.info.bar.is_some() => return replay::seek(model, data, Seek::Toggle),
+        Command::NextProblem | Command::PreviousProblem | Command::NextNack | Command::PreviousNack
+            if model.info.bar.is_some() =>
+        {
+            let on = matches!(command, Command::NextProblem | Command::NextNack);
+            let all = matches!(command, Command::NextProblem | Command::PreviousProblem);
+            return replay::seek(model, data, Seek::Problem { on, all });
+        }
         Command::Pause => pause(model, data),
         Command::NextProblem => problem(model, data, true, true),
         Command::PreviousProblem => problem(model, data, false, true),
@@ -294,6 +312,13 @@ fn pause(model: &mut Model, data: &dyn Data) {
     };
 }
 
+/// Holds a live screen still, if it is not.
+pub fn hold(model: &mut Model, data: &dyn Data) {
+    if model.paused.is_none() {
+        pause(model, data);
+    }
+}
+
 /// Rows of a page in the pane that has the focus.
 pub fn page(model: &Model) -> isize {
     let rows = model.layout().map_or(1, |layout| match model.screen {
@@ -429,17 +454,43 @@ pub fn diff_of(model: &mut Model, data: &dyn Data, what: &str) {
     }
 }
 
-/// `goto #487`, from the palette.
-pub fn goto(model: &mut Model, data: &dyn Data, place: &str) {
-    let number = place.trim().trim_start_matches('#').parse().ok().map(Seq);
-    let Some(row) = number.and_then(|n| data.row_of(n)) else {
-        model.say(format!("no message {place}; type a number such as #487"));
-        return;
+/// `goto #487`, `goto 14:02:08`, `goto +30s`, from the palette: the time cursor of a replay, the timeline of a
+/// live source.
+pub fn goto(model: &mut Model, data: &dyn Data, place: &str) -> Vec<Effect> {
+    let place = place.trim();
+    let number = place.parse().ok().map(|n| Moment::Message(Seq(n)));
+    let moment = number.or_else(|| Moment::parse(place));
+    let end = model.info.bar.as_ref().map_or(model.now, |bar| bar.end);
+    let to = match moment {
+        Some(Moment::Message(n)) => Some(Seek::Message(n)),
+        Some(moment) => moment.time(model.clock, end, &model.zone).map(Seek::Time),
+        None if model.info.bar.is_some() && place == "start" => Some(Seek::Start),
+        None if model.info.bar.is_some() && place == "end" => Some(Seek::End),
+        None => None,
     };
-    go(model, Screen::Timeline, data);
-    let total = total(model, data);
-    model.timeline.stop_following(total);
-    model.timeline.select(Some(row));
+    match to {
+        Some(seek) if model.info.bar.is_some() => return replay::seek(model, data, seek),
+        Some(Seek::Message(n)) if data.row_of(n).is_some() => goto_message(model, data, n),
+        Some(Seek::Time(at)) => {
+            let rows = total(model, data);
+            let row = first_from(data, rows, at).min(rows.saturating_sub(1));
+            go(model, Screen::Timeline, data);
+            model.timeline.stop_following(rows);
+            model.timeline.select(Some(row));
+        }
+        _ => model.say(format!("no message {place}; type a number such as #487, or a time such as 14:02:08")),
+    }
+    vec![]
+}
+
+/// The first row that is not before a time.
+fn first_from(data: &dyn Data, rows: usize, at: Time) -> usize {
+    let (mut low, mut high) = (0, rows);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if data.line(middle).is_some_and(|line| line.at < at) { low = middle + 1 } else { high = middle }
+    }
+    low
 }
 
 /// Shows a message on the timeline.

@@ -53,7 +53,7 @@ commands! {
     PreviousMatch "previous-match" "match" "go to the previous row that matches";
     Palette "commands" "command" "run any command by its name";
     Help "help" "help" "show the keys, filter words and states of this screen";
-    Pause "pause" "pause" "hold the screen still, or go on (capture goes on)";
+    Pause "pause" "pause" "hold the screen still, or go on (capture goes on); play a recording";
     NextProblem "next-problem" "next problem" "go to the next problem: stuck, stale, missing, refused";
     PreviousProblem "previous-problem" "problem" "go to the previous problem";
     NextNack "next-nack" "next NACK" "go to the next NACK: a refused, rejected push";
@@ -82,6 +82,14 @@ commands! {
     Wrap "wrap" "wrap" "wrap long lines, or cut them";
     Docs "docs" "docs" "show or hide what the descriptors say of the selected field";
     Parents "parents" "used by" "show which resources refer to this one, or its versions again";
+    StepBack "back-in-time" "back" "go one message back in time; a live source is held and rewound";
+    StepOn "on-in-time" "on" "go one message on in time";
+    Slower "slower" "slower" "play slower, down to 0.25x";
+    Faster "faster" "faster" "play faster, up to 64x";
+    Start "start-of-recording" "start" "go to the start of the recording";
+    End "end-of-recording" "end" "go to the end of the recording; there, back to the live source";
+    Mark "mark" "mark" "mark this moment with a letter";
+    GoMark "go-to-mark" "to mark" "go to the moment that a letter marks";
     Copy "copy" "copy" "copy to the clipboard: r row, n name, j json, c command";
     CopyRow "copy-row" "row" "copy the selected row as text";
     CopyName "copy-name" "name" "copy the name of what is selected: a node, a resource";

@@ -16,6 +16,8 @@ use crate::store::{
     VersionFact,
 };
 
+use super::replay::{Bar, Seek};
+
 /// How a message's body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
@@ -243,6 +245,16 @@ pub struct Info {
     pub empty: Vec<String>,
     /// Something a person should know now.
     pub notice: Option<String>,
+    /// The time cursor of a replay.
+    pub bar: Option<Bar>,
+}
+
+/// Up to where a live source was shown when it was held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The last message.
+    pub n: Seq,
+    pub now: Time,
 }
 
 /// Where the screens get their facts from while they change.
@@ -252,6 +264,11 @@ pub trait Feed {
     /// A number that changes whenever the facts or the [`Info`] do.
     fn revision(&self) -> u64;
     fn info(&self) -> Info;
+    /// Moves the time cursor. A live source goes back in its session file, from where it is held.
+    ///
+    /// # Errors
+    /// Why it can't, in words.
+    fn replay(&self, held: Option<Held>, seek: Seek) -> Result<(), String>;
     /// Keeps a copy too large for the terminal's clipboard in a file; its path.
     fn save_copy(&self, text: &str) -> io::Result<String>;
 }

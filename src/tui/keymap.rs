@@ -24,23 +24,29 @@ pub enum Context {
     Palette,
     /// While a filter is typed.
     Input,
+    /// On every screen while there is a time cursor.
+    Replay,
     /// After `y`.
     Copy,
+    /// After `m` and `'`.
+    Mark,
     /// A yes-or-no question.
     Confirm,
 }
 
 impl Context {
-    pub const ALL: [Context; 13] = [
+    pub const ALL: [Context; 15] = [
         Context::Overview,
         Context::Stream,
         Context::Timeline,
         Context::Resources,
         Context::Diff,
         Context::Nack,
+        Context::Replay,
         Context::Everywhere,
         Context::Always,
         Context::Copy,
+        Context::Mark,
         Context::Help,
         Context::Palette,
         Context::Input,
@@ -61,7 +67,9 @@ impl Context {
             Context::Help => "help",
             Context::Palette => "commands",
             Context::Input => "filter",
+            Context::Replay => "time cursor",
             Context::Copy => "after y",
+            Context::Mark => "after m",
             Context::Confirm => "questions",
         }
     }
@@ -93,6 +101,15 @@ use Context as C;
 
 /// All bindings; the footer follows their order, screen first.
 pub const BINDINGS: &[Binding] = &[
+    shown(C::Replay, "Space", Pause),
+    shown(C::Replay, ",", StepBack),
+    shown(C::Replay, ".", StepOn),
+    key(C::Replay, "<", Slower),
+    shown(C::Replay, ">", Faster),
+    shown(C::Replay, "}", NextProblem),
+    key(C::Replay, "{", PreviousProblem),
+    shown(C::Replay, "g", Start),
+    shown(C::Replay, "G", End),
     key(C::Overview, "z", Unfold),
     key(C::Overview, "h", Left),
     key(C::Overview, "l", Right),
@@ -141,6 +158,12 @@ pub const BINDINGS: &[Binding] = &[
     shown(C::Everywhere, "Tab", NextPane),
     key(C::Everywhere, "Shift-Tab", PreviousPane),
     shown(C::Everywhere, "Space", Pause),
+    key(C::Everywhere, ",", StepBack),
+    key(C::Everywhere, ".", StepOn),
+    key(C::Everywhere, "<", Slower),
+    key(C::Everywhere, ">", Faster),
+    key(C::Everywhere, "m", Mark),
+    key(C::Everywhere, "'", GoMark),
     shown(C::Everywhere, "y", Copy),
     shown(C::Everywhere, ":", Palette),
     shown(C::Everywhere, "?", Help),
@@ -198,6 +221,8 @@ pub const BINDINGS: &[Binding] = &[
     shown(C::Copy, "c", CopyCommand),
     key(C::Copy, "^c", Cancel),
     shown(C::Copy, "Esc", Cancel),
+    key(C::Mark, "^c", Cancel),
+    shown(C::Mark, "Esc", Cancel),
     shown(C::Confirm, "y", Yes),
     shown(C::Confirm, "n", No),
     key(C::Confirm, "Esc", No),
@@ -267,7 +292,7 @@ mod tests {
 
     #[test]
     fn every_context_can_be_left_and_ctrl_c_works_in_it() {
-        for context in [C::Help, C::Palette, C::Input, C::Copy, C::Confirm, C::Everywhere] {
+        for context in [C::Help, C::Palette, C::Input, C::Copy, C::Mark, C::Confirm, C::Everywhere] {
             for key in ["Esc", "^c"] {
                 assert!(Keymap::default().lookup(&[context], key).is_some(), "{context:?} {key}");
             }

@@ -12,6 +12,8 @@ pub struct Layout {
     pub body: Rect,
     /// Absent on low terminals: notices then stand in the row of keys.
     pub notice: Option<Rect>,
+    /// The bar of a replay, above the notice.
+    pub bar: Option<Rect>,
     pub keys: Rect,
     /// Words shorten.
     pub narrow: bool,
@@ -33,11 +35,23 @@ pub fn layout(width: u16, height: u16) -> Option<Layout> {
         head: [row(0), row(1), row(2)],
         body: Rect { x: 0, y: top, width, height: bottom - top },
         notice: (!low).then(|| row(height - 2)),
+        bar: None,
         keys: row(height - 1),
         narrow: width < 100,
         wide: width >= 160,
         low,
     })
+}
+
+impl Layout {
+    /// With the bar of a replay: in place of the rule above the notice, or in the last row of the body.
+    pub fn with_bar(self) -> Layout {
+        let Some(notice) = self.notice else {
+            let (body, bar) = split(self.body, self.body.height - 1);
+            return Layout { body, bar: Some(bar), ..self };
+        };
+        Layout { bar: Some(Rect { y: notice.y - 1, ..notice }), ..self }
+    }
 }
 
 /// The first `height` rows of `area`, and the rest.
@@ -138,10 +152,14 @@ mod tests {
         for width in 0..220 {
             for height in 0..70 {
                 let screen = Rect { x: 0, y: 0, width, height };
-                let Some(layout) = layout(width, height) else {
+                let Some(plain) = layout(width, height) else {
                     assert!(width < SMALLEST.0 || height < SMALLEST.1);
                     continue;
                 };
+                let layout = if (width + height) % 2 == 0 { plain.with_bar() } else { plain };
+                let bar = layout.bar.unwrap_or(layout.keys);
+                assert_eq!(bar.intersection(screen), bar, "{width}x{height}");
+                assert!(bar.intersection(layout.body).is_empty(), "{width}x{height}");
                 let (list, detail) = timeline(&layout, false);
                 for area in [layout.body, layout.keys, list, detail] {
                     assert_eq!(area.intersection(screen), area, "{width}x{height}");

@@ -20,6 +20,7 @@ mod overview;
 mod painter;
 mod prompt;
 mod rebind;
+mod replay;
 mod resources;
 mod run;
 mod stream;
@@ -35,11 +36,15 @@ mod view;
 
 pub use command::Command;
 pub use copy::Multiplexer;
-pub use data::{Applied, Bodies, Contents, Data, Feed, Format, Info, Mode, StoreData};
+pub use data::{Applied, Bodies, Contents, Data, Feed, Format, Held, Info, Mode, StoreData};
 pub use keymap::{BINDINGS, Binding, Context};
 pub use model::{Model, Overlay, Scope, Screen};
 pub use rebind::{Change, KEYS, Keymap};
+pub use replay::{Bar, Mark, Marked, Seek, Sign, Speed};
+pub use run::{Options, run};
 pub use run::{Options, run, terminal_size};
+#[cfg(test)]
+pub use tests::drawn_text as drawn;
 pub use theme::Theme;
 pub use update::{Effect, Msg, search, update};
 pub use view::view;

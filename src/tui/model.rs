@@ -1,5 +1,7 @@
 //! All that the screens remember between two frames.
 
+use std::collections::BTreeMap;
+
 use jiff::tz::TimeZone;
 
 use crate::event::{Clock, StreamId, Time, TypeUrl};
@@ -13,6 +15,7 @@ use super::layout::{Layout, layout};
 use super::nacks::Nacks;
 use super::overview::Overview;
 use super::rebind::Keymap;
+use super::replay::Marked;
 use super::resources::Resources;
 use super::stream::StreamScreen;
 use super::theme::Theme;
@@ -101,6 +104,10 @@ pub enum Overlay {
         before: Option<Applied>,
     },
     Copy,
+    /// The next key is a letter: sets a mark, or goes to it.
+    Mark {
+        go: bool,
+    },
     ConfirmQuit,
 }
 
@@ -111,6 +118,7 @@ impl Overlay {
             Overlay::Palette { .. } => Context::Palette,
             Overlay::Filter { .. } => Context::Input,
             Overlay::Copy => Context::Copy,
+            Overlay::Mark { .. } => Context::Mark,
             Overlay::ConfirmQuit => Context::Confirm,
         }
     }
@@ -146,6 +154,7 @@ pub struct Model {
     /// The detail pane has the whole screen.
     pub whole: bool,
     pub paused: Option<Paused>,
+    pub marks: BTreeMap<char, Marked>,
     /// Said once; the next key clears it.
     pub notice: Option<String>,
     /// Commands run from the palette, oldest first.
@@ -177,6 +186,7 @@ impl Model {
             pane: Pane::default(),
             whole: false,
             paused: None,
+            marks: BTreeMap::new(),
             notice: None,
             history: Vec::new(),
             now: Time::ZERO,
@@ -192,13 +202,17 @@ impl Model {
     }
 
     pub fn layout(&self) -> Option<Layout> {
-        layout(self.size.0, self.size.1)
+        let layout = layout(self.size.0, self.size.1)?;
+        Some(if self.info.bar.is_some() { layout.with_bar() } else { layout })
     }
 
     /// Where a key is looked up, nearest first.
     pub fn contexts(&self) -> Vec<Context> {
         match self.overlays.last() {
             Some(overlay) => vec![overlay.context(), Context::Always],
+            None if self.info.bar.is_some() => {
+                vec![Context::Replay, self.screen.context(), Context::Everywhere, Context::Always]
+            }
             None => vec![self.screen.context(), Context::Everywhere, Context::Always],
         }
     }
@@ -220,6 +234,13 @@ impl Model {
     /// How long ago, as of what is shown.
     pub fn age(&self, since: Time) -> String {
         if self.clock.untimed { "-".to_owned() } else { crate::text::age(self.now.since(since)) }
+    }
+
+    /// What was loaded holds no more: the cursor went back.
+    pub fn forget(&mut self) {
+        self.timeline.forget();
+        self.overview.table = super::overview::Table::default();
+        self.nacks.forget();
     }
 
     pub fn say(&mut self, notice: impl Into<String>) {

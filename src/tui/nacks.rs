@@ -62,6 +62,11 @@ impl Nacks {
         self.groups.iter().position(|group| group.key().as_ref() == Some(selected))
     }
 
+    /// The card is made again.
+    pub fn forget(&mut self) {
+        self.loaded = None;
+    }
+
     pub fn group(&self) -> Option<&Group> {
         self.groups.get(self.position()?)
     }

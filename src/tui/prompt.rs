@@ -13,7 +13,7 @@ const HISTORY: usize = 50;
 
 /// Words that take an argument, with what it is and what they do.
 pub const WITH_ARGUMENT: [(&str, &str, &str); 3] = [
-    ("goto", "#487", "go to a message by its number"),
+    ("goto", "#487", "go to a message, a time of day (14:02:08), or +30s from the start"),
     ("filter", "kind:nack", "show only rows that match"),
     ("diff", "cds/reviews", "show what changed between versions of a resource"),
 ];
@@ -98,7 +98,10 @@ fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
             model.overlays.pop();
             let (word, argument) = input.split_once(' ').unwrap_or((&input, ""));
             match (word, command) {
-                ("goto", _) => act::goto(model, data, argument),
+                ("goto", _) => {
+                    remember(model, &input);
+                    return act::goto(model, data, argument);
+                }
                 ("diff", _) if !argument.is_empty() => act::diff_of(model, data, argument),
                 ("filter", _) if !argument.is_empty() => match data.read_filter(argument) {
                     Ok(filter) => model.filter = Some(Applied { text: argument.trim().to_owned(), filter }),

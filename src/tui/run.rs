@@ -8,13 +8,15 @@ use crossterm::event::{self, Event, KeyEventKind};
 use crossterm::terminal::size;
 use jiff::tz::TimeZone;
 
+use crate::event::Seq;
 use crate::text;
 
 use super::copy::{LIMIT, Multiplexer, osc52};
-use super::data::Feed;
+use super::data::{Feed, Held};
 use super::model::{Model, Screen};
 use super::painter::{Painter, blank};
 use super::rebind::Keymap;
+use super::replay::Seek;
 use super::terminal::Terminal;
 use super::theme::Theme;
 use super::update::{Effect, Msg, search, update};
@@ -108,6 +110,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                     model.size = size()?;
                 }
                 Effect::Redraw => painter.forget(),
+                Effect::Replay(seek) => replay(feed, &mut model, seek),
                 Effect::Copy(text) => {
                     let said = copy(feed, &mut painter, &text, options.multiplexer);
                     model.notice = Some(said);
@@ -127,6 +130,23 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
 /// Columns and rows of the terminal on stdout, where there is one.
 pub fn terminal_size() -> Option<(u16, u16)> {
     size().ok()
+}
+
+/// Moves the time cursor, and shows what is there.
+fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
+    let paused = model.paused;
+    let mut held = None;
+    feed.read(&mut |data| {
+        let rows = paused.map_or(0, |paused| paused.rows);
+        let n = (0..rows).rev().find_map(|row| data.line(row)?.n).unwrap_or(Seq(0));
+        held = paused.map(|paused| Held { n, now: paused.now });
+    });
+    match feed.replay(held, seek) {
+        Ok(()) => model.paused = None,
+        Err(why) => model.say(why),
+    }
+    let info = feed.info();
+    feed.read(&mut |data| drop(update(model, Msg::Info(info.clone()), data)));
 }
 
 /// When the next frame may be drawn.

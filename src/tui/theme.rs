@@ -82,6 +82,10 @@ pub struct Glyphs {
     pub miss: &'static str,
     pub open: &'static str,
     pub folded: &'static str,
+    /// Ends and cursor of the replay bar.
+    pub track_left: &'static str,
+    pub track_right: &'static str,
+    pub cursor: &'static str,
 }
 
 const UNICODE: Glyphs = Glyphs {
@@ -109,6 +113,9 @@ const UNICODE: Glyphs = Glyphs {
     miss: "∅",
     open: "▾",
     folded: "▸",
+    track_left: "├",
+    track_right: "┤",
+    cursor: "┃",
 };
 
 const ASCII: Glyphs = Glyphs {
@@ -136,6 +143,9 @@ const ASCII: Glyphs = Glyphs {
     miss: "0",
     open: "v",
     folded: ">",
+    track_left: "|",
+    track_right: "|",
+    cursor: "#",
 };
 
 /// The text with the symbols that programs like to use replaced by their ASCII stand-ins.

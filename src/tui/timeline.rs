@@ -121,6 +121,14 @@ impl Timeline {
         !self.index.complete()
     }
 
+    /// Rows and what was loaded of them are looked for again.
+    pub fn forget(&mut self) {
+        self.chosen = None;
+        self.window.clear();
+        self.current = None;
+        self.body = None;
+    }
+
     /// Position of the selected row among those shown.
     pub fn position(&self) -> Option<usize> {
         self.index.nearest(self.selected?)

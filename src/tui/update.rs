@@ -12,6 +12,7 @@ use super::layout;
 use super::model::{Model, Overlay, Screen};
 use super::overview::{Table, scroll, stream_of};
 use super::prompt;
+use super::replay::{self, Seek};
 use super::view::detail_lines;
 
 /// What happened outside.
@@ -39,6 +40,8 @@ pub enum Effect {
     Redraw,
     /// Send to the terminal's clipboard.
     Copy(String),
+    /// Move the time cursor; a live source is held.
+    Replay(Seek),
 }
 
 /// Takes in one message. The model afterwards is ready to be drawn.
@@ -53,6 +56,10 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         Msg::Info(info) => {
             if info.notice.is_some() && info.notice != model.info.notice {
                 model.notice.clone_from(&info.notice);
+            }
+            let turn = |info: &Info| info.bar.as_ref().map(|bar| (bar.turn, bar.rewound));
+            if turn(&info) != turn(&model.info) {
+                model.forget();
             }
             model.info = info;
             vec![]
@@ -89,6 +96,20 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
                 prompt::typed(model, c, data);
             }
             vec![]
+        }
+        (None, Some(Overlay::Mark { go })) => {
+            let go = *go;
+            model.overlays.pop();
+            match key.code {
+                KeyCode::Char(letter) if letter.is_ascii_alphanumeric() && go => {
+                    replay::to_mark(model, data, letter)
+                }
+                KeyCode::Char(letter) if letter.is_ascii_alphanumeric() => {
+                    replay::mark(model, letter);
+                    vec![]
+                }
+                _ => vec![],
+            }
         }
         // A prefix that leads nowhere is dropped, as in every pager.
         (None, Some(Overlay::Copy)) => {

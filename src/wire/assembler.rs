@@ -72,7 +72,7 @@ impl Assembler {
                 let building =
                     stream.building[side(dir)].take().unwrap_or_else(|| MessageBuilder::new(shape));
                 let message = building.finish(catalog);
-                out.push(Frame { at, stream: id, what: What::Message(Box::new(message)) });
+                out.push(Frame { at, stream: id, what: What::Message(std::sync::Arc::new(message)) });
             }
             None => {
                 stream.counts[side(dir)].messages += 1;

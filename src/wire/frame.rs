@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use crate::event::{Code, Dir, Side, StreamId, Time};
 
 use super::{Message, Tls};
@@ -17,7 +19,7 @@ pub enum What {
     /// A stream was opened. Always the first frame of its stream.
     Open(Box<Open>),
     /// One discovery message, either way.
-    Message(Box<Message>),
+    Message(Arc<Message>),
     /// Traffic of an opaque stream since the last frame of this kind: counted, not kept (row A-19).
     Opaque { dir: Dir, messages: u64, bytes: u64 },
     /// This much of the copy was lost here; the traffic itself was unharmed.

@@ -21,7 +21,13 @@ fn exit_codes_are_those_of_the_manual() {
         (&["status", TOUR], 1),
         (&["status", "--frobnicate"], 2),
         (&["frobnicate"], 2),
-        (&[TOUR], 2),
+        (&[TOUR], 0),
+        (&["-q", TOUR], 0),
+        (&["no-such-file.xdsrec"], 2),
+        (&["replay", TOUR, "--at", "nack"], 0),
+        (&["replay", TOUR, "--speed", "0"], 2),
+        (&["replay", "-", "--follow"], 2),
+        (&["replay", "examples/missing-name.xds", "--at", "nack"], 2),
         (&["log", TOUR, "--filter", "("], 2),
         (&["get", TOUR, "cds/nothing"], 4),
         (&["diff", TOUR, "cds/reviews", "41", "42"], 1),
@@ -148,4 +154,58 @@ fn a_tap_says_which_flags_it_cannot_have() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{error}");
     assert!(error.contains("cannot read the certificates of no/such.pem"), "{error}");
+}
+
+fn printed(args: &[&str]) -> String {
+    let output = xdscope().args(args).output().expect("xdscope runs");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_replay_without_a_terminal_prints_what_log_prints() {
+    let log = printed(&["log", TOUR, "-o", "jsonl"]);
+    assert_eq!(printed(&["replay", TOUR, "-o", "jsonl"]), log);
+    assert_eq!(printed(&[TOUR, "-o", "jsonl"]), log, "a file alone is replayed");
+    let until = printed(&["replay", TOUR, "-o", "jsonl", "--at", "nack"]);
+    assert!(log.starts_with(&until), "{until}");
+    assert!(until.lines().last().is_some_and(|line| line.contains(r#""n":18,"#)), "{until}");
+    let refused = printed(&["replay", TOUR, "--no-tui", "--filter", "kind:nack"]);
+    assert_eq!(refused.lines().count(), 2, "{refused}");
+}
+
+#[test]
+fn a_file_that_grows_is_followed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("growing.xds");
+    let tour = std::fs::read_to_string(TOUR).expect("the tour");
+    let head: Vec<&str> = tour.lines().take(14).collect();
+    std::fs::write(&file, head.join("\n")).expect("written");
+    let mut child = xdscope()
+        .args(["replay", "--follow", "-o", "jsonl"])
+        .arg(&file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("xdscope runs");
+    let out = std::io::BufReader::new(child.stdout.take().expect("piped"));
+    let (send, lines) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for line in std::io::BufRead::lines(out).map_while(Result::ok) {
+            let _ = send.send(line);
+        }
+    });
+    let limit = std::time::Duration::from_secs(20);
+    let log = printed(&["log", TOUR, "-o", "jsonl"]);
+    let (mut seen, mut written) = (String::new(), false);
+    while seen.len() < log.len() {
+        let line = lines.recv_timeout(limit).expect("a line in time");
+        seen.push_str(&line);
+        seen.push('\n');
+        if !written {
+            std::fs::write(&file, &tour).expect("written");
+            written = true;
+        }
+    }
+    child.kill().expect("killed");
+    child.wait().expect("an end");
+    assert_eq!(seen, log);
 }

@@ -315,7 +315,7 @@ impl Reader<'_> {
             (None, None, _) => return Err("raw is missing".into()),
         };
         let what = match shape {
-            Some(shape) => What::Message(Box::new(Message::parse(shape, &bytes, &mut self.catalog))),
+            Some(shape) => What::Message(Arc::new(Message::parse(shape, &bytes, &mut self.catalog))),
             // Not xDS: counted, not kept (row A-19).
             None => What::Opaque { dir, messages: 1, bytes: bytes.len() as u64 },
         };

@@ -154,7 +154,7 @@ proptest! {
             .iter()
             .zip(1..)
             .map(|((stream, shape, bytes), ms)| {
-                let what = What::Message(Box::new(Message::parse(*shape, bytes, &mut catalog)));
+                let what = What::Message(std::sync::Arc::new(Message::parse(*shape, bytes, &mut catalog)));
                 frame(ms, *stream, what)
             })
             .collect();

@@ -59,7 +59,7 @@ pub(in crate::record) fn opened(method: &str) -> What {
 }
 
 pub(in crate::record) fn message(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> What {
-    What::Message(Box::new(Message::parse(shape, bytes, catalog)))
+    What::Message(Arc::new(Message::parse(shape, bytes, catalog)))
 }
 
 /// Numbers from a seed.

@@ -28,7 +28,7 @@ impl Hand {
     fn send(&mut self, shape: Shape, bytes: &[u8]) {
         self.at += 1_000_000;
         let message = Message::parse(shape, bytes, self.store.catalog_mut());
-        let what = What::Message(Box::new(message));
+        let what = What::Message(Arc::new(message));
         self.store.handle(Frame { at: Time(self.at), stream: StreamId(1), what });
     }
 

@@ -172,7 +172,7 @@ fn run(ops: &[Op], peek: bool) -> String {
             Op::End { stream } => Frame { at, stream: id(stream), what: What::End(End::default()) },
             _ => match message(op, store.catalog_mut()) {
                 Some((stream, message)) => {
-                    Frame { at, stream: id(&stream), what: What::Message(Box::new(message)) }
+                    Frame { at, stream: id(&stream), what: What::Message(std::sync::Arc::new(message)) }
                 }
                 None => continue,
             },

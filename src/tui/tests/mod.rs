@@ -78,6 +78,11 @@ pub fn drawn(model: &Model) -> Buffer {
     buffer
 }
 
+/// The characters that a model draws.
+pub fn drawn_text(model: &Model) -> String {
+    text(&drawn(model))
+}
+
 /// The characters of a screen, trailing blanks cut.
 pub fn text(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width).max(1);

@@ -27,7 +27,7 @@ fn msg() -> impl Strategy<Value = Msg> {
         KeyCode::F(5),
     ]);
     let bound = prop::sample::select(
-        "123456jkhlgGLfvznNtTyrcpdDuobwiP()[]:/?{}\\q 名é'\"x".chars().collect::<Vec<_>>(),
+        "123456jkhlgGLfvznNtTyrcpdDuobwiP()[]:/?{}\\q 名é'\"x,.<>m".chars().collect::<Vec<_>>(),
     );
     prop_oneof![
         8 => bound.prop_map(|c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))),

@@ -50,7 +50,13 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
     };
     match model.paused {
         Some(_) => right.push(span("|| PAUSED (Space)  ", Role::Warn)),
+        None if info.bar.as_ref().is_some_and(|bar| bar.rewound) => {
+            right.push(span("REWOUND (G G live)  ", Role::Warn));
+        }
         None => right.push(span(format!("{}  ", info.mode.word()), mode)),
+    }
+    if let Some(bar) = &info.bar {
+        right.push(plain(format!("#{} of {}  ", count(bar.message), count(bar.messages))));
     }
     if let Some((_, bytes)) = &info.recording {
         let rec = if layout.narrow { "REC  ".to_owned() } else { format!("REC {}  ", size(*bytes)) };
@@ -65,7 +71,9 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
         1 => right.push(span("! 1 problem  ", Role::Warn)),
         n => right.push(span(format!("! {} problems  ", count(n as u64)), Role::Warn)),
     }
-    right.push(plain(time_of_day_secs(model.now, model.clock, &model.zone)));
+    if info.bar.is_none() {
+        right.push(plain(time_of_day_secs(model.now, model.clock, &model.zone)));
+    }
     let width: usize = right.iter().map(|span| text::width(&span.text)).sum();
     let at = area.width.saturating_sub(u16::try_from(width + 1).unwrap_or(area.width));
     let name = if layout.narrow { " " } else { " xdscope  " };
@@ -165,6 +173,9 @@ fn summary(model: &Model, layout: &Layout) -> String {
 /// What the notice line says while nothing has happened.
 fn hint(model: &Model) -> String {
     let dot = model.theme.glyphs().dot;
+    if model.info.bar.is_some() {
+        return super::bar::legend();
+    }
     match model.screen {
         Screen::Overview => match &model.info.recording {
             Some((name, _)) => format!("recording to {name} {dot} dropped {}", count(model.info.dropped)),
@@ -187,7 +198,9 @@ fn hint(model: &Model) -> String {
 /// Notice and keys. Returns the place of the cursor if a prompt is open here.
 pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
     let keys = layout.keys;
-    if let Some(notice) = layout.notice {
+    if let (Some(area), Some(bar)) = (layout.bar, &model.info.bar) {
+        super::bar::draw(model, canvas, area, bar);
+    } else if let Some(notice) = layout.notice {
         canvas.rule(Rect { y: notice.y - 1, ..notice }, "", "");
     }
     let line = layout.notice.unwrap_or(keys);
@@ -202,6 +215,11 @@ pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
             let question =
                 format!(" {clients} connected through this: quitting ends the streams.  y quit  n stay");
             canvas.text(line, &question, Role::Warn);
+            true
+        }
+        Some(Overlay::Mark { go }) => {
+            let question = if *go { " go to the mark: a letter" } else { " mark this moment: a letter" };
+            canvas.text(line, question, Role::Warn);
             true
         }
         _ => match &model.notice {
@@ -280,6 +298,7 @@ fn label(model: &Model, command: Command) -> &'static str {
     match command {
         Command::Quit if model.whole || !model.steps.is_empty() => "back",
         Command::Pause if model.paused.is_some() => "go on",
+        Command::Pause if model.info.bar.as_ref().is_some_and(|bar| !bar.playing) => "play",
         Command::Ladder if model.timeline.ladder => "list",
         Command::Follow if model.timeline.follow => "stay",
         command => command.label(),

@@ -76,7 +76,13 @@ fn here(model: &Model, width: usize) -> Vec<Line> {
 }
 
 fn everywhere(model: &Model, width: usize) -> Vec<Line> {
-    let mut lines = vec![vec![span(" Everywhere", Role::Title)]];
+    let mut lines = Vec::new();
+    if model.info.bar.is_some() {
+        lines.push(vec![span(" Time cursor", Role::Title)]);
+        lines.extend(keys(model, Context::Replay, width));
+        lines.push(vec![]);
+    }
+    lines.push(vec![span(" Everywhere", Role::Title)]);
     lines.extend(keys(model, Context::Everywhere, width));
     lines.extend(keys(model, Context::Always, width));
     lines.push(vec![]);

@@ -1,5 +1,6 @@
 //! Draws a model. Reads only, asks nothing of the source: what is not in the model is not on the screen.
 
+mod bar;
 mod beside;
 mod detail;
 mod diff;

@@ -1,0 +1,222 @@
+//! A replay as the screens want it.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use crate::event::{Seq, Time};
+use crate::record::Loaded;
+use crate::session::Meaning;
+use crate::store;
+use crate::tui::{Bar, Data, Feed, Held, Info, Mode, Seek, Speed, StoreData};
+use crate::wire::What;
+
+use super::cursor::{Cursor, Position};
+use super::marks::Marks;
+use crate::app::screen::{Decoded, save_copy};
+
+/// What a replay is of, and how it goes.
+pub struct Options {
+    pub store: store::Options,
+    pub meaning: Meaning,
+    /// Silences are played no longer than this.
+    pub idle: Duration,
+    pub speed: Speed,
+    /// What it says of itself: `replay session.xdsrec`.
+    pub source: String,
+    /// The SOURCE that prints the same facts on the command line.
+    pub rerun: String,
+    pub notice: Option<String>,
+    /// Where copies too large for the clipboard go.
+    pub copies: PathBuf,
+    /// It is a live source, held.
+    pub rewound: bool,
+}
+
+/// The source as read again, each time it has grown.
+pub type Reload = Receiver<Loaded>;
+
+/// The screens' side of a recording.
+pub struct ReplayFeed {
+    options: Options,
+    bodies: Decoded,
+    state: RefCell<State>,
+    pub(super) reload: Option<Reload>,
+    revision: Cell<u64>,
+}
+
+struct State {
+    cursor: Cursor,
+    marks: Marks,
+    speed: Speed,
+    /// Playing, and since when the cursor was last moved.
+    playing: Option<Instant>,
+    turn: u64,
+}
+
+impl ReplayFeed {
+    /// Reads all of it and stands at the end.
+    pub fn new(loaded: Loaded, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
+        let mut cursor = Cursor::new(loaded, options.store, options.meaning.clone());
+        let marks = Marks::find(&mut cursor, &options.store);
+        let state = State { cursor, marks, speed: options.speed, playing: None, turn: 0 };
+        ReplayFeed { options, bodies, state: RefCell::new(state), reload, revision: Cell::new(0) }
+    }
+
+    fn changed(&self) {
+        self.revision.set(self.revision.get() + 1);
+    }
+
+    /// Moves the cursor as far as time has passed, and takes in what the file has grown by.
+    fn tick(&self) {
+        let mut state = self.state.borrow_mut();
+        if let Some(loaded) = self.reload.as_ref().and_then(|reload| reload.try_iter().last()) {
+            state.grown(loaded, &self.options);
+            self.changed();
+        }
+        if let Some(since) = state.playing {
+            let passed = since.elapsed();
+            let goes_on = state.play(passed, self.options.idle);
+            state.playing = goes_on.then(Instant::now);
+            self.changed();
+        }
+    }
+
+    /// Whether it stands at the end, and still.
+    pub fn is_at_end(&self) -> bool {
+        let state = self.state.borrow();
+        state.cursor.is_at_end() && state.playing.is_none()
+    }
+}
+
+impl State {
+    fn play(&mut self, passed: Duration, idle: Duration) -> bool {
+        self.cursor.play(passed.mul_f64(self.speed.times()), idle)
+    }
+
+    /// The same source with more of it: the cursor stays, or moves along at the end.
+    fn grown(&mut self, loaded: Loaded, options: &Options) {
+        let (was, at_end) = (self.cursor.position(), self.cursor.is_at_end());
+        self.cursor = Cursor::new(loaded, options.store, options.meaning.clone());
+        self.marks = Marks::find(&mut self.cursor, &options.store);
+        if !at_end {
+            self.cursor.seek(was);
+        }
+        self.turn += 1;
+    }
+
+    fn place(&self, seek: Seek) -> Result<Position, String> {
+        let cursor = &self.cursor;
+        let here = cursor.position();
+        let none = |n: Seq| format!("there is no message #{}; the last one is #{}", n.0, cursor.messages());
+        match seek {
+            Seek::Back => cursor.step(false).ok_or_else(|| "this is the start".into()),
+            Seek::On => cursor.step(true).ok_or_else(|| "this is the end".into()),
+            Seek::Start => cursor.of_message(Seq(0)).ok_or_else(|| "there is no message".into()),
+            Seek::End => Ok(cursor.end()),
+            Seek::Message(n) if n.0 == 0 => Err(none(n)),
+            Seek::Message(n) => cursor.of_message(n).ok_or_else(|| none(n)),
+            Seek::Time(at) => Ok(cursor.of_time(at)),
+            Seek::Marked(marked) => {
+                let place = cursor.of_message(marked.n).ok_or_else(|| none(marked.n))?;
+                Ok(Position { now: place.now.max(marked.at), ..place })
+            }
+            Seek::Problem { on, all } => self.marks.problem(here, on, all).ok_or_else(|| {
+                let what = if all { "problem" } else { "NACK" };
+                format!("no {what} {} this moment", if on { "after" } else { "before" })
+            }),
+            Seek::Toggle | Seek::Slower | Seek::Faster => Ok(here),
+        }
+    }
+
+    fn seek(&mut self, seek: Seek) -> Result<(), String> {
+        let was = self.cursor.position();
+        match seek {
+            Seek::Toggle if self.playing.is_some() => self.playing = None,
+            Seek::Toggle if was >= self.cursor.end() => {
+                return Err("this is the end: g goes to the start, , a message back".into());
+            }
+            Seek::Toggle => self.playing = Some(Instant::now()),
+            Seek::Slower => self.speed = self.speed.slower(),
+            Seek::Faster => self.speed = self.speed.faster(),
+            _ => {
+                let to = self.place(seek)?;
+                self.cursor.seek(to);
+                self.turn += u64::from(to < was);
+                self.playing = self.playing.map(|_| Instant::now());
+            }
+        }
+        Ok(())
+    }
+
+    fn bar(&self, rewound: bool) -> Bar {
+        let Position { now, .. } = self.cursor.position();
+        Bar {
+            playing: self.playing.is_some(),
+            speed: self.speed,
+            now,
+            end: self.cursor.end().now,
+            message: self.cursor.store().messages(),
+            messages: self.cursor.messages(),
+            at_end: self.cursor.is_at_end(),
+            marks: self.marks.all.clone(),
+            rewound,
+            turn: self.turn,
+        }
+    }
+}
+
+impl Feed for ReplayFeed {
+    fn read(&self, with: &mut dyn FnMut(&dyn Data)) {
+        let state = self.state.borrow();
+        with(&StoreData { store: state.cursor.store(), bodies: &self.bodies });
+    }
+
+    fn revision(&self) -> u64 {
+        self.tick();
+        self.revision.get()
+    }
+
+    fn info(&self) -> Info {
+        let state = self.state.borrow();
+        let store = state.cursor.store();
+        Info {
+            source: self.options.source.clone(),
+            mode: Mode::Replay,
+            recording: None,
+            dropped: store.streams().iter().map(|stream| stream.gaps).sum(),
+            rerun: self.options.rerun.clone(),
+            clients: 0,
+            empty: match state.cursor.messages() {
+                0 => vec!["There is no message in it.".into()],
+                _ => vec!["Nothing has happened at this moment yet: . goes on, G to the end.".into()],
+            },
+            notice: self.options.notice.clone(),
+            bar: Some(state.bar(self.options.rewound)),
+        }
+    }
+
+    fn replay(&self, _held: Option<Held>, seek: Seek) -> Result<(), String> {
+        let result = self.state.borrow_mut().seek(seek);
+        self.changed();
+        result
+    }
+
+    fn save_copy(&self, text: &str) -> io::Result<String> {
+        save_copy(&self.options.copies, text)
+    }
+}
+
+/// Leaves out what a live source had not shown when it was held: all after message `n`, or later than `now`.
+pub fn cut(loaded: &mut Loaded, n: Seq, now: Time) {
+    let mut messages = 0;
+    let shown = loaded.frames.iter().take_while(|frame| {
+        messages += u64::from(matches!(frame.what, What::Message(_)));
+        messages <= n.0 && frame.at <= now
+    });
+    let shown = shown.count();
+    loaded.frames.truncate(shown);
+    loaded.end = now;
+}

@@ -1,0 +1,101 @@
+//! What the bar marks, and where the problems are: found once, while the source is read to its end.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::event::{Seq, Time};
+use crate::session::MessageKind;
+use crate::store::{Options, Store, TypeState};
+use crate::tui::{Mark, Sign};
+
+use super::cursor::{Cursor, Position};
+
+/// How often the states are looked at for what is late.
+const LOOKS: u64 = 200;
+
+/// The marks of a source, and its problems in order.
+#[derive(Default)]
+pub(super) struct Marks {
+    pub(super) all: Arc<[Mark]>,
+    problems: Vec<(Position, bool)>,
+}
+
+impl Marks {
+    /// Goes to the end of the source and looks for them on the way.
+    pub(super) fn find(cursor: &mut Cursor, options: &Options) -> Marks {
+        let (end, untimed) = (cursor.end(), cursor.store().clock().untimed);
+        let mut late = HashSet::new();
+        let step = (end.now.0 / LOOKS).max(1);
+        let looks = if untimed { 0 } else { LOOKS };
+        for look in 1..=looks {
+            cursor.seek(cursor.of_time(Time(step * look)));
+            late.extend(overdue(cursor.store(), options));
+        }
+        cursor.seek(end);
+        let mut all = told(cursor.store());
+        let nacks = all.iter().filter(|mark| mark.sign == Sign::Nack);
+        let mut problems: Vec<_> =
+            nacks.filter_map(|mark| Some((cursor.of_message(Seq(mark.n))?, true))).collect();
+        for at in late {
+            let place = cursor.of_time(at);
+            problems.push((place, false));
+            all.push(Mark { at, n: messages_until(cursor, at), sign: Sign::Late });
+        }
+        problems.sort_unstable();
+        all.sort_by_key(|mark| (mark.n, mark.at));
+        Marks { all: all.into(), problems }
+    }
+
+    /// The next problem from there, either way; with `all` false the next NACK.
+    pub(super) fn problem(&self, from: Position, on: bool, all: bool) -> Option<Position> {
+        let mut places = self.problems.iter().filter(|(_, nack)| all || *nack).map(|(place, _)| *place);
+        if on { places.find(|place| *place > from) } else { places.rfind(|place| *place < from) }
+    }
+}
+
+fn messages_until(cursor: &Cursor, at: Time) -> u64 {
+    let store = cursor.store();
+    let rows = store.rows();
+    let (mut low, mut high) = (0, rows);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if store.line(middle).is_some_and(|line| line.at <= at) { low = middle + 1 } else { high = middle }
+    }
+    (0..low).rev().find_map(|row| store.line(row)?.n).map_or(0, |n| n.0)
+}
+
+/// When what is late now became late.
+fn overdue(store: &Store, options: &Options) -> Vec<Time> {
+    let after = |at: Time, limit: Duration| {
+        Time(at.0.saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)))
+    };
+    let problems = store.problems().into_iter();
+    let when = problems.filter_map(|problem| match problem.state {
+        TypeState::Stale => Some(after(problem.since, options.stale_after)),
+        TypeState::Miss => Some(after(problem.since, options.resource_timeout)),
+        _ => None,
+    });
+    when.collect()
+}
+
+/// What the messages themselves tell.
+fn told(store: &Store) -> Vec<Mark> {
+    let rows = (0..store.rows()).filter_map(|row| store.line(row));
+    let mut n = 0;
+    let mut marks = Vec::new();
+    for line in rows {
+        n = line.n.map_or(n, |n| n.0);
+        let sign = match line.kind {
+            MessageKind::Nack => Some(Sign::Nack),
+            MessageKind::Subscribe | MessageKind::Unsubscribe => Some(Sign::Subscription),
+            MessageKind::Open => {
+                let fact = store.stream(line.stream);
+                fact.is_some_and(|fact| fact.reconnect_of.is_some()).then_some(Sign::Reconnect)
+            }
+            _ => None,
+        };
+        marks.extend(sign.map(|sign| Mark { at: line.at, n, sign }));
+    }
+    marks
+}

@@ -1,0 +1,324 @@
+//! The cursor against folding from nothing, and the screens at it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::cursor::{Cursor, Position};
+use super::marks::Marks;
+use super::{Options, ReplayFeed};
+use crate::app::screen::Decoded;
+use crate::content::{Catalog, MemoryBodies};
+use crate::event::{Seq, Time};
+use crate::record::Loaded;
+use crate::schema::Schema;
+use crate::script::{self, Codec};
+use crate::session::Meaning;
+use crate::store::{self, Store};
+use crate::tui::{Effect, Feed, Model, Msg, Seek, Sign, Speed, Theme, drawn as shown, search, update};
+
+const TOUR: &str = include_str!("../../../tests/fixtures/cli/tour.xds");
+
+struct BySchema(Arc<Schema>);
+
+impl Codec for BySchema {
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
+        self.0.encode(message, json)
+    }
+    fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
+        Some(self.0.message_to_json(message, bytes))
+    }
+}
+
+fn loaded(text: &str) -> Loaded {
+    let script = script::parse(text, "test.xds").expect("a script");
+    let catalog = Catalog::new(7, None, Box::new(MemoryBodies::default()));
+    script::load_into(&script, &BySchema(Schema::builtin()), catalog).expect("content")
+}
+
+/// Longer than two checkpoints are apart: streams that come and go, pushes, answers of each kind.
+fn long() -> String {
+    let mut text = String::from("node a\n");
+    for stream in 1..=4 {
+        let _ = writeln!(text, "stream {stream} ads\n+{stream}s {stream} > cds");
+        for push in 1..=30 {
+            let at = stream * 1000 + push * 20;
+            let nack = if push % 7 == 0 { " nack=\"no\" code=13" } else { "" };
+            let version = if push % 7 == 0 { push - 1 } else { push };
+            let _ = writeln!(text, "+{at}ms {stream} < cds v={push} n=n{push} [a~{push} b{}]", push % 3);
+            let _ = writeln!(text, "+{}ms {stream} > cds v={version} n=n{push}{nack}", at + 5);
+        }
+        let _ = writeln!(text, "+{}ms {stream} close status=14 \"gone\"", stream * 1000 + 900);
+    }
+    text
+}
+
+fn bytes() -> Meaning {
+    Arc::new(|_, _| false)
+}
+
+fn cursor(text: &str) -> Cursor {
+    Cursor::new(loaded(text), store::Options::default(), bytes())
+}
+
+/// Everything there is to know.
+fn facts(store: &Store) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{:?} {} {}", store.now(), store.messages(), store.rows());
+    let _ = writeln!(out, "{:#?} {:#?}", store.streams(), store.problems());
+    for row in 0..store.rows() {
+        let _ = writeln!(out, "{:?}", store.row(row));
+    }
+    for state in store.states() {
+        let _ = writeln!(out, "{state:?}\n{:?}", store.resources(state.stream, &state.type_url));
+    }
+    out
+}
+
+/// The facts after so many frames, from nothing.
+fn folded(text: &str, to: Position) -> String {
+    let loaded = loaded(text);
+    let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
+    store.set_meaning(bytes());
+    loaded.frames.into_iter().take(to.frames).for_each(|frame| store.handle(frame));
+    store.advance(to.now);
+    facts(&store)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #[test]
+    fn wherever_it_goes_it_knows_what_folding_up_to_there_tells(
+        moves in prop::collection::vec((0u8..5, 0u64..260, 0u64..6000), 1..8),
+    ) {
+        let text = long();
+        let mut cursor = cursor(&text);
+        for (how, n, millis) in moves {
+            let to = match how {
+                0 => cursor.of_message(Seq(n)),
+                1 => Some(cursor.of_time(Time(millis * 1_000_000))),
+                2 => cursor.step(false),
+                3 => cursor.step(true),
+                _ => {
+                    cursor.play(Duration::from_millis(millis), Duration::from_secs(2));
+                    Some(cursor.position())
+                }
+            };
+            if let Some(to) = to {
+                cursor.seek(to);
+                prop_assert_eq!(cursor.position(), to);
+            }
+            prop_assert_eq!(facts(cursor.store()), folded(&text, cursor.position()));
+        }
+    }
+}
+
+#[test]
+fn steps_there_and_back_visit_the_same_places() {
+    let mut cursor = cursor(TOUR);
+    cursor.seek(cursor.of_message(Seq(0)).expect("the start"));
+    let mut places = vec![cursor.position()];
+    while let Some(next) = cursor.step(true) {
+        cursor.seek(next);
+        places.push(next);
+    }
+    assert_eq!(places.len() as u64, cursor.messages() + 1, "the start, and each message");
+    for place in places.iter().rev().skip(1) {
+        let back = cursor.step(false).expect("a message before");
+        cursor.seek(back);
+        assert_eq!(back, *place);
+    }
+    assert_eq!(cursor.step(false), None);
+}
+
+#[test]
+fn silences_are_cut_short_and_the_end_is_the_end() {
+    let mut cursor = cursor(TOUR);
+    let idle = Duration::from_secs(2);
+    assert!(cursor.play(Duration::from_millis(500), idle));
+    assert_eq!(cursor.position().now, Time(500_000_000), "the clock moves between messages");
+    // From 1 s to 30 s there is nothing: two seconds of it are played.
+    assert!(cursor.play(Duration::from_millis(2600), idle));
+    assert_eq!(cursor.position().now.as_secs_f64().floor(), 30.0);
+    assert!(!cursor.play(Duration::from_secs(3600), idle));
+    assert_eq!(cursor.position(), cursor.end());
+    assert_eq!(facts(cursor.store()), folded(TOUR, cursor.end()), "played is folded");
+}
+
+#[test]
+fn problems_are_where_they_began() {
+    let mut cursor = cursor(TOUR);
+    let options = store::Options::default();
+    let marks = Marks::find(&mut cursor, &options);
+    let signs =
+        |sign: Sign| marks.all.iter().filter(|mark| mark.sign == sign).map(|mark| mark.n).collect::<Vec<_>>();
+    assert_eq!(signs(Sign::Nack), [18, 20]);
+    // ledger-v2 was asked for at +50ms, and is missing 15 s later; RDS 18 of +30s is stale at +40s.
+    let late = marks.all.iter().filter(|mark| mark.sign == Sign::Late);
+    let late: Vec<f64> = late.map(|mark| mark.at.as_secs_f64()).collect();
+    assert_eq!(late, [15.05, 40.0]);
+    let mut place = cursor.end();
+    let mut seen = Vec::new();
+    while let Some(before) = marks.problem(place, false, true) {
+        cursor.seek(before);
+        place = before;
+        seen.push((cursor.store().messages(), cursor.store().problems().len()));
+    }
+    assert_eq!(seen.len(), 4, "two NACKs, one missing, one stale: {seen:?}");
+    assert_eq!(seen.iter().map(|(n, _)| *n).take(2).collect::<Vec<_>>(), [20, 18]);
+    assert!(seen.iter().all(|(_, problems)| *problems > 0), "{seen:?}");
+    assert_eq!(marks.problem(place, true, false), cursor.of_message(Seq(18)));
+}
+
+fn feed(text: &str) -> ReplayFeed {
+    let options = Options {
+        store: store::Options::default(),
+        meaning: bytes(),
+        idle: Duration::from_secs(2),
+        speed: Speed::new(1.0),
+        source: "replay session.xdsrec".into(),
+        rerun: "session.xdsrec".into(),
+        notice: None,
+        copies: std::env::temp_dir(),
+        rewound: false,
+    };
+    ReplayFeed::new(loaded(text), options, Decoded(Schema::builtin()), None)
+}
+
+/// As the loop around the screens does it.
+fn typed(feed: &ReplayFeed, model: &mut Model, keys: &str) {
+    let send = |model: &mut Model, msg: Msg| {
+        let mut effects = Vec::new();
+        feed.read(&mut |data| {
+            effects = update(model, msg.clone(), data);
+            while search(model, data) {}
+            update(model, Msg::Changed, data);
+        });
+        effects
+    };
+    send(model, Msg::Info(feed.info()));
+    for key in keys.chars() {
+        let code =
+            if key == '\n' { crossterm::event::KeyCode::Enter } else { crossterm::event::KeyCode::Char(key) };
+        for effect in send(model, Msg::Key(code.into())) {
+            if let Effect::Replay(seek) = effect {
+                if let Err(why) = feed.replay(None, seek) {
+                    model.say(why);
+                }
+                let notice = model.notice.clone();
+                send(model, Msg::Info(feed.info()));
+                assert_eq!(model.notice, notice);
+            }
+        }
+    }
+}
+
+fn model(width: u16, height: u16) -> Model {
+    Model::new((width, height), Theme { color: true, ..Theme::default() }, jiff::tz::TimeZone::UTC)
+}
+
+fn screen(keys: &str, width: u16, height: u16) -> String {
+    let (feed, mut model) = (feed(TOUR), model(width, height));
+    typed(&feed, &mut model, keys);
+    shown(&model)
+}
+
+#[test]
+fn the_bar_at_all_sizes() {
+    for (width, height) in [(80, 24), (100, 30), (200, 60)] {
+        assert_snapshot!(format!("overview_at_a_nack_{width}x{height}"), screen("{", width, height));
+        assert_snapshot!(
+            format!("timeline_at_a_time_{width}x{height}"),
+            screen("3:goto +41s\nma", width, height)
+        );
+    }
+}
+
+#[test]
+fn every_screen_is_as_of_the_cursor() {
+    // The screens of the tour up to a message, and those of its replay stopped there.
+    let lines: Vec<&str> = TOUR.lines().collect();
+    let until = lines.iter().position(|line| line.contains("n=c3")).expect("the second refused push");
+    let part = lines.get(..until).expect("lines").join("\n");
+    let whole = feed(TOUR);
+    for keys in ["1", "2", "3", "4", "5", "6", "3kkkd", "1j2"] {
+        let mut stopped = model(100, 30);
+        typed(&whole, &mut stopped, &format!(":goto #18\n{keys}"));
+        let (part, mut end) = (feed(&part), model(100, 30));
+        typed(&part, &mut end, keys);
+        let body = |model: &Model| {
+            let text = shown(model);
+            text.lines().skip(1).take(26).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(body(&stopped), body(&end), "{keys}");
+    }
+}
+
+#[test]
+fn nothing_of_later_stays_on_a_screen_that_went_back() {
+    let feed = feed(TOUR);
+    let mut there_and_back = model(100, 30);
+    typed(&feed, &mut there_and_back, "613:filter kind:push\n{{");
+    let back = {
+        typed(&feed, &mut there_and_back, ":filter size>0\n:goto #9\n");
+        shown(&there_and_back)
+    };
+    let mut straight = model(100, 30);
+    typed(&feed, &mut straight, "3:filter size>0\n:goto #9\n");
+    assert_eq!(back, shown(&straight));
+}
+
+#[test]
+fn keys_and_places_agree() {
+    let feed = feed(TOUR);
+    let mut model = model(100, 30);
+    let number = |feed: &ReplayFeed| feed.info().bar.expect("a bar").message;
+    typed(&feed, &mut model, "");
+    assert_eq!(number(&feed), 20, "it opens at the end");
+    for (keys, n) in [
+        ("{", 18),
+        ("}", 20),
+        (",", 19),
+        (",", 18),
+        (".", 19),
+        ("g", 0),
+        (":goto #18\n", 18),
+        ("ma", 18),
+        ("G", 20),
+        ("'a", 18),
+    ] {
+        // The clock runs on after the last message: the last NACK is before the end.
+        let keys = if keys == "{" { "{{" } else { keys };
+        typed(&feed, &mut model, keys);
+        assert_eq!(number(&feed), n, "{keys:?}: {:?}", model.notice);
+    }
+    typed(&feed, &mut model, ":goto #99\n");
+    assert_eq!(model.notice.as_deref(), Some("there is no message #99; the last one is #20"));
+    typed(&feed, &mut model, "G ");
+    assert_eq!(model.notice.as_deref(), Some("this is the end: g goes to the start, , a message back"));
+    typed(&feed, &mut model, "g >>");
+    let bar = feed.info().bar.expect("a bar");
+    assert_eq!((bar.playing, bar.speed), (true, Speed::new(4.0)));
+}
+
+#[test]
+fn a_file_that_grows_is_followed_at_the_end_only() {
+    let part = TOUR.lines().take(14).collect::<Vec<_>>().join("\n");
+    for (seek, n) in [(None, 20), (Some(Seek::Message(Seq(3))), 3)] {
+        let (send_more, more) = std::sync::mpsc::channel();
+        let mut feed = feed(&part);
+        feed.reload = Some(more);
+        if let Some(seek) = seek {
+            feed.replay(None, seek).expect("a place");
+        }
+        send_more.send(loaded(TOUR)).expect("a reader");
+        let before = feed.revision();
+        let bar = feed.info().bar.expect("a bar");
+        assert_eq!((bar.message, bar.messages), (n, 20));
+        assert_eq!(feed.revision(), before, "taken in once");
+    }
+}

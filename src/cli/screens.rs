@@ -1,0 +1,49 @@
+//! The screens, as the verbs that have them open them.
+
+use std::sync::mpsc::Receiver;
+
+use crate::app::screen::messages;
+use crate::app::signals::Signal;
+use crate::tui::{self, Feed, Multiplexer, Screen, Theme};
+
+use super::args::{Global, ScreenFlags, ThemeWord, TimeFormat};
+use super::error::{CliError, Exit};
+use super::io::Io;
+
+/// Shows a source until the user quits.
+pub(super) fn run(
+    feed: &dyn Feed,
+    screen: Screen,
+    flags: ScreenFlags,
+    time: TimeFormat,
+    global: &Global,
+    io: &Io<'_>,
+    signals: Receiver<Signal>,
+) -> Result<(), CliError> {
+    let style = io.style(global);
+    let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
+    let options = tui::Options {
+        theme: Theme {
+            color: style.color && flags.theme != ThemeWord::Mono,
+            ascii: style.ascii,
+            contrast: flags.theme == ThemeWord::Contrast,
+        },
+        zone: io.zone(time),
+        keys: global.keys.clone(),
+        screen,
+        slow_link: flags.slow_link,
+        multiplexer: Multiplexer::of((io.env)("TMUX").as_deref(), (io.env)("TERM").as_deref()),
+        messages: messages(signals).map_err(failed)?,
+    };
+    tui::run(feed, options).map_err(failed)
+}
+
+/// The screen of `--view`.
+pub(super) fn wanted(view: Option<&str>) -> Result<Screen, CliError> {
+    let Some(word) = view else { return Ok(Screen::Overview) };
+    let found = Screen::ALL.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(word));
+    found.ok_or_else(|| {
+        let words: Vec<_> = Screen::ALL.iter().map(|screen| screen.title().to_lowercase()).collect();
+        CliError::usage(format!("no screen `{word}`; there are {}", words.join(", ")))
+    })
+}
