@@ -75,7 +75,7 @@ prints each with where it came from. All that can stand in the file, with the de
     out.push_str(
         "
   [keys]                     # commands and their keys (`xdscope help keys`); [] takes them away
-  next-nack = \"N\"
+  next-nack = \"Ctrl-n\"
   quit = [\"q\", \"Ctrl-q\"]
 ",
     );
