@@ -115,7 +115,7 @@ fn large(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'static str> {
             put_len_field(&mut request, 5, push.to_string().as_bytes());
         }
         let message = Message::parse(Shape::of(&method_of(), Dir::Req), &request, store.catalog_mut());
-        feed(&mut store, What::Message(Box::new(message)));
+        feed(&mut store, What::Message(std::sync::Arc::new(message)));
         if push == pushes {
             break;
         }
@@ -133,7 +133,7 @@ fn large(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'static str> {
         }
         put_len_field(&mut response, 5, (push + 1).to_string().as_bytes());
         let message = Message::parse(Shape::of(&method_of(), Dir::Resp), &response, store.catalog_mut());
-        feed(&mut store, What::Message(Box::new(message)));
+        feed(&mut store, What::Message(std::sync::Arc::new(message)));
     }
     lint.findings().iter().map(|finding| finding.rule.id).collect()
 }

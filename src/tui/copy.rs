@@ -43,6 +43,9 @@ pub fn name(model: &Model) -> Option<String> {
         (Screen::Resources, _) => model.resources.tree.selected.as_ref()?.name.as_deref()?.to_owned(),
         (Screen::Diff, _) => model.diff.target.as_ref()?.name.to_string(),
         (Screen::Nack, _) => model.nacks.card.subjects.first()?.name.value.clone(),
+        (Screen::Subs, _) => model.subs.row()?.name.to_string(),
+        (Screen::Graph, _) => model.graph.node()?.1.name.to_string(),
+        (Screen::Lint, _) => model.lint.finding.as_ref()?.rule.id.to_owned(),
     };
     Some(name).filter(|name| !name.is_empty())
 }

@@ -38,13 +38,16 @@ pub enum Context {
 }
 
 impl Context {
-    pub const ALL: [Context; 15] = [
+    pub const ALL: [Context; 18] = [
         Context::Overview,
         Context::Stream,
         Context::Timeline,
         Context::Resources,
         Context::Diff,
         Context::Nack,
+        Context::Subs,
+        Context::Graph,
+        Context::Lint,
         Context::Replay,
         Context::Everywhere,
         Context::Always,
@@ -67,6 +70,9 @@ impl Context {
             Context::Diff => "Diff",
             Context::Resources => "Resources",
             Context::Nack => "NACK",
+            Context::Subs => "Subs",
+            Context::Graph => "Graph",
+            Context::Lint => "Lint",
             Context::Help => "help",
             Context::Palette => "commands",
             Context::Input => "filter",

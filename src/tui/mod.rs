@@ -44,7 +44,6 @@ pub use keymap::{BINDINGS, Binding, Context};
 pub use model::{Model, Overlay, Scope, Screen};
 pub use rebind::{Change, KEYS, Keymap};
 pub use replay::{Bar, Mark, Marked, Seek, Sign, Speed};
-pub use run::{Options, run};
 pub use run::{Options, run, terminal_size};
 #[cfg(test)]
 pub use tests::drawn_text as drawn;

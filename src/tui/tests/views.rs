@@ -51,7 +51,7 @@ fn findings() {
 
 #[test]
 fn ascii_tells_the_same() {
-    let ascii = Theme { color: false, ascii: true };
+    let ascii = Theme { color: false, ascii: true, ..Theme::default() };
     let real = Real::gateway();
     for (name, keys) in [("subs", "7"), ("graph", "8"), ("lint", "9")] {
         assert_snapshot!(format!("ascii_{name}"), screen_in(ascii, &real.data(), keys, 100, 30));
