@@ -71,7 +71,7 @@ impl Recording {
         self.now += after;
         self.raw += grpc.len() as u64;
         let message = Message::parse(shape, &grpc[5..], &mut self.catalog);
-        self.write(What::Message(Box::new(message)));
+        self.write(What::Message(std::sync::Arc::new(message)));
     }
 
     /// Completes the file; its length.
