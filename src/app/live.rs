@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::net::tap::{Copied, Copies};
-use crate::store::Store;
 use crate::wire::Frame;
 
 use super::pipeline::Pipeline;
 use super::recorder::Recorder;
+use super::watched::Watched;
 
 /// Without traffic the clock still moves on this often, so that what is owed comes to light.
 const TICK: Duration = Duration::from_millis(250);
@@ -21,13 +21,13 @@ const TICK: Duration = Duration::from_millis(250);
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 
-/// Called after each batch, with the rows of the timeline that it added. An error ends the calls, as when a
-/// pipe is closed.
-pub type Sink = Box<dyn FnMut(&Store, Range<usize>) -> io::Result<()> + Send>;
+/// Called after each batch, with the rows of the timeline and the findings that it added. An error ends the
+/// calls, as when a pipe is closed.
+pub type Sink = Box<dyn FnMut(&Watched, Range<usize>, Range<usize>) -> io::Result<()> + Send>;
 
 /// What the thread shares with screens and printers.
 pub struct Shared {
-    store: Mutex<Store>,
+    store: Mutex<Watched>,
     revision: AtomicU64,
     recorded: AtomicU64,
     /// Why recording stopped, if it did.
@@ -38,7 +38,7 @@ pub struct Shared {
 
 impl Shared {
     /// The facts, standing still while the guard is held. Traffic goes on meanwhile.
-    pub fn store(&self) -> MutexGuard<'_, Store> {
+    pub fn store(&self) -> MutexGuard<'_, Watched> {
         self.store.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -76,7 +76,7 @@ pub struct Live {
 impl Live {
     pub fn start(
         copies: Arc<Copies>,
-        store: Store,
+        store: Watched,
         pipeline: Pipeline,
         recorder: Option<Recorder>,
         sink: Option<Sink>,
@@ -89,7 +89,7 @@ impl Live {
             unread: AtomicBool::new(false),
         });
         let mut work =
-            Work { shared: shared.clone(), pipeline, recorder, sink, frames: Vec::new(), shown: 0 };
+            Work { shared: shared.clone(), pipeline, recorder, sink, frames: Vec::new(), shown: (0, 0) };
         let thread = std::thread::Builder::new().name("analysis".into()).spawn(move || {
             // Where cores are short, traffic goes first. Without the right to be nice all stays as it was.
             #[cfg(target_os = "linux")]
@@ -119,8 +119,8 @@ struct Work {
     recorder: Option<Recorder>,
     sink: Option<Sink>,
     frames: Vec<Frame>,
-    /// Rows that the sink has seen.
-    shown: usize,
+    /// Rows and findings that the sink has seen.
+    shown: (usize, usize),
 }
 
 impl Work {
@@ -143,15 +143,15 @@ impl Work {
         }
         let now = copies.now();
         store.advance(now);
-        let rows = store.rows();
+        let now_shown = (store.rows(), store.findings().len());
         if let Some(sink) = &mut self.sink
-            && rows > self.shown
-            && sink(&store, self.shown..rows).is_err()
+            && now_shown > self.shown
+            && sink(&store, self.shown.0..now_shown.0, self.shown.1..now_shown.1).is_err()
         {
             self.sink = None;
             shared.unread.store(true, Ordering::Relaxed);
         }
-        self.shown = rows;
+        self.shown = now_shown;
         drop(store);
         if let Some(recorder) = &mut self.recorder {
             recorder.flush(now);

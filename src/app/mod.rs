@@ -17,3 +17,4 @@ pub mod screen;
 pub mod signals;
 #[cfg(feature = "net")]
 pub mod tap;
+pub mod watched;

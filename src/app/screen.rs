@@ -131,7 +131,7 @@ impl Feed for LiveFeed {
             return rewound.read(with);
         }
         let store = self.shared.store();
-        with(&StoreData { store: &store, bodies: &self.bodies });
+        with(&StoreData { store: &store, findings: store.findings(), bodies: &self.bodies });
     }
 
     fn revision(&self) -> u64 {

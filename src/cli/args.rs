@@ -291,7 +291,8 @@ pub enum ProfileWord {
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
     /// raw: lines of JSON with each message's bytes, to read back; jsonl: the message objects of `log`
-    /// with their bodies; script: text to read and edit; xdsrec: a recording
+    /// with their bodies; script: text to read and edit; xdsrec: a recording; dot, mermaid: the graph of
+    /// what refers to what, with states, for one client (--stream)
     #[arg(long, value_name = "FORM")]
     pub to: ExportTo,
     /// Where to; without it stdout
@@ -660,6 +661,8 @@ pub enum ExportTo {
     Jsonl,
     Script,
     Xdsrec,
+    Dot,
+    Mermaid,
 }
 
 /// One stream, or all of a node.

@@ -28,6 +28,9 @@ use super::select::{self, Picked};
 use super::source::{self, Limit};
 
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    if matches!(args.to, ExportTo::Dot | ExportTo::Mermaid) {
+        return super::export_graph::run(args, global, io);
+    }
     if args.output.is_none() && args.to == ExportTo::Xdsrec && io.stdout_is_terminal {
         let error = CliError::usage("a recording is binary and stdout is a terminal");
         return Err(
@@ -100,7 +103,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
 }
 
 /// A session may hold what only its owner should read.
-fn create(path: &Path, to: ExportTo) -> io::Result<File> {
+pub(super) fn create(path: &Path, to: ExportTo) -> io::Result<File> {
     if to == ExportTo::Xdsrec {
         return record::create(path);
     }
@@ -173,6 +176,8 @@ impl Session<'_> {
                 return Ok(exported.notices);
             }
             ExportTo::Jsonl => self.objects(store, out)?,
+            // A graph is of resources, not of messages: it was written before it came here.
+            ExportTo::Dot | ExportTo::Mermaid => {}
         }
         Ok(Vec::new())
     }

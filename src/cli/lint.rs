@@ -2,13 +2,13 @@
 
 use std::io::Write as _;
 
+use crate::app::watched;
 use crate::json;
-use crate::links;
 use crate::lint::{self, Finding, Severity};
-use crate::report::Role;
+use crate::report::{self, Role};
 use crate::script;
 use crate::store::Store;
-use crate::text::{plural, type_label};
+use crate::text::plural;
 use crate::wire::Profile;
 
 use super::args::{Global, LintArgs, LintFormat, ProfileWord, SeverityWord, SourceArgs};
@@ -89,11 +89,6 @@ fn severity(word: SeverityWord) -> Severity {
 }
 
 fn options(args: &LintArgs, schema: &std::sync::Arc<crate::schema::Schema>) -> lint::Options {
-    let (schema, known) = (schema.clone(), schema.clone());
-    let links = move |any: &[u8]| {
-        let links = links::of(&schema, &schema.any_to_json(any)).into_iter();
-        links.map(|link| (link.kind, link.name)).collect()
-    };
     lint::Options {
         timers: args.timers,
         profile: match args.profile {
@@ -101,8 +96,7 @@ fn options(args: &LintArgs, schema: &std::sync::Arc<crate::schema::Schema>) -> l
             ProfileWord::P003 => Some(Profile::P003),
             ProfileWord::P002 => Some(Profile::P002),
         },
-        links: Some(std::sync::Arc::new(links)),
-        types: Some(std::sync::Arc::new(move |name: &str| known.message(name).is_some())),
+        ..watched::rules(schema)
     }
 }
 
@@ -184,46 +178,24 @@ fn table(
         table.row(vec![
             Cell::role(finding.severity.word(), role),
             finding.rule.id.into(),
-            Cell::new(place(finding)),
+            Cell::new(report::place(finding)),
             Cell::new(finding.at.map_or("-".to_owned(), |at| format!("#{}", at.0))),
             Cell::new(since),
-            Cell::new(sentence(finding, style)),
+            Cell::new(report::finding(finding, style.pick("×", "x"))),
         ])?;
     }
     Ok(table.finish()?)
 }
 
-/// `edge-gw-1 CDS`, `#3 CDS` while the node is not known.
-pub(super) fn place(finding: &Finding) -> String {
-    let who = finding.node.as_deref().map_or_else(|| format!("#{}", finding.stream.0), str::to_owned);
-    match finding.type_url.is_empty() {
-        true => who,
-        false => format!("{who} {}", type_label(finding.type_url.as_str())),
-    }
-}
-
-/// The finding's sentence with its names and how often.
-pub(super) fn sentence(finding: &Finding, style: Style) -> String {
-    let mut text = String::new();
-    if !finding.names.is_empty() {
-        let names: Vec<&str> = finding.names.iter().take(3).map(|name| &**name).collect();
-        text.push_str(&names.join(", "));
-        if finding.names.len() > 3 {
-            text.push_str(&format!(" and {} more", finding.names.len() - 3));
-        }
-        text.push_str(": ");
-    }
-    text.push_str(&finding.text);
-    if finding.guess {
-        text.push_str(" (?)");
-    }
-    if finding.count > 1 {
-        text.push_str(&format!(" {}{}", style.pick("×", "x"), finding.count));
-        if let Some(rate) = finding.rate().filter(|rate| *rate >= 0.1) {
-            text.push_str(&format!(", {rate:.1}/s"));
-        }
-    }
-    text
+/// A line of a live run.
+#[cfg(feature = "net")]
+pub(super) fn line(finding: &Finding, store: &Store, zone: &jiff::tz::TimeZone, style: Style) -> String {
+    let time = crate::text::time_of_day(finding.first, store.clock(), zone);
+    let at = finding.at.map(|at| format!("#{}  ", at.0)).unwrap_or_default();
+    let (severity, rule) = (finding.severity.word(), finding.rule.id);
+    let (place, text) = (report::place(finding), report::finding(finding, style.pick("×", "x")));
+    let line = format!("{time}  {at}{place}  lint {severity} {rule}  {text}");
+    crate::text::display_safe(&line).into_owned()
 }
 
 /// "1 error, 3 warnings, 2 notes; xdscope explain nonce-unknown says more".

@@ -4,17 +4,14 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::io::Style;
-use super::lint::{place, sentence};
 use crate::json::time;
 use crate::lint::{Finding, Severity, rules};
+use crate::report;
 use crate::store::Store;
-
-const PLAIN: Style = Style { color: false, ascii: true };
 
 /// Where and what, in one line.
 fn line(finding: &Finding) -> String {
-    format!("{}: {}", place(finding), sentence(finding, PLAIN))
+    format!("{}: {}", report::place(finding), report::finding(finding, "x"))
 }
 
 /// SARIF 2.1.0: one run, the rules and what they found. Places are message numbers, given as properties.
@@ -49,7 +46,7 @@ pub(super) fn sarif(
                 "message": { "text": line(finding) },
                 "locations": [{
                     "physicalLocation": { "artifactLocation": { "uri": source } },
-                    "logicalLocations": [{ "name": place(finding), "kind": "object" }],
+                    "logicalLocations": [{ "name": report::place(finding), "kind": "object" }],
                 }],
                 "occurrenceCount": finding.count,
                 "properties": {

@@ -11,16 +11,17 @@ use crate::app::demo::Demo;
 use crate::app::live::Sink;
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Options, Running, StartError};
+use crate::event::Seq;
 use crate::filter::Rows;
 use crate::net::demo::Scenario;
 use crate::net::tap::{Address, Tls};
 use crate::schema::Schema;
-use crate::{record, text};
+use crate::{json, record, text};
 
 use super::args::{DemoArgs, Format, Global, LiveFlags, TapArgs};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::{connect, descriptors, log, select, source};
+use super::{connect, descriptors, lint, log, select, source};
 
 /// How often a headless run looks whether anybody still reads its lines.
 const LOOK: Duration = Duration::from_millis(200);
@@ -221,12 +222,24 @@ impl Run<'_> {
         let filter = select::filter(self.flags.filter.as_deref(), Rows::Messages, &zone)?;
         let jsonl = self.flags.output == Some(Format::Jsonl);
         let style = io.style(self.global);
-        Ok(Box::new(move |store, rows| {
+        Ok(Box::new(move |store, rows, found| {
             let mut out = std::io::stdout().lock();
             for fact in rows.filter_map(|row| store.row(row)).filter(|fact| filter.message(fact, store)) {
                 let line =
                     if jsonl { log::json_line(&fact, store) } else { log::line(&fact, store, &zone, style) };
                 writeln!(out, "{}", line.trim_end())?;
+            }
+            let shows = |n: &Seq| {
+                let fact = store.row_of(*n).and_then(|row| store.row(row));
+                fact.is_some_and(|fact| filter.message(&fact, store))
+            };
+            let found = store.findings().get(found).unwrap_or_default().iter();
+            for finding in found.filter(|finding| filter.is_empty() || finding.messages.iter().any(shows)) {
+                let line = match jsonl {
+                    true => json::finding(finding, &store.clock()).to_string(),
+                    false => lint::line(finding, store, &zone, style),
+                };
+                writeln!(out, "{line}")?;
             }
             out.flush()
         }))

@@ -17,6 +17,7 @@ mod doctor;
 mod error;
 mod explain;
 mod export;
+mod export_graph;
 mod get;
 mod help;
 mod info;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use crate::app::watched::Watched;
 use crate::content::{self, BlobId, Catalog, MemoryBodies};
 use crate::event::{Seq, Sym, Time};
 use crate::filter::Moment;
@@ -355,12 +356,12 @@ pub(super) fn lint(source: Source, timers: &TimerFlags, rules: lint::Options) ->
     let Loaded { catalog, clock, frames, end, .. } = source.loaded;
     let mut store = Store::new(catalog, clock, options(timers));
     store.set_meaning(meaning(source.schema));
-    let mut lint = Lint::new(rules);
+    let mut watched = Watched::new(store, rules);
     for frame in frames {
-        lint.handle(&mut store, frame);
+        watched.handle(frame);
     }
-    lint.advance(&mut store, end);
-    (store, lint)
+    watched.advance(end);
+    watched.into_parts()
 }
 
 /// Compares resources by what they mean, where their bytes differ.

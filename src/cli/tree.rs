@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use crate::event::{ApiVersion, StreamId, TypeUrl};
+use crate::event::{ApiVersion, Kind, StreamId, TypeUrl};
+use crate::graph::{self, Graph, State};
 use crate::links;
 use crate::schema::Names;
 use crate::store::ResourceFact;
@@ -33,6 +34,8 @@ pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<
     let streams = facts.chunk_by(|a, b| a.stream == b.stream);
     let several = facts.first().zip(facts.last()).is_some_and(|(a, b)| a.stream != b.stream);
     for stream in streams {
+        let of = stream.first().map(|fact| graph::streams_of(get.store, fact.stream)).unwrap_or_default();
+        let graph = &Graph::of(get.store, get.schema, &of);
         if let (true, Some(first)) = (several, stream.first()) {
             let node = first.node.as_deref().unwrap_or("-");
             writeln!(out, "{} #{}", display_safe(node), first.stream.0)?;
@@ -41,7 +44,7 @@ pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<
             let Some(first) = of_type.first() else { continue };
             writeln!(out, "{}  {}", type_label(first.type_url.as_str()), of_type.len())?;
             for (i, fact) in of_type.iter().enumerate() {
-                resource(get, fact, i + 1 == of_type.len(), signs, style, out)?;
+                resource((get, graph), fact, i + 1 == of_type.len(), signs, style, out)?;
             }
         }
     }
@@ -49,7 +52,7 @@ pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<
 }
 
 fn resource(
-    get: &Get<'_>,
+    (get, graph): (&Get<'_>, &Graph),
     fact: &ResourceFact,
     last: bool,
     signs: &Branches,
@@ -57,7 +60,7 @@ fn resource(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let version = fact.version.as_deref().unwrap_or("-");
-    let line = format!("{}  {version}  {}", fact.name, word(fact).0);
+    let line = format!("{}  {version}  {}", fact.name, with_graph(graph, fact));
     writeln!(out, "{}{}", if last { signs.last } else { signs.fork }, display_safe(&line))?;
     let body = bodies::resource(get.store, get.schema, fact, Names::Original);
     let links = body.map(|body| links::of(get.schema, &body)).unwrap_or_default();
@@ -65,7 +68,7 @@ fn resource(
         let lead = if last { "   " } else { signs.through };
         let fork = if i + 1 == links.len() { signs.last } else { signs.fork };
         let arrow = style.pick("→", "->");
-        let there = link.kind.type_url(ApiVersion::V3).map(|url| known(get, fact.stream, &url, link));
+        let there = link.kind.type_url(ApiVersion::V3).map(|url| known(get, graph, fact.stream, &url, link));
         let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), link.name);
         writeln!(out, "{lead}{fork}{}  {}", display_safe(&line), there.unwrap_or_default())?;
     }
@@ -73,13 +76,29 @@ fn resource(
 }
 
 /// What the stream knows of a resource referred to.
-fn known(get: &Get<'_>, stream: StreamId, url: &TypeUrl, link: &links::Link) -> String {
+fn known(get: &Get<'_>, graph: &Graph, stream: StreamId, url: &TypeUrl, link: &links::Link) -> String {
     if link.name.ends_with('*') {
         let names = get.store.resource_names(stream, url);
         return format!("{} known", names.iter().filter(|name| link.means(name)).count());
     }
     match get.store.resource(stream, url, &link.name) {
-        Some(fact) => word(&fact).0,
-        None => "neither asked for nor sent".to_owned(),
+        Some(fact) => with_graph(graph, &fact),
+        None => match state(graph, link.kind, &link.name) {
+            Some(State::Dangling) => format!("dangling: not in {}", link.kind.label()),
+            _ => "neither asked for nor sent".to_owned(),
+        },
+    }
+}
+
+fn state<'a>(graph: &'a Graph, kind: Kind, name: &str) -> Option<&'a State> {
+    graph.find(kind, name).and_then(|id| graph.get(id)).map(|node| &node.state)
+}
+
+/// The word of a resource, and what follows from those it refers to.
+fn with_graph(graph: &Graph, fact: &ResourceFact) -> String {
+    let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
+    match kind.and_then(|kind| state(graph, kind, &fact.name)) {
+        Some(State::Warming { .. }) => format!("{}, warming", word(fact).0),
+        _ => word(fact).0,
     }
 }

@@ -72,6 +72,18 @@ impl Graphs {
         self.refs.contains_key(&payload)
     }
 
+    /// Contents whose references are known.
+    pub(super) fn learned(&self) -> usize {
+        self.refs.len()
+    }
+
+    /// From now on nothing is known.
+    pub(super) fn give_up(&mut self) {
+        self.full = true;
+        self.clients.clear();
+        self.refs.clear();
+    }
+
     pub(super) fn learn(&mut self, payload: BlobId, refs: Vec<(Kind, Sym)>) {
         if self.refs.len() >= CONTENTS {
             self.refs.clear();

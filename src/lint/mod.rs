@@ -72,6 +72,8 @@ pub struct Options {
     pub types: Option<KnownTypes>,
     /// Without it rules about references are silent.
     pub links: Option<Links>,
+    /// Contents whose references are looked up, at most; from then on rules about references are silent.
+    pub contents: Option<usize>,
 }
 
 /// All rules over one source. Drives the store, so that timers fire before the frame that comes after them.
@@ -120,6 +122,10 @@ impl Lint {
 
     /// Finds out what the resources of the newest response refer to; each content is looked at once.
     fn learn(&mut self, store: &mut Store) {
+        if self.options.contents.is_some_and(|most| self.world.graphs.learned() >= most) {
+            self.options.links = None;
+            self.world.graphs.give_up();
+        }
         let Some(links) = &self.options.links else { return };
         let Some(outcome) = store.latest() else { return };
         let stream = store.engine().stream(outcome.stream);

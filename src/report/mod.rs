@@ -1,10 +1,12 @@
 //! What screens and printed tables say alike: roles of texts, words of states and messages, and the matrix of
 //! nodes by types. Pure text; layout, symbols and colours belong to `tui` and `cli`.
 
+mod finding;
 mod matrix;
 mod message;
 mod state;
 
+pub use finding::{finding, place, severity_role};
 pub use matrix::{Row, Rows, ended, node_name, type_order};
 pub use message::{delta, end_words, kind, note, resources, said};
 pub use state::{is_problem, severity, state_text, state_word, subscribed};

@@ -1,5 +1,6 @@
 //! Folds frames into streams, states, resources and a bounded history, and answers queries with facts.
 
+mod asked;
 mod facts;
 mod history;
 mod problems;
@@ -10,6 +11,7 @@ mod tests;
 mod versions;
 
 pub use crate::session::Meaning;
+pub use asked::AskedFact;
 pub use facts::*;
 pub use versions::{AcceptedFact, Verdict, VersionFact};
 

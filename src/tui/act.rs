@@ -19,6 +19,9 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
             Screen::Diff => super::diff::act(model, command, data),
             Screen::Resources => super::resources::act(model, command, data),
             Screen::Nack => super::nacks::act(model, command, data),
+            Screen::Subs => super::subs::act(model, command, data),
+            Screen::Graph => super::graph::act(model, command, data),
+            Screen::Lint => super::lint::act(model, command, data),
             _ => false,
         };
     if own {
@@ -36,6 +39,9 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         Command::DiffMarked => diff_marked(model, data),
         Command::Resources => go(model, Screen::Resources, data),
         Command::Nack => go(model, Screen::Nack, data),
+        Command::Subs => go(model, Screen::Subs, data),
+        Command::Graph => go(model, Screen::Graph, data),
+        Command::Lint => go(model, Screen::Lint, data),
         Command::Up => step(model, -1, data),
         Command::Down => step(model, 1, data),
         Command::PageUp => step(model, -page(model), data),
@@ -122,7 +128,10 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         | Command::Order
         | Command::AllLines
         | Command::Base => model.say("this works on screen 5"),
-        Command::Wrap | Command::Docs | Command::Parents => model.say("this works on screen 4"),
+        Command::Wrap | Command::Docs => model.say("this works on screen 4"),
+        Command::Parents => model.say("this works on screens 4 and 8"),
+        Command::ProblemsOnly => model.say("this works on screen 8"),
+        Command::ExplainRule | Command::HideRule => model.say("this works on screen 9"),
         Command::Copy => model.overlays.push(Overlay::Copy),
         Command::CopyRow => return copied(model, copy::row(model), "nothing is selected"),
         Command::CopyName => return copied(model, copy::name(model), "nothing with a name is selected"),
@@ -165,7 +174,7 @@ pub fn go(model: &mut Model, screen: Screen, data: &dyn Data) {
         model.steps = vec![here(model)];
     }
     model.screen = screen;
-    if matches!(screen, Screen::Stream | Screen::Resources) {
+    if matches!(screen, Screen::Stream | Screen::Resources | Screen::Subs | Screen::Graph) {
         model.scope.stream = stream.or(model.scope.stream);
     }
     settle(model, data);
@@ -214,7 +223,16 @@ fn open(model: &mut Model, data: &dyn Data) {
                 model.timeline.select(Some(row));
             }
         }
-        (Screen::Timeline | Screen::Diff | Screen::Resources | Screen::Nack, _) => {
+        (
+            Screen::Timeline
+            | Screen::Diff
+            | Screen::Resources
+            | Screen::Nack
+            | Screen::Subs
+            | Screen::Graph
+            | Screen::Lint,
+            _,
+        ) => {
             model.whole = !model.whole;
             return;
         }
@@ -356,7 +374,7 @@ fn step(model: &mut Model, by: isize, data: &dyn Data) {
             model.timeline.scroll = model.timeline.scroll.saturating_add_signed(by);
         }
         (Screen::Diff, _) => {}
-        (Screen::Resources | Screen::Nack, _) => {}
+        (Screen::Resources | Screen::Nack | Screen::Subs | Screen::Graph | Screen::Lint, _) => {}
     }
 }
 

@@ -60,6 +60,12 @@ commands! {
     PreviousNack "previous-nack" "previous NACK" "go to the previous NACK: a refused, rejected push";
     Resources "screen resources" "resources" "open Resources: what exactly is configured, since when, what does a field mean?";
     Nack "screen nack" "NACKs" "open NACK: who refused what, why, and what was good before?";
+    Subs "screen subs" "subscriptions" "open Subs: who asked for what, and what never came?";
+    Graph "screen graph" "graph" "open Graph: what hangs together, what is warming, what points nowhere?";
+    Lint "screen lint" "lint" "open Lint: which rules of the protocol or of good order were broken?";
+    ProblemsOnly "problems-only" "problems only" "show only branches with a problem, or all";
+    ExplainRule "explain-rule" "explain" "show the manual of the rule, or the finding again";
+    HideRule "hide-rule" "hide rule" "hide the findings of this rule; again with nothing hidden left shows all";
     NextType "next-type" "type" "narrow to the next type";
     AllTypes "all-types" "all types" "show all types again";
     AllStreams "all-streams" "all streams" "show all streams again";

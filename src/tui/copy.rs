@@ -5,7 +5,7 @@ use crate::text;
 
 use super::data::Data;
 use super::model::{Model, Pane, Screen};
-use super::view::{nack_row, overview_row, stream_row, timeline_row};
+use super::view::{finding_row, graph_row, nack_row, name_row, overview_row, stream_row, timeline_row};
 
 /// What terminals take at least in one OSC 52; more goes to a file.
 pub const LIMIT: usize = 74_994;
@@ -22,6 +22,9 @@ pub fn row(model: &Model) -> Option<String> {
         (Screen::Diff, _) => return super::diff::copied(model),
         (Screen::Resources, _) => return super::resources::copied(model),
         (Screen::Nack, _) => nack_row(model, model.nacks.group()?),
+        (Screen::Subs, _) => name_row(model, model.subs.row()?),
+        (Screen::Graph, _) => graph_row(model, model.graph.row()?),
+        (Screen::Lint, _) => finding_row(model, model.lint.finding.as_ref()?),
         (Screen::Timeline, _) => timeline_row(model, &model.timeline.current.as_ref()?.shown),
     };
     let words = cells.iter().map(|cell| cell.text.trim()).filter(|word| !word.is_empty());
@@ -40,6 +43,9 @@ pub fn name(model: &Model) -> Option<String> {
         (Screen::Resources, _) => model.resources.tree.selected.as_ref()?.name.as_deref()?.to_owned(),
         (Screen::Diff, _) => model.diff.target.as_ref()?.name.to_string(),
         (Screen::Nack, _) => model.nacks.card.subjects.first()?.name.value.clone(),
+        (Screen::Subs, _) => model.subs.row()?.name.to_string(),
+        (Screen::Graph, _) => model.graph.node()?.1.name.to_string(),
+        (Screen::Lint, _) => model.lint.finding.as_ref()?.rule.id.to_owned(),
     };
     Some(name).filter(|name| !name.is_empty())
 }
@@ -72,6 +78,17 @@ pub fn command(model: &Model) -> Option<String> {
             let stream = stream.map(|n| format!(" --stream '#{n}'")).unwrap_or_default();
             let form = if what.contains('/') { "yaml" } else { "tree" };
             format!("xdscope get {source}{what} -o {form}{stream}")
+        }
+        Screen::Subs | Screen::Graph | Screen::Lint => {
+            let stream = stream.map(|n| format!(" --stream '#{n}'")).unwrap_or_default();
+            return Some(match model.screen {
+                Screen::Subs => {
+                    let what = model.subs.type_word().map(|word| format!(" {word}")).unwrap_or_default();
+                    format!("xdscope get {source}{what} --subscriptions{stream}")
+                }
+                Screen::Graph => format!("xdscope get {source} -o tree{stream}"),
+                _ => format!("xdscope lint {source}{stream}"),
+            });
         }
         Screen::Nack => {
             filters.push("kind:nack".to_owned());

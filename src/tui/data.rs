@@ -9,6 +9,7 @@ use crate::content::BlobId;
 use crate::event::{Clock, Seq, StreamId, Time, TypeUrl};
 use crate::filter::{Filter, FilterError};
 use crate::links::{self, Link};
+use crate::lint::Finding;
 use crate::nack::{self, Card};
 use crate::schema::Schema;
 use crate::store::{
@@ -59,6 +60,10 @@ pub trait Data {
     /// The NACKs that are kept.
     fn nacks(&self) -> Vec<Seq>;
     fn problems(&self) -> Vec<ProblemFact>;
+    /// Rules that were broken, in the order in which they were first found to be.
+    fn findings(&self) -> &[Finding] {
+        &[]
+    }
     fn now(&self) -> Time;
     fn clock(&self) -> Clock;
     /// The first `limit` lines of a message's body.
@@ -150,6 +155,7 @@ pub trait Bodies {
 /// A [`Store`] with a writer of bodies.
 pub struct StoreData<'a> {
     pub store: &'a Store,
+    pub findings: &'a [Finding],
     pub bodies: &'a dyn Bodies,
 }
 
@@ -180,6 +186,9 @@ impl Data for StoreData<'_> {
     }
     fn problems(&self) -> Vec<ProblemFact> {
         self.store.problems()
+    }
+    fn findings(&self) -> &[Finding] {
+        self.findings
     }
     fn now(&self) -> Time {
         self.store.now()

@@ -18,6 +18,9 @@ pub enum Context {
     Diff,
     Resources,
     Nack,
+    Subs,
+    Graph,
+    Lint,
     /// While the help is open.
     Help,
     /// While a command is typed.
@@ -35,13 +38,16 @@ pub enum Context {
 }
 
 impl Context {
-    pub const ALL: [Context; 15] = [
+    pub const ALL: [Context; 18] = [
         Context::Overview,
         Context::Stream,
         Context::Timeline,
         Context::Resources,
         Context::Diff,
         Context::Nack,
+        Context::Subs,
+        Context::Graph,
+        Context::Lint,
         Context::Replay,
         Context::Everywhere,
         Context::Always,
@@ -64,6 +70,9 @@ impl Context {
             Context::Diff => "Diff",
             Context::Resources => "Resources",
             Context::Nack => "NACK",
+            Context::Subs => "Subs",
+            Context::Graph => "Graph",
+            Context::Lint => "Lint",
             Context::Help => "help",
             Context::Palette => "commands",
             Context::Input => "filter",
@@ -149,6 +158,18 @@ pub const BINDINGS: &[Binding] = &[
     shown(C::Nack, "d", Diff),
     key(C::Nack, "\\", Whole),
     key(C::Nack, "z", Unfold),
+    key(C::Subs, "\\", Whole),
+    shown(C::Graph, "p", ProblemsOnly),
+    shown(C::Graph, "P", Parents),
+    shown(C::Graph, "z", Unfold),
+    key(C::Graph, "h", Left),
+    key(C::Graph, "l", Right),
+    key(C::Graph, "Left", Left),
+    key(C::Graph, "Right", Right),
+    key(C::Graph, "\\", Whole),
+    shown(C::Lint, "x", ExplainRule),
+    shown(C::Lint, "H", HideRule),
+    key(C::Lint, "\\", Whole),
     shown(C::Everywhere, "Enter", Open),
     shown(C::Everywhere, "}", NextProblem),
     key(C::Everywhere, "{", PreviousProblem),
@@ -174,6 +195,9 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Everywhere, "5", DiffScreen),
     key(C::Everywhere, "4", Resources),
     key(C::Everywhere, "6", Nack),
+    key(C::Everywhere, "7", Subs),
+    key(C::Everywhere, "8", Graph),
+    key(C::Everywhere, "9", Lint),
     key(C::Everywhere, "j", Down),
     key(C::Everywhere, "k", Up),
     key(C::Everywhere, "Down", Down),
@@ -281,8 +305,19 @@ mod tests {
 
     #[test]
     fn one_key_means_one_thing_on_every_screen() {
-        let screens =
-            [C::Always, C::Everywhere, C::Overview, C::Stream, C::Timeline, C::Resources, C::Diff, C::Nack];
+        let screens = [
+            C::Always,
+            C::Everywhere,
+            C::Overview,
+            C::Stream,
+            C::Timeline,
+            C::Resources,
+            C::Diff,
+            C::Nack,
+            C::Subs,
+            C::Graph,
+            C::Lint,
+        ];
         let mut meaning = HashMap::new();
         for binding in BINDINGS.iter().filter(|binding| screens.contains(&binding.context)) {
             let command = *meaning.entry(binding.key).or_insert(binding.command);

@@ -10,14 +10,17 @@ use crate::store::{ProblemFact, TypeState};
 
 use super::data::{Applied, Info};
 use super::diff::Diff;
+use super::graph::GraphScreen;
 use super::keymap::Context;
 use super::layout::{Layout, layout};
+use super::lint::LintScreen;
 use super::nacks::Nacks;
 use super::overview::Overview;
 use super::rebind::Keymap;
 use super::replay::Marked;
 use super::resources::Resources;
 use super::stream::StreamScreen;
+use super::subs::Subs;
 use super::theme::Theme;
 use super::timeline::Timeline;
 
@@ -30,11 +33,32 @@ pub enum Screen {
     Resources,
     Diff,
     Nack,
+    Subs,
+    Graph,
+    Lint,
 }
 
 impl Screen {
-    pub const ALL: [Screen; 6] =
-        [Screen::Overview, Screen::Stream, Screen::Timeline, Screen::Resources, Screen::Diff, Screen::Nack];
+    pub const ALL: [Screen; 9] = [
+        Screen::Overview,
+        Screen::Stream,
+        Screen::Timeline,
+        Screen::Resources,
+        Screen::Diff,
+        Screen::Nack,
+        Screen::Subs,
+        Screen::Graph,
+        Screen::Lint,
+    ];
+
+    /// The title where there is little room.
+    pub fn short(self) -> &'static str {
+        match self {
+            Screen::Overview => "Ovr",
+            Screen::Nack => "Nck",
+            screen => screen.title().get(..3).unwrap_or_default(),
+        }
+    }
 
     /// The key that opens it.
     pub fn number(self) -> u8 {
@@ -45,6 +69,9 @@ impl Screen {
             Screen::Diff => 5,
             Screen::Resources => 4,
             Screen::Nack => 6,
+            Screen::Subs => 7,
+            Screen::Graph => 8,
+            Screen::Lint => 9,
         }
     }
 
@@ -56,6 +83,9 @@ impl Screen {
             Screen::Diff => "Diff",
             Screen::Resources => "Resources",
             Screen::Nack => "NACK",
+            Screen::Subs => "Subs",
+            Screen::Graph => "Graph",
+            Screen::Lint => "Lint",
         }
     }
 
@@ -67,6 +97,9 @@ impl Screen {
             Screen::Diff => Context::Diff,
             Screen::Resources => Context::Resources,
             Screen::Nack => Context::Nack,
+            Screen::Subs => Context::Subs,
+            Screen::Graph => Context::Graph,
+            Screen::Lint => Context::Lint,
         }
     }
 }
@@ -168,6 +201,9 @@ pub struct Model {
     pub diff: Diff,
     pub resources: Resources,
     pub nacks: Nacks,
+    pub subs: Subs,
+    pub graph: GraphScreen,
+    pub lint: LintScreen,
 }
 
 impl Model {
@@ -198,6 +234,9 @@ impl Model {
             diff: Diff::default(),
             resources: Resources::default(),
             nacks: Nacks::default(),
+            subs: Subs::default(),
+            graph: GraphScreen::default(),
+            lint: LintScreen::default(),
         }
     }
 
@@ -222,6 +261,8 @@ impl Model {
         match self.screen {
             Screen::Timeline => !self.timeline.index.complete(),
             Screen::Resources => self.resources.tree.searching(),
+            Screen::Subs => self.subs.searching(),
+            Screen::Graph => self.graph.searching(),
             _ => false,
         }
     }

@@ -130,6 +130,11 @@ pub fn search(model: &mut Model, data: &dyn Data) -> bool {
     if model.screen == Screen::Resources {
         return model.resources.tree.search(data, model.filter.as_ref());
     }
+    match model.screen {
+        Screen::Subs => return super::subs::search(model, data),
+        Screen::Graph => return super::graph::search(model, data),
+        _ => {}
+    }
     let total = total(model, data);
     model.screen == Screen::Timeline
         && model.timeline.search(data, total, &model.scope, model.filter.as_ref())
@@ -149,6 +154,7 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
         model.clock = data.clock();
         model.problems = data.problems();
     }
+    super::lint::count(model, data, frozen);
     let Some(layout) = model.layout() else { return };
     if model.screen == Screen::Overview || model.overview.table.rows.is_empty() {
         if !frozen || model.overview.table.rows.is_empty() {
@@ -183,6 +189,9 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
         Screen::Diff => super::diff::settle(model, data, &layout),
         Screen::Resources => super::resources::settle(model, data, &layout, frozen),
         Screen::Nack => super::nacks::settle(model, data, &layout, frozen),
+        Screen::Subs => super::subs::settle(model, data, &layout, frozen),
+        Screen::Graph => super::graph::settle(model, data, &layout, frozen),
+        Screen::Lint => super::lint::settle(model, data, &layout),
         Screen::Timeline => {
             search(model, data);
             let (list, detail) = layout::timeline(&layout, model.whole);

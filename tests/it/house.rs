@@ -4,15 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import only modules that stand before it. `net` and `tui` never see each other.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "event", "pb", "content", "wire", "schema", "session", "store", "links", "nack", "diff", "filter",
-    "lint", "text", "report", "json", "record", "script", "net", "tui", "app", "cli",
+    "lint", "text", "graph", "report", "json", "record", "script", "net", "tui", "app", "cli",
 ];
 
 /// Everything before `record` touches neither files nor sockets nor clocks nor threads of execution.
-const CORE: [&str; 15] = [
+const CORE: [&str; 16] = [
     "event", "pb", "content", "wire", "schema", "session", "store", "links", "nack", "diff", "filter",
-    "lint", "text", "report", "json",
+    "lint", "text", "graph", "report", "json",
 ];
 
 /// What the core must not name, and why.

@@ -171,7 +171,7 @@ impl State {
 impl Feed for ReplayFeed {
     fn read(&self, with: &mut dyn FnMut(&dyn Data)) {
         let state = self.state.borrow();
-        with(&StoreData { store: state.cursor.store(), bodies: &self.bodies });
+        with(&StoreData { store: state.cursor.store(), findings: &[], bodies: &self.bodies });
     }
 
     fn revision(&self) -> u64 {

@@ -9,6 +9,8 @@ mod random;
 mod real;
 mod screens;
 mod story;
+#[cfg(feature = "net")]
+mod views;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::tz::TimeZone;

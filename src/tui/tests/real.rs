@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::app::screen::Decoded;
+use crate::app::watched::{Watched, rules};
 use crate::content::{Catalog, MemoryBodies};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
@@ -24,7 +25,7 @@ impl Codec for BySchema {
 }
 
 pub struct Real {
-    store: Store,
+    store: Watched,
     bodies: Decoded,
 }
 
@@ -36,7 +37,8 @@ impl Real {
         let catalog = Catalog::new(7, Some(redact), Box::new(MemoryBodies::default()));
         let script = script::parse(text, "a test").expect("a script");
         let loaded = script::load_into(&script, &BySchema(schema.clone()), catalog).expect("content");
-        let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
+        let store = Store::new(loaded.catalog, loaded.clock, Options::default());
+        let mut store = Watched::new(store, rules(&schema));
         loaded.frames.into_iter().for_each(|frame| store.handle(frame));
         store.advance(loaded.end);
         Real { store, bodies: Decoded(schema) }
@@ -47,6 +49,6 @@ impl Real {
     }
 
     pub fn data(&self) -> StoreData<'_> {
-        StoreData { store: &self.store, bodies: &self.bodies }
+        StoreData { store: &self.store, findings: self.store.findings(), bodies: &self.bodies }
     }
 }

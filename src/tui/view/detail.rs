@@ -30,6 +30,7 @@ pub fn detail_lines(model: &Model) -> Vec<Line> {
     let Some(layout) = model.layout() else { return Vec::new() };
     match model.screen {
         Screen::Overview | Screen::Resources | Screen::Diff | Screen::Nack => Vec::new(),
+        Screen::Subs | Screen::Graph | Screen::Lint => Vec::new(),
         Screen::Stream => {
             model.stream.state().map(|state| of_type(model, state, detail_width(&layout))).unwrap_or_default()
         }

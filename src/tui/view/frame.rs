@@ -21,9 +21,14 @@ pub fn head(model: &Model, canvas: &mut Canvas, layout: &Layout) {
         .into_iter()
         .map(|screen| {
             let refused = model.problems.iter().filter(|problem| problem.state == TypeState::Nack).count();
-            let count =
-                if screen == Screen::Nack && refused > 0 { format!(" {refused}") } else { String::new() };
-            let name = format!("{} {}{count}", screen.number(), screen.title());
+            let many = match screen {
+                Screen::Nack => refused,
+                Screen::Lint => model.lint.total,
+                _ => 0,
+            };
+            let many = if many > 0 { format!(" {}", count(many as u64)) } else { String::new() };
+            let title = if layout.narrow { screen.short() } else { screen.title() };
+            let name = format!("{} {title}{many}", screen.number());
             match screen == model.screen {
                 true => span(format!("[{name}]"), Role::Title),
                 false => plain(format!(" {name} ")),
@@ -152,6 +157,9 @@ fn summary(model: &Model, layout: &Layout) -> String {
         Screen::Diff => super::diff::diff_summary(model),
         Screen::Resources => super::resources::summary(model),
         Screen::Nack => super::nacks::summary(model),
+        Screen::Subs => super::subs::summary(model),
+        Screen::Graph => super::graph::summary(model),
+        Screen::Lint => super::lint::summary(model),
         Screen::Timeline => {
             let index = &model.timeline.index;
             let rows = model.timeline.total();
@@ -187,6 +195,11 @@ fn hint(model: &Model) -> String {
         Screen::Diff => super::diff::diff_hint(model),
         Screen::Resources => super::resources::hint(model),
         Screen::Nack => "resource and field are read out of the client's words; ? marks a guess".to_owned(),
+        Screen::Subs => "missing: asked for and not sent within --resource-timeout".to_owned(),
+        Screen::Graph => {
+            "what the client should have at this moment, from messages seen on its streams".to_owned()
+        }
+        Screen::Lint => super::lint::hint(model),
         Screen::Timeline if model.timeline.follow => format!("following the newest {dot} k or f to stay"),
         Screen::Timeline => {
             let new = count(model.timeline.new_below() as u64);

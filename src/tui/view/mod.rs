@@ -5,13 +5,16 @@ mod beside;
 mod detail;
 mod diff;
 mod frame;
+mod graph;
 mod help;
 mod ladder;
+mod lint;
 mod nacks;
 mod overview;
 mod palette;
 mod resources;
 mod stream;
+mod subs;
 mod timeline;
 
 use ratatui::buffer::Buffer;
@@ -19,10 +22,13 @@ use ratatui::layout::{Position, Rect};
 
 pub use detail::detail_lines;
 pub use diff::diff_last;
+pub use graph::graph_row;
 pub use help::help_end;
+pub use lint::{finding_lines, finding_row};
 pub use nacks::{card_lines, nack_row};
 pub use overview::{overview_lines, overview_row};
 pub use stream::stream_row;
+pub use subs::name_row;
 pub use timeline::timeline_row;
 
 use super::canvas::Canvas;
@@ -58,6 +64,9 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         Screen::Diff => diff::draw(model, canvas, &layout),
         Screen::Resources => resources::draw(model, canvas, &layout),
         Screen::Nack => nacks::draw(model, canvas, &layout),
+        Screen::Subs => subs::draw(model, canvas, &layout),
+        Screen::Graph => graph::draw(model, canvas, &layout),
+        Screen::Lint => lint::draw(model, canvas, &layout),
     };
     let prompt = match model.overlays.last() {
         Some(Overlay::Palette { input, chosen, .. }) => {

@@ -1,0 +1,97 @@
+//! `export --to dot`, `export --to mermaid`: what hangs together, of one client.
+
+use std::collections::BTreeSet;
+
+use crate::event::StreamId;
+use crate::graph::{self, Graph};
+use crate::report;
+use crate::text::plural;
+
+use super::args::{ExportArgs, ExportTo, Global};
+use super::error::{CliError, Exit};
+use super::export::create;
+use super::io::Io;
+use super::select::Picked;
+use super::source::{self, Limit};
+
+pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    if args.filter.is_some() {
+        let error = CliError::usage("--filter chooses messages, and a graph is of resources");
+        return Err(error.next(format!("xdscope export {} --stream NODE", args.source.source)));
+    }
+    let source = source::open(&args.source, global, io)?;
+    let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
+    let (store, schema) = source::replay(source, &args.source.timers, &until);
+    let picked = Picked::of(args.stream.as_ref(), &store)?;
+    let clients: BTreeSet<Vec<StreamId>> =
+        picked.streams.iter().map(|stream| graph::streams_of(&store, stream.stream)).collect();
+    // Of a client's streams those that ended are no part of what it has now.
+    let clients: Vec<&Vec<StreamId>> = clients
+        .iter()
+        .filter(|one| {
+            !clients.iter().any(|other| other.len() > one.len() && one.iter().all(|s| other.contains(s)))
+        })
+        .collect();
+    let [streams] = clients.as_slice() else {
+        let names: BTreeSet<String> = picked.streams.iter().map(report::node_name).collect();
+        let error = CliError::usage(match clients.len() {
+            0 => "there is no stream".to_owned(),
+            n => format!("a graph is of one client, and there are {}", plural(n as u64, "client")),
+        });
+        let next = names.into_iter().take(5);
+        return Err(CliError { next: next.map(|name| format!("--stream '{name}'")).collect(), ..error });
+    };
+    let graph = Graph::of(&store, &schema, streams);
+    let node = picked.streams.iter().find(|stream| streams.contains(&stream.stream));
+    let title = node.map(report::node_name).unwrap_or_default();
+    let text = match args.to {
+        ExportTo::Mermaid => graph::mermaid(&graph, &title),
+        _ => graph::dot(&graph, &title),
+    };
+    match &args.output {
+        None => io.stdout.write_all(text.as_bytes())?,
+        Some(path) => {
+            let written = create(path, args.to).and_then(|mut file| {
+                use std::io::Write as _;
+                file.write_all(text.as_bytes())
+            });
+            written.map_err(|error| {
+                CliError::unreadable(format!("cannot write {}", path.display())).because(error)
+            })?;
+        }
+    }
+    io.flush()?;
+    if !global.quiet && args.output.is_some() {
+        io.say(&format!("{} of {title}", plural(graph.nodes.len() as u64, "resource")));
+    }
+    Ok(Exit::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::Exit;
+    use crate::cli::tests::{run, show};
+
+    const GATEWAY: &str = "tests/fixtures/tui/gateway.xds";
+
+    #[test]
+    fn a_clients_graph_is_written_for_other_programs() {
+        insta::assert_snapshot!("dot", show(&["export", GATEWAY, "--to", "dot", "--stream", "edge-gw-1"]));
+        insta::assert_snapshot!("mermaid", show(&["export", GATEWAY, "--to", "mermaid", "--stream", "#1"]));
+    }
+
+    #[test]
+    fn one_client_is_asked_for() {
+        let said = run(&["export", GATEWAY, "--to", "dot"]);
+        assert_eq!(said.exit, Exit::Usage);
+        assert!(said.err.contains("2 clients") && said.err.contains("--stream 'edge-gw-1'"), "{}", said.err);
+        let said = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--filter", "type:cds"]);
+        assert_eq!(said.exit, Exit::Usage);
+    }
+
+    #[test]
+    fn the_graph_is_of_the_moment_asked_for() {
+        let said = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--until", "+30s"]);
+        assert!(said.out.contains("fraud-check") && !said.out.contains("warming"), "{}", said.out);
+    }
+}

@@ -1,0 +1,143 @@
+use crate::event::{Kind, Seq, StreamId, Time};
+use crate::store::{ResourceFact, ResourceState, Store, Wildcard};
+
+use super::{Graph, Id};
+
+/// How a resource stands in the graph of its client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Sent and accepted.
+    Ready,
+    /// Sent, no answer yet.
+    Sent,
+    /// Its newest content was refused.
+    Refused,
+    /// Sent, and waits for what it refers to (rows H-01 to H-06): since the oldest question for that.
+    Warming { since: Option<Time> },
+    /// Asked for and not sent: when and by which request.
+    Waiting { since: Option<(Time, Seq)> },
+    /// The same, for longer than the limit.
+    Missing { since: Option<(Time, Seq)> },
+    /// Said not to exist, or taken away.
+    Gone(ResourceState),
+    /// Referred to, and neither sent nor asked for.
+    NotAsked,
+    /// Referred to, while the client gets all of the type and this is not among them.
+    Dangling,
+}
+
+impl State {
+    pub(super) fn of(store: &Store, fact: &ResourceFact) -> State {
+        match fact.state {
+            _ if fact.refused => State::Refused,
+            ResourceState::Present if fact.acked_version.is_none() => State::Sent,
+            ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => State::Ready,
+            ResourceState::Waiting => {
+                let since = store.asked(fact.stream, &fact.type_url, &fact.name);
+                State::Waiting { since: since.map(|asked| (asked.since, asked.by)) }
+            }
+            // The client's own timer says so: for whoever looks, nothing came.
+            ResourceState::Absent if fact.absent_by == Some(crate::store::AbsentBy::Timer) => {
+                let since = store.asked(fact.stream, &fact.type_url, &fact.name);
+                State::Missing { since: since.map(|asked| (asked.since, asked.by)) }
+            }
+            state => State::Gone(state),
+        }
+    }
+
+    /// The client was sent it and has it, or has what was there before.
+    pub fn here(&self) -> bool {
+        matches!(self, State::Ready | State::Sent | State::Refused | State::Warming { .. })
+    }
+
+    /// Someone must act on it.
+    pub fn problem(&self) -> bool {
+        matches!(self, State::Refused | State::Missing { .. } | State::Dangling | State::Warming { .. })
+            || matches!(self, State::Gone(state) if *state != ResourceState::Released)
+    }
+
+    /// Whether what refers to it can't be used until it is there.
+    fn holds_up(&self) -> bool {
+        matches!(self, State::Waiting { .. } | State::Missing { .. })
+    }
+
+    /// `in sync`, `warming`, `dangling`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            State::Ready => "in sync",
+            State::Sent => "sent",
+            State::Refused => "NACK",
+            State::Warming { .. } => "warming",
+            State::Waiting { .. } => "waiting",
+            State::Missing { .. } => "missing",
+            State::Gone(state) => state.word(),
+            State::NotAsked => "not asked for",
+            State::Dangling => "dangling",
+        }
+    }
+}
+
+impl Graph {
+    /// What follows from the whole: dangling, warming, and what is above a problem.
+    pub(super) fn settle(&mut self, store: &Store, streams: &[StreamId]) {
+        let cells = store.wildcards(streams);
+        let wild = |kind: Kind| {
+            cells.iter().any(|(url, wildcard)| {
+                Kind::of_type_url(url.as_str()).is_some_and(|(of, _)| of == kind)
+                    && *wildcard != Wildcard::None
+            })
+        };
+        let wild: Vec<Kind> = [Kind::Cds, Kind::Lds].into_iter().filter(|kind| wild(*kind)).collect();
+        for node in &mut self.nodes {
+            let used = !node.users.is_empty();
+            if used && wild.contains(&node.kind) && matches!(node.state, State::NotAsked | State::Gone(_)) {
+                node.state = State::Dangling;
+            }
+            if !used && matches!(node.state, State::Gone(_)) {
+                node.state = State::Gone(ResourceState::Released);
+            }
+        }
+        // Listeners warm up on routes, clusters on endpoints and secrets; routes are not warmed (row H-03).
+        for id in 0..self.nodes.len() {
+            if let Some(since) = self.warming(id)
+                && let Some(node) = self.nodes.get_mut(id)
+            {
+                node.state = State::Warming { since };
+            }
+        }
+        let troubled: Vec<Id> = (0..self.nodes.len())
+            .filter(|id| self.nodes.get(*id).is_some_and(|n| n.state.problem()))
+            .collect();
+        let mut queue = troubled;
+        while let Some(id) = queue.pop() {
+            let Some(node) = self.nodes.get_mut(id).filter(|node| !node.troubled) else { continue };
+            node.troubled = true;
+            queue.extend(node.users.iter().copied());
+        }
+    }
+
+    /// Since when a node that is sent waits for what it refers to.
+    fn warming(&self, id: Id) -> Option<Option<Time>> {
+        let node = self.nodes.get(id)?;
+        // A client that asks for the endpoints of a new cluster took it, whatever it refused of the same push.
+        let taken = match node.state {
+            State::Ready | State::Sent => true,
+            State::Refused => node.acked_version.is_none(),
+            _ => false,
+        };
+        if !taken || !matches!(node.kind, Kind::Lds | Kind::Cds) {
+            return None;
+        }
+        let below = node.uses.iter().filter_map(|(to, _)| self.nodes.get(*to));
+        let held_up: Vec<&State> = below
+            .filter(|below| matches!(below.kind, Kind::Eds | Kind::Rds | Kind::Sds) && below.state.holds_up())
+            .map(|below| &below.state)
+            .collect();
+        let since = held_up.iter().filter_map(|state| match state {
+            State::Waiting { since } | State::Missing { since } => since.map(|(at, _)| at),
+            _ => None,
+        });
+        let since = since.min();
+        (!held_up.is_empty()).then_some(since)
+    }
+}

@@ -1,0 +1,370 @@
+//! Screen 7: who asked for what, and what never came.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+
+use crate::event::{Dir, Seq, StreamId, Time, TypeUrl};
+use crate::report::type_order;
+use crate::store::{AskedFact, ResourceFact, SummaryFact, Wildcard};
+
+use super::act::{self, here};
+use super::command::Command;
+use super::data::{Applied, Data};
+use super::layout::{self, Layout};
+use super::model::{Model, Pane, Screen};
+use super::overview::scroll;
+use super::update::current_stream;
+
+/// Rows of the timeline, and names, that are looked at in one step of a frame.
+const SLICE: usize = 4096;
+/// Changes that are kept.
+const CHANGES: usize = 1000;
+
+/// A type of the stream.
+#[derive(Clone, Debug)]
+pub struct OfType {
+    pub fact: SummaryFact,
+    pub wildcard: Wildcard,
+}
+
+/// A request that changed what is subscribed to.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub n: Seq,
+    pub at: Time,
+    pub added: u64,
+    pub removed: u64,
+    /// The first of its names.
+    pub names: Vec<Arc<str>>,
+}
+
+/// A name on the screen.
+#[derive(Clone, Debug)]
+pub struct NameRow {
+    pub name: Arc<str>,
+    pub fact: Option<ResourceFact>,
+    /// While it is waited for.
+    pub waits: Option<AskedFact>,
+    pub asked: Option<(Seq, Time)>,
+    /// When it was first sent after that.
+    pub came: Option<Time>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Subs {
+    stream: Option<StreamId>,
+    pub types: Vec<OfType>,
+    pub selected: Option<TypeUrl>,
+    loaded: Option<(StreamId, TypeUrl, u64)>,
+    /// Of the selected type: those that did not come first, then by name.
+    names: Vec<Arc<str>>,
+    pub missing: usize,
+    filter: Option<String>,
+    /// With a filter: places of those that match, among the first `looked`.
+    matching: Option<Vec<u32>>,
+    looked: usize,
+    name: Option<Arc<str>>,
+    pub at: usize,
+    pub top: usize,
+    pub window: Vec<NameRow>,
+    /// Changes of the selected type, oldest first; rows of the timeline looked at.
+    pub changes: Vec<Change>,
+    scanned: usize,
+    total: usize,
+    asked: HashMap<Arc<str>, (Seq, Time)>,
+    came: HashMap<Arc<str>, Time>,
+}
+
+impl Subs {
+    pub fn searching(&self) -> bool {
+        self.scanned < self.total || (self.matching.is_some() && self.looked < self.names.len())
+    }
+
+    pub fn len(&self) -> usize {
+        self.matching.as_ref().map_or(self.names.len(), Vec::len)
+    }
+
+    /// Names without the filter.
+    pub fn all(&self) -> usize {
+        self.names.len()
+    }
+
+    pub fn position(&self) -> Option<usize> {
+        let selected = self.selected.as_ref()?;
+        self.types.iter().position(|of| of.fact.type_url == *selected)
+    }
+
+    pub fn of_type(&self) -> Option<&OfType> {
+        self.types.get(self.position()?)
+    }
+
+    /// The selected name.
+    pub fn row(&self) -> Option<&NameRow> {
+        self.window.get(self.at.checked_sub(self.top)?)
+    }
+
+    pub fn type_word(&self) -> Option<&str> {
+        Some(crate::json::type_word(self.selected.as_ref()?))
+    }
+
+    fn get(&self, at: usize) -> Option<&Arc<str>> {
+        let at = match &self.matching {
+            Some(matching) => *matching.get(at)? as usize,
+            None => at,
+        };
+        self.names.get(at)
+    }
+
+    fn choose(&mut self, at: usize) {
+        self.at = at.min(self.len().saturating_sub(1));
+        self.name = self.get(self.at).cloned();
+    }
+
+    /// Reads the names of the selected type again if they may have changed.
+    fn load(&mut self, data: &dyn Data, stream: StreamId) {
+        let Some((store, _)) = data.source() else { return };
+        let Some(url) = self.selected.clone() else { return };
+        let key = (stream, url.clone(), store.mark(stream, &url));
+        if self.loaded.as_ref() == Some(&key) {
+            return;
+        }
+        if self.loaded.as_ref().is_none_or(|(s, u, _)| (s, u) != (&stream, &url)) {
+            (self.scanned, self.name, self.top) = (0, None, 0);
+            self.changes.clear();
+            self.asked.clear();
+            self.came.clear();
+        }
+        let Some(state) = store.state(stream, &url) else { return };
+        let missing: HashSet<&Arc<str>> = state.missing.iter().collect();
+        let mut names: Vec<Arc<str>> = state.names.iter().filter(|name| &***name != "*").cloned().collect();
+        if state.wildcard != Wildcard::None {
+            let asked: HashSet<Arc<str>> = names.iter().cloned().collect();
+            names.extend(store.resource_names(stream, &url).into_iter().filter(|name| !asked.contains(name)));
+        }
+        names.sort_by(|a, b| (!missing.contains(a), a).cmp(&(!missing.contains(b), b)));
+        self.missing = missing.len();
+        self.names = names;
+        self.loaded = Some(key);
+        self.matching = self.filter.as_ref().map(|_| Vec::new());
+        self.looked = 0;
+    }
+
+    /// Looks at more rows, and holds more names against the filter.
+    fn scan(&mut self, data: &dyn Data, filter: Option<&Applied>) {
+        let Some((stream, url, _)) = self.loaded.clone() else { return };
+        self.total = data.rows();
+        // After a step back in a recording there is less.
+        if self.scanned > self.total {
+            self.scanned = 0;
+            self.changes.clear();
+            self.asked.clear();
+            self.came.clear();
+        }
+        let end = self.total.min(self.scanned + SLICE);
+        for row in self.scanned..end {
+            let Some(line) = data.line(row).filter(|line| line.stream == stream && line.type_url == url)
+            else {
+                continue;
+            };
+            let Some(n) = line.n.filter(|_| line.added + line.removed > 0) else { continue };
+            let Some(fact) = data.row(row) else { continue };
+            match line.dir {
+                Some(Dir::Req) => {
+                    let names = fact.added.iter().chain(&fact.removed).take(3).cloned().collect();
+                    if self.changes.len() >= CHANGES {
+                        self.changes.remove(1);
+                    }
+                    let (added, removed) = (line.added, line.removed);
+                    self.changes.push(Change { n, at: line.at, added, removed, names });
+                    for name in fact.added {
+                        self.came.remove(&name);
+                        self.asked.insert(name, (n, line.at));
+                    }
+                }
+                _ => {
+                    for name in fact.added {
+                        self.came.entry(name).or_insert(line.at);
+                    }
+                }
+            }
+        }
+        self.scanned = end;
+        let (Some(filter), Some(contents)) = (filter, data.contents()) else { return };
+        let Some(matching) = &mut self.matching else { return };
+        let end = self.names.len().min(self.looked + SLICE);
+        for at in self.looked..end {
+            let Some(name) = self.names.get(at) else { break };
+            let fact = contents.resource(stream, &url, name);
+            if fact.is_some_and(|fact| contents.matches(filter, &fact)) {
+                matching.push(u32::try_from(at).unwrap_or(u32::MAX));
+            }
+        }
+        self.looked = end;
+    }
+}
+
+/// Where the parts of the screen are.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts {
+    pub types: Rect,
+    pub changes: Rect,
+    pub bar: Rect,
+    pub names: Rect,
+    pub detail: Rect,
+}
+
+pub fn parts(model: &Model, layout: &Layout) -> Parts {
+    let body = layout.body;
+    let width = if model.whole { 0 } else { (body.width * 2 / 5).min(60) };
+    let left = Rect { width, ..body };
+    let bar = Rect { x: body.x + width, width: u16::from(width > 0), ..body };
+    let right = Rect { x: bar.right(), width: body.right() - bar.right(), ..body };
+    let rows = u16::try_from(model.subs.types.len() + 1).unwrap_or(u16::MAX);
+    let (types, changes) = layout::split(left, rows.min(left.height / 2).max(2));
+    let (names, detail) = layout::split(right, right.height - (right.height / 3).min(9));
+    Parts { types, changes, bar, names, detail }
+}
+
+/// Looks at more. True while there is more.
+pub fn search(model: &mut Model, data: &dyn Data) -> bool {
+    model.subs.scan(data, model.filter.as_ref());
+    model.subs.searching()
+}
+
+pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool) {
+    let first = || data.streams().first().map(|stream| stream.stream);
+    let stream = current_stream(model).or_else(first);
+    let Some((stream, (store, _))) = stream.zip(data.source()) else {
+        model.subs = Subs::default();
+        return;
+    };
+    let subs = &mut model.subs;
+    if !frozen || subs.stream != Some(stream) {
+        subs.stream = Some(stream);
+        let wildcards: HashMap<TypeUrl, Wildcard> = store.wildcards(&[stream]).into_iter().collect();
+        let cells = store.summaries().into_iter().filter(|cell| cell.stream == stream);
+        let of = |fact: SummaryFact| OfType {
+            wildcard: wildcards.get(&fact.type_url).copied().unwrap_or(Wildcard::None),
+            fact,
+        };
+        subs.types = cells.map(of).collect();
+        subs.types.sort_by_cached_key(|of| type_order(&of.fact.type_url));
+    }
+    let wanted = |url: &TypeUrl| subs.types.iter().any(|of| of.fact.type_url == *url);
+    match model.scope.type_url.as_ref().filter(|url| wanted(url)) {
+        Some(url) => subs.selected = Some(url.clone()),
+        None if subs.selected.as_ref().is_some_and(wanted) => {}
+        // What someone comes for: a type of which something did not come.
+        None => {
+            let worst = subs.types.iter().find(|of| of.fact.missing > 0).or(subs.types.first());
+            subs.selected = worst.map(|of| of.fact.type_url.clone());
+        }
+    }
+    let filter = model.filter.as_ref().map(|filter| filter.text.clone());
+    if subs.filter != filter {
+        subs.matching = filter.as_ref().map(|_| Vec::new());
+        subs.filter = filter;
+        subs.looked = 0;
+    }
+    if !frozen
+        || subs.loaded.as_ref().is_none_or(|(s, u, _)| *s != stream || Some(u) != subs.selected.as_ref())
+    {
+        subs.load(data, stream);
+    }
+    subs.scan(data, model.filter.as_ref());
+    let parts = parts(model, layout);
+    let subs = &mut model.subs;
+    let height = usize::from(parts.names.height).saturating_sub(1);
+    // The selection stays with its name when names come before it.
+    let near = subs.name.clone().filter(|name| subs.get(subs.at) != Some(name));
+    if let Some(name) = near
+        && let Some(at) = (0..subs.len()).find(|at| subs.get(*at) == Some(&name))
+    {
+        subs.at = at;
+    }
+    subs.choose(subs.at);
+    subs.top = scroll(subs.top, subs.at, height, subs.len());
+    let Some(url) = subs.selected.clone() else { return subs.window.clear() };
+    let shown: Vec<Arc<str>> = (subs.top..subs.top + height).map_while(|at| subs.get(at).cloned()).collect();
+    let row = |name: Arc<str>| NameRow {
+        fact: store.resource(stream, &url, &name),
+        waits: store.asked(stream, &url, &name),
+        asked: subs.asked.get(&name).copied(),
+        came: subs.came.get(&name).copied(),
+        name,
+    };
+    let window: Vec<NameRow> = shown.into_iter().map(row).collect();
+    model.subs.window = window;
+}
+
+/// Commands that mean something of their own here.
+pub fn act(model: &mut Model, command: Command, data: &dyn Data) -> bool {
+    if let Some(by) = act::moves(command, act::page(model)) {
+        if model.pane == Pane::Second || model.whole {
+            let at = model.subs.at.saturating_add_signed(by);
+            model.subs.choose(at);
+        } else {
+            let at = model.subs.position().unwrap_or(0).saturating_add_signed(by);
+            let at = at.min(model.subs.types.len().saturating_sub(1));
+            if let Some(of) = model.subs.types.get(at) {
+                model.subs.selected = Some(of.fact.type_url.clone());
+                model.subs.at = 0;
+                model.scope.type_url = None;
+            }
+        }
+        return true;
+    }
+    match command {
+        Command::Open | Command::Resources => open(model, command == Command::Resources),
+        Command::Timeline => {
+            let row = model.subs.row();
+            let asked = row.and_then(|row| row.waits.map(|asked| asked.by).or(row.asked.map(|(n, _)| n)));
+            let (stream, url) = (model.subs.stream, model.subs.selected.clone());
+            let step = here(model);
+            act::go(model, Screen::Timeline, data);
+            (model.scope.stream, model.scope.type_url) = (stream, url);
+            if let Some(n) = asked {
+                act::goto_message(model, data, n);
+            }
+            model.steps.push(step);
+            true
+        }
+        Command::NextProblem | Command::PreviousProblem => {
+            // Those that did not come stand first.
+            let forward = command == Command::NextProblem;
+            let subs = &mut model.subs;
+            let to = if forward { Some(subs.at + 1) } else { subs.at.checked_sub(1) };
+            let second = model.pane == Pane::Second;
+            match to.filter(|to| second && *to < subs.missing.min(subs.len())) {
+                Some(to) => subs.choose(to),
+                None if !second && subs.missing > 0 => {
+                    subs.choose(0);
+                    model.pane = Pane::Second;
+                }
+                None => model.say("no further name of this type did not come"),
+            }
+            true
+        }
+        _ => false,
+    }
+}
+
+/// From the types to the names, from a name to its resource.
+fn open(model: &mut Model, screen: bool) -> bool {
+    if model.pane == Pane::Main && !model.whole && !screen {
+        model.pane = Pane::Second;
+        return true;
+    }
+    let (Some(stream), Some(url)) = (model.subs.stream, model.subs.selected.clone()) else { return false };
+    let Some(row) = model.subs.row().filter(|row| row.fact.is_some()) else { return false };
+    let (name, step) = (row.name.clone(), here(model));
+    model.scope.stream = Some(stream);
+    model.screen = Screen::Resources;
+    model.resources.go_to(&url, Some(name));
+    model.pane = Pane::Main;
+    model.whole = false;
+    model.steps.push(step);
+    true
+}
