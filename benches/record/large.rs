@@ -1,5 +1,6 @@
 //! Recordings of 1 GB of traffic: opening, seeking, replaying.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -64,7 +65,7 @@ pub fn child(work: &str, file: &str) -> ExitCode {
         }
         _ => return ExitCode::FAILURE,
     }
-    eprintln!("{} {held} {own}", memory("VmHWM"));
+    writeln!(std::io::stderr(), "{} {held} {own}", memory("VmHWM")).expect("somebody reads");
     ExitCode::SUCCESS
 }
 

@@ -79,7 +79,7 @@ pub fn deltas(quick: bool) {
             assert_eq!(bytes + 10 * updates as u64, frames.len() as u64, "all of it comes back");
             say(&format!(
                 "delta updates of {clusters} clusters, {word}: {:.1} KB, {:.2} x the frames zstd -3",
-                kb(size as u64),
+                kb(size),
                 size as f64 / packed as f64
             ));
         }

@@ -17,7 +17,6 @@ use super::topics;
 /// What a bare `xdscope` prints.
 pub(super) const SHORT: &str = "\
 xdscope shows what every client of an xDS control plane was told, asked for and refused.
-
   xdscope demo                      a control plane and clients to look at, on loopback
   xdscope tap HOST:PORT             stand between clients and a control plane, show and record
   xdscope replay SESSION            every screen, with a time cursor

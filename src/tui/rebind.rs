@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told_with_its_place() {
-        let (at, text) = why(&[change("pause", &["p"]), change("quit", &["t"])]);
+        let (at, text) = why(&[change("pause", &["e"]), change("quit", &["t"])]);
         assert_eq!((at, text.as_str()), (1, "t is bound twice (everywhere): to next-type and to quit"));
         // A screen's own key hides one that is bound everywhere.
         let (_, text) = why(&[change("quit", &["L"])]);

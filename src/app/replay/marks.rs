@@ -1,6 +1,6 @@
 //! What the bar marks, and where the problems are: found once, while the source is read to its end.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl Marks {
     /// Goes to the end of the source and looks for them on the way.
     pub(super) fn find(cursor: &mut Cursor, options: &Options) -> Marks {
         let (end, untimed) = (cursor.end(), cursor.store().clock().untimed);
-        let mut late = HashSet::new();
+        let mut late = BTreeSet::new();
         let step = (end.now.0 / LOOKS).max(1);
         let looks = if untimed { 0 } else { LOOKS };
         for look in 1..=looks {
