@@ -101,6 +101,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         }
         None => Err(error),
     });
+    #[cfg_attr(not(feature = "tui"), expect(unused_mut, reason = "keys are the screens'"))]
     let (mut cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return not_parsed(&error, io),

@@ -1,6 +1,5 @@
 //! `replay`: a recording with a time cursor, as screens; without a terminal a line per event.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -134,7 +133,7 @@ fn screens(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Re
 
 #[cfg(all(feature = "net", feature = "tui"))]
 fn options(opened: &Source, args: &ReplayArgs, io: &Io<'_>) -> crate::app::replay::Options {
-    let name = Path::new(&opened.name).file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = std::path::Path::new(&opened.name).file_name().map(|name| name.to_string_lossy().into_owned());
     crate::app::replay::Options {
         store: source::options(&args.source.timers),
         meaning: crate::app::tap::meaning(opened.schema.clone()),

@@ -25,7 +25,7 @@ pub struct DoctorOf {
 pub struct SettingOf {
     pub name: String,
     pub value: String,
-    /// One of [`FROM`].
+    /// One of `FROM`.
     pub from: &'static str,
     /// The flag, the variable, or the line.
     pub where_from: String,

@@ -62,11 +62,11 @@ pub struct Finding {
     pub node: Option<Arc<str>>,
     /// Empty where it is about the stream as a whole.
     pub type_url: TypeUrl,
-    /// At most [`NAMES`] of them.
+    /// At most `NAMES` of them.
     pub names: Vec<Arc<str>>,
     /// The message that completed it when it was first made; none for one from a timer.
     pub at: Option<Seq>,
-    /// Evidence: at most [`EVIDENCE`] messages, the first and the last among them.
+    /// Evidence: at most `EVIDENCE` messages, the first and the last among them.
     pub messages: Vec<Seq>,
     pub first: Time,
     pub last: Time,
