@@ -125,30 +125,6 @@ impl Compare {
     }
 }
 
-const TYPE_STATES: [TypeState; 9] = [
-    TypeState::Closed,
-    TypeState::Held,
-    TypeState::Nack,
-    TypeState::Stale,
-    TypeState::Miss,
-    TypeState::Sent,
-    TypeState::Wait,
-    TypeState::Synced,
-    TypeState::Idle,
-];
-
-const RESOURCE_STATES: [ResourceState; 9] = [
-    ResourceState::Waiting,
-    ResourceState::Present,
-    ResourceState::Kept,
-    ResourceState::Removed,
-    ResourceState::Absent,
-    ResourceState::Expired,
-    ResourceState::Redirected,
-    ResourceState::Released,
-    ResourceState::Orphan,
-];
-
 /// Operators, longest first.
 const OPERATORS: [(&str, Compare); 6] = [
     (">=", Compare::AtLeast),
@@ -299,8 +275,8 @@ fn one_of(field: Field, at: usize, pattern: Pattern) -> Result<Pattern, FilterEr
         Field::Kind => MessageKind::ALL.iter().map(|kind| kind.word()).collect(),
         Field::Dir => vec![Dir::Req.word(), Dir::Resp.word()],
         _ => {
-            let types = TYPE_STATES.iter().map(|state| state.word());
-            types.chain(RESOURCE_STATES.iter().map(|state| state.word())).collect()
+            let types = TypeState::ALL.iter().map(|state| state.word());
+            types.chain(ResourceState::ALL.iter().map(|state| state.word())).collect()
         }
     };
     if words.iter().any(|word| pattern.matches(word)) {
