@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::content::{Catalog, MemoryBodies, Redact};
-use crate::lint;
 use crate::net::tap::{Address, Config, ListenError, QUEUE, Tap, Tls};
 use crate::record::Header;
 use crate::schema::Schema;
@@ -18,7 +17,7 @@ use crate::store::{self, Store};
 use super::live::{Live, Shared, Sink};
 use super::pipeline::Pipeline;
 use super::recorder::Recorder;
-use super::watched::{LIVE_CONTENTS, Watched, rules};
+use super::watched::{Watched, bounded};
 
 /// What to tap and how to keep it.
 pub struct Options {
@@ -86,7 +85,7 @@ impl Running {
         let clock = copies.clock();
         let mut store = Store::new(catalog, clock, options.store);
         store.set_meaning(meaning(options.schema.clone()));
-        let rules = lint::Options { contents: Some(LIVE_CONTENTS), ..rules(&options.schema) };
+        let rules = bounded(&options.schema);
         let store = Watched::new(store, rules);
         let recorder = match options.record {
             None => None,

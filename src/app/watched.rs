@@ -1,4 +1,4 @@
-//! A store with the rules over it: what live runs, and whoever plays frames again, fold them into.
+//! A store with the rules over it: what live runs and replays fold frames into.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -7,13 +7,18 @@ use crate::event::Time;
 use crate::links;
 use crate::lint::{self, Finding, Lint};
 use crate::schema::Schema;
-use crate::store::Store;
+use crate::store::{self, Store};
 use crate::wire::Frame;
 
-/// Contents whose references live runs look up: beyond it each push would cost more than it may while traffic
-/// waits to be looked at, so from there on rules about references are silent. `xdscope lint` on the recording
+/// Contents whose references live runs and replays look up: beyond it each push would cost more than it may
+/// while traffic, or a person, waits, so from there on rules about references are silent. `xdscope lint` on the recording
 /// has no such bound.
-pub const LIVE_CONTENTS: usize = 20_000;
+const LIVE_CONTENTS: usize = 20_000;
+
+/// The rules of whoever shows screens.
+pub fn bounded(schema: &Arc<Schema>) -> lint::Options {
+    lint::Options { contents: Some(LIVE_CONTENTS), ..rules(schema) }
+}
 
 /// Rules with the descriptors' knowledge of types and references.
 pub fn rules(schema: &Arc<Schema>) -> lint::Options {
@@ -35,6 +40,12 @@ pub struct Watched {
     lint: Lint,
 }
 
+/// Both at an earlier moment.
+pub struct Checkpoint {
+    store: store::Checkpoint,
+    lint: Lint,
+}
+
 impl Watched {
     pub fn new(store: Store, rules: lint::Options) -> Watched {
         Watched { store, lint: Lint::new(rules) }
@@ -53,6 +64,17 @@ impl Watched {
     /// In the order in which they were first made.
     pub fn findings(&self) -> &[Finding] {
         self.lint.findings()
+    }
+
+    /// What can be gone back to.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { store: self.store.checkpoint(), lint: self.lint.clone() }
+    }
+
+    /// Goes back to it.
+    pub fn restore(&mut self, to: &Checkpoint) {
+        self.store.restore(&to.store);
+        self.lint.clone_from(&to.lint);
     }
 
     /// The two apart.

@@ -137,6 +137,7 @@ fn options(opened: &Source, args: &ReplayArgs, io: &Io<'_>) -> crate::app::repla
     crate::app::replay::Options {
         store: source::options(&args.source.timers),
         meaning: crate::app::tap::meaning(opened.schema.clone()),
+        rules: crate::app::watched::bounded(&opened.schema),
         idle: args.idle_limit,
         speed: crate::tui::Speed::new(args.speed),
         source: format!("replay {}", name.unwrap_or_else(|| opened.name.clone())),

@@ -32,7 +32,7 @@ impl Alarm {
 pub(super) type Due = (Time, usize, Option<usize>, Alarm);
 
 /// All timers that run.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Alarms(BinaryHeap<Reverse<Due>>);
 
 impl Alarms {

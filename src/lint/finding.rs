@@ -121,7 +121,7 @@ pub(super) struct Place {
 }
 
 /// Findings, the same ones merged.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Findings {
     all: Vec<Finding>,
     by_key: HashMap<u64, usize>,

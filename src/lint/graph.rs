@@ -19,7 +19,7 @@ const REFERENCES: usize = 1 << 20;
 const OPEN: usize = 1024;
 
 /// What resources refer to, by content and by client.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Graphs {
     /// By payload.
     refs: HashMap<BlobId, Refs>,
@@ -35,7 +35,7 @@ pub(super) struct Graphs {
 }
 
 /// One client's references.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Graph {
     of: HashMap<(Kind, Sym), Refs>,
     users: HashMap<(Kind, Sym), u32>,

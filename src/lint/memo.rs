@@ -45,7 +45,7 @@ pub(super) struct Target {
 }
 
 /// One type on one stream.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TrackMemo {
     /// When each timer is due.
     pub(super) armed: [Option<Time>; Alarm::COUNT],
@@ -119,7 +119,7 @@ impl TrackMemo {
 }
 
 /// One stream.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct StreamMemo {
     tracks: Vec<TrackMemo>,
     /// Timers of the stream as a whole.
@@ -175,7 +175,7 @@ pub(super) fn earlier(armed: &mut [Option<Time>; Alarm::COUNT], alarm: Alarm, at
 }
 
 /// What is remembered over streams.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct World {
     pub(super) graphs: Graphs,
     /// Payload of a structured name at a version, and who was sent it (row K-32).

@@ -77,6 +77,7 @@ pub struct Options {
 }
 
 /// All rules over one source. Drives the store, so that timers fire before the frame that comes after them.
+#[derive(Clone)]
 pub struct Lint {
     options: Options,
     listeners: Listeners,

@@ -59,7 +59,7 @@ pub(super) enum On {
 }
 
 /// The rules by what they listen to.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Listeners {
     pub(super) open: Vec<fn(&mut Case<'_>)>,
     pub(super) close: Vec<fn(&mut Case<'_>)>,

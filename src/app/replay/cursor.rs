@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use crate::app::watched::{Checkpoint, Watched};
 use crate::event::{Seq, Time};
+use crate::lint::{self, Finding};
 use crate::record::Loaded;
 use crate::session::Meaning;
-use crate::store::{Checkpoint, Options, Store};
+use crate::store::{Options, Store};
 use crate::wire::{Frame, What};
 
 /// Checkpoints of a source, at most: going back handles no more than one in so many of its frames again.
@@ -24,7 +26,7 @@ pub struct Position {
 
 /// A source, and how far it has been handled.
 pub struct Cursor {
-    store: Store,
+    store: Watched,
     frames: Vec<Frame>,
     /// The place of each message among the frames.
     messages: Vec<usize>,
@@ -38,11 +40,12 @@ pub struct Cursor {
 
 impl Cursor {
     /// At the start: nothing is handled.
-    pub fn new(loaded: Loaded, options: Options, meaning: Meaning) -> Cursor {
+    pub fn new(loaded: Loaded, options: Options, meaning: Meaning, rules: lint::Options) -> Cursor {
         let Loaded { catalog, clock, frames, end, .. } = loaded;
         // The messages are in memory as long as the frames are; a history that dropped some could not be cut.
         let mut store = Store::new(catalog, clock, Options { history: usize::MAX, ..options });
         store.set_meaning(meaning);
+        let store = Watched::new(store, rules);
         let message = |(i, frame): (usize, &Frame)| matches!(frame.what, What::Message(_)).then_some(i);
         Cursor {
             messages: frames.iter().enumerate().filter_map(message).collect(),
@@ -59,6 +62,11 @@ impl Cursor {
     /// The facts at the cursor.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// What the rules say at the cursor.
+    pub fn findings(&self) -> &[Finding] {
+        self.store.findings()
     }
 
     pub fn position(&self) -> Position {

@@ -7,6 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::event::{Seq, Time};
+use crate::lint;
 use crate::record::Loaded;
 use crate::session::Meaning;
 use crate::store;
@@ -21,6 +22,7 @@ use crate::app::screen::{Decoded, save_copy};
 pub struct Options {
     pub store: store::Options,
     pub meaning: Meaning,
+    pub rules: lint::Options,
     /// Silences are played no longer than this.
     pub idle: Duration,
     pub speed: Speed,
@@ -59,7 +61,7 @@ struct State {
 impl ReplayFeed {
     /// Reads all of it and stands at the end.
     pub fn new(loaded: Loaded, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
-        let mut cursor = Cursor::new(loaded, options.store, options.meaning.clone());
+        let mut cursor = Cursor::new(loaded, options.store, options.meaning.clone(), options.rules.clone());
         let marks = Marks::find(&mut cursor, &options.store);
         let state = State { cursor, marks, speed: options.speed, playing: None, turn: 0 };
         ReplayFeed { options, bodies, state: RefCell::new(state), reload, revision: Cell::new(0) }
@@ -99,7 +101,7 @@ impl State {
     /// The same source with more of it: the cursor stays, or moves along at the end.
     fn grown(&mut self, loaded: Loaded, options: &Options) {
         let (was, at_end) = (self.cursor.position(), self.cursor.is_at_end());
-        self.cursor = Cursor::new(loaded, options.store, options.meaning.clone());
+        self.cursor = Cursor::new(loaded, options.store, options.meaning.clone(), options.rules.clone());
         self.marks = Marks::find(&mut self.cursor, &options.store);
         if !at_end {
             self.cursor.seek(was);
@@ -171,7 +173,8 @@ impl State {
 impl Feed for ReplayFeed {
     fn read(&self, with: &mut dyn FnMut(&dyn Data)) {
         let state = self.state.borrow();
-        with(&StoreData { store: state.cursor.store(), findings: &[], bodies: &self.bodies });
+        let (store, findings) = (state.cursor.store(), state.cursor.findings());
+        with(&StoreData { store, findings, bodies: &self.bodies });
     }
 
     fn revision(&self) -> u64 {

@@ -12,8 +12,10 @@ use super::cursor::{Cursor, Position};
 use super::marks::Marks;
 use super::{Options, ReplayFeed};
 use crate::app::screen::Decoded;
+use crate::app::watched::{Watched, bounded};
 use crate::content::{Catalog, MemoryBodies};
 use crate::event::{Seq, Time};
+use crate::lint::Finding;
 use crate::record::Loaded;
 use crate::schema::Schema;
 use crate::script::{self, Codec};
@@ -62,11 +64,11 @@ fn bytes() -> Meaning {
 }
 
 fn cursor(text: &str) -> Cursor {
-    Cursor::new(loaded(text), store::Options::default(), bytes())
+    Cursor::new(loaded(text), store::Options::default(), bytes(), bounded(&Schema::builtin()))
 }
 
 /// Everything there is to know.
-fn facts(store: &Store) -> String {
+fn facts(store: &Store, findings: &[Finding]) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{:?} {} {}", store.now(), store.messages(), store.rows());
     let _ = writeln!(out, "{:#?} {:#?}", store.streams(), store.problems());
@@ -76,6 +78,7 @@ fn facts(store: &Store) -> String {
     for state in store.states() {
         let _ = writeln!(out, "{state:?}\n{:?}", store.resources(state.stream, &state.type_url));
     }
+    let _ = writeln!(out, "{findings:#?}");
     out
 }
 
@@ -84,9 +87,10 @@ fn folded(text: &str, to: Position) -> String {
     let loaded = loaded(text);
     let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
     store.set_meaning(bytes());
+    let mut store = Watched::new(store, bounded(&Schema::builtin()));
     loaded.frames.into_iter().take(to.frames).for_each(|frame| store.handle(frame));
     store.advance(to.now);
-    facts(&store)
+    facts(&store, store.findings())
 }
 
 proptest! {
@@ -112,7 +116,7 @@ proptest! {
                 cursor.seek(to);
                 prop_assert_eq!(cursor.position(), to);
             }
-            prop_assert_eq!(facts(cursor.store()), folded(&text, cursor.position()));
+            prop_assert_eq!(facts(cursor.store(), cursor.findings()), folded(&text, cursor.position()));
         }
     }
 }
@@ -146,7 +150,7 @@ fn silences_are_cut_short_and_the_end_is_the_end() {
     assert_eq!(cursor.position().now.as_secs_f64().floor(), 30.0);
     assert!(!cursor.play(Duration::from_secs(3600), idle));
     assert_eq!(cursor.position(), cursor.end());
-    assert_eq!(facts(cursor.store()), folded(TOUR, cursor.end()), "played is folded");
+    assert_eq!(facts(cursor.store(), cursor.findings()), folded(TOUR, cursor.end()), "played is folded");
 }
 
 #[test]
@@ -178,6 +182,7 @@ fn feed(text: &str) -> ReplayFeed {
     let options = Options {
         store: store::Options::default(),
         meaning: bytes(),
+        rules: bounded(&Schema::builtin()),
         idle: Duration::from_secs(2),
         speed: Speed::new(1.0),
         source: "replay session.xdsrec".into(),
