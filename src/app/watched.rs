@@ -1,7 +1,7 @@
 //! A store with the rules over it: what live runs and replays fold frames into.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::event::Time;
 use crate::links;
@@ -22,14 +22,12 @@ pub fn bounded(schema: &Arc<Schema>) -> lint::Options {
 
 /// Rules with the descriptors' knowledge of types and references.
 pub fn rules(schema: &Arc<Schema>) -> lint::Options {
-    let (of_links, of_types) = (schema.clone(), schema.clone());
-    let links = move |any: &[u8]| {
-        let links = links::of(&of_links, &of_links.any_to_json(any)).into_iter();
-        links.map(|link| (link.kind, link.name)).collect()
-    };
+    let names = Mutex::new(links::Names::new(schema.clone()));
+    let links = move |any: &[u8]| names.lock().unwrap_or_else(PoisonError::into_inner).of(any);
+    let types = schema.clone();
     lint::Options {
         links: Some(Arc::new(links)),
-        types: Some(Arc::new(move |name: &str| of_types.message(name).is_some())),
+        types: Some(Arc::new(move |name: &str| types.message(name).is_some())),
         ..lint::Options::default()
     }
 }

@@ -1,18 +1,24 @@
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{BlobId, Catalog};
-use crate::event::Sym;
+use crate::event::{DenseHash, Sym};
 
 /// The entries of one response, in order. Equal lists of one catalog are one allocation.
 #[derive(Debug)]
 pub struct List {
     blobs: Box<[BlobId]>,
     fingerprint: u128,
-    by_name: OnceLock<HashMap<Sym, u32>>,
+    /// Searches so far.
+    searched: AtomicU8,
+    by_name: OnceLock<HashMap<Sym, u32, DenseHash>>,
 }
+
+/// Searches without an index: of a list that is replaced by the next push, rarely more names are looked up.
+const SEARCHES: u8 = 4;
 
 impl List {
     pub fn blobs(&self) -> &[BlobId] {
@@ -32,8 +38,13 @@ impl List {
         self.fingerprint
     }
 
-    /// The last entry of that name. The index is built on the first call and shared by all holders.
+    /// The last entry of that name. The first few searches go through the list; then an index is built and shared by
+    /// all holders.
     pub fn find(&self, catalog: &Catalog, name: Sym) -> Option<BlobId> {
+        if self.searched.load(Ordering::Relaxed) < SEARCHES {
+            self.searched.fetch_add(1, Ordering::Relaxed);
+            return self.blobs.iter().copied().rev().find(|id| catalog.entry(*id).name == name);
+        }
         let index = self.by_name.get_or_init(|| {
             self.blobs.iter().enumerate().map(|(i, id)| (catalog.entry(*id).name, i as u32)).collect()
         });
@@ -42,7 +53,12 @@ impl List {
 
     pub(super) fn new(blobs: Vec<BlobId>) -> List {
         let fingerprint = fingerprint(&blobs);
-        List { blobs: blobs.into_boxed_slice(), fingerprint, by_name: OnceLock::new() }
+        List {
+            blobs: blobs.into_boxed_slice(),
+            fingerprint,
+            searched: AtomicU8::new(0),
+            by_name: OnceLock::new(),
+        }
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! Owns names only. It imports no other module, does no I/O and knows no bytes.
 
+mod dense;
 mod ids;
 mod kind;
 mod method;
 mod time;
 
+pub(crate) use dense::DenseHash;
 pub use ids::{Code, Dir, Nonce, Seq, Side, StreamId, Sym, TypeUrl, VersionInfo};
 pub use kind::{ApiVersion, Kind, TYPE_PREFIX};
 pub use method::{Method, Rpc, Variant};

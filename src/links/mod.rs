@@ -3,9 +3,12 @@
 //! A table of fields, by the message that has them, says what each refers to; the body is walked beside its
 //! descriptors, through `Any`s. No text is taken for a name because it looks like one.
 
+mod names;
 #[cfg(test)]
 mod tests;
 mod walk;
+
+pub use names::Names;
 
 use serde_json::Value;
 

@@ -5,7 +5,15 @@ use crate::event::ApiVersion;
 
 fn links(kind: Kind, mut body: Value) -> Vec<(String, Kind, String)> {
     body["@type"] = kind.type_url(ApiVersion::V3).unwrap().as_str().into();
-    of(&Schema::builtin(), &body).into_iter().map(|link| (link.path, link.kind, link.name)).collect()
+    let schema = Schema::builtin();
+    let any = schema.encode("google.protobuf.Any", &body).unwrap();
+    let links = of(&schema, &schema.any_to_json(&any));
+    let mut names: Vec<_> = links.iter().map(|link| (link.kind, link.name.clone())).collect();
+    let mut fast = Names::new(schema).of(&any);
+    names.sort();
+    fast.sort();
+    assert_eq!(names, fast, "by their bytes");
+    links.into_iter().map(|link| (link.path, link.kind, link.name)).collect()
 }
 
 fn one(path: &str, kind: Kind, name: &str) -> Vec<(String, Kind, String)> {
@@ -145,8 +153,12 @@ proptest::proptest! {
         let routes: Vec<Value> = names.iter().map(|name| json!({"route": {"cluster": name}})).collect();
         let body = json!({"@type": Kind::Rds.type_url(ApiVersion::V3).unwrap().as_str(),
             "virtual_hosts": [{"routes": routes}]});
-        let links = of(&Schema::builtin(), &body);
+        let schema = Schema::builtin();
+        let links = of(&schema, &body);
         proptest::prop_assert_eq!(links.len(), names.len());
+        let any = schema.encode("google.protobuf.Any", &body).unwrap();
+        let fast: Vec<_> = Names::new(schema).of(&any).into_iter().map(|(_, name)| name).collect();
+        proptest::prop_assert_eq!(&fast, &names);
         for (link, name) in links.iter().zip(&names) {
             proptest::prop_assert_eq!(&link.name, name);
             proptest::prop_assert_eq!(crate::nack::value_at(&body, &link.path), Some(&Value::from(name.as_str())));

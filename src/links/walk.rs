@@ -156,7 +156,7 @@ fn step(path: &mut String, field: &str) {
 }
 
 /// The message in a field, of a map its value.
-fn inner(field: &FieldDescriptor) -> Option<MessageDescriptor> {
+pub(super) fn inner(field: &FieldDescriptor) -> Option<MessageDescriptor> {
     let kind = match field.kind() {
         FieldKind::Message(entry) if field.is_map() => entry.map_entry_value_field().kind(),
         kind => kind,

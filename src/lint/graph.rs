@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::case::Case;
 use crate::content::{BlobId, Catalog};
-use crate::event::{Kind, Seq, Sym, Time};
+use crate::event::{DenseHash, Kind, Seq, Sym, Time};
 use crate::session::{SymMap, Track};
 
 /// References of one resource.
@@ -22,7 +22,7 @@ const OPEN: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Graphs {
     /// By payload.
-    refs: HashMap<BlobId, Refs>,
+    refs: HashMap<BlobId, Refs, DenseHash>,
     clients: HashMap<Arc<str>, Graph>,
     /// References in all of them.
     size: usize,

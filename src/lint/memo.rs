@@ -90,7 +90,7 @@ pub(super) struct TrackMemo {
     /// Alias to the resource that claimed it.
     pub(super) aliases: SymMap<Sym>,
     /// The newest list in which no entry was odd.
-    pub(super) clean: u128,
+    pub(super) clean: Option<Arc<List>>,
     /// Of the newest full-state pushes: bytes, and bytes sent again unchanged.
     pub(super) pushes: VecDeque<(u64, u64)>,
     /// Resources that wait for another (row H-04).

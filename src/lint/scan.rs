@@ -36,18 +36,18 @@ impl Scan {
     pub(super) fn of(case: &mut Case<'_>, track: &Track, message: &Message) -> Scan {
         let mut scan = Scan::default();
         let Some(list) = message.resources() else { return scan };
-        if list.fingerprint() == case.memo.clean {
-            return scan;
-        }
+        let clean = case.memo.clean.take();
+        let clean_ids = clean.as_ref().map_or(&[][..], |clean| clean.blobs());
         let catalog = case.store.catalog();
         let delta = matches!(message.body, Body::DeltaResponse(_));
         let own = catalog.strings().find(track.type_url.as_str());
-        for id in list.blobs() {
-            scan.entry(catalog, track, own, delta, *id);
+        for (at, id) in list.blobs().iter().enumerate() {
+            // What was fine in its place is fine.
+            if clean_ids.get(at) != Some(id) {
+                scan.entry(catalog, track, own, delta, *id);
+            }
         }
-        if scan.is_clean() {
-            case.memo.clean = list.fingerprint();
-        }
+        case.memo.clean = if scan.is_clean() { Some(list.clone()) } else { clean };
         scan
     }
 

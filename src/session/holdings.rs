@@ -4,10 +4,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::content::{BlobId, Catalog, List};
-use crate::event::Sym;
+use crate::event::{DenseHash, Sym};
 
 use super::compare::{align, hollow, key, nameless, same_content, without_repeats};
-use super::names::{SymHash, SymSet};
+use super::names::SymSet;
 use super::responses::Order;
 use super::{AbsentBy, Same};
 
@@ -53,7 +53,7 @@ const SMALL: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holdings {
     base: Option<Base>,
-    patch: IndexMap<Sym, Slot, SymHash>,
+    patch: IndexMap<Sym, Slot, DenseHash>,
     /// Resources that are here.
     count: usize,
     /// Patch entries that change what the base says.
@@ -286,7 +286,7 @@ impl Holdings {
         change.twice = found.twice;
         if !change.hollow.is_empty() {
             // A heartbeat keeps its resource (row G-10), with the content it had.
-            let content: IndexMap<BlobId, BlobId, std::hash::BuildHasherDefault<BlobHasher>> =
+            let content: IndexMap<BlobId, BlobId, DenseHash> =
                 found.pairs.iter().map(|(was, id)| (*id, *was)).collect();
             let list = blobs.as_deref().unwrap_or(taken.list.blobs());
             let with_content = list.iter().filter_map(|id| match hollow(catalog, *id) {
@@ -532,9 +532,6 @@ impl Change {
         }
     }
 }
-
-/// Blob ids hash like symbols.
-type BlobHasher = super::names::SymHasher;
 
 #[cfg(test)]
 #[path = "tests/holdings.rs"]

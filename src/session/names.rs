@@ -1,31 +1,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use crate::event::Sym;
+use crate::event::{DenseHash, Sym};
 
-/// Spreads the bits of a symbol's number: symbols are dense, so nothing stronger is needed.
-#[derive(Clone, Default)]
-pub(crate) struct SymHasher(u64);
-
-impl Hasher for SymHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u32(u32::from(*byte));
-        }
-    }
-    fn write_u32(&mut self, value: u32) {
-        let mixed = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ (mixed >> 32);
-    }
-}
-
-pub(crate) type SymHash = BuildHasherDefault<SymHasher>;
-pub(crate) type SymMap<V> = HashMap<Sym, V, SymHash>;
-pub(crate) type SymSet = HashSet<Sym, SymHash>;
+pub(crate) type SymMap<V> = HashMap<Sym, V, DenseHash>;
+pub(crate) type SymSet = HashSet<Sym, DenseHash>;
 
 /// Sorted runs of names, one allocation for equal ones: a thousand clients with the same subscription hold it
 /// once.

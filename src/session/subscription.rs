@@ -2,10 +2,10 @@ use indexmap::IndexMap;
 
 use std::sync::Arc;
 
-use crate::event::{Seq, Sym, Time};
+use crate::event::{DenseHash, Seq, Sym, Time};
 
 use super::Wildcard;
-use super::names::{NameRuns, NameSet, SymHash, SymSet};
+use super::names::{NameRuns, NameSet, SymSet};
 
 /// What a client wants of one type.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,7 +45,7 @@ pub(crate) struct Asked {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     all: Option<(Arc<[Sym]>, Asked)>,
-    some: IndexMap<Sym, Asked, SymHash>,
+    some: IndexMap<Sym, Asked, DenseHash>,
     held: usize,
 }
 

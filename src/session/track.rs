@@ -6,12 +6,12 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use crate::content::{BlobId, Catalog, List};
-use crate::event::{Kind, Seq, Sym, Time, TypeUrl, VersionInfo};
+use crate::event::{DenseHash, Kind, Seq, Sym, Time, TypeUrl, VersionInfo};
 use crate::wire::{ErrorDetail, ResourceError};
 
 use super::compare::{hollow, key};
 use super::holdings::{Change, Held, Holdings, Slot, Taken};
-use super::names::{SymHash, SymMap, SymSet};
+use super::names::{SymMap, SymSet};
 use super::outcome::{Hollow, ResponseOutcome};
 use super::responses::{Body, Order, Response, Responses, Status};
 use super::subscription::{Waiting, Want};
@@ -67,7 +67,7 @@ pub(crate) struct Track {
     pub(crate) wildcard_since: Option<(Time, Seq)>,
     /// Alias to name (row F-30).
     pub(crate) aliases: SymMap<Sym>,
-    pub(crate) deadlines: IndexMap<Sym, Time, SymHash>,
+    pub(crate) deadlines: IndexMap<Sym, Time, DenseHash>,
     pub(crate) in_force: Option<InForce>,
     /// A verdict on a response from before the source was seen: there is one in force, unknown which.
     pub(crate) settled_unseen: bool,

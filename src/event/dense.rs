@@ -1,0 +1,23 @@
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// For maps whose keys are dense numbers ([`Sym`](super::Sym), blob ids): spreads their bits, and nothing stronger is
+/// needed, since no peer chooses the numbers.
+#[derive(Clone, Default)]
+pub(crate) struct DenseHasher(u64);
+
+impl Hasher for DenseHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
+    }
+    fn write_u32(&mut self, value: u32) {
+        let mixed = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+pub(crate) type DenseHash = BuildHasherDefault<DenseHasher>;

@@ -1,0 +1,254 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor};
+
+use super::walk::{FIELDS, inner};
+use crate::event::Kind;
+use crate::pb::{Field, Fields, Value};
+use crate::schema::{Schema, message_name};
+
+/// Levels that are looked into, as in [`of`](super::of).
+const DEPTH: u32 = 100;
+
+/// Finds what resources refer to in their bytes, without their paths: what [`of`](super::of) finds, at a small part of
+/// its cost, for whoever looks at every resource that passes. Only the fields that can lead to a name are looked at;
+/// which these are is found out when a type is first met. A field that stands twice counts twice.
+pub struct Names {
+    schema: Arc<Schema>,
+    nodes: Vec<Node>,
+    /// By full name, in one number each.
+    places: HashMap<String, usize>,
+    /// By what stands in an `Any`; none: unknown, or nothing to be found there.
+    types: HashMap<Box<[u8]>, Option<usize>>,
+}
+
+/// What matters of one message type.
+#[derive(Default)]
+struct Node {
+    /// By field number.
+    steps: Vec<(u32, Step)>,
+    whole: Option<Whole>,
+    /// There can be a name in it.
+    reaches: bool,
+}
+
+enum Step {
+    /// The field holds a name.
+    Name(Kind),
+    /// The field holds a message that may lead to one.
+    Inner(usize),
+    /// The same for the values of a map.
+    Map(usize),
+    /// A message of any type.
+    Any,
+}
+
+/// A reference that a message makes by more than one of its fields.
+struct Whole {
+    /// Where this field is set,
+    when: u32,
+    /// and this field within it is not,
+    unless: Option<u32>,
+    /// what this field holds is a name; without it, all names are meant.
+    name: Option<u32>,
+    /// What follows the name.
+    end: &'static str,
+    kind: Kind,
+}
+
+impl Names {
+    pub fn new(schema: Arc<Schema>) -> Names {
+        Names { schema, nodes: Vec::new(), places: HashMap::new(), types: HashMap::new() }
+    }
+
+    /// Type and name of each reference of a serialized `Any`.
+    pub fn of(&mut self, any: &[u8]) -> Vec<(Kind, String)> {
+        let mut found = Vec::new();
+        self.any(any, DEPTH, &mut found);
+        found
+    }
+
+    fn any(&mut self, bytes: &[u8], depth: u32, found: &mut Vec<(Kind, String)>) {
+        let (mut url, mut value) = (&[][..], &[][..]);
+        for field in Fields::new(bytes).map_while(Result::ok) {
+            match field.number {
+                1 => url = field.bytes(),
+                2 => value = field.bytes(),
+                _ => {}
+            }
+        }
+        let node = match self.types.get(url) {
+            Some(node) => *node,
+            None => {
+                let text = std::str::from_utf8(url).ok();
+                let message = text.and_then(|url| self.schema.message(message_name(url)));
+                let node = message.map(|message| self.compile(&message));
+                let node = node.filter(|node| self.nodes.get(*node).is_some_and(|node| node.reaches));
+                // Whoever sends ever new types is asked about each anew.
+                if self.types.len() < TYPES {
+                    self.types.insert(url.into(), node);
+                }
+                node
+            }
+        };
+        if let Some(node) = node {
+            self.message(node, value, depth, found);
+        }
+    }
+
+    fn message(&mut self, node: usize, bytes: &[u8], depth: u32, found: &mut Vec<(Kind, String)>) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        if let Some(whole) = self.nodes.get(node).and_then(|node| node.whole.as_ref()) {
+            found.extend(whole.read(bytes));
+        }
+        for field in Fields::new(bytes).map_while(Result::ok) {
+            let Some(node) = self.nodes.get(node) else { return };
+            let step = node.steps.iter().find(|(number, _)| *number == field.number);
+            let (Value::Len(inside) | Value::Group(inside)) = field.value else { continue };
+            match step.map(|(_, step)| step) {
+                Some(Step::Name(kind)) if !inside.is_empty() => {
+                    found.push((*kind, field.text().into_owned()));
+                }
+                Some(Step::Inner(inner)) => self.message(*inner, inside, depth, found),
+                Some(Step::Any) => self.any(inside, depth, found),
+                Some(Step::Map(inner)) => {
+                    let inner = *inner;
+                    for value in Fields::new(inside).map_while(Result::ok).filter(|field| field.number == 2) {
+                        match inner {
+                            ANY => self.any(value.bytes(), depth, found),
+                            inner => self.message(inner, value.bytes(), depth, found),
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The node of a message, made with those of all messages in it.
+    fn compile(&mut self, root: &MessageDescriptor) -> usize {
+        if let Some(place) = self.places.get(root.full_name()) {
+            return *place;
+        }
+        let first = self.nodes.len();
+        let mut todo = vec![root.clone()];
+        let mut made = Vec::new();
+        let mut place_of = |message: &MessageDescriptor, todo: &mut Vec<MessageDescriptor>| {
+            let next = self.places.len();
+            *self.places.entry(message.full_name().to_owned()).or_insert_with(|| {
+                todo.push(message.clone());
+                next
+            })
+        };
+        let place = place_of(root, &mut Vec::new());
+        let mut at = 0;
+        while let Some(message) = todo.get(at).cloned() {
+            at += 1;
+            let steps = message.fields().filter_map(|field| {
+                let step = match (named(&message, &field), inner(&field)) {
+                    (Some(kind), _) => Step::Name(kind),
+                    (None, None) => return None,
+                    (None, Some(inside)) => {
+                        match (inside.full_name() == "google.protobuf.Any", field.is_map()) {
+                            (true, true) => Step::Map(ANY),
+                            (true, false) => Step::Any,
+                            (false, true) => Step::Map(place_of(&inside, &mut todo)),
+                            (false, false) => Step::Inner(place_of(&inside, &mut todo)),
+                        }
+                    }
+                };
+                Some((field.number(), step))
+            });
+            let steps: Vec<_> = steps.collect();
+            made.push(Node { steps, whole: Whole::of(&message), reaches: false });
+        }
+        self.nodes.extend(made);
+        self.prune(first);
+        place
+    }
+
+    /// Drops the steps from `first` on that lead to no name.
+    fn prune(&mut self, first: usize) {
+        let leads = |nodes: &[Node], step: &Step| match step {
+            Step::Name(_) | Step::Any | Step::Map(ANY) => true,
+            Step::Inner(inner) | Step::Map(inner) => nodes.get(*inner).is_some_and(|node| node.reaches),
+        };
+        loop {
+            let reach = |node: &Node| {
+                !node.reaches
+                    && (node.whole.is_some() || node.steps.iter().any(|(_, step)| leads(&self.nodes, step)))
+            };
+            let found: Vec<usize> =
+                (first..self.nodes.len()).filter(|at| self.nodes.get(*at).is_some_and(reach)).collect();
+            if found.is_empty() {
+                break;
+            }
+            for at in found {
+                self.nodes[at].reaches = true;
+            }
+        }
+        for at in first..self.nodes.len() {
+            let mut steps = std::mem::take(&mut self.nodes[at].steps);
+            steps.retain(|(_, step)| leads(&self.nodes, step));
+            self.nodes[at].steps = steps;
+        }
+    }
+}
+
+/// Stands for the node of `google.protobuf.Any`.
+const ANY: usize = usize::MAX;
+
+/// Types that are remembered.
+const TYPES: usize = 4096;
+
+/// The type that a field's value is a name of.
+fn named(message: &MessageDescriptor, field: &FieldDescriptor) -> Option<Kind> {
+    let named = FIELDS.iter().find(|(of, name, _)| *of == message.full_name() && *name == field.name());
+    named.filter(|_| matches!(field.kind(), FieldKind::String)).map(|(_, _, kind)| *kind)
+}
+
+impl Whole {
+    fn of(message: &MessageDescriptor) -> Option<Whole> {
+        let number = |name: &str| message.get_field_by_name(name).map(|field| field.number());
+        let (when, name, kind, end) = match message.full_name() {
+            "envoy.config.cluster.v3.Cluster" => ("eds_cluster_config", Some("name"), Kind::Eds, ""),
+            "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig" => {
+                ("sds_config", Some("name"), Kind::Sds, "")
+            }
+            "envoy.config.route.v3.RouteConfiguration" => ("vhds", Some("name"), Kind::Vhds, "/*"),
+            "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes" => {
+                ("scoped_rds", None, Kind::Srds, "*")
+            }
+            filter if filter.ends_with("Filter") => ("config_discovery", Some("name"), Kind::Ecds, ""),
+            _ => return None,
+        };
+        let unless = message.get_field_by_name(when).and_then(|field| inner(&field));
+        let unless = unless.filter(|_| kind == Kind::Eds);
+        let unless = unless.and_then(|inner| Some(inner.get_field_by_name("service_name")?.number()));
+        let name = match name {
+            Some(name) => Some(number(name)?),
+            None => None,
+        };
+        Some(Whole { when: number(when)?, unless, name, end, kind })
+    }
+
+    fn read(&self, bytes: &[u8]) -> Option<(Kind, String)> {
+        let last = |number: u32, bytes| {
+            Fields::new(bytes).map_while(Result::ok).filter(|field: &Field<'_>| field.number == number).last()
+        };
+        let when = last(self.when, bytes)?;
+        if self
+            .unless
+            .and_then(|number| last(number, when.bytes()))
+            .is_some_and(|field| !field.bytes().is_empty())
+        {
+            return None;
+        }
+        let name = match self.name {
+            Some(number) => last(number, bytes)?.text().into_owned(),
+            None => String::new(),
+        };
+        (self.name.is_none() || !name.is_empty()).then(|| (self.kind, name + self.end))
+    }
+}
