@@ -4,7 +4,8 @@
 //! `-- churn|acks|deltas|open` runs one group. Sizes are of the file as the recorder leaves it: flushed each tenth
 //! of a second of the traffic's own time. Openings run in processes of their own, for their time and peak memory.
 
-mod data;
+#[path = "../clusters/mod.rs"]
+mod clusters;
 mod large;
 mod sizes;
 mod traffic;

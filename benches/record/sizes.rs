@@ -3,7 +3,7 @@
 use xdscope::record::{Loaded, open};
 use xdscope::wire::{Shape, What};
 
-use crate::{data, large, say, traffic};
+use crate::{clusters, large, say, traffic};
 
 fn kb(bytes: u64) -> f64 {
     bytes as f64 / 1e3
@@ -26,7 +26,7 @@ pub fn churn(quick: bool) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("churn.xdsrec");
     let (count, pushes) = if quick { (1000, 10) } else { (10_000, 50) };
-    let unique: Vec<u8> = (0..count).flat_map(|i| data::cluster(i, 5)).collect();
+    let unique: Vec<u8> = (0..count).flat_map(|i| clusters::cluster(i, 5)).collect();
     let unique = zstd::bulk::compress(&unique, 3).expect("zstd").len() as u64;
     for (word, random) in [("in order", false), ("random order", true)] {
         let (_, first) = traffic::churn(&path, count, 1, random);

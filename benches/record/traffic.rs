@@ -10,7 +10,7 @@ use xdscope::pb::put_len_field;
 use xdscope::record::{Header, Writer};
 use xdscope::wire::{Frame, Message, Open, Shape, What};
 
-use crate::data;
+use crate::clusters;
 
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
 
@@ -85,24 +85,28 @@ impl Recording {
 pub fn churn(path: &Path, count: usize, pushes: usize, random: bool) -> (u64, u64) {
     let mut recording = Recording::new(path, "StreamAggregatedResources");
     let mut dice = Dice(7);
-    let mut clusters: Vec<Vec<u8>> = (0..count).map(|i| data::cluster(i, 5)).collect();
-    recording.message(1000, Shape::SotwRequest, &data::request(0));
+    let mut clusters: Vec<Vec<u8>> = (0..count).map(|i| clusters::cluster(i, 5)).collect();
+    recording.message(1000, Shape::SotwRequest, &clusters::request(clusters::CLUSTER, 0));
     for version in 1..=pushes {
         let push = if version == 1 && !random {
-            data::push(count, 1, count)
+            clusters::push(count, 1, count)
         } else {
             let changed = dice.roll(count);
-            clusters[changed] = data::cluster(changed, 5 + version as u64);
+            clusters[changed] = clusters::cluster(changed, 5 + version as u64);
             if random {
                 let mut shown: Vec<&Vec<u8>> = clusters.iter().collect();
                 dice.shuffle(&mut shown);
-                data::response(shown, version)
+                clusters::response(clusters::CLUSTER, version, shown)
             } else {
-                data::response(&clusters, version)
+                clusters::response(clusters::CLUSTER, version, &clusters)
             }
         };
         recording.message(100_000 + dice.roll(50_000) as u64, Shape::SotwResponse, &push);
-        recording.message(1000 + dice.roll(9000) as u64, Shape::SotwRequest, &data::request(version));
+        recording.message(
+            1000 + dice.roll(9000) as u64,
+            Shape::SotwRequest,
+            &clusters::request(clusters::CLUSTER, version),
+        );
     }
     (recording.raw, recording.finish())
 }
@@ -128,33 +132,37 @@ pub fn deltas(
 }
 
 fn delta(cluster: usize, version: usize, nonce: usize) -> (Bytes, Bytes) {
-    let nonce = data::text(5, &format!("{nonce:08x}-{version}"));
-    let any = data::cluster(cluster, 5 + version as u64);
-    let mut resource = data::text(1, &format!("v{version}"));
+    let nonce = clusters::text(5, &format!("{nonce:08x}-{version}"));
+    let any = clusters::cluster(cluster, 5 + version as u64);
+    let mut resource = clusters::text(1, &format!("v{version}"));
     put_len_field(&mut resource, 2, &any);
-    resource.extend(data::text(3, &format!("cluster-{cluster}")));
-    let mut push = data::text(1, &format!("v{version}"));
+    resource.extend(clusters::text(3, &format!("cluster-{cluster}")));
+    let mut push = clusters::text(1, &format!("v{version}"));
     put_len_field(&mut push, 2, &resource);
-    push.extend(data::text(4, data::CLUSTER));
+    push.extend(clusters::text(4, clusters::CLUSTER));
     push.extend_from_slice(&nonce);
-    let mut ack = data::text(2, data::CLUSTER);
+    let mut ack = clusters::text(2, clusters::CLUSTER);
     put_len_field(&mut ack, 6, &nonce[2..]);
-    (data::grpc(&push), data::grpc(&ack))
+    (clusters::grpc(&push), clusters::grpc(&ack))
 }
 
 /// A request with a node of some 60 KB, as Envoy's: its extensions, each with the types it takes.
 pub fn ack_with_node(version: usize, node: &[u8]) -> Bytes {
-    let mut body = data::text(1, &version.to_string());
+    let mut body = clusters::text(1, &version.to_string());
     put_len_field(&mut body, 2, node);
-    body.extend(data::text(4, data::CLUSTER));
-    body.extend(data::text(5, &format!("{:08x}-{version}", Dice(version as u64).roll(1 << 31))));
-    data::grpc(&body)
+    body.extend(clusters::text(4, clusters::CLUSTER));
+    body.extend(clusters::text(5, &format!("{:08x}-{version}", Dice(version as u64).roll(1 << 31))));
+    clusters::grpc(&body)
 }
 
 /// See [`ack_with_node`].
 pub fn node() -> Vec<u8> {
-    let mut out =
-        [data::text(1, "sidecar~10.0.0.7~shop-7d9f"), data::text(2, "shop"), data::text(6, "envoy")].concat();
+    let mut out = [
+        clusters::text(1, "sidecar~10.0.0.7~shop-7d9f"),
+        clusters::text(2, "shop"),
+        clusters::text(6, "envoy"),
+    ]
+    .concat();
     let mut dice = Dice(3);
     for i in 0..480 {
         let category =
@@ -162,8 +170,11 @@ pub fn node() -> Vec<u8> {
         let category = category[dice.roll(5)];
         let name = format!("envoy.{category}.extension_{i}_{:x}", dice.roll(1 << 20));
         let url = format!("envoy.extensions.{category}.extension_{i}.v3.Config{:x}", dice.roll(1 << 16));
-        let extension =
-            [data::text(1, &name), data::text(2, &format!("envoy.{category}")), data::text(5, &url)];
+        let extension = [
+            clusters::text(1, &name),
+            clusters::text(2, &format!("envoy.{category}")),
+            clusters::text(5, &url),
+        ];
         put_len_field(&mut out, 9, &extension.concat());
     }
     out

@@ -4,6 +4,8 @@
 //! `-- ping|delta|push|churn|windows|fleet|flood` runs those. Each hop is a process of its own; the two ends share one with a thread
 //! for each. Rounds alternate between the hops, figures are medians over rounds.
 
+#[path = "../clusters/mod.rs"]
+mod clusters;
 mod data;
 mod ends;
 mod hop;

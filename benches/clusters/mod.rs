@@ -1,4 +1,4 @@
-//! Seeded responses: realistic clusters of 300 to 600 bytes.
+//! Clusters as servers send them, the same for every benchmark: of 300 to 600 bytes, from their numbers alone.
 
 use bytes::Bytes;
 use xdscope::pb::{put_len_field, put_tag, put_varint};
@@ -11,13 +11,13 @@ pub fn text(number: u32, value: &str) -> Vec<u8> {
     out
 }
 
-fn any(url: &str, value: &[u8]) -> Vec<u8> {
+pub fn any(url: &str, value: &[u8]) -> Vec<u8> {
     let mut out = text(1, url);
     put_len_field(&mut out, 2, value);
     out
 }
 
-fn message(number: u32, value: &[u8]) -> Vec<u8> {
+pub fn message(number: u32, value: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     put_len_field(&mut out, number, value);
     out
@@ -54,30 +54,30 @@ pub fn cluster(i: usize, timeout: u64) -> Vec<u8> {
 
 /// One SotW CDS response of `count` clusters as a gRPC message; cluster `changed` has another timeout.
 pub fn push(count: usize, version: usize, changed: usize) -> Bytes {
-    let timeout = |i| if i == changed { 5 + version as u64 } else { 5 };
-    response((0..count).map(|i| cluster(i, timeout(i))), version)
+    let entries = (0..count).map(|i| cluster(i, if i == changed { 5 + version as u64 } else { 5 }));
+    response(CLUSTER, version, entries)
 }
 
-/// One SotW CDS response of these clusters as a gRPC message.
-pub fn response(clusters: impl IntoIterator<Item = impl AsRef<[u8]>>, version: usize) -> Bytes {
+/// One SotW response of these resources as a gRPC message.
+pub fn response(url: &str, version: usize, entries: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Bytes {
     let mut body = text(1, &version.to_string());
-    for cluster in clusters {
-        put_len_field(&mut body, 2, cluster.as_ref());
+    for entry in entries {
+        put_len_field(&mut body, 2, entry.as_ref());
     }
-    body.extend(text(4, CLUSTER));
+    body.extend(text(4, url));
     body.extend(text(5, &format!("nonce-{version}")));
     grpc(&body)
 }
 
-/// A request: the first one with a node, later ones ACKs.
-pub fn request(version: usize) -> Bytes {
+/// A SotW request: the first one with a node, later ones ACKs. `url` is that of the push it answers.
+pub fn request(url: &str, version: usize) -> Bytes {
     let mut body = Vec::new();
     if version == 0 {
         put_len_field(&mut body, 2, &[text(1, "bench"), text(2, "bench")].concat());
     } else {
         body.extend(text(1, &version.to_string()));
     }
-    body.extend(text(4, CLUSTER));
+    body.extend(text(4, url));
     if version > 0 {
         body.extend(text(5, &format!("nonce-{version}")));
     }
