@@ -9,8 +9,8 @@ const SIZE: usize = 256 << 10;
 /// A buffer with less room left is done.
 const ROOM: usize = 16 << 10;
 
-/// Done buffers that are kept until all copies of their bytes are gone, to be filled again. Together they
-/// hold a push of 39 MB: touching fresh pages would cost the traffic more than the copy into them.
+/// Buffers that are kept, to be filled again when all copies of their bytes are gone. Together they hold a push of
+/// 39 MB: touching fresh pages would cost the traffic more than the copy into them.
 const KEPT: usize = (48 << 20) / SIZE;
 
 /// The read buffers of all connections. One is filled at a time, chunk after chunk, whoever reads: an idle
@@ -18,10 +18,13 @@ const KEPT: usize = (48 << 20) / SIZE;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffers(Arc<Mutex<Inner>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
     current: BytesMut,
-    done: VecDeque<BytesMut>,
+    /// Full ones, the oldest first: their copies go in that order.
+    full: VecDeque<BytesMut>,
+    /// Ones without copies. The last one emptied is filled first, while the processor's cache still knows it.
+    empty: Vec<BytesMut>,
 }
 
 impl Buffers {
@@ -33,13 +36,13 @@ impl Buffers {
     /// Takes the memory and touches it, before there is traffic.
     pub(super) fn warm(&self) {
         let mut inner = self.lock();
-        while inner.done.len() < KEPT {
+        while inner.empty.len() < KEPT {
             let mut buffer = BytesMut::with_capacity(SIZE);
             // Not with zeros: zeroed pages come from the system untouched.
             buffer.resize(SIZE, 1);
             // What stays is a handle without bytes, as of a buffer whose copies are gone.
             drop(buffer.split());
-            inner.done.push_back(buffer);
+            inner.empty.push(buffer);
         }
     }
 
@@ -55,17 +58,25 @@ impl Buffers {
     }
 }
 
+impl Default for Inner {
+    fn default() -> Self {
+        // Never one without memory: among the full ones it would wait for ever to be emptied.
+        Inner { current: BytesMut::with_capacity(SIZE), full: VecDeque::new(), empty: Vec::new() }
+    }
+}
+
 impl Inner {
     fn next(&mut self) {
         if self.current.try_reclaim(SIZE) {
             return;
         }
-        let free = self.done.front_mut().is_some_and(|oldest| oldest.try_reclaim(SIZE));
-        let free = if free { self.done.pop_front() } else { None };
-        let next = free.unwrap_or_else(|| BytesMut::with_capacity(SIZE));
-        self.done.push_back(std::mem::replace(&mut self.current, next));
-        if self.done.len() > KEPT {
-            self.done.pop_front();
+        while self.full.front_mut().is_some_and(|oldest| oldest.try_reclaim(SIZE)) {
+            self.empty.extend(self.full.pop_front());
+        }
+        let next = self.empty.pop().unwrap_or_else(|| BytesMut::with_capacity(SIZE));
+        self.full.push_back(std::mem::replace(&mut self.current, next));
+        if self.full.len() + self.empty.len() > KEPT {
+            self.full.pop_front();
         }
     }
 }
@@ -103,16 +114,18 @@ mod tests {
         let buffers = Buffers::default();
         let held: Vec<Bytes> = (0..KEPT + 10).map(|_| put(&buffers, SIZE)).collect();
         assert_eq!(held.len(), KEPT + 10);
-        assert_eq!(buffers.lock().done.len(), KEPT);
+        assert_eq!(buffers.lock().full.len(), KEPT);
     }
 
     #[test]
     fn warm_buffers_are_the_ones_that_are_filled() {
         let buffers = Buffers::default();
         buffers.warm();
-        let ends: Vec<_> = buffers.lock().done.iter().map(|buffer| buffer.as_ptr()).collect();
+        let ends: Vec<_> = buffers.lock().empty.iter().map(|buffer| buffer.as_ptr()).collect();
         assert_eq!(ends.len(), KEPT);
+        let first = put(&buffers, SIZE);
         let held: Vec<Bytes> = (0..KEPT).map(|_| put(&buffers, SIZE)).collect();
+        assert!(!ends.contains(&first.as_ptr().wrapping_add(SIZE)), "it is the one that was there without");
         assert!(held.iter().all(|bytes| ends.contains(&bytes.as_ptr().wrapping_add(SIZE))));
     }
 }
