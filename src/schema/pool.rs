@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use foldhash::fast::RandomState;
 use prost_reflect::{
     DescriptorError, DescriptorPool, ExtensionDescriptor, FieldDescriptor, MessageDescriptor, Value,
 };
@@ -12,7 +13,7 @@ use super::table::Table;
 #[derive(Debug)]
 pub(super) struct Pool {
     pub descriptors: DescriptorPool,
-    places: HashMap<Box<str>, u32>,
+    places: HashMap<Box<str>, u32, RandomState>,
     messages: Vec<MessageDescriptor>,
     tables: Vec<OnceLock<Table>>,
     sensitive: Vec<ExtensionDescriptor>,
