@@ -18,7 +18,7 @@ use crate::wire::What;
 
 use super::body;
 use super::live::Shared;
-use super::replay::{self, ReplayFeed};
+use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
 
 /// Bodies by the descriptors.
@@ -92,6 +92,9 @@ pub struct LiveFeed {
 
 impl LiveFeed {
     pub fn new(shared: Arc<Shared>, bodies: Decoded, about: About, reopen: Reopen) -> LiveFeed {
+        if let Some(recording) = &about.recording {
+            saved::forget(recording);
+        }
         LiveFeed { shared, bodies, about, reopen, rewound: RefCell::new(None), turns: Cell::new(0) }
     }
 
@@ -116,7 +119,7 @@ impl LiveFeed {
             std::thread::sleep(LOOK);
         };
         replay::cut(&mut loaded, held.n, held.now);
-        Ok(ReplayFeed::new(loaded, options, Decoded(self.bodies.0.clone()), None))
+        Ok(ReplayFeed::new(options.cursor(loaded), options, Decoded(self.bodies.0.clone()), None))
     }
 
     fn live(&self) {
@@ -165,7 +168,7 @@ impl Feed for LiveFeed {
     fn replay(&self, held: Option<Held>, seek: Seek) -> Result<(), String> {
         let at_end = self.rewound.borrow().as_ref().map(ReplayFeed::is_at_end);
         match (at_end, seek) {
-            (Some(true), Seek::Toggle | Seek::End) => {
+            (Some(true), Seek::Toggle | Seek::End) | (Some(_), Seek::Live) => {
                 self.live();
                 return Ok(());
             }
@@ -178,6 +181,10 @@ impl Feed for LiveFeed {
             _ => {}
         }
         self.rewound.borrow().as_ref().map_or(Ok(()), |rewound| rewound.replay(None, seek))
+    }
+
+    fn save_marks(&self, marks: &saved::Letters) -> io::Result<bool> {
+        self.about.recording.as_deref().map_or(Ok(false), |file| saved::write(file, marks).map(|()| true))
     }
 
     fn save_copy(&self, text: &str) -> io::Result<String> {

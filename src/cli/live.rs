@@ -127,9 +127,7 @@ pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, C
         tls: Tls::default(),
         verb: "demo",
         empty: vec!["The demo's clients are about to connect.".into()],
-        notice: Some(
-            "one cluster is refused: } goes to a problem, Enter opens it, 6 says why, d what changed".into(),
-        ),
+        notice: Some(args.scenario.hint().into()),
     };
     run.start(io, |running| {
         demo.connect(&running.tap.listening[0]);
@@ -288,8 +286,9 @@ impl Run<'_> {
                 speed: crate::tui::Speed::new(1.0),
                 source: source.clone(),
                 rerun: path.display().to_string(),
-                notice: None,
+                notices: Vec::new(),
                 copies: copies.clone(),
+                file: None,
                 rewound: true,
             };
             Ok((loaded, options))

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::filter::Rows;
 use crate::record::Loaded;
+use crate::schema::Schema;
 
 use super::args::{Format, Global, ReplayArgs};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::source::{self, Limit, Source};
+use super::source::{self, Limit};
 use super::{descriptors, log, select};
 
 /// How often a file is looked at for more.
@@ -38,7 +39,11 @@ fn lines(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Resu
     let jsonl = args.output == Some(Format::Jsonl);
     let opened = source::open_keyed(&args.source, seed, global, io)?;
     let limit = Limit::of(&args.at, &opened.loaded, &zone)?;
-    let reload = if args.follow { Some(follow(args, seed, &opened, io)?) } else { None };
+    let reload = if args.follow {
+        Some(follow(args, seed, &opened.schema, opened.size.unwrap_or(0), io)?)
+    } else {
+        None
+    };
     let timers = &args.source.timers;
     let (mut store, schema) = source::replay(opened, timers, &limit);
     let mut shown = 0;
@@ -63,10 +68,15 @@ fn lines(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Resu
 }
 
 /// Reads the source again each time it has grown, on a thread of its own.
-fn follow(args: &ReplayArgs, seed: u64, opened: &Source, io: &Io<'_>) -> Result<Receiver<Loaded>, CliError> {
+fn follow(
+    args: &ReplayArgs,
+    seed: u64,
+    schema: &Arc<Schema>,
+    mut known: u64,
+    io: &Io<'_>,
+) -> Result<Receiver<Loaded>, CliError> {
     let path = source::find(&args.source.source, io)?;
-    let (args, schema) = (args.source.clone(), opened.schema.clone());
-    let mut known = opened.size.unwrap_or(0);
+    let (args, schema) = (args.source.clone(), schema.clone());
     let (send, receive) = channel();
     let work = move || {
         let mut pause = LOOK;
@@ -95,55 +105,102 @@ fn follow(args: &ReplayArgs, seed: u64, opened: &Source, io: &Io<'_>) -> Result<
 
 #[cfg(all(feature = "net", feature = "tui"))]
 fn screens(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    use crate::app::replay::ReplayFeed;
+    use crate::app::replay::{Cursor, ReplayFeed};
     use crate::app::screen::Decoded;
     use crate::app::signals;
+    use crate::record;
     use crate::tui::{Feed, Seek};
-
-    use super::args::At;
 
     let screen = super::screens::wanted(args.view.as_deref())?;
     // What there is to say of the file is said on the screen.
     let quiet = Global { quiet: true, ..global.clone() };
-    let opened = source::open_keyed(&args.source, seed, &quiet, io)?;
     let zone = io.zone(args.time);
-    let at = match Limit::of(&args.at, &opened.loaded, &zone)? {
-        Limit::All => Seek::End,
-        Limit::Message(n) => Seek::Message(n),
-        Limit::Time(_) if args.at == At::Start => Seek::Start,
-        Limit::Time(at) => Seek::Time(at),
-    };
     let signals =
         signals::watch(true).map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
-    let reload = if args.follow { Some(follow(args, seed, &opened, io)?) } else { None };
-    let notices: Vec<_> =
-        opened.loaded.notices.iter().map(|notice| crate::text::display_safe(notice).into_owned()).collect();
-    let mut options = options(&opened, args, io);
-    options.notice = (!notices.is_empty()).then(|| notices.join("; "));
-    let schema = opened.schema;
-    let feed = ReplayFeed::new(opened.loaded, options, Decoded(schema), reload);
+    let path = if args.source.source == "-" { None } else { Some(source::find(&args.source.source, io)?) };
+    let known = path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
+    let failed = |error| CliError::unreadable(format!("cannot read {}", args.source.source)).because(error);
+    let recording = match &path {
+        Some(path) => record::start(path).map_err(failed)?,
+        None => None,
+    };
+    let (schema, mut options, cursor, notices);
+    match recording {
+        // Never in memory as a whole.
+        Some(recording) => {
+            schema = descriptors::schema(&args.source.descriptors)?;
+            options = self::options(schema.clone(), args, io);
+            let parts = (options.store, options.meaning.clone(), options.rules.clone());
+            (cursor, notices) = Cursor::read(recording, parts.0, parts.1, parts.2).map_err(failed)?;
+        }
+        None => {
+            let opened = source::open_keyed(&args.source, seed, &quiet, io)?;
+            schema = opened.schema;
+            options = self::options(schema.clone(), args, io);
+            notices = opened.loaded.notices.clone();
+            cursor = options.cursor(opened.loaded);
+        }
+    }
+    let at = place(&args.at, &cursor, &zone)?;
+    let reload = if args.follow { Some(follow(args, seed, &schema, known, io)?) } else { None };
+    options.file.clone_from(&path);
+    options.notices = notices;
+    let feed = ReplayFeed::new(cursor, options, Decoded(schema), reload);
     let begin = [Some(at).filter(|at| *at != Seek::End), args.play.then_some(Seek::Toggle)];
     for seek in begin.into_iter().flatten() {
         feed.replay(None, seek)
-            .map_err(|why| CliError::usage(format!("cannot play: {why}")).next("--at start --play"))?;
+            .map_err(|why| CliError::usage(format!("--at or --play: {why}")).next("--at start, --at end"))?;
     }
     super::screens::run(&feed, screen, args.screens, args.time, global, io, signals)?;
     Ok(Exit::Yes)
 }
 
+/// Where the cursor stands first.
 #[cfg(all(feature = "net", feature = "tui"))]
-fn options(opened: &Source, args: &ReplayArgs, io: &Io<'_>) -> crate::app::replay::Options {
-    let name = std::path::Path::new(&opened.name).file_name().map(|name| name.to_string_lossy().into_owned());
+fn place(
+    at: &super::args::At,
+    cursor: &crate::app::replay::Cursor,
+    zone: &jiff::tz::TimeZone,
+) -> Result<crate::tui::Seek, CliError> {
+    use super::args::At;
+    use crate::event::Seq;
+    use crate::filter::Moment;
+    use crate::tui::Seek;
+
+    match at {
+        At::End => Ok(Seek::End),
+        At::Start => Ok(Seek::Start),
+        At::Nack => Ok(Seek::FirstNack),
+        At::Moment(Moment::Message(n)) if n.0 == 0 || n.0 > cursor.messages() => {
+            let error = CliError::usage(format!("there is no message #{}", n.0));
+            Err(error.next(format!("a number from #1 to #{}", cursor.messages())))
+        }
+        At::Moment(Moment::Message(n)) => Ok(Seek::Message(Seq(n.0))),
+        At::Moment(moment) => {
+            let time = moment.time(cursor.store().clock(), cursor.end().now, zone).map(Seek::Time);
+            time.ok_or_else(|| {
+                CliError::usage("this source has no dates")
+                    .next("--at +30s, or a message's number such as #487")
+            })
+        }
+    }
+}
+
+#[cfg(all(feature = "net", feature = "tui"))]
+fn options(schema: Arc<Schema>, args: &ReplayArgs, io: &Io<'_>) -> crate::app::replay::Options {
+    let typed = &args.source.source;
+    let name = std::path::Path::new(typed).file_name().map(|name| name.to_string_lossy().into_owned());
     crate::app::replay::Options {
         store: source::options(&args.source.timers),
-        meaning: crate::app::tap::meaning(opened.schema.clone()),
-        rules: crate::app::watched::bounded(&opened.schema),
+        meaning: crate::app::tap::meaning(schema.clone()),
+        rules: crate::app::watched::bounded(&schema),
         idle: args.idle_limit,
         speed: crate::tui::Speed::new(args.speed),
-        source: format!("replay {}", name.unwrap_or_else(|| opened.name.clone())),
-        rerun: opened.name.clone(),
-        notice: None,
+        source: format!("replay {}", name.unwrap_or_else(|| typed.clone())),
+        rerun: typed.clone(),
+        notices: Vec::new(),
         copies: io.state_dir().unwrap_or_else(std::env::temp_dir),
+        file: None,
         rewound: false,
     }
 }

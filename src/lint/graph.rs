@@ -37,8 +37,8 @@ pub(super) struct Graphs {
 /// One client's references.
 #[derive(Clone, Debug, Default)]
 struct Graph {
-    of: HashMap<(Kind, Sym), Refs, DenseHash>,
-    users: HashMap<(Kind, Sym), u32, DenseHash>,
+    of: HashMap<(Kind, Sym), Refs>,
+    users: HashMap<(Kind, Sym), u32>,
 }
 
 /// A finding that may end or be seen otherwise.

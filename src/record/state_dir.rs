@@ -83,7 +83,13 @@ pub fn clean(dir: &Path, current: Option<&Path>, files: usize, bytes: u64) -> io
             continue;
         }
         match fs::remove_file(&path) {
-            Ok(()) => removed.push(path),
+            Ok(()) => {
+                // Its marks are of no use to another; most have none.
+                let mut marks = path.clone().into_os_string();
+                marks.push(".marks");
+                let _ = fs::remove_file(marks);
+                removed.push(path);
+            }
             // Another xdscope was faster.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),

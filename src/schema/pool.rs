@@ -1,7 +1,6 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use foldhash::fast::RandomState;
 use prost_reflect::{
     DescriptorError, DescriptorPool, ExtensionDescriptor, FieldDescriptor, MessageDescriptor, Value,
 };
@@ -13,7 +12,7 @@ use super::table::Table;
 #[derive(Debug)]
 pub(super) struct Pool {
     pub descriptors: DescriptorPool,
-    places: HashMap<Box<str>, u32, RandomState>,
+    places: HashMap<Box<str>, u32>,
     messages: Vec<MessageDescriptor>,
     tables: Vec<OnceLock<Table>>,
     sensitive: Vec<ExtensionDescriptor>,

@@ -65,6 +65,8 @@ pub(super) struct Dropped {
 /// The timeline: every message, and the opening and closing of streams.
 pub(super) struct History {
     rows: Vec<Row>,
+    /// Of these rows and their messages so many have come; those after them came once, before it went back.
+    shown: End,
     /// The row of each message, by its number less one.
     by_seq: Vec<u32>,
     /// Bytes that the messages kept take up, about.
@@ -77,18 +79,17 @@ pub(super) struct History {
 }
 
 /// An end of the history.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct End {
     rows: usize,
     messages: usize,
-    bytes: usize,
-    last_list: u128,
 }
 
 impl History {
     pub(super) fn new(budget: usize) -> History {
         History {
             rows: Vec::new(),
+            shown: End::default(),
             by_seq: Vec::new(),
             bytes: 0,
             budget,
@@ -99,21 +100,21 @@ impl History {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.rows.len()
+        self.shown.rows
     }
 
     pub(super) fn get(&self, index: usize) -> Option<&Row> {
-        self.rows.get(index)
+        self.rows.get(index).filter(|_| index < self.shown.rows)
     }
 
     /// All rows, newest first.
     pub(super) fn newest(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().rev()
+        self.rows.get(..self.shown.rows).unwrap_or_default().iter().rev()
     }
 
     pub(super) fn row_of(&self, n: Seq) -> Option<usize> {
         let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
-        self.by_seq.get(at).map(|row| *row as usize)
+        self.by_seq.get(at).filter(|_| at < self.shown.messages).map(|row| *row as usize)
     }
 
     pub(super) fn message(&self, n: Seq) -> Option<&Message> {
@@ -136,6 +137,15 @@ impl History {
         message: Option<Arc<Message>>,
         catalog: &Catalog,
     ) {
+        if matches!(outcome.what, Happened::Counted) {
+            return;
+        }
+        self.shown.messages += usize::from(outcome.seq.is_some());
+        self.shown.rows += 1;
+        // It came before: the same frame makes the same row.
+        if self.shown.rows <= self.rows.len() {
+            return;
+        }
         let mut row = Row {
             at: outcome.at,
             stream: u32::try_from(stream).unwrap_or(u32::MAX),
@@ -152,8 +162,7 @@ impl History {
         };
         let mut names = Names::default();
         match &outcome.what {
-            Happened::Counted => return,
-            Happened::Open => {}
+            Happened::Counted | Happened::Open => {}
             Happened::Close => row.kind = MessageKind::Close,
             Happened::Aside => {
                 let request = message.as_ref().is_some_and(|message| message.dir() == Dir::Req);
@@ -193,7 +202,7 @@ impl History {
 
     /// About what the message takes up beyond content that is stored anyway.
     fn weight(&mut self, message: &Message) -> usize {
-        let mut bytes = own_weight(message);
+        let mut bytes = weight(message);
         if let Some(list) = message.resources() {
             // The same list again is the same allocation.
             if self.last_list != list.fingerprint() {
@@ -206,30 +215,38 @@ impl History {
 
     /// Where it ends now.
     pub(super) fn end(&self) -> End {
-        let (rows, messages) = (self.rows.len(), self.by_seq.len());
-        End { rows, messages, bytes: self.bytes, last_list: self.last_list }
+        self.shown
     }
 
-    /// Forgets the rows after an end it had. Exact as long as no body was dropped.
+    /// Ends where it ended once. What came since is kept: the frames that follow are those that followed then.
     pub(super) fn back_to(&mut self, end: End) {
-        self.rows.truncate(end.rows);
-        self.by_seq.truncate(end.messages);
-        (self.bytes, self.last_list) = (end.bytes, end.last_list);
-        self.first_whole = self.first_whole.min(end.rows);
+        self.shown = end;
     }
 
     fn make_room(&mut self) {
         while self.bytes > self.budget && self.first_whole + 1 < self.rows.len() {
-            let Some(row) = self.rows.get_mut(self.first_whole) else { return };
-            self.first_whole += 1;
-            if let Content::Whole(message) = &row.content {
-                let lists = message.resources().map_or(0, |list| list.len() * 4);
-                self.bytes = self.bytes.saturating_sub(own_weight(message) + lists);
-                self.dropped += 1;
-                row.content = Content::Dropped(Box::new(Dropped::of(message)));
-                if let Some(names) = &mut row.names {
-                    names.forget_all();
-                }
+            self.drop_one();
+        }
+    }
+
+    /// Drops the messages of all rows so far.
+    pub(super) fn drop_all(&mut self) {
+        while self.first_whole < self.rows.len() {
+            self.drop_one();
+        }
+        self.bytes = 0;
+    }
+
+    fn drop_one(&mut self) {
+        let Some(row) = self.rows.get_mut(self.first_whole) else { return };
+        self.first_whole += 1;
+        if let Content::Whole(message) = &row.content {
+            let lists = message.resources().map_or(0, |list| list.len() * 4);
+            self.bytes = self.bytes.saturating_sub(weight(message) + lists);
+            self.dropped += 1;
+            row.content = Content::Dropped(Box::new(Dropped::of(message)));
+            if let Some(names) = &mut row.names {
+                names.forget_all();
             }
         }
     }
@@ -249,8 +266,8 @@ fn oddities(response: &ResponseOutcome, catalog: &Catalog) -> Option<Box<str>> {
     (!notes.is_empty()).then(|| notes.join("; ").into())
 }
 
-/// Without the names and the list, which are shared as a rule.
-fn own_weight(message: &Message) -> usize {
+/// Bytes that a message takes up in memory, about: without the names and the list, which are shared as a rule.
+pub fn weight(message: &Message) -> usize {
     let segments = message.segments.iter().map(|segment| match segment {
         Segment::Inline(bytes) => bytes.len() + 64,
         _ => 48,

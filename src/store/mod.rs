@@ -13,6 +13,7 @@ mod versions;
 pub use crate::session::Meaning;
 pub use asked::AskedFact;
 pub use facts::*;
+pub use history::weight;
 pub use versions::{AcceptedFact, Verdict, VersionFact};
 
 use std::sync::Arc;
@@ -114,7 +115,8 @@ impl Store {
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { engine: self.engine.clone(), end: self.history.end(), now: self.now }
     }
-    /// Goes back to a place it was at. The catalog keeps what came later: content that no fact speaks of.
+    /// Goes to a place it was at, back or on. The frames that follow must be those that followed before. The
+    /// catalog keeps what came later: content that no fact speaks of.
     pub fn restore(&mut self, checkpoint: &Checkpoint) {
         self.engine = checkpoint.engine.clone();
         self.history.back_to(checkpoint.end);
@@ -171,6 +173,10 @@ impl Store {
     /// Messages whose bodies the history has dropped to stay within its bounds.
     pub fn dropped(&self) -> u64 {
         self.history.dropped()
+    }
+    /// Lets go of the bodies of all messages so far; their rows stay.
+    pub fn drop_bodies(&mut self) {
+        self.history.drop_all();
     }
     pub fn streams(&self) -> Vec<StreamFact> {
         self.engine.streams().iter().map(|stream| self.stream_fact(stream)).collect()

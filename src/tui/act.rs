@@ -10,10 +10,15 @@ use super::data::{Data, Format};
 use super::layout;
 use super::model::{Model, Overlay, Pane, Paused, Scope, Screen, Step};
 use super::overview::stream_of;
+use super::panes;
 use super::replay::{self, Seek};
+use super::sort::Sort;
 use super::update::{Effect, current_stream, settle, total};
 
 pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
+    if panes::in_find(model, command) {
+        return vec![];
+    }
     let own = model.overlays.is_empty()
         && match model.screen {
             Screen::Diff => super::diff::act(model, command, data),
@@ -36,7 +41,11 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
             go(model, Screen::Diff, data);
         }
         Command::Diff => diff(model, data),
-        Command::DiffMarked => diff_marked(model, data),
+        Command::DiffMarked => match model.screen {
+            Screen::Overview => super::variants::compare_nodes(model, data),
+            Screen::Resources => super::variants::variants(model, data),
+            _ => diff_marked(model, data),
+        },
         Command::Resources => go(model, Screen::Resources, data),
         Command::Nack => go(model, Screen::Nack, data),
         Command::Subs => go(model, Screen::Subs, data),
@@ -50,8 +59,15 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         Command::HalfDown => step(model, (page(model) / 2).max(1), data),
         Command::First => step(model, isize::MIN / 2, data),
         Command::Last => step(model, isize::MAX / 2, data),
-        Command::Left => model.overview.column = model.overview.column.saturating_sub(1),
-        Command::Right => model.overview.column += 1,
+        Command::Left | Command::Right => panes::sideways(model, command == Command::Right),
+        Command::Grow | Command::Shrink => panes::resize(model, command == Command::Grow),
+        Command::Sort => match model.screen {
+            Screen::Overview | Screen::Subs | Screen::Lint => model.overlays.push(Overlay::Sort),
+            _ => model.say("this list has one order; screens 1, 7 and 9 can be sorted"),
+        },
+        Command::SortWorst => panes::sort(model, Sort::Worst),
+        Command::SortName => panes::sort(model, Sort::Name),
+        Command::SortNewest => panes::sort(model, Sort::Newest),
         Command::NextPane | Command::PreviousPane => {
             model.pane = if model.pane == Pane::Main { Pane::Second } else { Pane::Main };
         }
@@ -70,6 +86,10 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         Command::PreviousMatch => step(model, -1, data),
         Command::Palette => {
             model.overlays.push(Overlay::Palette { input: String::new(), chosen: 0, recalled: None });
+        }
+        Command::Notice => {
+            let notice = model.info.notice.clone();
+            model.say(notice.unwrap_or_else(|| "nothing is known to be missing".to_owned()));
         }
         Command::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
         Command::StepBack => return replay::seek(model, data, Seek::Back),
@@ -98,13 +118,8 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         Command::AllStreams => model.scope.stream = None,
         Command::NextStream => other_stream(model, data, 1),
         Command::PreviousStream => other_stream(model, data, -1),
-        Command::Follow => {
-            if model.timeline.follow {
-                model.timeline.stop_following(total(model, data));
-            } else {
-                model.timeline.follow = true;
-            }
-        }
+        Command::Follow if model.info.bar.is_some() => return replay::seek(model, data, Seek::Live),
+        Command::Follow => follow(model, data),
         Command::Ladder => model.timeline.ladder = !model.timeline.ladder,
         Command::Format => {
             model.timeline.scroll = 0;
@@ -128,7 +143,9 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         | Command::Order
         | Command::AllLines
         | Command::Base => model.say("this works on screen 5"),
-        Command::Wrap | Command::Docs => model.say("this works on screen 4"),
+        Command::Wrap if model.screen == Screen::Timeline => model.timeline.wrap = !model.timeline.wrap,
+        Command::Wrap => model.say("this works on screens 3 and 4"),
+        Command::Docs => model.say("this works on screen 4"),
         Command::Parents => model.say("this works on screens 4 and 8"),
         Command::ProblemsOnly => model.say("this works on screen 8"),
         Command::ExplainRule | Command::HideRule => model.say("this works on screen 9"),
@@ -137,7 +154,19 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         Command::CopyName => return copied(model, copy::name(model), "nothing with a name is selected"),
         Command::CopyJson => {
             let text = copy::json(model, data);
-            return copied(model, text, "JSON is copied from a message: choose one on the timeline (3)");
+            return copied(model, text, "JSON is copied from a message or a resource: choose one");
+        }
+        Command::CopyYaml => {
+            let text = copy::yaml(model, data);
+            return copied(model, text, "YAML is copied from a message or a resource: choose one");
+        }
+        Command::CopyPath => {
+            let path = copy::path(model);
+            return copied(
+                model,
+                path,
+                "a path is copied from a field: choose a line of a resource (4) or a change (5)",
+            );
         }
         Command::CopyCommand => return copied(model, copy::command(model), "there is no source to name"),
         Command::Yes => return vec![Effect::Quit],
@@ -215,6 +244,16 @@ fn open(model: &mut Model, data: &dyn Data) {
                 model.say("nothing to open");
                 return;
             };
+            if let Some(n) = state.open_nack {
+                let scope = Scope { stream: Some(state.stream), type_url: Some(state.type_url.clone()) };
+                model.scope = scope;
+                model.screen = Screen::Nack;
+                model.pane = Pane::Main;
+                model.steps.push(step);
+                settle(model, data);
+                model.nacks.select_message(n);
+                return;
+            }
             let n = state.open_nack.or(state.last_push.as_ref().map(|push| Seq(push.n)));
             model.scope = Scope { stream: Some(state.stream), type_url: Some(state.type_url.clone()) };
             model.screen = Screen::Timeline;
@@ -251,7 +290,7 @@ fn diff(model: &mut Model, data: &dyn Data) {
     to_diff(model, step);
 }
 
-fn to_diff(model: &mut Model, step: Step) {
+pub fn to_diff(model: &mut Model, step: Step) {
     model.screen = Screen::Diff;
     model.whole = false;
     model.pane = Pane::Main;
@@ -288,7 +327,9 @@ fn diff_marked(model: &mut Model, data: &dyn Data) {
 
 /// One step back; at the top it says so.
 fn back(model: &mut Model) {
-    if model.whole {
+    if model.find.is_some() {
+        model.find = None;
+    } else if model.whole {
         model.whole = false;
     } else if model.filter.is_some() {
         model.filter = None;
@@ -321,6 +362,19 @@ fn interrupt(model: &mut Model) -> Vec<Effect> {
         return vec![];
     }
     vec![Effect::Quit]
+}
+
+/// Follows the newest message, or stops. Held, it goes on.
+fn follow(model: &mut Model, data: &dyn Data) {
+    if model.screen == Screen::Timeline && model.timeline.follow && model.paused.is_none() {
+        model.timeline.stop_following(total(model, data));
+        return;
+    }
+    model.paused = None;
+    model.timeline.follow = true;
+    if model.screen != Screen::Timeline {
+        model.say("this is live; the timeline (3) follows the newest message");
+    }
 }
 
 fn pause(model: &mut Model, data: &dyn Data) {

@@ -1,7 +1,6 @@
 //! The refused body against the last good one, line by line.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
-
+use crate::diff::LineDiff;
 use crate::nack::Subject;
 
 use super::tree::{self, Folds, TreeLine};
@@ -109,28 +108,13 @@ fn line_of(lines: &[TreeLine], path: &str) -> Option<usize> {
 }
 
 fn pairs(good: &[TreeLine], refused: &[TreeLine]) -> Vec<Pair> {
-    let texts = |lines: &[TreeLine]| lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>();
-    let ops = capture_diff_slices(Algorithm::Myers, &texts(good), &texts(refused));
-    let mut pairs = Vec::new();
-    for op in ops {
-        match op {
-            DiffOp::Equal { old_index, new_index, len } => {
-                pairs.extend((0..len).map(|i| pair(Some(old_index + i), Some(new_index + i), false)));
-            }
-            DiffOp::Delete { old_index, old_len, .. } => {
-                pairs.extend((old_index..old_index + old_len).map(|i| pair(Some(i), None, true)));
-            }
-            DiffOp::Insert { new_index, new_len, .. } => {
-                pairs.extend((new_index..new_index + new_len).map(|i| pair(None, Some(i), true)));
-            }
-            DiffOp::Replace { old_index, old_len, new_index, new_len } => {
-                pairs.extend((0..old_len.max(new_len)).map(|i| {
-                    pair((i < old_len).then_some(old_index + i), (i < new_len).then_some(new_index + i), true)
-                }));
-            }
-        }
-    }
-    pairs
+    // A line stays one line whatever a peer put into it.
+    let text =
+        |lines: &[TreeLine]| lines.iter().map(|line| line.text.replace('\n', " ") + "\n").collect::<String>();
+    let place = |line: Option<u32>| line.map(|line| line as usize);
+    let compared = LineDiff::new(text(good), text(refused));
+    let pairs = compared.pairs().iter();
+    pairs.map(|found| pair(place(found.left), place(found.right), found.changed)).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::event::Kind;
 use crate::text;
 
-use super::data::Data;
+use super::data::{Data, Format};
 use super::model::{Model, Pane, Screen};
 use super::view::{finding_row, graph_row, nack_row, name_row, overview_row, stream_row, timeline_row};
 
@@ -50,11 +50,56 @@ pub fn name(model: &Model) -> Option<String> {
     Some(name).filter(|name| !name.is_empty())
 }
 
+/// The path of the selected field.
+pub fn path(model: &Model) -> Option<String> {
+    let path = match model.screen {
+        Screen::Resources => {
+            let detail = &model.resources.detail;
+            detail.lines.get(detail.line)?.path.clone()
+        }
+        Screen::Diff => super::diff::change(model)?.path.to_string(),
+        Screen::Nack => model.nacks.card.subjects.first()?.faults.first()?.0.value.clone(),
+        _ => return None,
+    };
+    Some(text::display_safe(&path).into_owned()).filter(|path| !path.is_empty())
+}
+
+/// The selected message as the object that `log -o jsonl` prints; else the selected resource.
 pub fn json(model: &Model, data: &dyn Data) -> Option<String> {
     match model.screen {
         Screen::Timeline => model.timeline.current.as_ref().map(|current| data.json(&current.fact)),
-        _ => None,
+        _ => content(model, data, Format::Json),
     }
+}
+
+/// The body of the selected message; else the selected resource.
+pub fn yaml(model: &Model, data: &dyn Data) -> Option<String> {
+    match model.screen {
+        Screen::Timeline => {
+            let n = model.timeline.current.as_ref()?.fact.n?;
+            Some(data.body(n, Format::Yaml, usize::MAX).join("\n"))
+        }
+        _ => content(model, data, Format::Yaml),
+    }
+}
+
+/// The content that the screen is about: the version shown, the newer one of a diff, what was refused.
+fn content(model: &Model, data: &dyn Data, format: Format) -> Option<String> {
+    let contents = data.contents()?;
+    let id = match model.screen {
+        Screen::Resources => model.resources.detail.content()?,
+        Screen::Diff => model.diff.version(model.diff.new)?.content?,
+        Screen::Nack => {
+            let (group, subject) = (model.nacks.group()?, model.nacks.card.subjects.first()?);
+            let (store, _) = data.source()?;
+            let pushed = store.pushed(group.last()?.refused?)?;
+            pushed.into_iter().find(|(name, _)| **name == *subject.name.value)?.1
+        }
+        Screen::Subs => model.subs.row()?.fact.as_ref()?.content?,
+        Screen::Graph => model.graph.node()?.1.content?,
+        Screen::Overview | Screen::Stream | Screen::Timeline | Screen::Lint => return None,
+    };
+    Some(contents.lines(id, format, usize::MAX).join("\n"))
 }
 
 /// The command line that prints what this screen shows.

@@ -1,5 +1,6 @@
 //! What the screens read: facts of a source, and what the program around them is doing.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::store::{
     VersionFact,
 };
 
-use super::replay::{Bar, Seek};
+use super::replay::{Bar, Marked, Seek};
 
 /// How a message's body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,7 +80,7 @@ pub trait Data {
     }
     /// The store and the descriptors, where there are some: what contents are compared by.
     fn source(&self) -> Option<(&Store, &Schema)> {
-        None
+        self.contents().map(|contents| (contents.store, contents.bodies.schema()))
     }
     fn read_filter(&self, text: &str) -> Result<Filter, FilterError> {
         Filter::parse(text)
@@ -208,9 +209,6 @@ impl Data for StoreData<'_> {
     fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool {
         applied.filter.state(fact, self.store)
     }
-    fn source(&self) -> Option<(&Store, &Schema)> {
-        Some((self.store, self.bodies.schema()))
-    }
     fn contents(&self) -> Option<Contents<'_>> {
         Some(Contents { store: self.store, bodies: self.bodies })
     }
@@ -278,6 +276,17 @@ pub trait Feed {
     /// # Errors
     /// Why it can't, in words.
     fn replay(&self, held: Option<Held>, seek: Seek) -> Result<(), String>;
+    /// Marks that were kept with the source.
+    fn marks(&self) -> BTreeMap<char, Marked> {
+        BTreeMap::new()
+    }
+    /// Keeps the marks with the source; false if there is no file to keep them beside.
+    ///
+    /// # Errors
+    /// The file beside it can't be written.
+    fn save_marks(&self, _marks: &BTreeMap<char, Marked>) -> io::Result<bool> {
+        Ok(false)
+    }
     /// Keeps a copy too large for the terminal's clipboard in a file; its path.
     fn save_copy(&self, text: &str) -> io::Result<String>;
 }

@@ -21,6 +21,8 @@ pub struct Layout {
     pub wide: bool,
     /// Rules and the notice line are left out.
     pub low: bool,
+    /// Rows, or columns, that the second pane was given by hand.
+    pub shift: i16,
 }
 
 /// `None` if the terminal is too small.
@@ -40,10 +42,17 @@ pub fn layout(width: u16, height: u16) -> Option<Layout> {
         narrow: width < 100,
         wide: width >= 160,
         low,
+        shift: 0,
     })
 }
 
 impl Layout {
+    /// A size of the second pane with what was added by hand, leaving `least` of `all` on either side.
+    pub fn shifted(&self, size: u16, all: u16, least: u16) -> u16 {
+        let most = all.saturating_sub(least).max(least);
+        size.saturating_add_signed(self.shift).clamp(least.min(size), most.max(size.min(all)))
+    }
+
     /// With the bar of a replay: in place of the rule above the notice, or in the last row of the body.
     pub fn with_bar(self) -> Layout {
         let Some(notice) = self.notice else {
@@ -75,10 +84,10 @@ pub fn timeline(layout: &Layout, whole: bool) -> (Rect, Rect) {
         return split(body, 0);
     }
     if layout.wide {
-        return beside(body, body.width * 5 / 9);
+        return beside(body, body.width - layout.shifted(body.width * 4 / 9, body.width, 20));
     }
     // The message in full wants eight lines; the list keeps at least half.
-    let detail = (body.height / 2).min(10);
+    let detail = layout.shifted((body.height / 2).min(10), body.height, 3);
     split(body, body.height - detail)
 }
 
@@ -87,7 +96,8 @@ pub fn diff(layout: &Layout, entries: Option<usize>, whole: bool) -> (Rect, Rect
     let body = layout.body;
     let Some(entries) = entries.filter(|_| !whole) else { return split(body, 0) };
     let want = u16::try_from(entries.max(1) + 1).unwrap_or(u16::MAX);
-    let (summary, rest) = split(body, want.min(body.height / 3).max(2));
+    let first = want.min(body.height / 3).max(2);
+    let (summary, rest) = split(body, body.height - layout.shifted(body.height - first, body.height, 3));
     (summary, split(rest, u16::from(!layout.low)).1)
 }
 

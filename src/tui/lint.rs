@@ -12,8 +12,9 @@ use super::act::{self, here};
 use super::command::Command;
 use super::data::{Applied, Data};
 use super::layout::{self, Layout};
-use super::model::{Model, Pane};
+use super::model::{Model, Pane, Screen};
 use super::overview::scroll;
+use super::sort::Sort;
 use super::view::finding_lines;
 
 #[derive(Clone, Debug, Default)]
@@ -94,7 +95,8 @@ pub fn parts(model: &Model, layout: &Layout) -> (Rect, Rect) {
         return layout::split(layout.body, 0);
     }
     let rows = u16::try_from(model.lint.rows.len() + 1).unwrap_or(u16::MAX);
-    let (list, rest) = layout::split(layout.body, rows.min(layout.body.height / 2).max(2));
+    let (body, first) = (layout.body, rows.min(layout.body.height / 2).max(2));
+    let (list, rest) = layout::split(body, body.height - layout.shifted(body.height - first, body.height, 3));
     (list, layout::split(rest, u16::from(!layout.low)).1)
 }
 
@@ -110,7 +112,13 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout) {
     };
     let mut rows: Vec<(usize, &Finding)> =
         findings.iter().enumerate().filter(|(_, finding)| shown(finding)).collect();
-    rows.sort_by_key(|(at, finding)| (Reverse(finding.severity), Reverse(finding.last), *at));
+    match model.sorts.of(Screen::Lint) {
+        Sort::Worst => {
+            rows.sort_by_key(|(at, finding)| (Reverse(finding.severity), Reverse(finding.last), *at));
+        }
+        Sort::Name => rows.sort_by_key(|(at, finding)| (finding.rule.id, *at)),
+        Sort::Newest => rows.sort_by_key(|(at, finding)| (Reverse(finding.last), *at)),
+    }
     model.lint.counts =
         Severity::ALL.map(|severity| rows.iter().filter(|(_, finding)| finding.severity == severity).count());
     model.lint.rows = rows.into_iter().map(|(at, _)| at).collect();

@@ -10,6 +10,7 @@ use crate::store::{ProblemFact, TypeState};
 
 use super::data::{Applied, Info};
 use super::diff::Diff;
+use super::find::Find;
 use super::graph::GraphScreen;
 use super::keymap::Context;
 use super::layout::{Layout, layout};
@@ -19,6 +20,7 @@ use super::overview::Overview;
 use super::rebind::Keymap;
 use super::replay::Marked;
 use super::resources::Resources;
+use super::sort::Sorts;
 use super::stream::StreamScreen;
 use super::subs::Subs;
 use super::theme::Theme;
@@ -136,6 +138,12 @@ pub enum Overlay {
         error: Option<FilterError>,
         before: Option<Applied>,
     },
+    /// A text to be found in the text that is read.
+    Find {
+        input: String,
+    },
+    /// By what a list is sorted.
+    Sort,
     Copy,
     /// The next key is a letter: sets a mark, or goes to it.
     Mark {
@@ -150,6 +158,8 @@ impl Overlay {
             Overlay::Help { .. } => Context::Help,
             Overlay::Palette { .. } => Context::Palette,
             Overlay::Filter { .. } => Context::Input,
+            Overlay::Find { .. } => Context::Find,
+            Overlay::Sort => Context::Sort,
             Overlay::Copy => Context::Copy,
             Overlay::Mark { .. } => Context::Mark,
             Overlay::ConfirmQuit => Context::Confirm,
@@ -181,6 +191,12 @@ pub struct Model {
     pub screen: Screen,
     pub scope: Scope,
     pub filter: Option<Applied>,
+    /// What is found in texts.
+    pub find: Option<Find>,
+    /// What the lists of screens are sorted by, where somebody chose.
+    pub sorts: Sorts,
+    /// Rows that the lower pane has more than by itself; negative: fewer. Columns where panes stand side by side.
+    pub shift: i16,
     pub steps: Vec<Step>,
     pub overlays: Vec<Overlay>,
     pub pane: Pane,
@@ -217,6 +233,9 @@ impl Model {
             screen: Screen::default(),
             scope: Scope::default(),
             filter: None,
+            find: None,
+            sorts: Sorts::default(),
+            shift: 0,
             steps: Vec::new(),
             overlays: Vec::new(),
             pane: Pane::default(),
@@ -241,7 +260,7 @@ impl Model {
     }
 
     pub fn layout(&self) -> Option<Layout> {
-        let layout = layout(self.size.0, self.size.1)?;
+        let layout = Layout { shift: self.shift, ..layout(self.size.0, self.size.1)? };
         Some(if self.info.bar.is_some() { layout.with_bar() } else { layout })
     }
 

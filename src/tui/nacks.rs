@@ -143,7 +143,8 @@ pub fn parts(model: &Model, layout: &Layout) -> (ratatui::layout::Rect, ratatui:
     }
     let rows = u16::try_from(model.nacks.groups.len() + 1).unwrap_or(u16::MAX);
     let gap = u16::from(!layout.low);
-    let (list, rest) = layout::split(body, rows.min(body.height / 3).max(2));
+    let first = rows.min(body.height / 3).max(2);
+    let (list, rest) = layout::split(body, body.height - layout.shifted(body.height - first, body.height, 3));
     (list, layout::split(rest, gap).1)
 }
 

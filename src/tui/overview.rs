@@ -1,11 +1,14 @@
 //! Screen 1: nodes by types, worst first.
 
+use std::cmp::Reverse;
+
 use crate::event::{StreamId, TypeUrl};
 use crate::report::{Row, Rows, severity};
 use crate::store::{SummaryFact, TypeState};
 
 use super::data::{Applied, Data};
 use super::model::{Pane, Scope};
+use super::sort::Sort;
 
 /// Above this many nodes the healthy ones fold to one row.
 const MANY: usize = 50;
@@ -15,6 +18,8 @@ pub struct Overview {
     /// The key of the row that somebody selected; until then it is the first, the worst.
     pub selected: Option<StreamId>,
     pub moved: bool,
+    /// The node that `D` marked.
+    pub marked: Option<StreamId>,
     /// 0 is the node, then the types.
     pub column: usize,
     /// Index in the list of problems.
@@ -46,7 +51,13 @@ pub fn stream_of(row: &Row, column: usize) -> Option<StreamId> {
 }
 
 impl Table {
-    pub fn build(data: &dyn Data, scope: &Scope, filter: Option<&Applied>, unfolded: bool) -> Table {
+    pub fn build(
+        data: &dyn Data,
+        scope: &Scope,
+        filter: Option<&Applied>,
+        unfolded: bool,
+        sort: Sort,
+    ) -> Table {
         let streams = data.streams();
         let total = streams.len();
         let mut cells = data.summaries();
@@ -77,6 +88,15 @@ impl Table {
             let before = rows.len();
             rows.retain(|row| severity(row.worst) < severity(TypeState::Synced));
             folded = before - rows.len();
+        }
+        match sort {
+            Sort::Worst => {}
+            Sort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
+            Sort::Newest => {
+                rows.sort_by_key(|row| {
+                    Reverse(row.streams.iter().filter_map(|stream| stream.last_message).max())
+                });
+            }
         }
         Table { types, rows, folded, nodes, streams: total, counts }
     }

@@ -3,6 +3,7 @@
 use super::act;
 use super::command::Command;
 use super::data::{Applied, Data};
+use super::find::{self, Find};
 use super::model::{Model, Overlay};
 use super::update::Effect;
 
@@ -29,7 +30,9 @@ pub fn typed(model: &mut Model, c: char, data: &dyn Data) {
 
 fn input(model: &mut Model) -> Option<&mut String> {
     match model.overlays.last_mut() {
-        Some(Overlay::Palette { input, .. } | Overlay::Filter { input, .. }) => Some(input),
+        Some(Overlay::Palette { input, .. } | Overlay::Filter { input, .. } | Overlay::Find { input }) => {
+            Some(input)
+        }
         _ => None,
     }
 }
@@ -90,6 +93,15 @@ fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
         Some(Overlay::Filter { error: Some(error), .. }) => {
             let why = format!("not a filter: {error}; Esc returns to the one before");
             model.say(why);
+            vec![]
+        }
+        Some(Overlay::Find { input }) => {
+            let text = input.clone();
+            model.overlays.pop();
+            model.find = (!text.is_empty()).then(|| Find::new(text));
+            if model.find.is_some() {
+                find::next(model, true);
+            }
             vec![]
         }
         Some(Overlay::Palette { input, .. }) => {

@@ -24,6 +24,10 @@ pub enum Seek {
         on: bool,
         all: bool,
     },
+    /// The first of all.
+    FirstNack,
+    /// To the end; of a live source, held and rewound, back to what comes now.
+    Live,
     Toggle,
     Slower,
     Faster,
@@ -34,18 +38,21 @@ pub enum Seek {
 pub enum Sign {
     Subscription,
     Reconnect,
+    /// A rule was broken: an error or a warning.
+    Finding,
     /// Something became stale or missing.
     Late,
     Nack,
 }
 
 impl Sign {
-    pub const ALL: [Sign; 4] = [Sign::Nack, Sign::Late, Sign::Subscription, Sign::Reconnect];
+    pub const ALL: [Sign; 5] = [Sign::Nack, Sign::Late, Sign::Finding, Sign::Subscription, Sign::Reconnect];
 
     pub fn letter(self) -> &'static str {
         match self {
             Sign::Nack => "n",
             Sign::Late => "!",
+            Sign::Finding => "f",
             Sign::Subscription => "s",
             Sign::Reconnect => "r",
         }
@@ -55,6 +62,7 @@ impl Sign {
         match self {
             Sign::Nack => "NACK",
             Sign::Late => "stale or missing",
+            Sign::Finding => "finding",
             Sign::Subscription => "subscription change",
             Sign::Reconnect => "reconnect",
         }
@@ -104,6 +112,8 @@ pub struct Bar {
     /// The last message up to the cursor, and of how many.
     pub message: u64,
     pub messages: u64,
+    /// The first ones, which the cursor can't go back to: they are beyond `--memory`.
+    pub before: u64,
     pub at_end: bool,
     pub marks: Arc<[Mark]>,
     /// It is a live source, held and rewound.
@@ -136,15 +146,16 @@ pub fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect> {
 }
 
 /// `m` and a letter: marks the cursor, on a live source the selected message.
-pub fn mark(model: &mut Model, letter: char) {
+pub fn mark(model: &mut Model, letter: char) -> Vec<Effect> {
     let selected = model.timeline.current.as_ref().and_then(|current| current.fact.n);
     let n = model.info.bar.as_ref().map(|bar| Seq(bar.message)).or(selected);
     let Some(n) = n else {
         model.say("nothing to mark: choose a message on the timeline (3)");
-        return;
+        return vec![];
     };
     model.marks.insert(letter, Marked { n, at: model.now });
     model.say(format!("{letter} marks #{}; ' and {letter} returns to it", n.0));
+    vec![Effect::SaveMarks]
 }
 
 /// `'` and a letter.

@@ -60,6 +60,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     let mut model = Model::new(size()?, options.theme, options.zone);
     model.screen = options.screen;
     model.keys = options.keys;
+    model.marks = feed.marks();
     let frame = if options.slow_link { SLOW_FRAME } else { FRAME };
     let mut pace = Pace { painted: None, keyed: true };
     let mut revision = None;
@@ -110,6 +111,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                     model.size = size()?;
                 }
                 Effect::Redraw => painter.forget(),
+                Effect::SaveMarks => save_marks(feed, &mut model),
                 Effect::Replay(seek) => replay(feed, &mut model, seek),
                 Effect::Copy(text) => {
                     let said = copy(feed, &mut painter, &text, options.multiplexer);
@@ -130,6 +132,16 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
 /// Columns and rows of the terminal on stdout, where there is one.
 pub fn terminal_size() -> Option<(u16, u16)> {
     size().ok()
+}
+
+/// Keeps the marks, and says so.
+fn save_marks(feed: &dyn Feed, model: &mut Model) {
+    let said = model.notice.take().unwrap_or_default();
+    model.say(match feed.save_marks(&model.marks) {
+        Ok(true) => format!("{said}; saved with the recording"),
+        Ok(false) => said,
+        Err(error) => format!("{said}; not saved: {error}"),
+    });
 }
 
 /// Moves the time cursor, and shows what is there.

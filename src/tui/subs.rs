@@ -1,5 +1,6 @@
 //! Screen 7: who asked for what, and what never came.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::data::{Applied, Data};
 use super::layout::{self, Layout};
 use super::model::{Model, Pane, Screen};
 use super::overview::scroll;
+use super::sort::Sort;
 use super::update::current_stream;
 
 /// Rows of the timeline, and names, that are looked at in one step of a frame.
@@ -58,6 +60,7 @@ pub struct Subs {
     pub types: Vec<OfType>,
     pub selected: Option<TypeUrl>,
     loaded: Option<(StreamId, TypeUrl, u64)>,
+    sort: Sort,
     /// Of the selected type: those that did not come first, then by name.
     names: Vec<Arc<str>>,
     pub missing: usize,
@@ -123,13 +126,14 @@ impl Subs {
     }
 
     /// Reads the names of the selected type again if they may have changed.
-    fn load(&mut self, data: &dyn Data, stream: StreamId) {
+    fn load(&mut self, data: &dyn Data, stream: StreamId, sort: Sort) {
         let Some((store, _)) = data.source() else { return };
         let Some(url) = self.selected.clone() else { return };
         let key = (stream, url.clone(), store.mark(stream, &url));
-        if self.loaded.as_ref() == Some(&key) {
+        if self.loaded.as_ref() == Some(&key) && self.sort == sort {
             return;
         }
+        self.sort = sort;
         if self.loaded.as_ref().is_none_or(|(s, u, _)| (s, u) != (&stream, &url)) {
             (self.scanned, self.name, self.top) = (0, None, 0);
             self.changes.clear();
@@ -143,7 +147,15 @@ impl Subs {
             let asked: HashSet<Arc<str>> = names.iter().cloned().collect();
             names.extend(store.resource_names(stream, &url).into_iter().filter(|name| !asked.contains(name)));
         }
-        names.sort_by(|a, b| (!missing.contains(a), a).cmp(&(!missing.contains(b), b)));
+        match sort {
+            Sort::Name => names.sort(),
+            Sort::Worst | Sort::Newest => {
+                names.sort_by(|a, b| (!missing.contains(a), a).cmp(&(!missing.contains(b), b)));
+            }
+        }
+        if sort == Sort::Newest {
+            names.sort_by_key(|name| Reverse(self.asked.get(name).map(|(n, _)| *n)));
+        }
         self.missing = missing.len();
         self.names = names;
         self.loaded = Some(key);
@@ -217,7 +229,9 @@ pub struct Parts {
 
 pub fn parts(model: &Model, layout: &Layout) -> Parts {
     let body = layout.body;
-    let width = if model.whole { 0 } else { (body.width * 2 / 5).min(60) };
+    let width = (body.width * 2 / 5).min(60);
+    let width = body.width - layout.shifted(body.width - width, body.width, 20);
+    let width = if model.whole { 0 } else { width };
     let left = Rect { width, ..body };
     let bar = Rect { x: body.x + width, width: u16::from(width > 0), ..body };
     let right = Rect { x: bar.right(), width: body.right() - bar.right(), ..body };
@@ -240,6 +254,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
         model.subs = Subs::default();
         return;
     };
+    let sort = model.sorts.of(Screen::Subs);
     let subs = &mut model.subs;
     if !frozen || subs.stream != Some(stream) {
         subs.stream = Some(stream);
@@ -269,9 +284,10 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
         subs.looked = 0;
     }
     if !frozen
+        || subs.sort != sort
         || subs.loaded.as_ref().is_none_or(|(s, u, _)| *s != stream || Some(u) != subs.selected.as_ref())
     {
-        subs.load(data, stream);
+        subs.load(data, stream, sort);
     }
     subs.scan(data, model.filter.as_ref());
     let parts = parts(model, layout);

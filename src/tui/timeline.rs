@@ -13,6 +13,8 @@ use super::overview::scroll;
 
 /// Rows looked at in one step of a search.
 pub const SLICE: usize = 256;
+/// Lines of a body that are searched.
+const LINES: usize = 200_000;
 /// A silence longer than this folds in the ladder.
 pub const GAP: Duration = Duration::from_secs(5);
 
@@ -38,6 +40,10 @@ pub struct Timeline {
     pub format: Option<Format>,
     /// Lines scrolled in the detail pane.
     pub scroll: usize,
+    /// Columns scrolled to the right in a body.
+    pub left: usize,
+    /// Long lines of a body wrap.
+    pub wrap: bool,
     pub index: Index,
     chosen: Option<Chosen>,
     /// The rows on the screen, and the one before them.
@@ -57,6 +63,8 @@ impl Default for Timeline {
             unfolded: false,
             format: None,
             scroll: 0,
+            left: 0,
+            wrap: false,
             index: Index::default(),
             chosen: None,
             window: Vec::new(),
@@ -147,6 +155,7 @@ impl Timeline {
     pub fn select(&mut self, row: Option<usize>) {
         if row != self.selected {
             self.scroll = 0;
+            self.left = 0;
         }
         self.selected = row;
     }
@@ -169,7 +178,8 @@ impl Timeline {
     }
 
     /// Brings selection, scroll offset and the loaded rows in line with what there is now.
-    pub fn settle(&mut self, data: &dyn Data, height: usize, detail: usize) {
+    /// With `whole` all of the body is wanted.
+    pub fn settle(&mut self, data: &dyn Data, height: usize, detail: usize, whole: bool) {
         let last = self.index.len().checked_sub(1);
         let at = if self.follow { last } else { self.position().or(last) };
         let Some(at) = at else {
@@ -186,7 +196,7 @@ impl Timeline {
             self.load(data, top, height, at);
         }
         self.top = self.index.get(top).unwrap_or(0);
-        self.load_body(data, detail);
+        self.load_body(data, detail, whole);
     }
 
     fn lines_to_selected(&self) -> usize {
@@ -225,17 +235,18 @@ impl Timeline {
         self.window = window;
     }
 
-    fn load_body(&mut self, data: &dyn Data, detail: usize) {
+    fn load_body(&mut self, data: &dyn Data, detail: usize, whole: bool) {
         let n = self.current.as_ref().and_then(|current| current.fact.n);
         let (Some(format), Some(n)) = (self.format, n) else {
             self.body = None;
             return;
         };
-        let limit = self.scroll + detail + 1;
+        // What is looked for may be on any line.
+        let limit = if whole { LINES } else { self.scroll + detail + 1 };
         let enough = |body: &Body| body.n == n && body.format == format && body.limit >= limit;
         if !self.body.as_ref().is_some_and(enough) {
             // A page ahead, so that scrolling by lines does not ask each time.
-            let limit = limit + detail;
+            let limit = (limit + detail).min(LINES.max(limit));
             self.body = Some(Body { n, format, limit, lines: data.body(n, format, limit) });
         }
     }

@@ -40,6 +40,8 @@ pub enum Effect {
     Redraw,
     /// Send to the terminal's clipboard.
     Copy(String),
+    /// Keep the marks with the source.
+    SaveMarks,
     /// Move the time cursor; a live source is held.
     Replay(Seek),
 }
@@ -69,7 +71,10 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
             vec![]
         }
         Msg::Paste(text) => {
-            if matches!(model.overlays.last(), Some(Overlay::Palette { .. } | Overlay::Filter { .. })) {
+            if matches!(
+                model.overlays.last(),
+                Some(Overlay::Palette { .. } | Overlay::Filter { .. } | Overlay::Find { .. })
+            ) {
                 text.chars().filter(|c| !c.is_control()).for_each(|c| prompt::typed(model, c, data));
             }
             vec![]
@@ -87,11 +92,11 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
     let command = model.keys.lookup(&model.contexts(), &name);
     match (command, model.overlays.last()) {
         (Some(command @ (Command::Suspend | Command::Redraw)), _) => act::run(model, command, data),
-        (Some(command), Some(Overlay::Palette { .. } | Overlay::Filter { .. })) => {
+        (Some(command), Some(Overlay::Palette { .. } | Overlay::Filter { .. } | Overlay::Find { .. })) => {
             prompt::edit(model, command, data)
         }
         (Some(command), _) => act::run(model, command, data),
-        (None, Some(Overlay::Palette { .. } | Overlay::Filter { .. })) => {
+        (None, Some(Overlay::Palette { .. } | Overlay::Filter { .. } | Overlay::Find { .. })) => {
             if let (KeyCode::Char(c), false) = (key.code, key.modifiers.contains(KeyModifiers::CONTROL)) {
                 prompt::typed(model, c, data);
             }
@@ -104,15 +109,12 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
                 KeyCode::Char(letter) if letter.is_ascii_alphanumeric() && go => {
                     replay::to_mark(model, data, letter)
                 }
-                KeyCode::Char(letter) if letter.is_ascii_alphanumeric() => {
-                    replay::mark(model, letter);
-                    vec![]
-                }
+                KeyCode::Char(letter) if letter.is_ascii_alphanumeric() => replay::mark(model, letter),
                 _ => vec![],
             }
         }
         // A prefix that leads nowhere is dropped, as in every pager.
-        (None, Some(Overlay::Copy)) => {
+        (None, Some(Overlay::Copy | Overlay::Sort)) => {
             model.overlays.pop();
             vec![]
         }
@@ -159,7 +161,8 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
     if model.screen == Screen::Overview || model.overview.table.rows.is_empty() {
         if !frozen || model.overview.table.rows.is_empty() {
             let filter = model.filter.as_ref();
-            model.overview.table = Table::build(data, &model.scope, filter, model.overview.unfolded);
+            let sort = model.sorts.of(Screen::Overview);
+            model.overview.table = Table::build(data, &model.scope, filter, model.overview.unfolded, sort);
         }
         let (rows, problems) = super::view::overview_lines(model);
         let parts = layout::overview(&layout, rows, problems);
@@ -197,7 +200,9 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
             let (list, detail) = layout::timeline(&layout, model.whole);
             let height = usize::from(list.height).saturating_sub(1);
             let room = usize::from(detail.height).saturating_sub(1);
-            model.timeline.settle(data, height, room);
+            // Before the text is typed, so that it is there to be searched.
+            let finds = model.find.is_some() || matches!(model.overlays.last(), Some(Overlay::Find { .. }));
+            model.timeline.settle(data, height, room, finds);
             let spare = detail_lines(model).len().saturating_sub(room);
             model.timeline.scroll = model.timeline.scroll.min(spare);
         }

@@ -11,11 +11,13 @@ use crate::lint;
 use crate::record::Loaded;
 use crate::session::Meaning;
 use crate::store;
+use crate::text::{self, display_safe};
 use crate::tui::{Bar, Data, Feed, Held, Info, Mode, Seek, Speed, StoreData};
 use crate::wire::What;
 
 use super::cursor::{Cursor, Position};
 use super::marks::Marks;
+use super::saved;
 use crate::app::screen::{Decoded, save_copy};
 
 /// What a replay is of, and how it goes.
@@ -30,11 +32,21 @@ pub struct Options {
     pub source: String,
     /// The SOURCE that prints the same facts on the command line.
     pub rerun: String,
-    pub notice: Option<String>,
+    /// What a person must know of the source: damage, a truncated tail.
+    pub notices: Vec<String>,
     /// Where copies too large for the clipboard go.
     pub copies: PathBuf,
+    /// The file that marks are kept beside; none of stdin.
+    pub file: Option<PathBuf>,
     /// It is a live source, held.
     pub rewound: bool,
+}
+
+impl Options {
+    /// A cursor over a source that was read.
+    pub fn cursor(&self, loaded: Loaded) -> Cursor {
+        Cursor::new(loaded, self.store, self.meaning.clone(), self.rules.clone())
+    }
 }
 
 /// The source as read again, each time it has grown.
@@ -59,9 +71,8 @@ struct State {
 }
 
 impl ReplayFeed {
-    /// Reads all of it and stands at the end.
-    pub fn new(loaded: Loaded, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
-        let mut cursor = Cursor::new(loaded, options.store, options.meaning.clone(), options.rules.clone());
+    /// Goes to the end of the source and stands there.
+    pub fn new(mut cursor: Cursor, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
         let marks = Marks::find(&mut cursor, &options.store);
         let state = State { cursor, marks, speed: options.speed, playing: None, turn: 0 };
         ReplayFeed { options, bodies, state: RefCell::new(state), reload, revision: Cell::new(0) }
@@ -101,7 +112,7 @@ impl State {
     /// The same source with more of it: the cursor stays, or moves along at the end.
     fn grown(&mut self, loaded: Loaded, options: &Options) {
         let (was, at_end) = (self.cursor.position(), self.cursor.is_at_end());
-        self.cursor = Cursor::new(loaded, options.store, options.meaning.clone(), options.rules.clone());
+        self.cursor = options.cursor(loaded);
         self.marks = Marks::find(&mut self.cursor, &options.store);
         if !at_end {
             self.cursor.seek(was);
@@ -112,12 +123,23 @@ impl State {
     fn place(&self, seek: Seek) -> Result<Position, String> {
         let cursor = &self.cursor;
         let here = cursor.position();
-        let none = |n: Seq| format!("there is no message #{}; the last one is #{}", n.0, cursor.messages());
+        let none = |n: Seq| match n.0 <= cursor.before() && n.0 > 0 {
+            true => format!(
+                "message #{} is beyond --memory: the first that can be gone to is #{}",
+                n.0,
+                cursor.before() + 1
+            ),
+            false => format!("there is no message #{}; the last one is #{}", n.0, cursor.messages()),
+        };
         match seek {
             Seek::Back => cursor.step(false).ok_or_else(|| "this is the start".into()),
             Seek::On => cursor.step(true).ok_or_else(|| "this is the end".into()),
-            Seek::Start => cursor.of_message(Seq(0)).ok_or_else(|| "there is no message".into()),
-            Seek::End => Ok(cursor.end()),
+            Seek::Start => Ok(cursor.start()),
+            Seek::End | Seek::Live => Ok(cursor.end()),
+            Seek::FirstNack => {
+                let first = self.marks.problem(cursor.start(), true, false);
+                first.ok_or_else(|| "no message in this source is a NACK".into())
+            }
             Seek::Message(n) if n.0 == 0 => Err(none(n)),
             Seek::Message(n) => cursor.of_message(n).ok_or_else(|| none(n)),
             Seek::Time(at) => Ok(cursor.of_time(at)),
@@ -153,6 +175,24 @@ impl State {
         Ok(())
     }
 
+    /// What is lost, and what to do.
+    fn notice(&self, options: &Options) -> Option<String> {
+        let mut notices: Vec<_> =
+            options.notices.iter().map(|notice| display_safe(notice).into_owned()).collect();
+        if self.cursor.before() > 0 {
+            let size = |bytes: u64| text::size(bytes).replace(' ', "");
+            let limit = options.store.history as u64;
+            notices.push(format!(
+                "the first {} do not fit into --memory {}: what became of them is shown, the cursor can't go back \
+                 to them; --memory {} holds twice as many",
+                text::plural(self.cursor.before(), "message"),
+                size(limit),
+                size(limit.saturating_mul(2)),
+            ));
+        }
+        (!notices.is_empty()).then(|| notices.join("; "))
+    }
+
     fn bar(&self, rewound: bool) -> Bar {
         let Position { now, .. } = self.cursor.position();
         Bar {
@@ -162,6 +202,7 @@ impl State {
             end: self.cursor.end().now,
             message: self.cursor.store().messages(),
             messages: self.cursor.messages(),
+            before: self.cursor.before(),
             at_end: self.cursor.is_at_end(),
             marks: self.marks.all.clone(),
             rewound,
@@ -196,7 +237,7 @@ impl Feed for ReplayFeed {
                 0 => vec!["There is no message in it.".into()],
                 _ => vec!["Nothing has happened at this moment yet: . goes on, G to the end.".into()],
             },
-            notice: self.options.notice.clone(),
+            notice: state.notice(&self.options),
             bar: Some(state.bar(self.options.rewound)),
         }
     }
@@ -205,6 +246,14 @@ impl Feed for ReplayFeed {
         let result = self.state.borrow_mut().seek(seek);
         self.changed();
         result
+    }
+
+    fn marks(&self) -> saved::Letters {
+        self.options.file.as_deref().map(saved::read).unwrap_or_default()
+    }
+
+    fn save_marks(&self, marks: &saved::Letters) -> io::Result<bool> {
+        self.options.file.as_deref().map_or(Ok(false), |file| saved::write(file, marks).map(|()| true))
     }
 
     fn save_copy(&self, text: &str) -> io::Result<String> {

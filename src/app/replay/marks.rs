@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::{Seq, Time};
+use crate::lint::Severity;
 use crate::session::MessageKind;
 use crate::store::{Options, Store, TypeState};
 use crate::tui::{Mark, Sign};
@@ -41,6 +42,10 @@ impl Marks {
             let place = cursor.of_time(at);
             problems.push((place, false));
             all.push(Mark { at, n: messages_until(cursor, at), sign: Sign::Late });
+        }
+        for finding in cursor.findings().iter().filter(|finding| finding.severity > Severity::Info) {
+            let n = finding.at.map_or_else(|| messages_until(cursor, finding.first), |n| n.0);
+            all.push(Mark { at: finding.first, n, sign: Sign::Finding });
         }
         problems.sort_unstable();
         all.sort_by_key(|mark| (mark.n, mark.at));

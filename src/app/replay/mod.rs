@@ -3,6 +3,7 @@
 mod cursor;
 mod feed;
 mod marks;
+pub mod saved;
 #[cfg(test)]
 mod tests;
 

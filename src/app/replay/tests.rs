@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::cursor::{Cursor, Position};
 use super::marks::Marks;
-use super::{Options, ReplayFeed};
+use super::{Options, ReplayFeed, saved};
 use crate::app::screen::Decoded;
 use crate::app::watched::{Watched, bounded};
 use crate::content::{Catalog, MemoryBodies};
 use crate::event::{Seq, Time};
 use crate::lint::Finding;
-use crate::record::Loaded;
+use crate::record::{self, Header, Loaded, Writer};
 use crate::schema::Schema;
 use crate::script::{self, Codec};
 use crate::session::Meaning;
@@ -178,8 +178,8 @@ fn problems_are_where_they_began() {
     assert_eq!(marks.problem(place, true, false), cursor.of_message(Seq(18)));
 }
 
-fn feed(text: &str) -> ReplayFeed {
-    let options = Options {
+fn options(file: Option<std::path::PathBuf>) -> Options {
+    Options {
         store: store::Options::default(),
         meaning: bytes(),
         rules: bounded(&Schema::builtin()),
@@ -187,11 +187,16 @@ fn feed(text: &str) -> ReplayFeed {
         speed: Speed::new(1.0),
         source: "replay session.xdsrec".into(),
         rerun: "session.xdsrec".into(),
-        notice: None,
+        notices: Vec::new(),
         copies: std::env::temp_dir(),
+        file,
         rewound: false,
-    };
-    ReplayFeed::new(loaded(text), options, Decoded(Schema::builtin()), None)
+    }
+}
+
+fn feed(text: &str) -> ReplayFeed {
+    let options = options(None);
+    ReplayFeed::new(options.cursor(loaded(text)), options, Decoded(Schema::builtin()), None)
 }
 
 /// As the loop around the screens does it.
@@ -216,7 +221,9 @@ fn typed(feed: &ReplayFeed, model: &mut Model, keys: &str) {
                 }
                 let notice = model.notice.clone();
                 send(model, Msg::Info(feed.info()));
-                assert_eq!(model.notice, notice);
+                if notice.is_some() {
+                    assert_eq!(model.notice, notice);
+                }
             }
         }
     }
@@ -295,6 +302,7 @@ fn keys_and_places_agree() {
         ("ma", 18),
         ("G", 20),
         ("'a", 18),
+        ("f", 20),
     ] {
         // The clock runs on after the last message: the last NACK is before the end.
         let keys = if keys == "{" { "{{" } else { keys };
@@ -326,4 +334,124 @@ fn a_file_that_grows_is_followed_at_the_end_only() {
         assert_eq!((bar.message, bar.messages), (n, 20));
         assert_eq!(feed.revision(), before, "taken in once");
     }
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_counted_and_its_rows_stay() {
+    let limit = |history| {
+        let options = store::Options { history, ..store::Options::default() };
+        Cursor::new(loaded(&long()), options, bytes(), bounded(&Schema::builtin()))
+    };
+    let (mut small, mut whole) = (limit(30_000), limit(usize::MAX));
+    let before = small.before();
+    assert!((20..240).contains(&before), "{before} of {}", small.messages());
+    assert_eq!((whole.before(), whole.messages()), (0, small.messages()));
+    // The cursor stands where what is held begins; before that it can't go.
+    assert_eq!(small.store().messages(), before);
+    assert_eq!(small.of_message(Seq(before - 1)), None);
+    assert_eq!(small.of_time(Time::ZERO), small.start());
+    for n in [before, small.messages(), before + 7, small.messages() - 1, before + 1] {
+        for cursor in [&mut small, &mut whole] {
+            let to = cursor.of_message(Seq(n)).expect("a place");
+            cursor.seek(to);
+        }
+        let states = |cursor: &Cursor| format!("{:?} {:?}", cursor.store().states(), cursor.findings());
+        assert_eq!(states(&small), states(&whole), "#{n}");
+        assert_eq!(small.store().rows(), whole.store().rows());
+        assert!(small.store().message(Seq(before)).is_none() && whole.store().message(Seq(before)).is_some());
+        assert_eq!(small.store().message(Seq(n)).is_some(), n > before);
+    }
+}
+
+#[test]
+fn a_live_source_is_the_only_one_that_f_leaves() {
+    let feed = feed(TOUR);
+    let mut model = model(100, 30);
+    typed(&feed, &mut model, "g");
+    assert_eq!(feed.info().bar.map(|bar| bar.message), Some(0));
+    typed(&feed, &mut model, "f");
+    let bar = feed.info().bar.expect("a recording keeps its bar");
+    assert!(bar.at_end && !bar.playing);
+    assert!(model.timeline.follow);
+}
+
+/// The tour as a file, as far as `bytes` of it in a hundred, in a feed of its own.
+fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("session.xdsrec");
+    let loaded = loaded(TOUR);
+    let header = Header {
+        created: 0,
+        seed: 7,
+        keep_secrets: false,
+        tool: "xdscope".into(),
+        source: "tap".into(),
+        clock: loaded.clock,
+    };
+    let mut writer = Writer::new(std::fs::File::create(&path).expect("a file"), header).expect("a recording");
+    for (i, frame) in loaded.frames.iter().enumerate() {
+        writer.write(frame, &loaded.catalog).expect("a frame");
+        if i % 5 == 4 {
+            writer.flush().expect("a flush");
+        }
+    }
+    writer.finish().expect("an end");
+    let size = std::fs::metadata(&path).expect("a file").len();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a file");
+    file.set_len(size * percent as u64 / 100).expect("a shorter file");
+    let options = options(Some(path.clone()));
+    let recording = record::start(&path).expect("readable").expect("a recording");
+    let (store, meaning, rules) = (options.store, options.meaning.clone(), options.rules.clone());
+    let (cursor, notices) = Cursor::read(recording, store, meaning, rules).expect("messages");
+    (folder, ReplayFeed::new(cursor, Options { notices, ..options }, Decoded(Schema::builtin()), None))
+}
+
+#[test]
+fn a_file_that_was_cut_opens_and_says_what_is_lost() {
+    let (_folder, whole) = recorded(100);
+    let (_other, cut) = recorded(60);
+    let mut first = model(100, 30);
+    typed(&whole, &mut first, "");
+    assert!(!shown(&first).contains("INCOMPLETE"), "{}", shown(&first));
+    let read = cut.info().bar.expect("a bar").messages;
+    assert!(0 < read && read < 20, "{read}");
+    for (width, height) in [(80, 24), (100, 30), (200, 60)] {
+        let mut model = model(width, height);
+        typed(&cut, &mut model, "");
+        let text = shown(&model);
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = format!("bytes can't be read; {read} messages read, the last event at +");
+        assert!(flat.contains(&said), "{width}x{height}: {text}");
+        typed(&cut, &mut model, "j");
+        let text = shown(&model);
+        assert!(text.contains("INCOMPLETE (:notice)") && !text.contains("can't be read"), "{text}");
+        typed(&cut, &mut model, ":notice\n");
+        assert!(shown(&model).contains("can't be read"));
+    }
+}
+
+#[test]
+fn what_memory_cannot_hold_is_said_on_the_screen() {
+    let options =
+        Options { store: store::Options { history: 30_000, ..Default::default() }, ..options(None) };
+    let feed = ReplayFeed::new(options.cursor(loaded(&long())), options, Decoded(Schema::builtin()), None);
+    let before = feed.info().bar.expect("a bar").before;
+    let mut model = model(100, 30);
+    typed(&feed, &mut model, "");
+    let text = shown(&model);
+    assert!(text.contains(&format!("the first {before} messages do not fit into --memory 30kB")), "{text}");
+    assert!(text.contains(&format!("{before} beyond --memory")), "{text}");
+    typed(&feed, &mut model, ":goto #1\n");
+    let said = format!("message #1 is beyond --memory: the first that can be gone to is #{}", before + 1);
+    assert_eq!(model.notice, Some(said));
+}
+
+#[test]
+fn marks_are_kept_beside_the_recording() {
+    let (folder, feed) = recorded(100);
+    let mut first = model(100, 30);
+    typed(&feed, &mut first, ":goto #18\nma");
+    assert!(feed.save_marks(&first.marks).expect("a file"));
+    assert_eq!(feed.marks(), first.marks);
+    assert_eq!(saved::read(&folder.path().join("session.xdsrec")), first.marks);
 }

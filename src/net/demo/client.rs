@@ -51,9 +51,26 @@ pub async fn run(client: Client, server: String, schema: Arc<Schema>) -> Result<
     Ok(())
 }
 
-async fn connection(client: &Client, server: String, schema: &Arc<Schema>) -> Result<(), Status> {
+/// Runs clients of one stream each over one connection, until the last of them ends.
+pub async fn run_together(clients: Vec<Client>, server: String, schema: Arc<Schema>) -> Result<(), Status> {
+    let channel = connect(server).await?;
+    let mut streams = tokio::task::JoinSet::new();
+    for client in clients {
+        streams.spawn(stream(client, channel.clone(), schema.clone()));
+    }
+    while let Some(end) = streams.join_next().await {
+        end.map_err(|e| Status::internal(e.to_string()))??;
+    }
+    Ok(())
+}
+
+async fn connect(server: String) -> Result<Channel, Status> {
     let endpoint = Endpoint::from_shared(server).map_err(|e| Status::internal(e.to_string()))?;
-    let channel = endpoint.connect().await.map_err(|e| Status::unavailable(e.to_string()))?;
+    endpoint.connect().await.map_err(|e| Status::unavailable(e.to_string()))
+}
+
+async fn connection(client: &Client, server: String, schema: &Arc<Schema>) -> Result<(), Status> {
+    let channel = connect(server).await?;
     if client.variant.is_aggregated() {
         return stream(client.clone(), channel, schema.clone()).await;
     }
@@ -128,8 +145,8 @@ impl Session {
         if let Some((_, time)) = self.client.slow.filter(|(slow, _)| *slow == kind) {
             tokio::time::sleep(time).await;
         }
-        let bodies: Vec<Value> = message
-            .resources()
+        let read = message.resources().filter(|_| self.client.follows || self.client.checks);
+        let bodies: Vec<Value> = read
             .iter()
             .flat_map(|list| list.blobs())
             .filter_map(|id| self.catalog.bytes(self.catalog.entry(*id).payload?))
@@ -140,8 +157,11 @@ impl Session {
         let follow = match kind {
             _ if !self.client.follows => vec![],
             Kind::Cds => {
-                let names = bodies.iter().filter_map(|cluster| cluster["name"].as_str());
-                vec![(Kind::Eds, names.map(str::to_owned).collect())]
+                let service = |cluster: &Value| {
+                    let service = &cluster["eds_cluster_config"]["service_name"];
+                    service.as_str().or(cluster["name"].as_str()).map(str::to_owned)
+                };
+                vec![(Kind::Eds, bodies.iter().filter_map(service).collect())]
             }
             Kind::Lds => {
                 vec![(Kind::Rds, texts(&bodies, "route_config_name")), (Kind::Sds, sds_names(&bodies))]

@@ -170,9 +170,8 @@ impl Session {
         else {
             return Ok(());
         };
-        let wanted = |r: &&Resource| r.kind == kind && (want.all || want.names.contains(&r.name));
-        let new = |r: &&Resource| !self.delta || asked || want.sent.get(&r.name) != Some(&r.version);
-        let chosen: Vec<_> = mesh.resources.iter().filter(wanted).filter(new).collect();
+        let mut chosen = mesh.wanted(kind, want.all, &want.names);
+        chosen.retain(|(name, r)| !self.delta || asked || want.sent.get(*name) != Some(&r.version));
         // A type of which nothing exists is not answered: the name stays missing, as with real servers.
         if chosen.is_empty() {
             return Ok(());
@@ -181,14 +180,15 @@ impl Session {
         self.nonce += 1;
         let mut out = Vec::new();
         put_len_field(&mut out, 1, version.as_bytes());
-        for Resource { name, version, any, .. } in chosen {
+        let chosen: Vec<(String, &Resource)> = chosen.into_iter().map(|(n, r)| (n.clone(), r)).collect();
+        for (name, Resource { version, any }) in chosen {
             if self.delta {
                 let mut resource = Vec::new();
                 put_len_field(&mut resource, 1, version.as_bytes());
                 put_len_field(&mut resource, 2, any);
                 put_len_field(&mut resource, 3, name.as_bytes());
                 put_len_field(&mut out, 2, &resource);
-                want.sent.insert(name.clone(), version.clone());
+                want.sent.insert(name, version.clone());
             } else {
                 put_len_field(&mut out, 2, any);
             }

@@ -1,6 +1,8 @@
 //! What the demo's control plane knows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -18,14 +20,13 @@ const CLUSTERS: usize = 118;
 pub struct Mesh {
     /// Of each type as a whole.
     pub versions: BTreeMap<Kind, String>,
-    pub resources: Vec<Resource>,
-    random: Random,
+    /// By name.
+    pub resources: BTreeMap<Kind, BTreeMap<String, Arc<Resource>>>,
+    pub(super) random: Random,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    pub kind: Kind,
-    pub name: String,
     pub version: String,
     /// As it goes on the wire.
     pub any: Vec<u8>,
@@ -33,10 +34,10 @@ pub struct Resource {
 
 /// SplitMix64: the same seed, the same mesh.
 #[derive(Clone, Debug)]
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -46,12 +47,17 @@ impl Random {
 }
 
 impl Mesh {
+    /// Without resources, each type at a version.
+    pub(super) fn empty<const N: usize>(versions: [(Kind, &str); N], seed: u64) -> Mesh {
+        let versions = versions.into_iter().map(|(kind, version)| (kind, version.to_owned())).collect();
+        Mesh { versions, resources: BTreeMap::new(), random: Random(seed) }
+    }
+
     /// The good configuration.
     pub fn good(schema: &Schema, seed: u64) -> Result<Mesh, String> {
         let versions =
             [(Kind::Lds, "7"), (Kind::Rds, "17"), (Kind::Cds, "41"), (Kind::Eds, "41"), (Kind::Sds, "2")];
-        let versions = versions.into_iter().map(|(kind, version)| (kind, version.to_owned())).collect();
-        let mut mesh = Mesh { versions, resources: Vec::new(), random: Random(seed) };
+        let mut mesh = Mesh::empty(versions, seed);
         for name in services() {
             mesh.put(schema, Kind::Cds, &name, cluster(&name, "5s", 1024))?;
             mesh.endpoints(schema, &name)?;
@@ -82,7 +88,7 @@ impl Mesh {
         Ok(mesh)
     }
 
-    fn endpoints(&mut self, schema: &Schema, name: &str) -> Result<(), String> {
+    pub(super) fn endpoints(&mut self, schema: &Schema, name: &str) -> Result<(), String> {
         let net = self.random.below(250);
         let hosts = 1 + self.random.below(4);
         let port = 8000 + self.random.below(1000);
@@ -97,20 +103,47 @@ impl Mesh {
         self.put(schema, Kind::Eds, name, body)
     }
 
-    fn put(&mut self, schema: &Schema, kind: Kind, name: &str, body: Value) -> Result<(), String> {
+    pub(super) fn put(&mut self, schema: &Schema, kind: Kind, name: &str, body: Value) -> Result<(), String> {
         let message = kind.message(ApiVersion::V3).ok_or("no v3 type")?;
         let value = schema.encode(message, &body).map_err(|e| format!("demo resource {name}: {e}"))?;
-        let url = format!("{}{message}", crate::event::TYPE_PREFIX);
-        let mut any = Vec::new();
-        crate::pb::put_len_field(&mut any, 1, url.as_bytes());
-        crate::pb::put_len_field(&mut any, 2, &value);
-        let version = self.versions.get(&kind).cloned().unwrap_or_default();
-        let resource = Resource { kind, name: name.to_owned(), version, any };
-        match self.resources.iter_mut().find(|known| known.kind == kind && known.name == name) {
-            Some(known) => *known = resource,
-            None => self.resources.push(resource),
-        }
+        self.put_bytes(kind, name, &value);
         Ok(())
+    }
+
+    /// The same with its bytes.
+    pub(super) fn put_bytes(&mut self, kind: Kind, name: &str, value: &[u8]) {
+        let url =
+            format!("{}{}", crate::event::TYPE_PREFIX, kind.message(ApiVersion::V3).unwrap_or_default());
+        let mut any = Vec::with_capacity(url.len() + value.len() + 8);
+        crate::pb::put_len_field(&mut any, 1, url.as_bytes());
+        crate::pb::put_len_field(&mut any, 2, value);
+        let version = self.versions.get(&kind).cloned().unwrap_or_default();
+        self.resources.entry(kind).or_default().insert(name.to_owned(), Arc::new(Resource { version, any }));
+    }
+
+    /// What a client gets that wants all of a type, or these names; a glob of `xdstp` means all under it.
+    pub(super) fn wanted<'a>(
+        &'a self,
+        kind: Kind,
+        all: bool,
+        names: &'a BTreeSet<String>,
+    ) -> Vec<(&'a String, &'a Resource)> {
+        let Some(known) = self.resources.get(&kind) else { return Vec::new() };
+        if all {
+            return known.iter().map(|(name, resource)| (name, &**resource)).collect();
+        }
+        let mut found = Vec::new();
+        for name in names {
+            match name.strip_suffix('*').filter(|under| under.starts_with("xdstp:") && under.ends_with('/')) {
+                Some(under) => {
+                    let from = known.range::<str, _>((Bound::Included(under), Bound::Unbounded));
+                    let within = from.take_while(|(name, _)| name.starts_with(under));
+                    found.extend(within.map(|(name, resource)| (name, &**resource)));
+                }
+                None => found.extend(known.get_key_value(name).map(|(name, resource)| (name, &**resource))),
+            }
+        }
+        found
     }
 }
 
@@ -119,7 +152,7 @@ fn services() -> impl Iterator<Item = String> {
     SERVICES.iter().map(|name| (*name).to_owned()).chain(numbered)
 }
 
-fn ads() -> Value {
+pub(super) fn ads() -> Value {
     json!({"ads": {}, "resourceApiVersion": "V3"})
 }
 

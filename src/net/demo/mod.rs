@@ -4,9 +4,15 @@
 mod client;
 mod control_plane;
 mod mesh;
+mod scenario;
+mod storm;
+#[cfg(test)]
+mod tests;
 mod tour;
+mod xdstp;
 
-pub use client::{Client, run as run_client};
+pub use client::{Client, run as run_client, run_together};
 pub use control_plane::serve;
 pub use mesh::Mesh;
-pub use tour::Scenario;
+pub use scenario::Scenario;
+pub use storm::Storm;

@@ -73,7 +73,8 @@ impl Redactor {
         let url = Fields::new(any).map_while(Result::ok).filter(|field| field.number == 1).last()?;
         let url = url.text();
         let name = message_name(&url);
-        self.schema.place_of(name)
+        let pool = self.schema.pool_of(name)?;
+        Some((pool, pool.place(name)?))
     }
 
     /// An `Any` without its secrets, or `None` if it has none.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::diff::Push;
+use crate::diff::{Change, Push, versions};
 use crate::event::{Dir, Kind, Seq, StreamId, TypeUrl};
 use crate::tui::command::Command;
 use crate::tui::data::Data;
@@ -30,8 +30,8 @@ pub fn act(model: &mut Model, command: Command, data: &dyn Data) -> bool {
         Command::HalfDown => step(model, (page / 2).max(1), data),
         Command::First => step(model, isize::MIN / 2, data),
         Command::Last => step(model, isize::MAX / 2, data),
-        Command::NextChange => change(model, true),
-        Command::PreviousChange => change(model, false),
+        Command::NextChange => go_to_change(model, true),
+        Command::PreviousChange => go_to_change(model, false),
         Command::Older => version(model, data, false),
         Command::Newer => version(model, data, true),
         Command::Columns => {
@@ -66,7 +66,7 @@ fn step(model: &mut Model, by: isize, data: &dyn Data) {
 }
 
 /// To the next or previous change.
-fn change(model: &mut Model, forward: bool) {
+fn go_to_change(model: &mut Model, forward: bool) {
     // From the change that was gone to, if nobody scrolled past it since.
     let top = model.diff.scroll;
     let mark = model.diff.mark.filter(|mark| *mark >= top);
@@ -182,6 +182,34 @@ pub fn open_resource(
     model.diff.take(data, total, Target { stream, type_url, name }, None);
 }
 
+/// Opens a resource of one stream against what another stream has under its name.
+pub fn open_variants(
+    model: &mut Model,
+    data: &dyn Data,
+    (one, other): (StreamId, StreamId),
+    type_url: TypeUrl,
+    name: Arc<str>,
+) -> bool {
+    let Some((store, _)) = data.source() else { return false };
+    let total = total(model, data);
+    let diff = &mut model.diff;
+    diff.push = None;
+    diff.read = total;
+    diff.versions = versions(
+        store,
+        total.saturating_sub(super::load::ROWS)..total,
+        |stream| stream == one || stream == other,
+        |url| *url == type_url,
+        &name,
+    );
+    let newest = |of| diff.versions.iter().rposition(|version| version.stream == of);
+    let (new, old) = (newest(one), newest(other));
+    (diff.new, diff.old) = (new, old);
+    diff.target = Some(Target { stream: one, type_url, name });
+    diff.top_of_it();
+    new.is_some() && old.is_some()
+}
+
 /// Opens a resource by `TYPE/NAME`, on the stream in scope if it is there, else on the newest that has it.
 pub fn open_named(model: &mut Model, data: &dyn Data, what: &str) -> bool {
     let Some((store, (word, name))) = data.source().map(|(store, _)| store).zip(what.split_once('/')) else {
@@ -273,12 +301,17 @@ pub fn command(model: &Model, source: &str, quoted: impl Fn(&str) -> String) -> 
     Some(format!("xdscope diff {source} {what}{old}{new} --stream '#{}'{order}{columns}", target.stream.0))
 }
 
-/// The change that was gone to, or the first one on the screen, as text, uncut.
-pub fn copied(model: &Model) -> Option<String> {
+/// The change that was gone to, or the first one on the screen.
+pub fn change(model: &Model) -> Option<&Change> {
     let diff = &model.diff;
     let rows = diff.rows.iter().skip(diff.mark.unwrap_or(diff.scroll));
     let at = rows.filter_map(|row| if let Row::Path(at) = row { Some(*at) } else { None }).next();
-    let change = diff.compared.change(at.unwrap_or_default())?;
+    diff.compared.change(at.unwrap_or_default())
+}
+
+/// That change as text, uncut.
+pub fn copied(model: &Model) -> Option<String> {
+    let change = change(model)?;
     let value = |value: &Option<Value>| value.as_ref().map_or_else(|| "-".to_owned(), Value::to_string);
     let text = format!("{}  {}  {}", change.path, value(&change.from), value(&change.to));
     Some(crate::text::display_safe(&text).into_owned())

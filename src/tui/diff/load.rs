@@ -21,7 +21,7 @@ const CONTEXT: usize = 3;
 /// Lines of a value under its path; the lines of the whole follow further down.
 const VALUE: usize = 60;
 /// Rows that are looked back over for versions.
-const ROWS: usize = 1 << 17;
+pub(super) const ROWS: usize = 1 << 17;
 /// Longer lines of a value are cut there.
 const LONGEST: usize = 2000;
 /// Larger contents are compared only when they are chosen.

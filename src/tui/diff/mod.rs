@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::diff::{Change, Comparison, LineDiff, Push, Version};
 use crate::event::{Seq, StreamId, TypeUrl};
 
-pub use act::{act, command, copied, from_here, open_named, open_push};
+pub use act::{act, change, command, copied, from_here, open_named, open_push, open_variants};
 pub use load::{ready, rows_high, settle};
 
 /// The resource that is looked at.

@@ -68,6 +68,7 @@ pub struct Parts {
 pub fn parts(model: &Model, layout: &Layout) -> Parts {
     let body = layout.body;
     let width = if layout.wide { body.width * 3 / 10 } else { body.width * 2 / 5 };
+    let width = body.width - layout.shifted(body.width - width, body.width, 20);
     let width = if model.whole { 0 } else { width };
     let left = Rect { width, ..body };
     let bar = Rect { x: body.x + width, width: u16::from(width > 0), ..body };

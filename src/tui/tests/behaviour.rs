@@ -9,7 +9,7 @@ use crate::tui::model::{Model, Overlay, Screen};
 use crate::tui::update::{Effect, Msg, search, update};
 
 use super::story::{self, Long, Story, story};
-use super::{PLAIN, drawn, model, screen, text, type_keys};
+use super::{PLAIN, drawn, drawn_text, model, screen, text, type_keys};
 
 fn typed(data: &dyn Data, keys: &str) -> Model {
     let mut model = model(100, 30, PLAIN);
@@ -28,10 +28,12 @@ fn enter_on_a_cell_opens_its_type_then_its_messages_and_esc_returns() {
     assert_eq!(model.screen, Screen::Stream);
     assert_eq!(model.stream.state().map(|state| state.state), Some(TypeState::Nack));
     type_keys(&mut model, &data, "<enter>");
-    assert_eq!((model.screen, selected(&model)), (Screen::Timeline, Some(Seq(498))));
-    assert!(
-        model.timeline.window.iter().all(|shown| shown.line.type_url == story::url(crate::event::Kind::Cds))
-    );
+    assert_eq!(model.screen, Screen::Nack, "a refused type leads to its refusal");
+    assert_eq!(model.nacks.group().and_then(|group| group.last()).map(|nack| nack.n), Some(Seq(498)));
+    type_keys(&mut model, &data, "<esc>j<enter>");
+    let url = model.stream.selected.clone();
+    assert_eq!(model.screen, Screen::Timeline, "another one to its messages");
+    assert!(model.timeline.window.iter().all(|shown| Some(&shown.line.type_url) == url.as_ref()));
     type_keys(&mut model, &data, "<esc>");
     assert_eq!(model.screen, Screen::Stream);
     type_keys(&mut model, &data, "<esc>");
@@ -173,7 +175,7 @@ fn copies_say_what_they_hold() {
     assert_eq!(copied("yc"), "xdscope status session-20260302-135200.xdsrec");
     assert_eq!(
         copied("ll<enter><enter>/kind:nack<enter>yc"),
-        "xdscope log session-20260302-135200.xdsrec --filter 'stream:1 type:cds kind:nack'"
+        "xdscope log session-20260302-135200.xdsrec --body --filter 'kind:nack stream:1 type:cds kind:nack'"
     );
 }
 
@@ -318,4 +320,78 @@ fn every_key_of_the_footer_does_something_or_says_why() {
             }
         }
     }
+}
+
+#[test]
+fn slash_finds_in_a_text_and_n_goes_on() {
+    let data = story();
+    let mut model = typed(&data, "3v\\/line 17<enter>");
+    assert_eq!(model.notice.as_deref(), Some("\"line 17\" 1 of 1"));
+    let text = drawn_text(&model);
+    assert!(text.contains("line 17"), "{text}");
+    type_keys(&mut model, &data, "/line 2<enter>");
+    // line 2, and 20 to 29: from where the reader is.
+    assert!(model.notice.as_deref().is_some_and(|said| said.ends_with(" of 11")), "{:?}", model.notice);
+    let before = model.notice.clone();
+    type_keys(&mut model, &data, "n");
+    assert_ne!(model.notice, before);
+    type_keys(&mut model, &data, "N");
+    assert_eq!(model.notice, before);
+    type_keys(&mut model, &data, "/no such<enter>");
+    assert_eq!(model.notice.as_deref(), Some("\"no such\" is not in these 30 lines"));
+    assert!(model.filter.is_none(), "nothing was filtered");
+    type_keys(&mut model, &data, "<esc>");
+    assert!(model.find.is_none() && model.whole, "Esc ends the search first");
+    type_keys(&mut model, &data, "<esc>/kind:nack<enter>");
+    assert_eq!(model.filter.as_ref().map(|filter| filter.text.as_str()), Some("kind:nack"), "a list filters");
+}
+
+#[test]
+fn help_is_searched() {
+    let mut model = typed(&story(), "?/subscribe unsub<enter>");
+    assert!(model.notice.as_deref().is_some_and(|said| said.contains("1 of 1")), "{:?}", model.notice);
+    type_keys(&mut model, &story(), "<esc>");
+    assert!(model.overlays.is_empty(), "Esc leaves the help");
+}
+
+#[test]
+fn lists_are_sorted_as_chosen() {
+    let data = story();
+    let names = |keys: &str| -> Vec<String> {
+        let model = typed(&data, keys);
+        assert!(model.overlays.is_empty());
+        model.overview.table.rows.iter().map(|row| row.name.clone()).collect()
+    };
+    let mut sorted = names("");
+    assert_eq!(sorted.first().map(String::as_str), Some("edge-gw-1"));
+    sorted.sort();
+    assert_eq!(names("s2"), sorted);
+    assert_eq!(names("s2s1"), names(""));
+    let model = typed(&data, "3:sort<enter>");
+    assert!(model.notice.is_some_and(|said| said.contains("screens 1, 7 and 9")));
+}
+
+#[test]
+fn panes_are_resized_within_the_screen() {
+    let data = story();
+    for keys in ["3", "9", "6", "4", "7"] {
+        for by in ["+", "-"] {
+            for (width, height) in [(60, 15), (80, 24), (200, 60)] {
+                let mut model = model(width, height, PLAIN);
+                type_keys(&mut model, &data, &format!("{keys}{}", by.repeat(60)));
+                drawn_text(&model);
+            }
+        }
+    }
+    let rows = |keys: &str| typed(&data, keys).timeline.window.len();
+    assert!(rows("3+") < rows("3") && rows("3-") > rows("3+"));
+}
+
+#[test]
+fn f_leaves_the_pause() {
+    let data = story();
+    let mut model = typed(&data, "3k ");
+    assert!(model.paused.is_some() && !model.timeline.follow);
+    type_keys(&mut model, &data, "f");
+    assert!(model.paused.is_none() && model.timeline.follow);
 }

@@ -364,3 +364,28 @@ fn a_name_is_copied_on_every_screen() {
         assert_eq!(effects, [Effect::Copy(name.to_owned())], "{keys}");
     }
 }
+
+#[test]
+fn a_body_is_searched_and_its_path_and_content_are_copied() {
+    let real = Real::gateway();
+    let mut model = typed(&real, &format!("{}<tab>/connect_timeout<enter>", select("cds/reviews")));
+    let line = &model.resources.detail.lines[model.resources.detail.line];
+    assert!(line.text.contains("connect_timeout"), "{}", line.text);
+    let copied = |model: &mut Model, keys: &str| match type_keys(model, &real.data(), keys).pop() {
+        Some(Effect::Copy(text)) => text,
+        other => panic!("{other:?}: {:?}", model.notice),
+    };
+    assert_eq!(copied(&mut model, "yp"), "connect_timeout");
+    let yaml = copied(&mut model, "yy");
+    assert!(yaml.contains("name: reviews") && yaml.contains("\nconnect_timeout:"), "{yaml}");
+    let json: serde_json::Value = serde_json::from_str(&copied(&mut model, "yj")).expect("JSON");
+    assert_eq!(json["name"], "reviews");
+    // The same of the refusal, and of what changed.
+    let mut model = typed(&real, "6");
+    assert!(copied(&mut model, "yy").contains("name: reviews"));
+    assert_eq!(copied(&mut model, "yp"), "connect_timeout");
+    type_keys(&mut model, &real.data(), "d");
+    assert!(!copied(&mut model, "yp").is_empty());
+    let secret = typed(&real, &format!("{}<tab>", select("sds/edge-cert")));
+    assert!(!copied(&mut secret.clone(), "yy").contains(KEY));
+}

@@ -63,7 +63,7 @@ fn track(model: &Model, bar: &Bar, cells: usize, rule: &str, cursor: &str) -> Li
         .map(|sign| match sign {
             None => span(rule, Role::Muted),
             Some(Sign::Nack) => span(Sign::Nack.letter(), Role::Bad),
-            Some(Sign::Late) => span(Sign::Late.letter(), Role::Warn),
+            Some(sign @ (Sign::Late | Sign::Finding)) => span(sign.letter(), Role::Warn),
             Some(sign) => plain(sign.letter()),
         })
         .collect();

@@ -37,7 +37,15 @@ pub fn detail_lines(model: &Model) -> Vec<Line> {
         Screen::Timeline => {
             let width = usize::from(layout::timeline(&layout, model.whole).1.width);
             match (&model.timeline.body, &model.timeline.current) {
-                (Some(body), _) => body.lines.iter().map(|line| vec![plain(format!(" {line}"))]).collect(),
+                (Some(body), _) if model.timeline.wrap => {
+                    let width = width.saturating_sub(2).max(16);
+                    let lines = body.lines.iter().flat_map(|line| wrap(line, width));
+                    lines.map(|line| vec![plain(format!(" {line}"))]).collect()
+                }
+                (Some(body), _) => {
+                    let from = |line: &String| line.chars().skip(model.timeline.left).collect::<String>();
+                    body.lines.iter().map(|line| vec![plain(format!(" {}", from(line)))]).collect()
+                }
                 (None, Some(current)) => of_message(&current.fact, width),
                 (None, None) => Vec::new(),
             }

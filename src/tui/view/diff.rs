@@ -65,6 +65,13 @@ pub fn diff_last(model: &Model, layout: &Layout, high: usize) -> usize {
     0
 }
 
+/// The text of each row, for finding in it.
+pub fn diff_texts(model: &Model) -> Vec<String> {
+    let text = |line: Line| line.into_iter().map(|span| span.text).collect::<String>();
+    let rows = model.diff.rows.iter();
+    rows.map(|row| lines(model, *row, 1 << 12).into_iter().map(text).collect::<Vec<_>>().join(" ")).collect()
+}
+
 /// What the push did, and its entries. Returns the row of the chosen one.
 fn summary(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let push = model.diff.push.as_ref()?;

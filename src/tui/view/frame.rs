@@ -1,5 +1,7 @@
 //! The lines around every screen: source and mode, tabs, scope, notice, keys.
 
+use std::collections::HashSet;
+
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
@@ -9,10 +11,14 @@ use crate::text::{self, count, size, time_of_day_secs, type_label};
 use crate::tui::canvas::{Canvas, Line, plain, span};
 use crate::tui::command::Command;
 use crate::tui::data::Mode;
+use crate::tui::find;
 use crate::tui::keymap;
 use crate::tui::layout::Layout;
 use crate::tui::model::{Model, Overlay, Screen};
 use crate::tui::theme;
+
+/// Lines of a notice, at most.
+const NOTICE: usize = 5;
 
 pub fn head(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     let [first, second, third] = layout.head;
@@ -56,12 +62,19 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
     match model.paused {
         Some(_) => right.push(span("|| PAUSED (Space)  ", Role::Warn)),
         None if info.bar.as_ref().is_some_and(|bar| bar.rewound) => {
-            right.push(span("REWOUND (G G live)  ", Role::Warn));
+            right.push(span("REWOUND (f live)  ", Role::Warn));
         }
         None => right.push(span(format!("{}  ", info.mode.word()), mode)),
     }
+    let rewound = info.bar.as_ref().is_some_and(|bar| bar.rewound);
+    if info.mode == Mode::Replay && info.notice.is_some() && !rewound {
+        right.push(span("INCOMPLETE (:notice)  ", Role::Warn));
+    }
     if let Some(bar) = &info.bar {
         right.push(plain(format!("#{} of {}  ", count(bar.message), count(bar.messages))));
+        if bar.before > 0 {
+            right.push(span(format!("{} beyond --memory  ", count(bar.before)), Role::Warn));
+        }
     }
     if let Some((_, bytes)) = &info.recording {
         let rec = if layout.narrow { "REC  ".to_owned() } else { format!("REC {}  ", size(*bytes)) };
@@ -223,6 +236,15 @@ pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
             cursor = Some(filter_prompt(canvas, line, input, error.as_ref()));
             true
         }
+        Some(Overlay::Find { input }) => {
+            cursor = Some(filter_prompt(canvas, line, input, None));
+            true
+        }
+        Some(Overlay::Sort) => {
+            let text = " sort: 1 problems first  2 by name  3 newest first";
+            canvas.text(line, text, Role::Warn);
+            true
+        }
         Some(Overlay::ConfirmQuit) => {
             let clients = text::plural(model.info.clients, "client");
             let question =
@@ -237,7 +259,7 @@ pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
         }
         _ => match &model.notice {
             Some(notice) => {
-                canvas.line(line, &[plain(format!(" {notice}"))]);
+                said_above(canvas, line, notice);
                 true
             }
             None => {
@@ -252,6 +274,18 @@ pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
         footer(model, canvas, keys);
     }
     cursor
+}
+
+/// A notice; a long one takes the lines above its own too.
+fn said_above(canvas: &mut Canvas, area: Rect, notice: &str) {
+    let safe = text::display_safe(notice);
+    let lines = text::wrap(&safe, usize::from(area.width).saturating_sub(2));
+    let more = u16::try_from(lines.len().min(NOTICE).saturating_sub(1)).unwrap_or(0).min(area.y);
+    let area = Rect { y: area.y - more, height: more + 1, ..area };
+    for (row, line) in area.rows().zip(&lines) {
+        canvas.text(row, &" ".repeat(usize::from(row.width)), Role::Plain);
+        canvas.line(row, &[plain(format!(" {line}"))]);
+    }
 }
 
 /// `/ expression`, underlined from where it breaks, the reason beside it.
@@ -286,11 +320,12 @@ fn filter_prompt(
 
 /// What works here and now, from the key map. Too many: those in the middle go, help and quit stay.
 fn footer(model: &Model, canvas: &mut Canvas, area: Rect) {
+    let mut named = HashSet::new();
     let mut items: Vec<(&str, &str)> = model
         .contexts()
         .into_iter()
         .flat_map(|context| model.keys.of(context))
-        .filter(|binding| binding.footer)
+        .filter(|binding| named.insert(binding.key) && binding.footer)
         .map(|binding| (keymap::shown_key(binding.key, canvas.glyphs()), label(model, binding.command)))
         .collect();
     let width = |items: &[(&str, &str)]| {
@@ -309,6 +344,7 @@ fn footer(model: &Model, canvas: &mut Canvas, area: Rect) {
 /// The footer's word for a command as things stand.
 fn label(model: &Model, command: Command) -> &'static str {
     match command {
+        Command::Filter if find::in_text(model) => "find",
         Command::Quit if model.whole || !model.steps.is_empty() => "back",
         Command::Pause if model.paused.is_some() => "go on",
         Command::Pause if model.info.bar.as_ref().is_some_and(|bar| !bar.playing) => "play",

@@ -91,6 +91,28 @@ fn everywhere(model: &Model, width: usize) -> Vec<Line> {
     lines
 }
 
+/// The lines of the page, both columns.
+pub fn help_texts(model: &Model) -> Vec<String> {
+    let Some(layout) = model.layout() else { return Vec::new() };
+    let (first, second) = columns(&layout);
+    let texts = |lines: Vec<Line>| -> Vec<String> {
+        lines.into_iter().map(|line| line.into_iter().map(|span| span.text).collect()).collect()
+    };
+    let mut left = texts(here(model, usize::from(first.width)));
+    let right = texts(everywhere(model, usize::from(second.width)));
+    if layout.narrow {
+        left.push(String::new());
+        left.extend(right);
+        return left;
+    }
+    left.resize(left.len().max(right.len()), String::new());
+    for (left, right) in left.iter_mut().zip(right) {
+        left.push_str("  ");
+        left.push_str(&right);
+    }
+    left
+}
+
 /// How far the page can be scrolled.
 pub fn help_end(model: &Model) -> usize {
     let Some(layout) = model.layout() else { return 0 };

@@ -19,11 +19,12 @@ mod timeline;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::{Modifier, Style};
 
 pub use detail::detail_lines;
-pub use diff::diff_last;
+pub use diff::{diff_last, diff_texts};
 pub use graph::graph_row;
-pub use help::help_end;
+pub use help::{help_end, help_texts};
 pub use lint::{finding_lines, finding_row};
 pub use nacks::{card_lines, nack_row};
 pub use overview::{overview_lines, overview_row};
@@ -52,10 +53,14 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         return None;
     };
     frame::head(model, canvas, &layout);
-    if let Some(Overlay::Help { scroll }) = model.overlays.last() {
-        help::draw(model, canvas, &layout, *scroll);
-        frame::foot(model, canvas, &layout);
-        return None;
+    let help = model.overlays.iter().rev().find_map(|overlay| match overlay {
+        Overlay::Help { scroll } => Some(*scroll),
+        _ => None,
+    });
+    if let Some(scroll) = help {
+        help::draw(model, canvas, &layout, scroll);
+        mark_found(model, canvas, layout.body);
+        return frame::foot(model, canvas, &layout);
     }
     let cursor = match model.screen {
         Screen::Overview => overview::draw(model, canvas, &layout),
@@ -68,6 +73,7 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         Screen::Graph => graph::draw(model, canvas, &layout),
         Screen::Lint => lint::draw(model, canvas, &layout),
     };
+    mark_found(model, canvas, layout.body);
     let prompt = match model.overlays.last() {
         Some(Overlay::Palette { input, chosen, .. }) => {
             Some(palette::draw(model, canvas, &layout, input, *chosen))
@@ -76,4 +82,23 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
     };
     let foot = frame::foot(model, canvas, &layout);
     prompt.or(foot).or(cursor)
+}
+
+/// Underlines what is looked for, wherever it is on the screen.
+fn mark_found(model: &Model, canvas: &mut Canvas, area: Rect) {
+    let Some(find) = &model.find else { return };
+    let wanted: Vec<char> = find.text.chars().collect();
+    let exact = wanted.iter().any(|c| c.is_uppercase());
+    for row in area.intersection(canvas.buf.area).rows() {
+        let cells = |x: u16| canvas.buf.cell((x, row.y)).and_then(|cell| cell.symbol().chars().next());
+        let text: Vec<char> = (row.x..row.right()).map(|x| cells(x).unwrap_or(' ')).collect();
+        let same = |(a, b): (&char, &char)| a == b || (!exact && a.to_lowercase().eq(b.to_lowercase()));
+        let places = text.windows(wanted.len().max(1)).enumerate();
+        let places = places.filter(|(_, part)| part.iter().zip(&wanted).all(same)).map(|(at, _)| at);
+        for at in places.collect::<Vec<_>>() {
+            let (at, width) = (u16::try_from(at).unwrap_or(0), u16::try_from(wanted.len()).unwrap_or(0));
+            let area = Rect { x: row.x + at, width, ..row }.intersection(canvas.buf.area);
+            canvas.buf.set_style(area, Style::new().add_modifier(Modifier::UNDERLINED));
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::store::Verdict;
 use crate::text::{count, display_safe, latency, plural, time_of_day, time_of_day_secs, type_label, wrap};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::layout::{self, Layout};
-use crate::tui::model::{Model, Pane};
+use crate::tui::model::{Model, Pane, Scope};
 use crate::tui::nacks::{Group, parts};
 use crate::tui::table::{self, Column, Cut, column};
 
@@ -75,6 +75,9 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
     if screen.groups.is_empty() {
         let text = match model.filter {
             Some(_) => "   no refusal matches; Esc clears the filter",
+            None if model.scope != Scope::default() => {
+                "   nothing was refused in this scope; 1 shows all streams, T all types"
+            }
             None => "   nothing was refused: every answer so far is an ACK",
         };
         canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
