@@ -695,3 +695,15 @@ fn no_key_is_printed() {
     assert!(show(&["get", GATEWAY, "sds", "-o", "yaml"]).contains("[redacted"));
     assert!(show(&["get", GATEWAY, "sds", "-o", "yaml", "--keep-secrets"]).contains(KEY));
 }
+
+#[test]
+fn lines_of_logs_are_explained() {
+    let line = "StreamAggregatedResources gRPC config stream closed: 14, connection refused";
+    insta::assert_snapshot!(show(&["explain", line]));
+    let said = run(&["explain", "STALE"]);
+    assert!(said.out.contains("stale (state of a type)") && said.out.contains("istioctl: STALE"), "{}", said.out);
+    let said = run(&["explain", "no such line"]);
+    assert_eq!(said.exit, Exit::Usage);
+    assert!(said.err.contains("Envoy: gRPC config for TYPE rejected: TEXT"), "{}", said.err);
+    assert_eq!(run(&["explain", ""]).exit, Exit::Usage);
+}
