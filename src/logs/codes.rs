@@ -4,9 +4,9 @@ use crate::event::Code;
 pub(super) fn status(text: &str) -> Option<(i32, &'static str, &'static str)> {
     let plain = |text: &str| text.replace(['_', ' '], "").to_ascii_uppercase();
     let wanted = plain(text);
-    let code = (0..=16).map(Code).find(|code| {
-        code.0.to_string() == wanted || code.name().is_some_and(|name| plain(name) == wanted)
-    })?;
+    let code = (0..=16)
+        .map(Code)
+        .find(|code| code.0.to_string() == wanted || code.name().is_some_and(|name| plain(name) == wanted))?;
     Some((code.0, code.name()?, meaning(code.0)))
 }
 

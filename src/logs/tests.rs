@@ -7,7 +7,11 @@ const LINES: &[(&str, &str, &[&str])] = &[
         ENVOY,
         &["status 14 UNAVAILABLE", "said: upstream connect error"],
     ),
-    ("DeltaAggregatedResources gRPC config stream to xds closed since 35s ago: 13, ", ENVOY, &["status 13 INTERNAL"]),
+    (
+        "DeltaAggregatedResources gRPC config stream to xds closed since 35s ago: 13, ",
+        ENVOY,
+        &["status 13 INTERNAL"],
+    ),
     (
         "StreamClusters gRPC config stream to xds closed: 8, too large (previously 14, gone since 12s ago)",
         ENVOY,
@@ -24,14 +28,22 @@ const LINES: &[(&str, &str, &[&str])] = &[
         ENVOY,
         &["type eds"],
     ),
-    ("Ignoring unwatched type URL type.googleapis.com/envoy.config.listener.v3.Listener", ENVOY, &["type lds"]),
+    (
+        "Ignoring unwatched type URL type.googleapis.com/envoy.config.listener.v3.Listener",
+        ENVOY,
+        &["type lds"],
+    ),
     (
         r#"ADS mode: not responding to request type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment [a b]: "c" not listed"#,
         "go-control-plane",
         &["type eds", "resource c"],
     ),
     (r#"ADS mode: not responding to request: "c" not listed"#, "go-control-plane", &["resource c"]),
-    ("SERVER: Received message larger than max (5242880 vs. 4194304)", "gRPC", &["5242880 bytes, of 4194304"]),
+    (
+        "SERVER: Received message larger than max (5242880 vs. 4194304)",
+        "gRPC",
+        &["5242880 bytes, of 4194304"],
+    ),
     ("grpc: received message larger than max (5242880 vs. 4194304)", "gRPC", &["5242880 bytes"]),
     ("Received message larger than max (5242880 vs 4194304)", "gRPC", &["5242880 bytes"]),
     ("gRPC message exceeds maximum size 4194304: 5242880", "grpc-java", &["5242880 bytes, of 4194304"]),
