@@ -30,7 +30,7 @@
 //! * The core (everything left of `record`) has no I/O, no clock, no async, no threads: time is an argument.
 //! * `net` takes no protocol decisions. `tui` and `net` never see each other. `tui` opens no files.
 //! * No module imports one to its right in: `event pb content wire schema session store links nack diff filter
-//!   lint text graph report json record script net tui app cli`. A test reads the imports and holds them to it.
+//!   lint text logs graph report json record script net tui app cli`. A test reads the imports and holds them to it.
 //! * No third-party `.proto` or descriptor is in the tree: `build.rs` reads them from locked dependencies.
 
 pub mod app;
@@ -43,6 +43,7 @@ pub mod graph;
 pub mod json;
 pub mod links;
 pub mod lint;
+pub mod logs;
 pub mod nack;
 #[cfg(feature = "net")]
 pub mod net;

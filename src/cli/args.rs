@@ -64,7 +64,7 @@ pub enum Verb {
     Export(ExportArgs),
     /// What a file holds
     Info(InfoArgs),
-    /// A field of a resource type, a lint rule, a state or a kind of message
+    /// A field of a resource type, a lint rule, a state, a kind of message, or a line of a log
     Explain(ExplainArgs),
     /// The descriptors by which resources are decoded
     Descriptors(DescriptorsArgs),
@@ -325,7 +325,8 @@ pub struct InfoArgs {
 
 #[derive(Clone, Debug, Args)]
 pub struct ExplainArgs {
-    /// A field (Cluster.connect_timeout), a message, a lint rule (nonce-unknown), a state (stale) or a kind (resend)
+    /// A field (Cluster.connect_timeout), a message, a lint rule (nonce-unknown), a state (stale), a kind (resend), or a
+    /// line of a log, in quotes ("gRPC config stream closed: 14, ...")
     pub word: String,
     #[command(flatten)]
     pub descriptors: DescriptorFlags,

@@ -1,9 +1,11 @@
-//! `explain`: a field, a message, a state or a kind of message, offline.
+//! `explain`: a field, a message, a rule, a state, a kind of message or a pasted log line, offline.
 
 use std::io::Write as _;
 
 use crate::lint;
+use crate::logs;
 use crate::store::{MessageKind, ResourceState, TypeState};
+use crate::text::display_safe;
 
 use super::args::ExplainArgs;
 use super::descriptors;
@@ -16,12 +18,19 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
     for (title, text) in &known {
         writeln!(io.stdout, "{title}\n  {text}")?;
     }
-    if !known.is_empty() {
+    let lines = logs::explain(word);
+    for meaning in &lines {
+        log_line(meaning, io)?;
+    }
+    if !known.is_empty() || !lines.is_empty() {
         return Ok(Exit::Yes);
     }
     if let Some(text) = lint_rule(word) {
         writeln!(io.stdout, "{text}")?;
         return Ok(Exit::Yes);
+    }
+    if word.contains(char::is_whitespace) || word.is_empty() {
+        return Err(unknown_line(word));
     }
     let schema = descriptors::schema(&args.descriptors)?;
     match schema.explain(word) {
@@ -32,8 +41,33 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
         Err(error) => Err(CliError::usage(format!("nothing is known of `{word}`"))
             .because(error)
             .next("xdscope explain Cluster.connect_timeout")
+            .next("xdscope lint --list-rules")
             .next("xdscope help states")),
     }
+}
+
+/// Whose words it is, what it means, what its parts say, and where to look.
+fn log_line(meaning: &logs::Meaning, io: &mut Io<'_>) -> Result<(), CliError> {
+    writeln!(io.stdout, "{}: {}\n  {}", meaning.who, meaning.title, meaning.means)?;
+    for note in &meaning.notes {
+        writeln!(io.stdout, "  - {note}")?;
+    }
+    for look in &meaning.look {
+        writeln!(io.stdout, "  see  {look}")?;
+    }
+    Ok(())
+}
+
+/// A line that none of the forms fits, and which ones there are.
+fn unknown_line(word: &str) -> CliError {
+    let mut texts = Vec::new();
+    for (who, title) in logs::known() {
+        texts.push(format!("  {who}: {title}"));
+    }
+    CliError::usage(format!("no known log line: `{}`", display_safe(word)))
+        .because(format!("known are these, with their variable parts in capitals:\n{}", texts.join("\n")))
+        .next("xdscope explain 'gRPC config stream closed: 14, ...'")
+        .next("xdscope explain WORD, for a field, a rule, a state or a kind of message")
 }
 
 /// The manual of a rule; of one that is not checked, why not.

@@ -77,7 +77,11 @@ pub(super) fn open_keyed(
 }
 
 /// The streams and states that the source which `args` name ends with. A recording is never held as a whole.
-pub(super) fn states(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Store, CliError> {
+pub(super) fn states(
+    args: &SourceArgs,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<(Store, Arc<Schema>), CliError> {
     let schema = super::descriptors::schema(&args.descriptors)?;
     let path = locate(args, global, io)?;
     let failed = |error| unreadable(args, error);
@@ -115,7 +119,7 @@ pub(super) fn states(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Res
         }
     };
     say(&notices, global, io);
-    Ok(store)
+    Ok((store, schema))
 }
 
 fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {

@@ -1,13 +1,16 @@
 //! `status`: is everyone in sync, and if not, who and what?
 
 use std::collections::HashSet;
+use std::io::Write as _;
 
-use crate::event::{StreamId, Variant};
+use serde_json::{Value, json};
+
+use crate::event::{Kind, StreamId, Variant};
 use crate::filter;
 use crate::json;
-use crate::report::{self, Role, Row, Rows};
+use crate::report::{self, Role, Row, Rows, Warming};
 use crate::store::{StateFact, Store};
-use crate::text::{age, count, latency, plural, type_label};
+use crate::text::{age, count, display_safe, latency, plural, type_label};
 
 use super::args::{Format, Global, StatusArgs};
 use super::error::{CliError, Exit};
@@ -20,7 +23,7 @@ use super::words;
 
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let filter = select::filter(args.rows.filter.as_deref(), filter::Rows::States, &io.zone)?;
-    let store = source::states(&args.source, global, io)?;
+    let (store, schema) = source::states(&args.source, global, io)?;
     let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
     let mut states = store.states();
     states.retain(|state| picked.has(state.stream) && filter.state(state, &store));
@@ -32,13 +35,19 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     if !filter.is_empty() {
         matrix.rows.retain(|row| row.cells.iter().any(Option::is_some));
     }
+    let mut warming = report::warming(&store, &schema);
+    warming.retain(|warming| shown.iter().any(|(stream, _)| *stream == warming.stream));
     let style = io.style(global);
     let out = &mut *io.stdout;
     match args.output {
         Format::Json | Format::Jsonl => {
             let mut objects = Objects::new(out, args.output == Format::Json);
             for state in &states {
-                objects.put(&json::state(state, &store.clock()))?;
+                let mut object = json::state(state, &store.clock());
+                if let (Some(waits), Value::Object(fields)) = (waits(state, &warming, &store), &mut object) {
+                    fields.insert("warming".into(), waits);
+                }
+                objects.put(&object)?;
             }
             if args.output == Format::Json {
                 for stream in store.streams().iter().filter(|stream| streams.contains(&stream.stream)) {
@@ -49,6 +58,14 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
         }
         Format::Wide => wide(&states, &store, style, !args.rows.no_headers, out)?,
         _ => write(&matrix, &store, style, !args.rows.no_headers, out)?,
+    }
+    if matches!(args.output, Format::Table | Format::Wide) {
+        let now = (!store.clock().untimed).then(|| store.now());
+        for warming in &warming {
+            let node =
+                warming.node.as_deref().map_or_else(|| format!("#{}", warming.stream.0), str::to_owned);
+            writeln!(io.stdout, "{}", display_safe(&format!("{node}: {}", warming.text(now))))?;
+        }
     }
     let problems = problems(&matrix);
     let talks = matches!(args.output, Format::Table) && !global.quiet;
@@ -61,6 +78,24 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
         io.say(&format!("{}; {again} says who owes what", plural(problems, "problem")));
     }
     Ok(if problems > 0 { Exit::No } else { Exit::Yes })
+}
+
+/// Resources of the type that are warming up, each with what it waits for; none: the field is left out.
+fn waits(state: &StateFact, warming: &[Warming], store: &Store) -> Option<Value> {
+    let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind)?;
+    let clock = store.clock();
+    let of_state = warming.iter().filter(|warming| (warming.stream, warming.kind) == (state.stream, kind));
+    let items: Vec<Value> = of_state
+        .map(|warming| {
+            let waits = warming.waits.iter().map(|waits| {
+                let since = waits.since.map(|(at, _)| json::time(at, &clock));
+                let asked = waits.since.map(|(_, n)| n.0);
+                json!({ "type": waits.kind.word(), "name": &*waits.name, "since": since, "asked": asked })
+            });
+            json!({ "name": &*warming.name, "waits_for": waits.collect::<Vec<_>>(), "owes": "server" })
+        })
+        .collect();
+    (!items.is_empty()).then_some(Value::Array(items))
 }
 
 /// Cells that someone must act on. A stream that has ended is judged by its last word, unless the same client

@@ -695,3 +695,39 @@ fn no_key_is_printed() {
     assert!(show(&["get", GATEWAY, "sds", "-o", "yaml"]).contains("[redacted"));
     assert!(show(&["get", GATEWAY, "sds", "-o", "yaml", "--keep-secrets"]).contains(KEY));
 }
+
+#[test]
+fn lines_of_logs_are_explained() {
+    let line = "StreamAggregatedResources gRPC config stream closed: 14, connection refused";
+    insta::assert_snapshot!(show(&["explain", line]));
+    let said = run(&["explain", "STALE"]);
+    assert!(
+        said.out.contains("stale (state of a type)") && said.out.contains("istioctl: STALE"),
+        "{}",
+        said.out
+    );
+    let said = run(&["explain", "no such line"]);
+    assert_eq!(said.exit, Exit::Usage);
+    assert!(said.err.contains("Envoy: gRPC config for TYPE rejected: TEXT"), "{}", said.err);
+    assert_eq!(run(&["explain", ""]).exit, Exit::Usage);
+}
+
+/// Rows H-02 and H-03.
+#[test]
+fn status_says_what_is_warming_and_who_owes() {
+    let said = run(&["status", "tests/fixtures/rows/H-02.xds"]);
+    assert!(
+        said.out.ends_with("n1: cluster c2 waits for EDS c2 since 20s (asked in #4): the server owes it\n"),
+        "{}",
+        said.out
+    );
+    let said = run(&["status", "tests/fixtures/rows/H-03.xds"]);
+    assert!(said.out.contains("listener l1 waits for RDS r since"), "{}", said.out);
+    assert!(!said.out.contains("listener l2") && !said.out.contains("listener l3"), "{}", said.out);
+    let said = run(&["status", "tests/fixtures/rows/H-02.xds", "-o", "json"]);
+    let objects: Vec<serde_json::Value> = serde_json::from_str(&said.out).expect("an array");
+    let state = |word: &str| objects.iter().find(|object| object["type"] == word).expect("a state").clone();
+    assert_eq!(state("cds")["warming"][0]["name"], "c2");
+    assert_eq!(state("cds")["warming"][0]["waits_for"][0]["asked"], 4);
+    assert_eq!(state("eds").get("warming"), None);
+}

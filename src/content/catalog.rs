@@ -289,9 +289,10 @@ impl Catalog {
 
     fn wrapper(&mut self, raw: &RawWrapper<'_>, payload: Option<BlobId>, in_any: bool) -> Wrapper {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let mut name = self.strings.intern(&text(raw.name));
+        let plain = if raw.name.is_empty() { raw.structured_name.unwrap_or_default() } else { raw.name };
+        let mut name = self.strings.intern(&text(plain));
         // Without a wrapper name (SotW wrappers may leave it out) the payload's own one stands.
-        if let (Sym::EMPTY, Some(payload), false) = (name, payload, raw.structured_name) {
+        if let (Sym::EMPTY, Some(payload), None) = (name, payload, raw.structured_name) {
             name = self.entry(payload).name;
         }
         Wrapper {

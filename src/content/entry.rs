@@ -63,7 +63,8 @@ pub(super) struct RawWrapper<'a> {
     pub version: &'a [u8],
     pub aliases: Vec<&'a [u8]>,
     pub ttl: Option<i64>,
-    pub structured_name: bool,
+    /// `name` of the structured `resource_name` (M-34).
+    pub structured_name: Option<&'a [u8]>,
     /// The payload field: its place in the message, and its bytes.
     pub payload: Option<(std::ops::Range<usize>, &'a [u8])>,
     pub payloads: usize,
@@ -85,11 +86,17 @@ pub(super) fn raw_wrapper(bytes: &[u8]) -> Option<RawWrapper<'_>> {
             3 => raw.name = field.bytes(),
             4 => raw.aliases.push(field.bytes()),
             6 => raw.ttl = Some(duration(field.bytes())),
-            8 => raw.structured_name = true,
+            8 => raw.structured_name = Some(first(field.bytes())),
             _ => {}
         }
     }
     Some(raw)
+}
+
+/// Field 1 of a message, the last of it.
+fn first(bytes: &[u8]) -> &[u8] {
+    let fields = Fields::new(bytes).map_while(Result::ok);
+    fields.filter(|field| field.number == 1).last().map_or(&[], |field| field.bytes())
 }
 
 /// A `google.protobuf.Duration` in nanoseconds, saturating.

@@ -168,6 +168,20 @@ const STATE: &[Field] = &[
     known(Always, "ack_ms", Object(ACK_MS), "milliseconds from response to verdict"),
     field(Always, "pushes", Count, "responses"),
     field(Always, "bytes", Count, "bytes of responses"),
+    field(Maybe, "warming", List(&Object(WARMING)), "`status`: resources that are sent and wait for others"),
+];
+
+const WARMING: &[Field] = &[
+    field(Always, "name", Text, "the cluster or listener"),
+    field(Always, "waits_for", List(&Object(WAITS)), "what it waits for"),
+    field(Always, "owes", Text, "whose turn it is: server"),
+];
+
+const WAITS: &[Field] = &[
+    field(Always, "type", Text, "short word of the type"),
+    field(Always, "name", Text, "name asked for"),
+    known(Always, "since", Time, "when it was first asked for"),
+    known(Always, "asked", Count, "message that asked for it first"),
 ];
 
 const REFUSAL: &[Field] = &[

@@ -34,6 +34,7 @@ const HCM: &str = "envoy.extensions.filters.network.http_connection_manager.v3.H
 const TCP: &str = "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy";
 const IN_FILTER: &str = "filter_chains[0].filters[0].typed_config";
 
+/// Row A-15.
 #[test]
 fn listeners_refer_to_routes() {
     let body = with_filter(HCM, json!({"rds": {"route_config_name": "r1", "config_source": {"ads": {}}}}));
@@ -77,6 +78,7 @@ fn listeners_refer_to_clusters_secrets_and_filters() {
     );
 }
 
+/// Row A-15.
 #[test]
 fn routes_refer_to_clusters() {
     let body = json!({"name": "r", "virtual_hosts": [{"routes": [
@@ -102,6 +104,7 @@ fn routes_refer_to_clusters() {
     assert_eq!(links(Kind::Vhds, host), one("routes[0].route.cluster", Kind::Cds, "late"));
 }
 
+/// Row A-15.
 #[test]
 fn clusters_refer_to_endpoints_secrets_and_clusters() {
     let eds = |config: Value| json!({"name": "c", "type": "EDS", "eds_cluster_config": config});

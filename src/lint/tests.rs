@@ -312,6 +312,7 @@ fn the_same_frames_give_the_same_findings() {
     }
 }
 
+/// Row K-22.
 #[test]
 fn large_lists_sent_often_are_found() {
     assert_eq!(lists(1001, 11), BTreeSet::from(["collection-form"]));

@@ -5,11 +5,13 @@ mod finding;
 mod matrix;
 mod message;
 mod state;
+mod warming;
 
 pub use finding::{finding, place, severity_role};
 pub use matrix::{Row, Rows, ended, node_name, type_order};
 pub use message::{delta, end_words, kind, note, resources, said};
 pub use state::{is_problem, severity, state_text, state_word, subscribed};
+pub use warming::{Waits, Warming, warming};
 
 /// What a piece of text is; a theme decides how that looks. Nothing is told by colour alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

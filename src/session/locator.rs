@@ -147,6 +147,7 @@ fn percent(text: &str, keep: &str) -> String {
 mod tests {
     use super::*;
 
+    /// M-37.
     #[test]
     fn uris_round_trip() {
         for uri in [

@@ -87,7 +87,8 @@ impl Track {
         self.sotw_names(ctx, request, stale, first.then_some(prior), &mut outcome);
         let (gained, lost) = (!was && self.want.is_wildcard(), was && !self.want.is_wildcard());
         let news = gained || !outcome.added.is_empty();
-        self.count_request(ctx, news && !stale);
+        // The next answer to a poll is the answer to this one (row D-03).
+        self.count_request(ctx, (news && !stale) || self.polled);
         let nacks = request.error_detail.is_some();
         outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
         outcome

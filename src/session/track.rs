@@ -139,10 +139,23 @@ impl Track {
         if self.want.names.contains(name) {
             return true;
         }
-        let Some(blob) = slot.and_then(|slot| slot.blob).filter(|_| !self.aliases.is_empty()) else {
+        if self.aliases.is_empty() {
             return false;
-        };
-        catalog.entry(blob).aliases.iter().any(|alias| self.want.names.contains(*alias))
+        }
+        if self.spelled(catalog, name).is_some() {
+            return true;
+        }
+        let blob = slot.and_then(|slot| slot.blob);
+        blob.is_some_and(|blob| {
+            catalog.entry(blob).aliases.iter().any(|alias| self.want.names.contains(*alias))
+        })
+    }
+
+    /// The name asked for that is this one with its context parameters in another order (row K-08).
+    fn spelled(&self, catalog: &Catalog, name: Sym) -> Option<Sym> {
+        let own = xdstp::reordered(catalog.text(name))?;
+        let same = |wanted: &Sym| xdstp::reordered(catalog.text(*wanted)).is_some_and(|other| other == own);
+        self.want.names.iter().find(same)
     }
 
     /// The glob collection asked for that the name is a member of (row K-21).
@@ -483,7 +496,11 @@ impl Track {
                     self.waiting.done(glob);
                 }
             }
-            for alias in aliases {
+            let spelled = match self.want.names.contains(name) {
+                true => None,
+                false => self.spelled(ctx.catalog, name),
+            };
+            for alias in aliases.into_iter().chain(spelled) {
                 self.waiting.done(alias);
                 self.aliases.insert(alias, name);
             }

@@ -33,6 +33,13 @@ fn parameters(text: &str) -> Vec<&str> {
     parts
 }
 
+/// The canonical form of a name that may be spelled in several ways: one with several context parameters
+/// (row K-08).
+pub(crate) fn reordered(name: &str) -> Option<String> {
+    let several = is_structured(name) && split(name).1.contains('&');
+    several.then(|| Name::parse(name).map(|name| name.canonical())).flatten()
+}
+
 /// The resource type in the name: `envoy.config.listener.v3.Listener` (row K-04).
 pub(crate) fn resource_type(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("xdstp:")?;

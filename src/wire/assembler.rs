@@ -141,6 +141,7 @@ mod tests {
         Open { method: method.into(), ..Open::default() }
     }
 
+    /// Row A-19.
     #[test]
     fn xds_streams_give_messages_and_others_counts() {
         let mut catalog = Catalog::in_memory();

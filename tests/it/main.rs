@@ -12,6 +12,7 @@ mod nacks;
 mod peers_direct;
 mod readme;
 mod reflection;
+mod rows;
 mod screen;
 mod support;
 mod tap;

@@ -6,7 +6,7 @@ use super::*;
 pub(super) fn scripts() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut out = Vec::new();
-    for folder in ["tests/fixtures/scripts", "tests/fixtures/lint", "examples"] {
+    for folder in ["tests/fixtures/scripts", "tests/fixtures/lint", "tests/fixtures/rows", "examples"] {
         for entry in std::fs::read_dir(root.join(folder)).expect(folder) {
             let path = entry.expect("an entry").path();
             if path.extension().is_some_and(|end| end == "xds") {

@@ -1,0 +1,153 @@
+use super::*;
+
+/// Lines as they are written, with who says so, and the parts that are read out of them.
+const LINES: &[(&str, &str, &[&str])] = &[
+    (
+        "[2026-11-21 10:00:00.000][12][warning][config] [source/x.cc:1] StreamAggregatedResources gRPC config stream closed: 14, upstream connect error or disconnect/reset before headers. reset reason: connection termination",
+        ENVOY,
+        &["status 14 UNAVAILABLE", "said: upstream connect error"],
+    ),
+    (
+        "DeltaAggregatedResources gRPC config stream to xds closed since 35s ago: 13, ",
+        ENVOY,
+        &["status 13 INTERNAL"],
+    ),
+    (
+        "StreamClusters gRPC config stream to xds closed: 8, too large (previously 14, gone since 12s ago)",
+        ENVOY,
+        &["status 8 RESOURCE_EXHAUSTED", "said: too large"],
+    ),
+    ("DeltaAggregatedResources gRPC config stream closed gracefully, bye", ENVOY, &["said: bye"]),
+    (
+        "gRPC config for type.googleapis.com/envoy.config.cluster.v3.Cluster rejected: Error adding/updating cluster(s) a",
+        ENVOY,
+        &["type cds: type.googleapis.com/envoy.config.cluster.v3.Cluster", "said: Error adding"],
+    ),
+    (
+        "gRPC config: initial fetch timed out for type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
+        ENVOY,
+        &["type eds"],
+    ),
+    (
+        "Ignoring unwatched type URL type.googleapis.com/envoy.config.listener.v3.Listener",
+        ENVOY,
+        &["type lds"],
+    ),
+    (
+        r#"ADS mode: not responding to request type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment [a b]: "c" not listed"#,
+        "go-control-plane",
+        &["type eds", "resource c"],
+    ),
+    (r#"ADS mode: not responding to request: "c" not listed"#, "go-control-plane", &["resource c"]),
+    (
+        "SERVER: Received message larger than max (5242880 vs. 4194304)",
+        "gRPC",
+        &["5242880 bytes, of 4194304"],
+    ),
+    ("grpc: received message larger than max (5242880 vs. 4194304)", "gRPC", &["5242880 bytes"]),
+    ("Received message larger than max (5242880 vs 4194304)", "gRPC", &["5242880 bytes"]),
+    ("gRPC message exceeds maximum size 4194304: 5242880", "grpc-java", &["5242880 bytes, of 4194304"]),
+    (
+        "Only unique values for domains are permitted. Duplicate entry of domain a.test in route edge",
+        ENVOY,
+        &["type rds", "resource edge", "said: a.test"],
+    ),
+    (
+        "Didn't find a registered implementation for 'envoy.filters.http.x' with type URL: 'a.b.C'",
+        ENVOY,
+        &["resource envoy.filters.http.x", "said: a.b.C"],
+    ),
+    ("Didn't find a registered implementation for name: 'x'", ENVOY, &["resource x"]),
+    (
+        "Protobuf message (type envoy.config.cluster.v3.Cluster reason INVALID with unknown field set {99}) has unknown fields",
+        ENVOY,
+        &["type cds", "said: 99"],
+    ),
+    ("web.default Kubernetes SYNCED STALE (Never Acknowledged) SYNCED", "istioctl", &[]),
+    ("web.default  STALE  SYNCED", "istioctl", &[]),
+    ("web.default  SYNCED  NOT SENT", "istioctl", &[]),
+    ("no healthy upstream", ENVOY, &["type cds"]),
+    (r#""GET / HTTP/1.1" 503 UH no_healthy_upstream - "-" 0 19"#, ENVOY, &["type cds"]),
+    (r#"GET / HTTP/1.1" 503 NC cluster_not_found"#, ENVOY, &["type cds"]),
+    (r#"GET / HTTP/1.1" 503 NR route_not_found"#, ENVOY, &["type rds"]),
+    (r#"{"response_code":404,"response_flags":"NR"}"#, ENVOY, &["type rds"]),
+    ("route: unknown cluster 'payments'", ENVOY, &["resource payments"]),
+    (
+        r#"xds: resource "echo" of type "ListenerResource" has been removed"#,
+        "grpc-go",
+        &["type lds", "resource echo"],
+    ),
+    ("UNAVAILABLE: timeout obtaining resource from xDS server cp:1", "gRPC C-core", &["said: cp:1"]),
+    ("Timed out waiting for resource echo from xDS server", "grpc-java", &["resource echo"]),
+    ("RouteConfiguration edge does not exist", "grpc-js", &["type rds", "resource edge"]),
+    ("CDS resource backend does not exist", "gRPC", &["type cds", "resource backend"]),
+    ("resource does not exist", "gRPC", &[]),
+    (
+        r#"[xds-channel 0x1] Sending NACK for resource type: "type.googleapis.com/envoy.config.listener.v3.Listener", version: "1", nonce: "2", reason: bad filter"#,
+        "grpc-go",
+        &["type lds", "said: bad filter"],
+    ),
+    ("Sending NACK for LDS update, nonce: 1, current version: ", "grpc-java", &["type lds"]),
+    (
+        "ADS stream closed: rpc error: code = Unavailable desc = connection reset",
+        "grpc-go",
+        &["status 14 UNAVAILABLE", "said: connection reset"],
+    ),
+    ("ADS stream closed with status UNAVAILABLE: null. Cause: x", "grpc-java", &["status 14"]),
+    ("cp:1 ADS stream ended. code=13 details= Received RST_STREAM with code 2", "grpc-js", &["status 13"]),
+];
+
+const ENVOY: &str = "Envoy";
+
+#[test]
+fn every_pattern_is_one() {
+    for (pattern, form) in PATTERNS.iter() {
+        assert!(pattern.is_some(), "{}", form.title);
+        assert!(!form.means.is_empty() && !form.look.is_empty(), "{}", form.title);
+    }
+}
+
+#[test]
+fn lines_are_read_with_their_parts() {
+    for (line, who, parts) in LINES {
+        let found = explain(line);
+        let Some(first) = found.first() else { panic!("unknown: {line}") };
+        assert_eq!(first.who, *who, "{line}");
+        for part in *parts {
+            let notes = found.iter().flat_map(|meaning| &meaning.notes);
+            assert!(notes.into_iter().any(|note| note.contains(part)), "{line}: {part} in {found:#?}");
+        }
+    }
+}
+
+#[test]
+fn every_form_has_a_line() {
+    for (pattern, form) in PATTERNS.iter() {
+        let of_form = |line: &&str| pattern.as_ref().is_some_and(|pattern| pattern.is_match(line));
+        let others = [
+            "Proto constraint validation failed (ClusterValidationError.ConnectTimeout: value must be greater than 0s)",
+            "invalid response, will NACK: nonce=7",
+            "ADS call status received (xds_channel=0x1, ads_call=0x2): UNAVAILABLE: gone",
+            "connections to all backends failing; last error: UNKNOWN: ipv4:1: refused",
+        ];
+        let lines = LINES.iter().map(|(line, ..)| *line).chain(others);
+        assert!(lines.into_iter().any(|line| of_form(&line)), "{}", form.title);
+    }
+}
+
+#[test]
+fn what_has_no_form_is_unknown() {
+    for line in ["", "all is well", "stale", "UHF", "503", "closed: 14", "Cluster.connect_timeout"] {
+        assert_eq!(explain(line), [], "{line}");
+    }
+}
+
+#[test]
+fn parts_go_into_commands_as_a_shell_takes_them() {
+    let found = explain("RouteConfiguration it's;rm does not exist");
+    assert!(found[0].look[0].starts_with("xdscope get SESSION rds"), "{found:#?}");
+    let found = explain("no healthy upstream for 'a b'");
+    assert!(found[0].look[0].starts_with("xdscope get SESSION eds/'a b' "), "{found:#?}");
+    let found = explain("route: unknown cluster 'a\u{1b}[31m'");
+    assert!(found[0].notes.iter().all(|note| !note.contains('\u{1b}')), "{found:#?}");
+}
