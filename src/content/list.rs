@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{BlobId, Catalog};
 use crate::event::{DenseHash, Sym};
+use crate::pb::varint_len;
 
 /// The entries of one response, in order. Equal lists of one catalog are one allocation.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub struct List {
     /// Searches so far.
     searched: AtomicU8,
     by_name: OnceLock<HashMap<Sym, u32, DenseHash>>,
+    kept: OnceLock<(u64, bool)>,
 }
 
 /// Searches without an index: of a list that is replaced by the next push, rarely more names are looked up.
@@ -51,6 +53,18 @@ impl List {
         index.get(&name).map(|i| self.blobs[*i as usize])
     }
 
+    /// Bytes of the entries as kept, each with its length in front but without its tag, and whether secrets were taken
+    /// out of any. Added up on the first call.
+    pub fn kept(&self, catalog: &Catalog) -> (u64, bool) {
+        *self.kept.get_or_init(|| {
+            let entries = self.blobs.iter().map(|id| catalog.blob(*id));
+            entries.fold((0, false), |(bytes, redacted), blob| {
+                let kept = u64::from(blob.kept);
+                (bytes + varint_len(kept) as u64 + kept, redacted || blob.redacted)
+            })
+        })
+    }
+
     pub(super) fn new(blobs: Vec<BlobId>) -> List {
         let fingerprint = fingerprint(&blobs);
         List {
@@ -58,6 +72,7 @@ impl List {
             fingerprint,
             searched: AtomicU8::new(0),
             by_name: OnceLock::new(),
+            kept: OnceLock::new(),
         }
     }
 }
@@ -86,11 +101,6 @@ impl ListBuilder {
         }
         self.blobs.push(id);
         id
-    }
-
-    /// Adds an entry that is interned already (from a recording).
-    pub fn push_id(&mut self, id: BlobId) {
-        self.blobs.push(id);
     }
 
     pub fn is_empty(&self) -> bool {

@@ -16,6 +16,10 @@ use crate::wire::{Frame, MessageBuilder, Open, Segment, What};
 /// Bytes that may wait for what becomes of them: loose blocks are never that many.
 const UNSETTLED: usize = 4 << 20;
 
+/// Entries of all lists, and names that are joined, that are read from one file, a gibibyte of them: each list is a difference, so a hostile file of
+/// some kilobytes could ask for any number.
+const MAX_ENTRIES: usize = 1 << 28;
+
 /// Reads a recording from its first byte on. `source` is the same bytes, for reading bodies later.
 pub(super) fn read(input: impl Read, source: Box<dyn Source>) -> Result<Loaded, RecordReadError> {
     let (mut catalog, mut reading) = Reading::new(input, source)?;
@@ -173,6 +177,8 @@ struct Reader {
     cut: Option<(u64, u64)>,
     /// Messages that refer to what no file can hold.
     malformed: u64,
+    /// Entries of the lists so far.
+    entries: usize,
     finished: bool,
 }
 
@@ -210,6 +216,7 @@ impl Reader {
             damage: None,
             cut: None,
             malformed: 0,
+            entries: 0,
             finished: false,
         }
     }
@@ -381,15 +388,25 @@ impl Reader {
         let next = self.next();
         let (head, parts) = decode::message(bytes, next);
         let mut builder = MessageBuilder::new(head.shape);
+        // One list or run of names is shared with the messages that have it too, several are joined.
+        let (mut lists, mut runs) = (0, 0);
         for part in parts {
             let segment = match part {
                 Part::Inline(bytes) => Segment::Inline(bytes),
                 Part::Field { number, back } => {
                     Segment::Field { number, blob: self.id(next.checked_sub(back)?, catalog)? }
                 }
-                Part::Run { back } => Segment::Run(self.id(next.checked_sub(back)?, catalog)?),
+                Part::Run { back } => {
+                    let run = self.id(next.checked_sub(back)?, catalog)?;
+                    let names = catalog.body(run).map_or(0, |body| body.len() / 2);
+                    self.join(&mut runs, names)?;
+                    Segment::Run(run)
+                }
                 Part::List(record) => {
-                    Segment::List { number: record.number, list: self.list(record, state, catalog)? }
+                    let number = record.number;
+                    let list = self.list(record, state, catalog)?;
+                    self.join(&mut lists, list.len())?;
+                    Segment::List { number, list }
                 }
             };
             builder.push_segment(segment, catalog);
@@ -413,9 +430,25 @@ impl Reader {
         let ids = script.ids.iter().map(|number| self.id(*number, catalog)).collect::<Option<Vec<_>>>()?;
         let script = super::list::Script { runs: script.runs, ids, order: script.order };
         let blobs = script.apply(base.as_ref().map(|list| list.blobs()))?;
+        self.take_entries(blobs.len())?;
         let list = catalog.intern_list(blobs);
         state.lists.push(list.clone());
         Some(list)
+    }
+
+    /// Counts what a message joins, behind its first `joined` ones.
+    fn join(&mut self, joined: &mut usize, entries: usize) -> Option<()> {
+        if *joined > 0 {
+            self.take_entries(*joined + entries)?;
+        }
+        *joined += entries;
+        Some(())
+    }
+
+    /// Counts entries; `None` once there are too many.
+    fn take_entries(&mut self, entries: usize) -> Option<()> {
+        self.entries = self.entries.saturating_add(entries);
+        (self.entries <= MAX_ENTRIES).then_some(())
     }
 
     fn finish(mut self, header: &Header) -> (Time, Vec<String>) {
@@ -448,5 +481,39 @@ impl Reader {
             self.notices.push("recorded with --keep-secrets: the file holds secrets".into());
         }
         (time(self.now.micros), self.notices)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pb::put_len_field;
+
+    /// A message with a list of two entries and, as often, that list again.
+    fn message(again: usize) -> Vec<u8> {
+        let mut message = vec![0x18, 1];
+        put_len_field(&mut message, 8, &[0x2a, 2, 1, 0]);
+        for _ in 0..again {
+            put_len_field(&mut message, 8, &[0x10, 1]);
+        }
+        message
+    }
+
+    fn read(entries: usize, again: usize) -> Option<What> {
+        let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
+        reader.entries = entries;
+        let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
+        let mut state = State { number: 0, raw: Bytes::new(), lists: Vec::new(), stream: StreamId(1) };
+        reader.blob(decode::blob(b""), &state, &mut catalog);
+        reader.message(&message(again), &mut state, &mut catalog)
+    }
+
+    #[test]
+    fn no_more_entries_are_made_than_a_file_may_have() {
+        assert!(read(MAX_ENTRIES - 2, 0).is_some());
+        assert!(read(MAX_ENTRIES - 1, 0).is_none());
+        // Four entries of two lists that are joined come on top.
+        assert!(read(MAX_ENTRIES - 6, 1).is_some());
+        assert!(read(MAX_ENTRIES - 5, 1).is_none());
     }
 }

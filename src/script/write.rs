@@ -208,7 +208,8 @@ fn stream(stream: &Stream, out: &mut String) {
         });
     }
     if let Some(method) = &stream.method {
-        field("method", method, out);
+        out.push_str(" method=");
+        word(method, out);
     }
 }
 

@@ -38,12 +38,14 @@ struct Parts {
     entries: ListBuilder,
     size: u64,
     redacted: bool,
-    list: Option<Arc<List>>,
+    /// The runs of entries, one as a rule; joined at the end, for a hostile message may have very many.
+    lists: Vec<Arc<List>>,
     node: Option<Arc<NodeInfo>>,
     version: VersionInfo,
     type_url: TypeUrl,
     nonce: Nonce,
-    names: Option<Arc<[Sym]>>,
+    /// The same of names.
+    names: Vec<Arc<[Sym]>>,
     unsubscribe: Vec<Sym>,
     initial: BTreeMap<Sym, Sym>,
     locators: Vec<Sym>,
@@ -158,7 +160,7 @@ impl MessageBuilder {
                 self.parts.flush_inline(catalog);
                 let body = catalog.bytes(blob).unwrap_or_default();
                 let names = catalog.run_names(blob, |strings| read_names(&body, strings));
-                self.parts.add_names(names);
+                self.parts.names.push(names);
                 self.parts.segments.push(Segment::Run(blob));
             }
             Segment::Field { number, blob } => {
@@ -176,13 +178,15 @@ impl MessageBuilder {
                 self.parts.segments.push(Segment::Field { number, blob });
             }
             Segment::List { number, list } => {
+                let (kept, redacted) = list.kept(catalog);
+                let tags = list.len() * (tag_len(number, 0) - 1);
+                self.parts.size += kept + tags as u64;
+                self.parts.redacted |= redacted;
                 self.parts.end_names(catalog);
-                for id in list.blobs() {
-                    let kept = catalog.blob(*id).kept as usize;
-                    self.parts.size += (tag_len(number, kept) + kept) as u64;
-                    self.parts.redacted |= catalog.blob(*id).redacted;
-                    self.parts.entries.push_id(*id);
-                }
+                self.parts.end_entries(catalog);
+                self.parts.flush_inline(catalog);
+                self.parts.lists.push(list.clone());
+                self.parts.segments.push(Segment::List { number, list });
             }
         }
     }
@@ -236,15 +240,7 @@ impl Parts {
             self.segments.push(Segment::Run(blob));
             names
         };
-        self.add_names(names);
-    }
-
-    /// One run is the rule; names apart from each other (legal, unheard of) are joined.
-    fn add_names(&mut self, names: Arc<[Sym]>) {
-        self.names = Some(match self.names.take() {
-            None => names,
-            Some(first) => [&first[..], &names[..]].concat().into(),
-        });
+        self.names.push(names);
     }
 
     /// What stands inline is small, unknown or damaged, so it is cleaned by its looks.
@@ -274,15 +270,7 @@ impl Parts {
         let list = std::mem::take(&mut self.entries).finish(catalog);
         self.flush_inline(catalog);
         self.segments.push(Segment::List { number: RESOURCES, list: list.clone() });
-        self.add_entries(list, catalog);
-    }
-
-    /// One run is the rule; resources apart from each other (legal, unheard of) are joined.
-    fn add_entries(&mut self, list: Arc<List>, catalog: &mut Catalog) {
-        self.list = Some(match self.list.take() {
-            None => list,
-            Some(first) => catalog.intern_list([first.blobs(), list.blobs()].concat()),
-        });
+        self.lists.push(list);
     }
 
     /// One whole field as it stood on the wire.
@@ -392,8 +380,7 @@ impl Parts {
             Role::Resources => {
                 let mut list = ListBuilder::default();
                 list.push(catalog, payload, shape == Shape::DeltaResponse);
-                let list = list.finish(catalog);
-                self.add_entries(list, catalog);
+                self.lists.push(list.finish(catalog));
             }
             Role::Node => {}
             Role::Canary | Role::Unknown => self.unknown.push(number),
@@ -401,8 +388,14 @@ impl Parts {
     }
 
     fn body(self, shape: Shape, catalog: &mut Catalog) -> Body {
-        let names = self.names.unwrap_or_default();
-        let resources = self.list.unwrap_or_else(|| catalog.intern_list(Vec::new()));
+        let names = match &self.names[..] {
+            [one] => one.clone(),
+            runs => runs.concat().into(),
+        };
+        let resources = match &self.lists[..] {
+            [one] => one.clone(),
+            runs => catalog.intern_list(runs.iter().flat_map(|list| list.blobs()).copied().collect()),
+        };
         match shape {
             Shape::SotwRequest => Body::SotwRequest(SotwRequest {
                 version_info: self.version,

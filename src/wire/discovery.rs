@@ -7,7 +7,7 @@ use crate::content::{BlobId, Catalog, List};
 use crate::event::{Dir, Method, Nonce, Sym, TypeUrl, VersionInfo};
 use crate::pb::{self, Fields, put_len_field};
 
-use super::MessageBuilder;
+use super::{MAX_FIELD, MessageBuilder};
 
 /// Which of the four discovery messages a stream carries in one direction. Decided by the method path, never
 /// guessed from bytes: their field numbers overlap (row B-05).
@@ -224,7 +224,8 @@ impl Message {
         builder.finish(catalog)
     }
 
-    /// The message's bytes; `None` if a body was lost with a damaged recording.
+    /// The message's bytes; `None` if a body was lost with a damaged recording, or if a recording claims a message
+    /// that is longer than [`MAX_FIELD`].
     pub fn bytes(&self, catalog: &Catalog) -> Option<Vec<u8>> {
         // A damaged recording may claim any size.
         let mut out = Vec::with_capacity(self.size.min(64 << 20) as usize);
@@ -236,6 +237,10 @@ impl Message {
                 Segment::List { number, list } => {
                     for blob in list.blobs() {
                         put_len_field(&mut out, *number, &catalog.bytes(*blob)?);
+                        // A few bytes of a hostile recording stand for millions of entries.
+                        if out.len() > MAX_FIELD {
+                            return None;
+                        }
                     }
                 }
             }

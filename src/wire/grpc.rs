@@ -33,9 +33,15 @@ enum Encoding {
     Other(String),
 }
 
+/// Packed bytes that are unpacked at a time, so that a bomb is noticed before it has filled the memory: zstd can make
+/// 32 KiB of each.
+const STEP: usize = 1 << 10;
+
 struct Current {
     left: u64,
     len: u64,
+    /// Bytes that have come out of the decompressor.
+    unpacked: u64,
     unpack: Unpack,
 }
 
@@ -103,7 +109,7 @@ impl Messages {
                     let [flag, a, b, c, d] = self.prefix;
                     let len = u64::from(u32::from_be_bytes([a, b, c, d]));
                     let unpack = if flag & 1 == 0 { Unpack::Not } else { self.encoding.unpack() };
-                    self.current = Some(Current { left: len, len, unpack });
+                    self.current = Some(Current { left: len, len, unpacked: 0, unpack });
                 }
                 continue;
             };
@@ -128,8 +134,7 @@ impl Messages {
 
 impl Current {
     fn take(&mut self, part: &[u8], limit: u64, out: &mut dyn FnMut(Piece<'_>)) {
-        // Small steps, so that a bomb is noticed before it has filled the memory.
-        for step in part.chunks(16 << 10) {
+        for step in part.chunks(STEP) {
             let result = match &mut self.unpack {
                 Unpack::Not => {
                     out(Piece::Bytes(step));
@@ -143,11 +148,14 @@ impl Current {
                 Unpack::Zstd(decoder) => decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut())),
             };
             match result {
-                Ok(bytes) if bytes.len() as u64 > limit => {
-                    self.unpack = Unpack::Lost(format!("decompresses to more than {limit} bytes"));
+                Ok(bytes) => {
+                    self.unpacked += bytes.len() as u64;
+                    if self.unpacked > limit {
+                        self.unpack = Unpack::Lost(format!("decompresses to more than {limit} bytes"));
+                    } else if !bytes.is_empty() {
+                        out(Piece::Bytes(&bytes));
+                    }
                 }
-                Ok(bytes) if bytes.is_empty() => {}
-                Ok(bytes) => out(Piece::Bytes(&bytes)),
                 Err(error) => self.unpack = Unpack::Lost(format!("does not decompress: {error}")),
             }
         }
@@ -239,6 +247,21 @@ mod tests {
         let bomb = message(1, &gzip(&vec![0; 64 << 20]));
         let got = run(&mut Messages::new(true, Some("gzip")), &bomb, 1 << 20);
         assert!(got[0].as_ref().is_err_and(|why| why.contains("more than")), "refused");
+    }
+
+    #[test]
+    fn the_limit_is_one_of_the_message_not_of_a_chunk() {
+        let bomb = message(1, &gzip(&vec![0; 4 << 20]));
+        let (mut most, mut lost) = (0, false);
+        let mut messages = Messages::new(true, Some("gzip"));
+        for chunk in bomb.chunks(100) {
+            messages.push(chunk, 1 << 20, &mut |piece| match piece {
+                Piece::Bytes(bytes) => most += bytes.len(),
+                Piece::End => panic!("it is over the limit"),
+                Piece::Lost { .. } => lost = true,
+            });
+        }
+        assert!(lost && most <= 1 << 20, "{most} bytes came out");
     }
 
     #[test]

@@ -260,3 +260,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_path_that_is_empty_is_written() {
+    let script = parse("stream 1 ads method=\n", "a.xds").expect("reads");
+    assert_eq!(write(&script), "stream 1 ads method=\"\"\n");
+    let again = parse(&write(&script), "a.xds").expect("reads");
+    assert_eq!(again, script);
+}

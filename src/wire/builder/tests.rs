@@ -354,6 +354,27 @@ fn private_keys_are_seen_where_nothing_can_be_read() {
     }
 }
 
+#[test]
+fn many_runs_are_joined_in_linear_time() {
+    let parts = 200_000;
+    // Nothing but an empty field each and one that is unknown.
+    for (shape, number) in [(Shape::SotwRequest, 3), (Shape::SotwResponse, 2)] {
+        let mut part = Vec::new();
+        put_len_field(&mut part, number, b"");
+        put_len_field(&mut part, 100, b"");
+        let begun = std::time::Instant::now();
+        let mut catalog = Catalog::in_memory();
+        let message = Message::parse(shape, &part.repeat(parts), &mut catalog);
+        let count = match &message.body {
+            Body::SotwRequest(request) => request.resource_names.len(),
+            Body::SotwResponse(response) => response.resources.len(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(count, parts);
+        assert!(begun.elapsed().as_secs() < 15, "{shape:?}: {:?}", begun.elapsed());
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_in_any_chunks_are_kept(

@@ -1,0 +1,69 @@
+use serde_json::Value;
+
+use xdscope::lint;
+use xdscope::pb::{Fields, put_len_field};
+use xdscope::script::{self, Codec, Line, Script};
+use xdscope::store;
+
+/// A text is refused at one of its places, or means the same after it was written and read again. What it loads to
+/// can be written as a script again, which loads to the same messages. No rule falls over it.
+///
+/// Input: the text.
+pub fn arrow_script(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let script = match script::parse(&text, "a.xds") {
+        Ok(script) => script,
+        Err(error) => {
+            let line = text.lines().nth(error.line as usize - 1).expect("a line of the text");
+            assert!((1..=line.chars().count() + 1).contains(&error.column), "{error}");
+            return;
+        }
+    };
+    let written = script::write(&script);
+    let again = script::parse(&written, "a.xds").unwrap_or_else(|error| panic!("{error}\n{written}"));
+    assert!(items(&again).eq(items(&script)), "{written}");
+    assert_eq!(script::write(&again), written);
+    round_trip(&script);
+    let _ = script::check(&script, &Plain, store::Options::default(), lint::Options::default(), None);
+}
+
+fn items(script: &Script) -> impl Iterator<Item = &script::Item> {
+    script.lines.iter().map(|Line { item, .. }| item)
+}
+
+/// Frames to a script and back.
+fn round_trip(script: &Script) {
+    let Ok(loaded) = script::load(script, &Plain) else { return };
+    let exported = script::from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &Plain);
+    let written = script::write(&exported.script);
+    let again = script::parse(&written, "b.xds").unwrap_or_else(|error| panic!("{error}\n{written}"));
+    let again = script::load(&again, &Plain).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    if exported.notices.is_empty() {
+        assert!(messages(&again).eq(messages(&loaded)), "{written}");
+    }
+}
+
+fn messages(loaded: &xdscope::record::Loaded) -> impl Iterator<Item = Option<Vec<u8>>> {
+    loaded.frames.iter().filter_map(|frame| match &frame.what {
+        xdscope::wire::What::Message(message) => Some(message.bytes(&loaded.catalog)),
+        _ => None,
+    })
+}
+
+/// A codec without descriptors: the JSON itself, in a field of its own behind the name.
+struct Plain;
+
+impl Codec for Plain {
+    fn encode(&self, _message: &str, json: &Value) -> Result<Vec<u8>, String> {
+        let name = json.get("name").or_else(|| json.get("cluster_name")).and_then(Value::as_str);
+        let mut out = Vec::new();
+        put_len_field(&mut out, 1, name.unwrap_or_default().as_bytes());
+        put_len_field(&mut out, 99, json.to_string().as_bytes());
+        Ok(out)
+    }
+
+    fn decode(&self, _message: &str, bytes: &[u8]) -> Option<Value> {
+        let field = Fields::new(bytes).map_while(Result::ok).find(|field| field.number == 99)?;
+        serde_json::from_slice(field.bytes()).ok()
+    }
+}

@@ -1,0 +1,126 @@
+use std::sync::{Arc, LazyLock};
+
+use xdscope::content::{Catalog, MemoryBodies, Redact};
+use xdscope::pb::{Fields, SplitError, Splitter, Value};
+use xdscope::schema::Schema;
+use xdscope::schema::redact::Redactor;
+use xdscope::wire::{Body, Message, MessageBuilder, Shape};
+
+use super::Input;
+
+const SHAPES: [Shape; 4] =
+    [Shape::SotwRequest, Shape::SotwResponse, Shape::DeltaRequest, Shape::DeltaResponse];
+
+/// A discovery message is the same however it arrives; its segments joined are its bytes; read from its segments,
+/// as a recording has them, it says the same.
+///
+/// Input: a byte of setup (bits 0 and 1: the shape, bit 2: take secrets out, the others the step), the message.
+pub fn message_scan(data: &[u8]) {
+    let mut input = Input(data);
+    let setup = input.byte();
+    let bytes = input.0;
+    let step = 1 + usize::from(setup >> 3) * 3;
+    fields(bytes);
+    for limit in [1 << 20, 64] {
+        split(bytes, step, limit);
+    }
+    message(SHAPES[usize::from(setup & 3)], bytes, step, setup & 4 != 0);
+}
+
+/// The fields stand one behind the other, each payload within its field, up to the first byte that begins none.
+fn fields(bytes: &[u8]) {
+    let mut at = 0;
+    for field in Fields::new(bytes) {
+        match field {
+            Ok(field) => {
+                assert_eq!(bytes[at..].as_ptr(), field.raw.as_ptr());
+                at += field.raw.len();
+                if let Value::Len(inner) = field.value {
+                    assert!(field.raw.ends_with(inner));
+                }
+            }
+            Err(error) => {
+                assert_eq!(error.offset, at);
+                return;
+            }
+        }
+    }
+    assert_eq!(at, bytes.len(), "without an error all is read");
+}
+
+fn split(bytes: &[u8], step: usize, limit: usize) {
+    let (whole, rest, result) = splitter(bytes, usize::MAX, limit);
+    assert_eq!(splitter(bytes, step, limit), (whole.clone(), rest.clone(), result), "in steps of {step}");
+    assert_eq!([whole.concat(), rest.clone()].concat(), bytes, "no byte is lost");
+    let all: Vec<_> = Fields::new(bytes).map_while(Result::ok).map(|field| field.raw.to_vec()).collect();
+    assert!(all.starts_with(&whole), "the fields in memory are those of the stream");
+    if result.is_ok() {
+        assert_eq!(all.len(), whole.len());
+        assert_eq!(rest.is_empty(), Fields::new(bytes).all(|field| field.is_ok()));
+    }
+}
+
+type Split = (Vec<Vec<u8>>, Vec<u8>, Result<(), SplitError>);
+
+/// The fields, what is left, and why.
+fn splitter(bytes: &[u8], step: usize, limit: usize) -> Split {
+    let mut splitter = Splitter::default();
+    let mut out = Vec::new();
+    let mut at = 0;
+    for chunk in bytes.chunks(step) {
+        at += chunk.len();
+        if let Err(error) = splitter.push(chunk, limit, |field| out.push(field.to_vec())) {
+            return (out, [splitter.rest(), &bytes[at..]].concat(), Err(error));
+        }
+        // Tag and length in front of the longest field.
+        assert!(splitter.rest().len() <= limit + 20, "no more is held than one field");
+    }
+    (out, splitter.rest().to_vec(), Ok(()))
+}
+
+static REDACTOR: LazyLock<Arc<dyn Redact>> =
+    LazyLock::new(|| Arc::new(Redactor::new(Arc::new(Schema::default()), 7)));
+
+fn catalog(redact: bool) -> Catalog {
+    Catalog::new(7, redact.then(|| REDACTOR.clone()), Box::new(MemoryBodies::default()))
+}
+
+fn message(shape: Shape, bytes: &[u8], step: usize, redact: bool) {
+    let mut whole = catalog(redact);
+    let message = Message::parse(shape, bytes, &mut whole);
+    let mut cut = catalog(redact);
+    let mut builder = MessageBuilder::new(shape);
+    for chunk in bytes.chunks(step) {
+        builder.push(chunk, &mut cut);
+    }
+    let again = builder.finish(&mut cut);
+    assert_eq!(format!("{again:?}"), format!("{message:?}"), "in steps of {step}");
+    assert_eq!(message.size, bytes.len() as u64);
+
+    let kept = message.bytes(&whole).expect("all bodies are there");
+    assert_eq!(again.bytes(&cut).as_ref(), Some(&kept));
+    if !message.redacted {
+        assert!(kept == bytes, "joined, the segments are the message");
+    }
+    for blob in message.resources().iter().flat_map(|list| list.blobs()) {
+        let entry = whole.entry(*blob);
+        assert!(whole.text(entry.name).len() <= 3 * bytes.len(), "a name comes from the message");
+        assert!(entry.payload.is_none_or(|payload| whole.bytes(payload).is_some()));
+    }
+
+    // What stands in place of a key may be read as tags, where the key lay across fields.
+    let damaged = matches!(message.body, Body::Undecodable { .. });
+    if message.redacted {
+        return;
+    }
+    let mut builder = MessageBuilder::new(shape);
+    for segment in &message.segments {
+        builder.push_segment(segment.clone(), &mut whole);
+    }
+    assert_eq!(builder.size(), kept.len() as u64);
+    let read = builder.finish(&mut whole);
+    assert_eq!(read.bytes(&whole), Some(kept));
+    if !redact && !damaged {
+        assert_eq!(format!("{:?}", read.body), format!("{:?}", message.body), "read from segments");
+    }
+}

@@ -1,0 +1,68 @@
+//! What must hold of any input, for the libFuzzer targets beside this and for the test that replays their corpora.
+//!
+//! Each check takes apart the bytes it is given: a few say how the rest is to be cut and wrapped, so that a fuzzer
+//! gets behind checksums, prefixes and compression.
+#![allow(dead_code, unused_imports, reason = "each target is a crate that uses one check")]
+
+mod arrow_script;
+mod frame_splitter;
+mod h2_observer;
+mod message_scan;
+mod recording_reader;
+
+pub use arrow_script::arrow_script;
+pub use frame_splitter::frame_splitter;
+pub use h2_observer::h2_observer;
+pub use message_scan::message_scan;
+pub use recording_reader::recording_reader;
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// Reads the parts of a fuzzer's input; beyond its end all is zero or empty.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn byte(&mut self) -> u8 {
+        self.bytes(1).first().copied().unwrap_or(0)
+    }
+
+    fn bytes(&mut self, len: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(len.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Length and hash of bytes that come in pieces: what a few packed bytes unpack to may be large.
+#[derive(Clone, Default)]
+struct Digest(u64, Xxh3);
+
+impl Digest {
+    fn of(bytes: &[u8]) -> (u64, u64) {
+        let mut digest = Digest::default();
+        digest.update(bytes);
+        digest.value()
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        self.0 += bytes.len() as u64;
+        self.1.update(bytes);
+    }
+
+    fn value(&self) -> (u64, u64) {
+        (self.0, self.1.digest())
+    }
+}
+
+/// A frame of HTTP/2.
+fn http2_frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let len = (payload.len() as u32).to_be_bytes();
+    [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// What every HTTP/2 client sends first.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
