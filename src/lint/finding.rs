@@ -213,6 +213,15 @@ impl Findings {
         }
     }
 
+    /// A finding turned out to do harm.
+    pub(super) fn harden(&mut self, index: usize, note: &str) {
+        let Some(finding) = self.all.get_mut(index).filter(|finding| finding.severity == Severity::Info) else {
+            return;
+        };
+        finding.severity = Severity::Warn;
+        finding.text.push_str(note);
+    }
+
     /// A finding turned out to be no more than a note.
     pub(super) fn soften(&mut self, index: usize, note: &str) {
         if let Some(finding) = self.all.get_mut(index).filter(|finding| finding.count == 1) {

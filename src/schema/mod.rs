@@ -17,6 +17,7 @@ mod resolve;
 mod sink;
 mod table;
 mod user;
+mod validate;
 mod walk;
 mod wellknown;
 mod yaml;
@@ -32,6 +33,7 @@ use serde_json::Value;
 pub use explain::ExplainError;
 pub use fault::{Fault, FaultAt};
 pub use user::UserSetError;
+pub use validate::{Unchecked, Violation};
 pub use yaml::to_yaml;
 
 use fault::{Faults, Path};

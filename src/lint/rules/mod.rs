@@ -5,6 +5,7 @@ mod ads_multiple_streams;
 mod ads_type_url_missing;
 mod break_before_make;
 mod collection_form;
+mod config_source_other;
 mod delta_alias_collision;
 mod delta_first_unsub_only;
 mod delta_irv_first_stream;
@@ -30,6 +31,7 @@ mod duplicate_resource_name;
 mod empty_response_noop;
 mod empty_treated_as_wildcard;
 mod full_state_flap;
+mod grpc_client_needs_ads;
 mod implicit_nack;
 mod irv_version_surprise;
 mod lds_cds_emptied;
@@ -38,6 +40,7 @@ mod nack;
 mod nack_empty_message;
 mod nack_resend_loop;
 mod nack_then_plain_request;
+mod nack_unexplained;
 mod nack_version_refused;
 mod nack_without_nonce;
 mod name_not_delivered;
@@ -54,6 +57,7 @@ mod order_lds_before_cds;
 mod order_rds_before_lds;
 mod order_vhds_before_rds;
 mod over_4mib;
+mod pgv_violation;
 mod reconnect_new_name_unsent;
 mod reconnect_version_dropped;
 mod regular_stream_age;
@@ -87,6 +91,7 @@ mod type_unknown;
 mod type_url_malformed;
 mod type_url_mismatch;
 mod unexpected_fields;
+mod unreferenced;
 mod unrequested_resource;
 mod version_churn;
 mod version_static_content_changed;
@@ -95,6 +100,7 @@ mod vhds_on_sotw;
 mod warming_stuck;
 mod wildcard_dropped_by_names;
 mod wildcard_other_type;
+mod xdstp_alt_without_failure;
 mod xdstp_context_mismatch;
 mod xdstp_directive_bad;
 mod xdstp_directive_on_wire;
@@ -251,12 +257,13 @@ fn unknown_clusters(case: &mut Case<'_>, answer: &Answer<'_>, rule: &'static Rul
 }
 
 /// All of them, by name.
-pub(super) static ALL: [&Rule; 116] = [
+pub(super) static ALL: [&Rule; 122] = [
     &ack_skipped::RULE,
     &ads_multiple_streams::RULE,
     &ads_type_url_missing::RULE,
     &break_before_make::RULE,
     &collection_form::RULE,
+    &config_source_other::RULE,
     &delta_alias_collision::RULE,
     &delta_first_unsub_only::RULE,
     &delta_irv_first_stream::RULE,
@@ -282,6 +289,7 @@ pub(super) static ALL: [&Rule; 116] = [
     &empty_response_noop::RULE,
     &empty_treated_as_wildcard::RULE,
     &full_state_flap::RULE,
+    &grpc_client_needs_ads::RULE,
     &implicit_nack::RULE,
     &irv_version_surprise::RULE,
     &lds_cds_emptied::RULE,
@@ -290,6 +298,7 @@ pub(super) static ALL: [&Rule; 116] = [
     &nack_empty_message::RULE,
     &nack_resend_loop::RULE,
     &nack_then_plain_request::RULE,
+    &nack_unexplained::RULE,
     &nack_version_refused::RULE,
     &nack_without_nonce::RULE,
     &name_not_delivered::RULE,
@@ -306,6 +315,7 @@ pub(super) static ALL: [&Rule; 116] = [
     &order_rds_before_lds::RULE,
     &order_vhds_before_rds::RULE,
     &over_4mib::RULE,
+    &pgv_violation::RULE,
     &reconnect_new_name_unsent::RULE,
     &reconnect_version_dropped::RULE,
     &regular_stream_age::RULE,
@@ -339,6 +349,7 @@ pub(super) static ALL: [&Rule; 116] = [
     &type_url_malformed::RULE,
     &type_url_mismatch::RULE,
     &unexpected_fields::RULE,
+    &unreferenced::RULE,
     &unrequested_resource::RULE,
     &version_churn::RULE,
     &version_static_content_changed::RULE,
@@ -347,6 +358,7 @@ pub(super) static ALL: [&Rule; 116] = [
     &warming_stuck::RULE,
     &wildcard_dropped_by_names::RULE,
     &wildcard_other_type::RULE,
+    &xdstp_alt_without_failure::RULE,
     &xdstp_context_mismatch::RULE,
     &xdstp_directive_bad::RULE,
     &xdstp_directive_on_wire::RULE,
