@@ -8,7 +8,7 @@ fn read(kind: Kind, mut body: Value) -> Vec<Link> {
     body["@type"] = kind.type_url(ApiVersion::V3).unwrap().as_str().into();
     let schema = Schema::builtin();
     let any = schema.encode("google.protobuf.Any", &body).unwrap();
-    let links = of(&schema, &body);
+    let links = of(&schema, &schema.any_to_json(&any));
     let mut names: Vec<_> = links.iter().map(|link| (link.kind, link.name.clone(), link.source)).collect();
     let mut fast = Names::new(schema).of(&any);
     names.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
@@ -185,7 +185,7 @@ proptest::proptest! {
         let body = json!({"@type": Kind::Rds.type_url(ApiVersion::V3).unwrap().as_str(),
             "virtual_hosts": [{"routes": routes}]});
         let schema = Schema::builtin();
-        let links = of(&schema, &body);
+        let links = of(&schema, &schema.any_to_json(&any));
         proptest::prop_assert_eq!(links.len(), names.len());
         let any = schema.encode("google.protobuf.Any", &body).unwrap();
         let fast: Vec<_> = Names::new(schema).of(&any).into_iter().map(|(_, name, _)| name).collect();

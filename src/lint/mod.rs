@@ -6,6 +6,7 @@
 //! or "can't know yet" (the capture began mid-stream, messages were lost, a message can't be read): the last one
 //! is silence.
 
+mod bootstrap;
 mod case;
 mod clock;
 mod finding;
@@ -19,6 +20,7 @@ mod structured;
 #[cfg(test)]
 mod tests;
 
+pub use bootstrap::Bootstrap;
 pub use finding::{Blame, Finding, Severity};
 pub use rule::{Known, Rule, known, rule, rules};
 
@@ -220,6 +222,14 @@ impl Lint {
                     check(case);
                 }
             }),
+            (Happened::Passed(dir), _) => {
+                let dir = *dir;
+                self.each(store, stream, index, outcome, |listeners, case| {
+                    for check in &listeners.passed {
+                        check(case, dir);
+                    }
+                });
+            }
             (Happened::Counted, _) | (_, None) => {}
             (_, Some(message)) => self.message(store, stream, index, outcome, message),
         }

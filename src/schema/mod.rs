@@ -9,6 +9,7 @@ mod builtin;
 mod encode;
 mod explain;
 mod fault;
+mod file;
 mod place;
 mod pool;
 mod raw;
@@ -32,6 +33,7 @@ use serde_json::Value;
 
 pub use explain::ExplainError;
 pub use fault::{Fault, FaultAt};
+pub use file::{Format, FormatError};
 pub use user::UserSetError;
 pub use validate::{Unchecked, Violation};
 pub use yaml::to_yaml;

@@ -245,6 +245,7 @@ mod tests {
             count: 1,
             text: String::new(),
             guess: false,
+            place: None,
         }
     }
 

@@ -152,7 +152,7 @@ impl History {
         };
         let mut names = Names::default();
         match &outcome.what {
-            Happened::Counted => return,
+            Happened::Counted | Happened::Passed(_) => return,
             Happened::Open => {}
             Happened::Close => row.kind = MessageKind::Close,
             Happened::Aside => {

@@ -29,7 +29,9 @@ use crate::links::Source;
 
 fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
     let known = case.options.links.is_some() && case.sure();
-    let Some(variant) = case.stream.variant().filter(|_| known && !asking.outcome.added.is_empty()) else { return };
+    let Some(variant) = case.stream.variant().filter(|_| known && !asking.outcome.added.is_empty()) else {
+        return;
+    };
     let Some(kind) = asking.track.kind else { return };
     let client = case.client();
     let graphs = &case.world.graphs;
@@ -41,7 +43,11 @@ fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
     while let Some((source, _)) = found.first().copied() {
         let names: Vec<Sym> = found.iter().filter(|(of, _)| *of == source).map(|(_, name)| *name).collect();
         found.retain(|(of, _)| *of != source);
-        let text = format!("its parent says that it comes from {}, and it is asked for on {}", source.word(), variant.word());
+        let text = format!(
+            "its parent says that it comes from {}, and it is asked for on {}",
+            source.word(),
+            variant.word()
+        );
         case.raise(&RULE, Found { text, names: &names, part: source.word(), ..Found::default() });
     }
 }

@@ -3,6 +3,9 @@
 mod ack_skipped;
 mod ads_multiple_streams;
 mod ads_type_url_missing;
+mod bootstrap_ads_missing;
+mod bootstrap_not_v3;
+mod bootstrap_xds_cluster_order;
 mod break_before_make;
 mod collection_form;
 mod config_source_other;
@@ -30,6 +33,10 @@ mod duplicate_accepted;
 mod duplicate_resource_name;
 mod empty_response_noop;
 mod empty_treated_as_wildcard;
+mod fs_format_mismatch;
+mod fs_parse_error;
+mod fs_partial_write;
+mod fs_update_rejected;
 mod full_state_flap;
 mod grpc_client_needs_ads;
 mod implicit_nack;
@@ -68,6 +75,10 @@ mod response_before_request;
 mod response_type_unrequested;
 mod response_unanswered;
 mod rest_ads;
+mod rest_bad_json;
+mod rest_delta;
+mod rest_noncanonical;
+mod rest_overlap;
 mod rest_unchanged_response;
 mod route_unknown_cluster;
 mod sotw_answer_to_stale;
@@ -150,6 +161,20 @@ fn label(type_url: &TypeUrl) -> &str {
     let url = type_url.as_str();
     Kind::of_type_url(url)
         .map_or_else(|| url.rsplit(['/', '.']).next().unwrap_or(url), |(kind, _)| kind.label())
+}
+
+/// Whether JSON has fields that only the delta messages have (row D-06).
+fn is_delta_json(json: &serde_json::Value) -> bool {
+    const FIELDS: [&str; 5] = [
+        "resource_names_subscribe",
+        "resource_names_unsubscribe",
+        "initial_resource_versions",
+        "removed_resources",
+        "system_version_info",
+    ];
+    let plain = |key: &String| key.replace('_', "").to_ascii_lowercase();
+    let has = |key: &String| FIELDS.iter().any(|field| plain(&(*field).to_owned()) == plain(key));
+    json.as_object().is_some_and(|map| map.keys().any(has))
 }
 
 /// Whose message it is.
@@ -257,10 +282,13 @@ fn unknown_clusters(case: &mut Case<'_>, answer: &Answer<'_>, rule: &'static Rul
 }
 
 /// All of them, by name.
-pub(super) static ALL: [&Rule; 122] = [
+pub(super) static ALL: [&Rule; 133] = [
     &ack_skipped::RULE,
     &ads_multiple_streams::RULE,
     &ads_type_url_missing::RULE,
+    &bootstrap_ads_missing::RULE,
+    &bootstrap_not_v3::RULE,
+    &bootstrap_xds_cluster_order::RULE,
     &break_before_make::RULE,
     &collection_form::RULE,
     &config_source_other::RULE,
@@ -288,6 +316,10 @@ pub(super) static ALL: [&Rule; 122] = [
     &duplicate_resource_name::RULE,
     &empty_response_noop::RULE,
     &empty_treated_as_wildcard::RULE,
+    &fs_format_mismatch::RULE,
+    &fs_parse_error::RULE,
+    &fs_partial_write::RULE,
+    &fs_update_rejected::RULE,
     &full_state_flap::RULE,
     &grpc_client_needs_ads::RULE,
     &implicit_nack::RULE,
@@ -326,6 +358,10 @@ pub(super) static ALL: [&Rule; 122] = [
     &response_type_unrequested::RULE,
     &response_unanswered::RULE,
     &rest_ads::RULE,
+    &rest_bad_json::RULE,
+    &rest_delta::RULE,
+    &rest_noncanonical::RULE,
+    &rest_overlap::RULE,
     &rest_unchanged_response::RULE,
     &route_unknown_cluster::RULE,
     &sotw_answer_to_stale::RULE,

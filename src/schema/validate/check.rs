@@ -118,7 +118,8 @@ impl<'s> Check<'s> {
     fn value(&mut self, pool: &Pool, kind: Kind, rules: &Rules, value: &Val, depth: u32) {
         match (&rules.value, value) {
             (Value::Anything, Val::List(items)) => {
-                for (i, item) in items.iter().enumerate().filter(|(_, item)| matches!(item, Val::Message(_))) {
+                for (i, item) in items.iter().enumerate().filter(|(_, item)| matches!(item, Val::Message(_)))
+                {
                     self.at(&format!("[{i}]"), |this| this.inside(pool, rules, item, depth));
                 }
             }
@@ -185,7 +186,8 @@ impl<'s> Check<'s> {
                 let wrong = is.is_some_and(|is| is != *number)
                     || (!one_of.is_empty() && !one_of.contains(number))
                     || none_of.contains(number);
-                let name = values.get_value(*number).map_or_else(|| number.to_string(), |v| v.name().to_owned());
+                let name =
+                    values.get_value(*number).map_or_else(|| number.to_string(), |v| v.name().to_owned());
                 if *defined_only && !defined {
                     self.add(format!("must be a value that is defined, not {number}"));
                 } else if wrong {
@@ -244,7 +246,8 @@ impl<'s> Check<'s> {
     fn any(&mut self, any: &DynamicMessage, depth: u32) {
         let url = any.get_field_by_name("type_url");
         let value = any.get_field_by_name("value");
-        let (Some(url), Some(Val::Bytes(bytes))) = (url.as_deref().and_then(Val::as_str), value.as_deref()) else {
+        let (Some(url), Some(Val::Bytes(bytes))) = (url.as_deref().and_then(Val::as_str), value.as_deref())
+        else {
             return;
         };
         let name = message_name(url);

@@ -76,7 +76,9 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
                 out.skip = rules.is("skip");
                 out.required |= rules.is("required");
             }
-            "bool" => out.value = rules.get("const").and_then(Val::as_bool).map_or(Value::Anything, Value::Bool),
+            "bool" => {
+                out.value = rules.get("const").and_then(Val::as_bool).map_or(Value::Anything, Value::Bool)
+            }
             "string" | "bytes" => out.value = Value::Text(rules.text(field.name() == "string")),
             "enum" => {
                 let numbers = |name: &str| rules.list(name).filter_map(Val::as_i32).collect();
@@ -106,7 +108,8 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
             }
             "any" => {
                 out.required |= rules.is("required");
-                let urls = |name: &str| rules.list(name).filter_map(|url| Some(url.as_str()?.to_owned())).collect();
+                let urls =
+                    |name: &str| rules.list(name).filter_map(|url| Some(url.as_str()?.to_owned())).collect();
                 out.value = Value::Any { one_of: urls("in"), none_of: urls("not_in") };
             }
             "duration" | "timestamp" => {

@@ -54,7 +54,8 @@ impl Schema {
     pub fn violations(&self, type_url_or_name: &str, bytes: &[u8]) -> Result<Vec<Violation>, Unchecked> {
         let name = message_name(type_url_or_name);
         if name == check::ANY {
-            let (url, value) = check::any_parts(bytes).ok_or_else(|| Unchecked::Unreadable(name.to_owned()))?;
+            let (url, value) =
+                check::any_parts(bytes).ok_or_else(|| Unchecked::Unreadable(name.to_owned()))?;
             return self.violations_in(&url, value);
         }
         self.violations_in(name, bytes)
@@ -65,8 +66,8 @@ impl Schema {
         let unknown = || Unchecked::UnknownType(name.to_owned());
         let pool = self.pool_of(name).ok_or_else(unknown)?;
         let descriptor = pool.message(name).ok_or_else(unknown)?;
-        let message = DynamicMessage::decode(descriptor, bytes)
-            .map_err(|_| Unchecked::Unreadable(name.to_owned()))?;
+        let message =
+            DynamicMessage::decode(descriptor, bytes).map_err(|_| Unchecked::Unreadable(name.to_owned()))?;
         let mut check = check::Check::new(self);
         check.message(pool, &message, 0);
         Ok(check.found)

@@ -57,8 +57,12 @@ pub(super) enum WellKnown {
     /// A host name or an IP address.
     Address,
     Uuid,
-    HeaderName { strict: bool },
-    HeaderValue { strict: bool },
+    HeaderName {
+        strict: bool,
+    },
+    HeaderValue {
+        strict: bool,
+    },
 }
 
 /// What texts and bytes may be. Of bytes, `chars` is not used.

@@ -16,7 +16,10 @@ fn what_keeps_all_constraints_breaks_none() {
     let eds = json!({"name": "c", "type": "EDS", "connect_timeout": "1s",
         "eds_cluster_config": {"eds_config": {"ads": {}, "resource_api_version": "V3"}}});
     assert_eq!(broken(CLUSTER, eds), Vec::<String>::new());
-    assert_eq!(broken("envoy.config.endpoint.v3.ClusterLoadAssignment", json!({"cluster_name": "c"})), Vec::<String>::new());
+    assert_eq!(
+        broken("envoy.config.endpoint.v3.ClusterLoadAssignment", json!({"cluster_name": "c"})),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -67,9 +70,16 @@ fn an_any_is_looked_into() {
     let manager = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
     let body = json!({"name": "l", "filter_chains": [{"filters": [{"name": "f", "typed_config": {"@type": manager}}]}]});
     let found = broken("envoy.config.listener.v3.Listener", body);
-    assert!(found.iter().any(|one| one == "filter_chains[0].filters[0].typed_config.stat_prefix must not be empty"), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .any(|one| one == "filter_chains[0].filters[0].typed_config.stat_prefix must not be empty"),
+        "{found:?}"
+    );
     let schema = Schema::builtin();
-    let any = schema.encode("google.protobuf.Any", &json!({"@type": format!("type.googleapis.com/{CLUSTER}")})).unwrap();
+    let any = schema
+        .encode("google.protobuf.Any", &json!({"@type": format!("type.googleapis.com/{CLUSTER}")}))
+        .unwrap();
     let found = schema.violations("google.protobuf.Any", &any).unwrap();
     assert_eq!((found.len(), found[0].path.as_str()), (1, "name"));
 }
@@ -84,7 +94,10 @@ fn what_can_not_be_read_is_not_judged() {
 #[test]
 fn the_number_of_violations_is_bounded() {
     let hosts: Vec<Value> = (0..500).map(|_| json!({})).collect();
-    assert_eq!(broken("envoy.config.route.v3.RouteConfiguration", json!({"virtual_hosts": hosts})).len(), MOST);
+    assert_eq!(
+        broken("envoy.config.route.v3.RouteConfiguration", json!({"virtual_hosts": hosts})).len(),
+        MOST
+    );
 }
 
 /// Rules that the API uses nowhere near a resource, in a set of our own.
@@ -124,9 +137,15 @@ fn rules_of_a_users_set_are_kept_too() {
         (json!({"address": "::1"}), ""),
         (json!({"wrapped": 6}), "wrapped must be at most 5"),
         (json!({"wrapped": 5}), ""),
-        (json!({"map": {"a": 0}}), "map[\"a\"] must have at least 2 characters; map[\"a\"] must be greater than 0"),
+        (
+            json!({"map": {"a": 0}}),
+            "map[\"a\"] must have at least 2 characters; map[\"a\"] must be greater than 0",
+        ),
         (json!({"map": {"aa": 1, "bb": 1}}), "map must have at most 1 entry"),
-        (json!({"list": ["a", "a", "b"]}), "list must have at most 2 items; list must not have the same item twice"),
+        (
+            json!({"list": ["a", "a", "b"]}),
+            "list must have at most 2 items; list must not have the same item twice",
+        ),
         (json!({"outside": 0.5}), "outside must be less than -1 or greater than 1"),
         (json!({"outside": 2}), ""),
         (json!({"bytes": "eg=="}), "bytes must be one of \"x\", \"y\""),

@@ -147,9 +147,9 @@ impl WellKnown {
     fn is(self, text: &str, bytes: &[u8]) -> bool {
         let ip = |text: &str| text.parse::<IpAddr>().is_ok();
         match self {
-            WellKnown::Email => {
-                text.rsplit_once('@').is_some_and(|(user, host)| !user.is_empty() && user.len() <= 64 && is_host(host))
-            }
+            WellKnown::Email => text
+                .rsplit_once('@')
+                .is_some_and(|(user, host)| !user.is_empty() && user.len() <= 64 && is_host(host)),
             WellKnown::Hostname => is_host(text),
             WellKnown::Ip => ip(text) || matches!(bytes.len(), 4 | 16),
             WellKnown::Ipv4 => text.parse::<Ipv4Addr>().is_ok() || bytes.len() == 4,
@@ -205,7 +205,8 @@ fn is_uuid(text: &str) -> bool {
     let lengths = [8, 4, 4, 4, 12];
     let parts: Vec<&str> = text.split('-').collect();
     parts.len() == lengths.len()
-        && parts.iter().zip(lengths).all(|(part, length)| {
-            part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit())
-        })
+        && parts
+            .iter()
+            .zip(lengths)
+            .all(|(part, length)| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
