@@ -373,7 +373,7 @@ mod tests {
         let yaml = "version_info: \"1\"\nresources:\n- {\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: c}\n";
         let good = write("cds.yaml", yaml);
         assert_eq!(run(&["lint", &good, "--fail-on", "info"]).exit, Exit::Yes);
-        assert!(run(&["get", "cds", &good]).out.contains("c"));
+        assert_eq!(run(&["get", &good, "-o", "name"]).out, "cds/c\n");
         let wrong = write("cds.json", yaml);
         assert_eq!(objects(&["lint", &wrong, "-o", "jsonl"])[0]["rule"], "fs-format-mismatch");
         let broken = write("half.json", "{\"resources\": [");

@@ -159,7 +159,8 @@ pub(super) fn is_ads(of: &Map<String, Value>) -> bool {
         "initialFetchTimeout",
         "@type",
     ];
-    of.get("ads").is_some_and(Value::is_object) && of.keys().all(|key| BESIDE.contains(&key.as_str()))
+    of.get("ads").and_then(Value::as_object).is_some_and(Map::is_empty)
+        && of.keys().all(|key| BESIDE.contains(&key.as_str()))
 }
 
 /// An `ApiConfigSource`.

@@ -130,8 +130,8 @@ pub(super) struct StreamMemo {
     armed: [Option<Time>; Alarm::COUNT],
     /// The newest node that was sent on it.
     pub(super) node: Option<Arc<NodeInfo>>,
-    /// REST: polls without an answer, by the newest of them (row D-03).
-    pub(super) open_polls: VecDeque<Seq>,
+    /// REST: polls without an answer, oldest first, with their track (row D-03).
+    pub(super) open_polls: VecDeque<(Option<usize>, Seq)>,
     /// A file: its newest reading that failed, and whether one was good (group C).
     pub(super) unreadable: Option<(Time, Seq)>,
     pub(super) good: bool,

@@ -36,5 +36,6 @@ fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
         Ok(_) => format!("JSON that is no {what}"),
         Err(error) => format!("no {what}: {error}"),
     };
-    case.raise(&RULE, Found { blame: super::sender(message), text, ..Found::default() });
+    let blame = super::sender(message);
+    case.raise(&RULE, Found { blame, text, part: blame.word(), ..Found::default() });
 }

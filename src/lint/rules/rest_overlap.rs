@@ -34,12 +34,14 @@ fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
         return;
     }
     let Some(seq) = case.seq else { return };
-    if let Some(before) = case.stream_memo.open_polls.back().copied().filter(|_| case.whole()) {
+    let open = &case.stream_memo.open_polls;
+    let before = open.iter().rev().find(|(track, _)| *track == case.track).map(|(_, seq)| *seq);
+    if let Some(before) = before.filter(|_| case.whole()) {
         let text = "asks again before the poll before it was answered".to_owned();
         case.raise(&RULE, Found { text, evidence: &[before], ..Found::default() });
     }
     if case.stream_memo.open_polls.len() < OPEN {
-        case.stream_memo.open_polls.push_back(seq);
+        case.stream_memo.open_polls.push_back((case.track, seq));
     }
 }
 
@@ -49,9 +51,11 @@ fn answered(case: &mut Case<'_>, message: &crate::wire::Message) {
     }
 }
 
-/// An answer without a message ends a poll too.
+/// An answer ends a poll, also one without a message, whose type is not known.
 fn passed(case: &mut Case<'_>, dir: Dir) {
     if dir == Dir::Resp && case.stream.variant() == Some(Variant::Rest) {
-        case.stream_memo.open_polls.pop_front();
+        let open = &mut case.stream_memo.open_polls;
+        let own = open.iter().position(|(track, _)| case.track.is_some() && *track == case.track);
+        open.remove(own.unwrap_or(0));
     }
 }

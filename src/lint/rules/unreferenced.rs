@@ -43,7 +43,7 @@ fn parents(kind: Kind) -> &'static [Kind] {
 
 fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
     let known = case.options.links.is_some() && case.sure() && case.timed();
-    if !known || !answer.track.kind.is_some_and(|kind| !parents(kind).is_empty()) {
+    if !known || answer.track.kind.is_none_or(|kind| parents(kind).is_empty()) {
         return;
     }
     let named = answer.outcome.added.iter().filter(|name| answer.track.want.names.contains(**name));
@@ -64,16 +64,18 @@ fn due(case: &mut Case<'_>) {
     let held = |name: Sym| track.want.names.contains(name) && track.sent.here(catalog, name);
     case.memo.unreferenced.retain(|name, _| held(*name));
     let (mut names, mut next) = (Vec::new(), None::<Time>);
-    for (name, since) in &case.memo.unreferenced {
-        let child = (kind, *name);
+    let mut watched: Vec<(Sym, Time)> = case.memo.unreferenced.iter().map(|(n, t)| (*n, *t)).collect();
+    watched.sort_unstable();
+    for (name, since) in watched {
+        let child = (kind, name);
         let graphs = &case.world.graphs;
         let since = match graphs.is_used(&client, child) {
             None => return,
             Some(true) => at,
-            Some(false) => graphs.released(&client, child).map_or(*since, |released| released.max(*since)),
+            Some(false) => graphs.released(&client, child).map_or(since, |released| released.max(since)),
         };
         if at.since(since) >= LIMIT {
-            names.push(*name);
+            names.push(name);
         } else {
             next = Some(next.map_or(since, |next| next.min(since)));
         }
@@ -84,7 +86,6 @@ fn due(case: &mut Case<'_>) {
     if let Some(next) = next {
         case.arm(Alarm::Unreferenced, next.after(LIMIT));
     }
-    names.sort_unstable();
     if !names.is_empty() && case.sure() && sees_parents(case, kind, &names) {
         let text = "nothing that the client was sent refers to it for 60 s".to_owned();
         case.raise(&RULE, Found { text, names: &names, guess: true, ..Found::default() });

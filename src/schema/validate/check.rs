@@ -217,20 +217,20 @@ impl<'s> Check<'s> {
                 }
             }
             Value::Number(range) => {
-                let wrapped = wrapped(&descriptor.full_name(), inner);
+                let wrapped = wrapped(descriptor.full_name(), inner);
                 if let Some(demand) = wrapped.as_ref().and_then(number).and_then(|n| range.demand(n)) {
                     self.add(demand);
                 }
             }
-            Value::Text(text) => match wrapped(&descriptor.full_name(), inner) {
+            Value::Text(text) => match wrapped(descriptor.full_name(), inner) {
                 Some(Val::String(is)) => self.text(text, is.as_bytes(), Some(&is)),
                 Some(Val::Bytes(is)) => self.text(text, &is, None),
                 _ => {}
             },
-            Value::Bool(wanted) => {
-                if wrapped(&descriptor.full_name(), inner).and_then(|is| is.as_bool()) == Some(!wanted) {
-                    self.add(format!("must be {wanted}"));
-                }
+            Value::Bool(wanted)
+                if wrapped(descriptor.full_name(), inner).and_then(|is| is.as_bool()) == Some(!wanted) =>
+            {
+                self.add(format!("must be {wanted}"));
             }
             _ => {}
         }

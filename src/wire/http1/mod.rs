@@ -138,7 +138,7 @@ impl Connection {
 
     fn step(&mut self, dir: Dir) -> Result<Option<Event>, String> {
         if dir == Dir::Req {
-            let Some((head, body)) = self.requests.next(|head| Body::of_request(head))? else {
+            let Some((head, body)) = self.requests.next(Body::of_request)? else {
                 return Ok(None);
             };
             if self.waiting.len() >= MAX_WAITING {
