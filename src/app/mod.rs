@@ -11,6 +11,8 @@ pub mod pipeline;
 mod recorder;
 #[cfg(all(feature = "net", feature = "tui"))]
 pub mod replay;
+#[cfg(feature = "net")]
+mod rest;
 #[cfg(all(feature = "net", feature = "tui"))]
 pub mod screen;
 #[cfg(feature = "net")]

@@ -1,12 +1,16 @@
-//! From the tap's copies to frames: one HTTP/2 observer a connection, one numbering of streams for all.
+//! From the tap's copies to frames: one observer a connection (HTTP/2, or HTTP/1.1 with REST polls), one numbering of
+//! streams for all.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::rest::{Polls, Rest, Sink};
 use crate::content::Catalog;
 use crate::event::{Dir, Side, StreamId, Time};
 use crate::net::tap::{ConnId, Copied, Happened, Step};
+use crate::schema::Schema;
 use crate::wire::h2::{Connection, Event, Head};
-use crate::wire::{Assembler, End, Frame, Open, Tls};
+use crate::wire::{Assembler, End, Frame, Open, Tls, http1};
 
 /// What cleans the metadata of a stream before it is kept: name and value to value.
 pub type CleanMetadata = fn(&str, &str) -> Option<String>;
@@ -16,6 +20,8 @@ pub struct Pipeline {
     connections: BTreeMap<ConnId, Tapped>,
     assembler: Assembler,
     clean: CleanMetadata,
+    /// REST polls; `None` where there are no descriptors to read them by.
+    rest: Option<Rest>,
 }
 
 /// One connection through the tap.
@@ -27,10 +33,14 @@ struct Tapped {
     observer: Option<Connection>,
     /// HTTP/2 stream to stream of the source.
     streams: BTreeMap<u32, StreamId>,
+    /// The client has sent something.
+    seen: bool,
     /// It had a stream: what becomes of it is told there.
     used: bool,
     /// Stands for a connection that can't be read: its bytes are counted on it.
     opaque: Option<StreamId>,
+    /// In place of the observer: it carries REST polls.
+    polls: Option<Polls>,
 }
 
 impl Tapped {
@@ -48,7 +58,12 @@ impl Tapped {
 
 impl Pipeline {
     pub fn new(clean: CleanMetadata) -> Self {
-        Pipeline { connections: BTreeMap::new(), assembler: Assembler::default(), clean }
+        Pipeline { connections: BTreeMap::new(), assembler: Assembler::default(), clean, rest: None }
+    }
+
+    /// Reads REST polls by these descriptors too (group D).
+    pub fn with_rest(self, schema: Arc<Schema>) -> Self {
+        Pipeline { rest: Some(Rest::new(schema)), ..self }
     }
 
     /// Takes one copy; appends the frames it completes.
@@ -59,16 +74,19 @@ impl Pipeline {
                 peer: peer.clone(),
                 server: upstream.to_string(),
                 tls: Tls::default(),
+                seen: false,
                 used: false,
                 observer: Some(Connection::default()),
                 streams: BTreeMap::new(),
                 opaque: None,
+                polls: None,
             };
             self.connections.insert(conn, tapped);
             return;
         }
         let Some(tapped) = self.connections.get_mut(&conn) else { return };
-        let mut see = See { tapped, assembler: &mut self.assembler, clean: self.clean, at, catalog, out };
+        let (assembler, rest, clean) = (&mut self.assembler, self.rest.as_mut(), self.clean);
+        let mut see = See { tapped, assembler, rest, clean, at, catalog, out };
         match what {
             Happened::Opened { .. } => {}
             Happened::Secured { side: Side::Client, facts } => see.tapped.tls.client = Some(facts),
@@ -96,6 +114,7 @@ impl Pipeline {
 struct See<'a> {
     tapped: &'a mut Tapped,
     assembler: &'a mut Assembler,
+    rest: Option<&'a mut Rest>,
     clean: CleanMetadata,
     at: Time,
     catalog: &'a mut Catalog,
@@ -109,10 +128,46 @@ impl See<'_> {
             self.assembler.message(self.at, id, dir, self.catalog, self.out);
             return;
         }
+        let begins = !self.tapped.seen && dir == Dir::Req && http1::Connection::begins(bytes);
+        self.tapped.seen |= dir == Dir::Req;
+        if begins && self.rest.is_some() {
+            self.tapped.polls = Some(Polls::default());
+        }
+        if self.tapped.polls.is_some() {
+            return self.polled(|polls, out| polls.connection.feed(dir, bytes, out));
+        }
         self.observe(|observer, out| observer.feed(dir, bytes, out));
         if let Some(id) = self.tapped.opaque {
             self.assembler.data(id, dir, bytes, self.catalog);
         }
+    }
+
+    /// Runs the observer of REST polls and follows its events.
+    fn polled(&mut self, run: impl FnOnce(&mut Polls, &mut dyn FnMut(http1::Event))) {
+        let Some(mut polls) = self.tapped.polls.take() else { return };
+        let mut events = Vec::new();
+        run(&mut polls, &mut |event| events.push(event));
+        for event in events {
+            if let http1::Event::Opaque { why } = event {
+                let open = self.tapped.open(format!("HTTP/1.1: {why}"), Vec::new());
+                self.tapped.opaque = Some(self.assembler.open(self.at, open, self.out));
+                return;
+            }
+            let Some(rest) = &mut self.rest else { continue };
+            self.tapped.used = true;
+            let clean = self.clean;
+            let open = |path: String, fields: Vec<(String, String)>| {
+                let clean = |(name, value): (String, String)| {
+                    let value = clean(&name, &value).unwrap_or(value);
+                    (name, value)
+                };
+                self.tapped.open(path, fields.into_iter().map(clean).collect())
+            };
+            let mut to =
+                Sink { at: self.at, assembler: self.assembler, catalog: self.catalog, out: self.out };
+            rest.event(&mut polls, event, &open, &mut to);
+        }
+        self.tapped.polls = Some(polls);
     }
 
     /// Runs the observer and follows its events.
@@ -172,6 +227,13 @@ impl See<'_> {
 
     /// The copy of these bytes did not fit. What can't be told apart any more is counted on the connection.
     fn lost(&mut self, bytes: u64, chunks: u64) {
+        if self.tapped.polls.is_some() {
+            self.polled(|polls, out| polls.connection.lost(out));
+            if let Some(id) = self.tapped.opaque {
+                self.assembler.gap(self.at, id, chunks, bytes, self.out);
+            }
+            return;
+        }
         let open: Vec<StreamId> = self.tapped.streams.values().copied().collect();
         for id in open {
             self.assembler.gap(self.at, id, 0, 0, self.out);
@@ -196,7 +258,11 @@ impl See<'_> {
         {
             self.nothing(Side::Server, format!("{}: {why}", self.tapped.server));
         }
-        self.observe(|observer, out| observer.close(by, error.as_deref(), out));
+        if self.tapped.polls.is_some() {
+            self.polled(|polls, out| polls.connection.close(out));
+        } else {
+            self.observe(|observer, out| observer.close(by, error.as_deref(), out));
+        }
         if let Some(id) = self.tapped.opaque.take() {
             let end = End { by, status: None, reset: None, note: error };
             self.assembler.end(self.at, id, end, self.out);

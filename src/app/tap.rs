@@ -103,7 +103,7 @@ impl Running {
             }
         };
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        let pipeline = Pipeline::new(crate::schema::redact::metadata);
+        let pipeline = Pipeline::new(crate::schema::redact::metadata).with_rest(options.schema.clone());
         let live = Live::start(copies, store, pipeline, recorder, sink).map_err(StartError::Thread)?;
         Ok(Running { tap, shared: Some(live.shared.clone()), live: Some(live), recording, source })
     }

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::event::Time;
 use crate::links;
-use crate::lint::{self, Finding, Lint};
+use crate::lint::{self, Finding, Lint, Reference};
 use crate::schema::Schema;
 use crate::store::{self, Store};
 use crate::wire::Frame;
 
-/// Contents whose references live runs and replays look up: beyond it each push would cost more than it may
-/// while traffic, or a person, waits, so from there on rules about references are silent. `xdscope lint` on the recording
+/// Contents whose references live runs and replays look up, and that they hold against constraints: beyond it each push
+/// would cost more than it may while traffic, or a person, waits, so from there on such rules are silent. `xdscope lint` on the recording
 /// has no such bound.
 const LIVE_CONTENTS: usize = 20_000;
 
@@ -20,13 +20,21 @@ pub fn bounded(schema: &Arc<Schema>) -> lint::Options {
     lint::Options { contents: Some(LIVE_CONTENTS), ..rules(schema) }
 }
 
-/// Rules with the descriptors' knowledge of types and references.
+/// Rules with the descriptors' knowledge of types, references and constraints.
 pub fn rules(schema: &Arc<Schema>) -> lint::Options {
     let names = Mutex::new(links::Names::new(schema.clone()));
-    let links = move |any: &[u8]| names.lock().unwrap_or_else(PoisonError::into_inner).of(any);
-    let types = schema.clone();
+    let links = move |any: &[u8]| {
+        let found = names.lock().unwrap_or_else(PoisonError::into_inner).of(any);
+        found.into_iter().map(|(kind, name, source)| Reference { kind, name, source }).collect()
+    };
+    let (types, of_constraints) = (schema.clone(), schema.clone());
+    let constraints = move |any: &[u8]| {
+        let broken = of_constraints.violations("google.protobuf.Any", any).ok()?;
+        Some(broken.iter().map(ToString::to_string).collect())
+    };
     lint::Options {
         links: Some(Arc::new(links)),
+        constraints: Some(Arc::new(constraints)),
         types: Some(Arc::new(move |name: &str| types.message(name).is_some())),
         ..lint::Options::default()
     }

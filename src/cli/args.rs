@@ -222,7 +222,8 @@ pub struct DiffArgs {
 
 #[derive(Clone, Debug, Args)]
 pub struct LintArgs {
-    /// A recording, raw JSONL or an arrow script; `-` is stdin, a bare name a kept session
+    /// A recording, raw JSONL, an arrow script, a file with a DiscoveryResponse, or a bootstrap; `-` is stdin, a
+    /// bare name a kept session
     #[arg(value_name = "SOURCE", required_unless_present = "list_rules")]
     pub source: Option<String>,
     /// sarif, junit, github: for what reads them

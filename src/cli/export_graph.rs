@@ -7,7 +7,7 @@ use crate::graph::{self, Graph};
 use crate::report;
 use crate::text::plural;
 
-use super::args::{ExportArgs, ExportTo, Global};
+use super::args::{At, ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
 use super::export::create;
 use super::io::Io;
@@ -18,6 +18,10 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     if args.filter.is_some() {
         let error = CliError::usage("--filter chooses messages, and a graph is of resources");
         return Err(error.next(format!("xdscope export {} --stream NODE", args.source.source)));
+    }
+    if !matches!(args.from, At::Start) {
+        let error = CliError::usage("--from chooses messages, and a graph is of what is held at one moment");
+        return Err(error.next("--until WHEN, for the graph of an earlier moment"));
     }
     let source = source::open(&args.source, global, io)?;
     let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
@@ -87,6 +91,8 @@ mod tests {
         assert!(said.err.contains("2 clients") && said.err.contains("--stream 'edge-gw-1'"), "{}", said.err);
         let said = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--filter", "type:cds"]);
         assert_eq!(said.exit, Exit::Usage);
+        let said = run(&["export", GATEWAY, "--to", "mermaid", "--stream", "#1", "--from", "+10s"]);
+        assert!(said.exit == Exit::Usage && said.err.contains("--until"), "{}", said.err);
     }
 
     #[test]

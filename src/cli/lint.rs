@@ -3,8 +3,10 @@
 use std::io::Write as _;
 
 use crate::app::watched;
+use crate::content::Catalog;
+use crate::event::Clock;
 use crate::json;
-use crate::lint::{self, Finding, Severity};
+use crate::lint::{self, Bootstrap, Finding, Severity};
 use crate::report::{self, Role};
 use crate::script;
 use crate::store::Store;
@@ -20,6 +22,9 @@ use super::lint_out;
 use super::select::Picked;
 use super::source;
 use super::table::{Cell, Table};
+
+/// Bytes of a bootstrap, at most.
+const BOOTSTRAP: u64 = 16 << 20;
 
 pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     for id in &args.rule {
@@ -38,31 +43,70 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     if args.expect {
         return expect(args, &source, global, io);
     }
+    if let Some(file) = bootstrap(&source.source, io)? {
+        let mut findings = file.findings();
+        findings.retain(|f| {
+            (args.rule.is_empty() || args.rule.iter().any(|id| id == f.rule.id))
+                && f.severity >= severity(args.severity)
+        });
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let store =
+            Store::new(Catalog::in_memory(), Clock { epoch: None, untimed: true }, Default::default());
+        return print(args, &source, &findings.iter().collect::<Vec<_>>(), &store, global, io);
+    }
     let read = source::open(&source, global, io)?;
     let schema = read.schema.clone();
     let (store, lint) = source::lint(read, &source.timers, options(args, &schema));
     let picked = Picked::of(args.stream.as_ref(), &store)?;
     let mut findings: Vec<&Finding> = lint.findings().iter().filter(|f| wanted(args, &picked, f)).collect();
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));
+    print(args, &source, &findings, &store, global, io)
+}
+
+/// A bootstrap, where the source is one. It is no session, so no other verb reads it.
+fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
+    if source == "-" {
+        return Ok(None);
+    }
+    let path = source::find(source, io)?;
+    let text = |ending: &str| matches!(ending, "json" | "yaml" | "yml");
+    let small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= BOOTSTRAP);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if !small || !text(ending) {
+        return Ok(None);
+    }
+    let read = std::fs::read_to_string(&path).ok();
+    Ok(read.and_then(|text| Bootstrap::read(&text)))
+}
+
+/// Writes findings as asked; the exit says whether there are any that count.
+fn print(
+    args: &LintArgs,
+    source: &SourceArgs,
+    findings: &[&Finding],
+    store: &Store,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
     let failing = findings.iter().filter(|finding| finding.severity >= severity(args.fail_on)).count();
     let style = io.style(global);
     let out = &mut *io.stdout;
     match args.output {
-        LintFormat::Text => table(&findings, &store, style, !args.no_headers, out)?,
+        LintFormat::Text => table(findings, store, style, !args.no_headers, out)?,
         LintFormat::Json | LintFormat::Jsonl => {
             let mut objects = Objects::new(out, args.output == LintFormat::Json);
-            for finding in &findings {
+            for finding in findings {
                 objects.put(&json::finding(finding, &store.clock()))?;
             }
             objects.finish()?;
         }
-        LintFormat::Sarif => lint_out::sarif(&source.source, &findings, &store, out)?,
-        LintFormat::Junit => lint_out::junit(&source.source, &findings, severity(args.fail_on), out)?,
-        LintFormat::Github => lint_out::github(&source.source, &findings, out)?,
+        LintFormat::Sarif => lint_out::sarif(&source.source, findings, store, out)?,
+        LintFormat::Junit => lint_out::junit(&source.source, findings, severity(args.fail_on), out)?,
+        LintFormat::Github => lint_out::github(&source.source, findings, out)?,
     }
     if args.output == LintFormat::Text && !global.quiet {
         io.flush()?;
-        io.say(&summary(&findings));
+        io.say(&summary(findings));
     }
     Ok(if failing > 0 { Exit::No } else { Exit::Yes })
 }
@@ -236,10 +280,10 @@ mod tests {
 
     #[test]
     fn a_rule_that_is_not_checked_says_why() {
-        let said = run(&["lint", STALE, "--rule", "rest-overlap"]);
+        let said = run(&["lint", STALE, "--rule", "relay-leak"]);
         assert_eq!(said.exit, Exit::Usage);
-        assert!(said.err.contains("304"), "{}", said.err);
-        assert!(run(&["explain", "rest-overlap"]).out.contains("not checked"));
+        assert!(said.err.contains("hops"), "{}", said.err);
+        assert!(run(&["explain", "relay-leak"]).out.contains("not checked"));
     }
 
     #[test]
@@ -299,6 +343,43 @@ mod tests {
             assert!(said.exit == Exit::Yes && !said.out.is_empty(), "{}", rule.id);
         }
         insta::assert_snapshot!(show(&["explain", "sotw-nonce-regression"]));
+    }
+
+    #[test]
+    fn a_bootstrap_is_read_and_its_places_are_told() {
+        let file = "tests/fixtures/lint/bootstrap-ads-missing.bad.yaml";
+        let said = run(&["lint", file, "--no-headers"]);
+        assert_eq!(said.exit, Exit::No);
+        assert!(
+            said.out.contains("bootstrap-ads-missing") && said.out.contains("dynamic_resources.cds_config"),
+            "{}",
+            said.out
+        );
+        let found = objects(&["lint", file, "-o", "jsonl"]);
+        assert_eq!(found[0]["place"], "dynamic_resources.cds_config");
+        assert_eq!(run(&["lint", "examples/bootstraps/envoy-ads.yaml", "--fail-on", "info"]).exit, Exit::Yes);
+        let said = run(&["status", file]);
+        assert!(said.exit == Exit::Usage && said.err.contains("is a bootstrap"), "{}", said.err);
+    }
+
+    #[test]
+    fn a_file_with_a_response_is_a_source() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let yaml = "version_info: \"1\"\nresources:\n- {\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: c}\n";
+        let good = write("cds.yaml", yaml);
+        assert_eq!(run(&["lint", &good, "--fail-on", "info"]).exit, Exit::Yes);
+        assert_eq!(run(&["get", &good, "-o", "name"]).out, "cds/c\n");
+        let wrong = write("cds.json", yaml);
+        assert_eq!(objects(&["lint", &wrong, "-o", "jsonl"])[0]["rule"], "fs-format-mismatch");
+        let broken = write("half.json", "{\"resources\": [");
+        let said = run(&["lint", &broken]);
+        assert!(said.exit == Exit::No && said.out.contains("fs-parse-error"), "{}", said.out);
+        assert!(said.err.contains("JSON: "), "{}", said.err);
     }
 
     #[test]

@@ -10,11 +10,11 @@ use jiff::tz::TimeZone;
 
 use crate::app::watched::Watched;
 use crate::content::{self, BlobId, Catalog, MemoryBodies};
-use crate::event::{Seq, Sym, Time};
+use crate::event::{Clock, Seq, StreamId, Sym, Time};
 use crate::filter::Moment;
 use crate::lint::{self, Lint};
 use crate::record::{self, Loaded};
-use crate::schema::Schema;
+use crate::schema::{Format, Schema};
 use crate::script::{self, Script};
 use crate::store::{Meaning, Options, Store};
 use crate::text::plural;
@@ -31,6 +31,8 @@ pub(super) enum Form {
     Recording,
     Raw,
     Script,
+    /// One DiscoveryResponse (group C).
+    Response,
 }
 
 impl Form {
@@ -39,6 +41,7 @@ impl Form {
             Form::Recording => "recording (.xdsrec)",
             Form::Raw => "raw JSONL",
             Form::Script => "arrow script",
+            Form::Response => "file with a DiscoveryResponse",
         }
     }
 }
@@ -56,6 +59,9 @@ pub(super) struct Source {
 
 /// How much of a file tells its form.
 const HEAD: usize = 4096;
+
+/// Bytes of a file that holds one response, at most.
+const LARGEST: u64 = 512 << 20;
 
 /// Reads the source that `args` name, and says on stderr what a person must know of it.
 pub(super) fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
@@ -220,6 +226,11 @@ fn read_stdin(
         }
         Form::Recording => record::read(input).map_err(|error| unreadable(args, error))?,
         Form::Raw => read_raw(io::BufReader::new(input), args, seed, &schema)?,
+        Form::Response => {
+            let mut content = Vec::new();
+            input.take(LARGEST).read_to_end(&mut content).map_err(failed)?;
+            read_response("stdin", &content, args, seed, &schema)?
+        }
     };
     Ok(Source { name: args.source.clone(), form, size: None, loaded, schema })
 }
@@ -243,8 +254,36 @@ pub(super) fn read_file(
         }
         Form::Recording => record::open(path).map_err(|error| unreadable(args, error))?,
         Form::Raw => read_raw(io::BufReader::new(File::open(path).map_err(failed)?), args, seed, &schema)?,
+        Form::Response => {
+            let mut content = Vec::new();
+            File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut content)).map_err(failed)?;
+            read_response(&args.source, &content, args, seed, &schema)?
+        }
     };
     Ok(Source { name: args.source.clone(), form, size: Some(size), loaded, schema })
+}
+
+/// A file of one DiscoveryResponse: a stream without requests, and one message.
+fn read_response(
+    name: &str,
+    content: &[u8],
+    args: &SourceArgs,
+    seed: u64,
+    schema: &Arc<Schema>,
+) -> Result<Loaded, CliError> {
+    if std::str::from_utf8(content).is_ok_and(|text| lint::Bootstrap::read(text).is_some()) {
+        let error =
+            CliError::usage(format!("{name} is a bootstrap: this verb reads a session or a response"));
+        return Err(error.next(format!("xdscope lint {name}")));
+    }
+    let redact = (!args.keep_secrets).then(|| super::descriptors::redactor(schema, seed));
+    let mut catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
+    let mut frames = Vec::new();
+    let mut file = record::ResponseFile::new(StreamId(1), name);
+    let read = file.read(Time::ZERO, content, schema, &mut catalog, &mut frames);
+    let notices = read.err().into_iter().map(|error| format!("{name}: {error}")).collect();
+    let clock = Clock { epoch: None, untimed: true };
+    Ok(Loaded { catalog, clock, frames, end: Time::ZERO, notices })
 }
 
 fn read_raw(
@@ -329,7 +368,14 @@ fn form(name: &str, head: &[u8]) -> Form {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     let word = first.and_then(|line| line.split_whitespace().next()).unwrap_or("");
     let own = ["node", "server", "stream", "partial", "notime", "advance"];
-    if name.ends_with(".xds") || own.contains(&word) { Form::Script } else { Form::Recording }
+    if name.ends_with(".xds") || own.contains(&word) {
+        return Form::Script;
+    }
+    if Format::of_name(name).is_some() || text.trim_start().starts_with('{') {
+        Form::Response
+    } else {
+        Form::Recording
+    }
 }
 
 /// Store options out of flags.

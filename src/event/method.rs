@@ -190,6 +190,30 @@ impl Method {
         })
     }
 
+    /// The same; of a REST path (row D-01); and of a file, named as `file:` and the type URL of what it holds, where that
+    /// is known (row C-01).
+    pub fn of_path(path: &str) -> Option<Method> {
+        if let Some(method) = Method::parse(path) {
+            return Some(method);
+        }
+        let method = |variant, kind, transport| Method { variant, kind, transport, rpc: Rpc::Stream };
+        if let Some(url) = path.strip_prefix("file:") {
+            let known = Kind::of_type_url(url);
+            if known.is_none() && !url.is_empty() {
+                return None;
+            }
+            let transport = known.map_or(ApiVersion::V3, |(_, transport)| transport);
+            return Some(method(Variant::File, known.map(|(kind, _)| kind), transport));
+        }
+        let (version, noun) = path.strip_prefix('/')?.split_once("/discovery:")?;
+        let transport = [ApiVersion::V2, ApiVersion::V3].into_iter().find(|v| v.word() == version)?;
+        let kind = match noun {
+            "runtime" => Kind::Rtds,
+            noun => Kind::parse(&noun.replace('_', "-"))?,
+        };
+        Some(method(Variant::Rest, Some(kind), transport))
+    }
+
     /// The published path of a streaming method; `None` where none exists (SotW VHDS and LEDS, v2 ECDS).
     pub fn path(variant: Variant, kind: Option<Kind>, transport: ApiVersion) -> Option<String> {
         if variant.is_aggregated() {

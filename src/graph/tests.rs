@@ -32,12 +32,20 @@ impl World {
 fn graph(nodes: &[(Kind, &str, State, &[(Kind, &str)])]) -> Graph {
     let mut out = Graph::default();
     for (kind, name, state, _) in nodes {
-        let id = out.find_or_add(&Link { path: String::new(), kind: *kind, name: (*name).to_owned() });
+        let id = out.find_or_add(&Link {
+            path: String::new(),
+            kind: *kind,
+            name: (*name).to_owned(),
+            source: None,
+        });
         out.nodes[id].state = state.clone();
     }
     for (from, (_, _, _, uses)) in nodes.iter().enumerate() {
         for (kind, name) in *uses {
-            out.connect(from, &Link { path: "field".into(), kind: *kind, name: (*name).to_owned() });
+            out.connect(
+                from,
+                &Link { path: "field".into(), kind: *kind, name: (*name).to_owned(), source: None },
+            );
         }
     }
     let world = World::new();

@@ -201,6 +201,9 @@ pub fn finding(finding: &Finding, clock: &Clock) -> Value {
     out.put("count", finding.count);
     out.put("text", finding.text.as_str());
     out.put("guess", finding.guess);
+    if let Some(place) = &finding.place {
+        out.put("place", &**place);
+    }
     out.done()
 }
 

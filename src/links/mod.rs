@@ -4,11 +4,13 @@
 //! descriptors, through `Any`s. No text is taken for a name because it looks like one.
 
 mod names;
+mod source;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 pub use names::Names;
+pub use source::Source;
 
 use serde_json::Value;
 
@@ -24,6 +26,8 @@ pub struct Link {
     pub kind: Kind,
     /// The name referred to. A name that ends in `/*` stands for all names with that beginning (VHDS).
     pub name: String,
+    /// Where the resource says that the other one comes from (row I-06); `None` where it does not say.
+    pub source: Option<Source>,
 }
 
 impl Link {

@@ -3,6 +3,8 @@ use std::sync::Arc;
 
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 
+use super::Source;
+use super::source;
 use super::walk::{FIELDS, inner};
 use crate::event::Kind;
 use crate::pb::{Field, Fields, Value};
@@ -23,12 +25,17 @@ pub struct Names {
     types: HashMap<Box<[u8]>, Option<usize>>,
 }
 
+/// Type and name of a reference, and where the resource says that it comes from.
+type Found = (Kind, String, Option<Source>);
+
 /// What matters of one message type.
 #[derive(Default)]
 struct Node {
     /// By field number.
     steps: Vec<(u32, Step)>,
     whole: Option<Whole>,
+    /// The field that says where what is named comes from (row I-06).
+    source: Option<u32>,
     /// There can be a name in it.
     reaches: bool,
 }
@@ -52,6 +59,8 @@ struct Whole {
     unless: Option<u32>,
     /// what this field holds is a name; without it, all names are meant.
     name: Option<u32>,
+    /// Within the first field, the one that says where it comes from; without it the field itself does.
+    source: Option<u32>,
     /// What follows the name.
     end: &'static str,
     kind: Kind,
@@ -62,14 +71,14 @@ impl Names {
         Names { schema, nodes: Vec::new(), places: HashMap::new(), types: HashMap::new() }
     }
 
-    /// Type and name of each reference of a serialized `Any`.
-    pub fn of(&mut self, any: &[u8]) -> Vec<(Kind, String)> {
+    /// Each reference of a serialized `Any`: type, name, and where the resource says that it comes from.
+    pub fn of(&mut self, any: &[u8]) -> Vec<Found> {
         let mut found = Vec::new();
         self.any(any, DEPTH, &mut found);
         found
     }
 
-    fn any(&mut self, bytes: &[u8], depth: u32, found: &mut Vec<(Kind, String)>) {
+    fn any(&mut self, bytes: &[u8], depth: u32, found: &mut Vec<Found>) {
         let (mut url, mut value) = (&[][..], &[][..]);
         for field in Fields::new(bytes).map_while(Result::ok) {
             match field.number {
@@ -97,7 +106,7 @@ impl Names {
         }
     }
 
-    fn message(&mut self, node: usize, bytes: &[u8], depth: u32, found: &mut Vec<(Kind, String)>) {
+    fn message(&mut self, node: usize, bytes: &[u8], depth: u32, found: &mut Vec<Found>) {
         let Some(depth) = depth.checked_sub(1) else { return };
         if let Some(whole) = self.nodes.get(node).and_then(|node| node.whole.as_ref()) {
             found.extend(whole.read(bytes));
@@ -108,7 +117,9 @@ impl Names {
             let (Value::Len(inside) | Value::Group(inside)) = field.value else { continue };
             match step.map(|(_, step)| step) {
                 Some(Step::Name(kind)) if !inside.is_empty() => {
-                    found.push((*kind, field.text().into_owned()));
+                    let config = node.source.and_then(|number| last(number, bytes));
+                    let source = config.and_then(|config| Source::of_bytes(config.bytes()));
+                    found.push((*kind, field.text().into_owned(), source));
                 }
                 Some(Step::Inner(inner)) => self.message(*inner, inside, depth, found),
                 Some(Step::Any) => self.any(inside, depth, found),
@@ -161,7 +172,9 @@ impl Names {
                 Some((field.number(), step))
             });
             let steps: Vec<_> = steps.collect();
-            made.push(Node { steps, whole: Whole::of(&message), reaches: false });
+            let source = source::FIELDS.iter().find_map(|name| message.get_field_by_name(name));
+            let source = source.map(|field| field.number());
+            made.push(Node { steps, whole: Whole::of(&message), source, reaches: false });
         }
         self.nodes.extend(made);
         self.prune(first);
@@ -208,6 +221,11 @@ fn named(message: &MessageDescriptor, field: &FieldDescriptor) -> Option<Kind> {
     named.filter(|_| matches!(field.kind(), FieldKind::String)).map(|(_, _, kind)| *kind)
 }
 
+/// The last field of that number.
+fn last(number: u32, bytes: &[u8]) -> Option<Field<'_>> {
+    Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == number).last()
+}
+
 impl Whole {
     fn of(message: &MessageDescriptor) -> Option<Whole> {
         let number = |name: &str| message.get_field_by_name(name).map(|field| field.number());
@@ -226,17 +244,19 @@ impl Whole {
         let unless = message.get_field_by_name(when).and_then(|field| inner(&field));
         let unless = unless.filter(|_| kind == Kind::Eds);
         let unless = unless.and_then(|inner| Some(inner.get_field_by_name("service_name")?.number()));
+        let source = message.get_field_by_name(when).and_then(|field| inner(&field));
+        let source = source.and_then(|inner| {
+            let fields = source::FIELDS.iter().chain([&"scoped_rds_config_source"]);
+            Some(fields.into_iter().find_map(|name| inner.get_field_by_name(name))?.number())
+        });
         let name = match name {
             Some(name) => Some(number(name)?),
             None => None,
         };
-        Some(Whole { when: number(when)?, unless, name, end, kind })
+        Some(Whole { when: number(when)?, unless, name, source, end, kind })
     }
 
-    fn read(&self, bytes: &[u8]) -> Option<(Kind, String)> {
-        let last = |number: u32, bytes| {
-            Fields::new(bytes).map_while(Result::ok).filter(|field: &Field<'_>| field.number == number).last()
-        };
+    fn read(&self, bytes: &[u8]) -> Option<Found> {
         let when = last(self.when, bytes)?;
         if self
             .unless
@@ -249,6 +269,11 @@ impl Whole {
             Some(number) => last(number, bytes)?.text().into_owned(),
             None => String::new(),
         };
-        (self.name.is_none() || !name.is_empty()).then(|| (self.kind, name + self.end))
+        let config = match self.source {
+            Some(number) => last(number, when.bytes()),
+            None => Some(when),
+        };
+        let source = config.and_then(|config| Source::of_bytes(config.bytes()));
+        (self.name.is_none() || !name.is_empty()).then(|| (self.kind, name + self.end, source))
     }
 }

@@ -3,17 +3,22 @@ use serde_json::{Value, json};
 use super::*;
 use crate::event::ApiVersion;
 
-fn links(kind: Kind, mut body: Value) -> Vec<(String, Kind, String)> {
+/// The references of a resource, those of its bytes the same.
+fn read(kind: Kind, mut body: Value) -> Vec<Link> {
     body["@type"] = kind.type_url(ApiVersion::V3).unwrap().as_str().into();
     let schema = Schema::builtin();
     let any = schema.encode("google.protobuf.Any", &body).unwrap();
     let links = of(&schema, &schema.any_to_json(&any));
-    let mut names: Vec<_> = links.iter().map(|link| (link.kind, link.name.clone())).collect();
+    let mut names: Vec<_> = links.iter().map(|link| (link.kind, link.name.clone(), link.source)).collect();
     let mut fast = Names::new(schema).of(&any);
-    names.sort();
-    fast.sort();
+    names.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    fast.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
     assert_eq!(names, fast, "by their bytes");
-    links.into_iter().map(|link| (link.path, link.kind, link.name)).collect()
+    links
+}
+
+fn links(kind: Kind, body: Value) -> Vec<(String, Kind, String)> {
+    read(kind, body).into_iter().map(|link| (link.path, link.kind, link.name)).collect()
 }
 
 fn one(path: &str, kind: Kind, name: &str) -> Vec<(String, Kind, String)> {
@@ -141,6 +146,35 @@ fn a_name_elsewhere_is_no_link() {
 }
 
 #[test]
+fn the_source_beside_a_name_is_told() {
+    let sources =
+        |kind: Kind, body: Value| read(kind, body).into_iter().map(|link| link.source).collect::<Vec<_>>();
+    let eds =
+        |config: Value| json!({"name": "c", "type": "EDS", "eds_cluster_config": {"eds_config": config}});
+    for (config, source) in [
+        (json!({"ads": {}}), Some(Source::Ads)),
+        (json!({"self": {}}), Some(Source::Own)),
+        (json!({"path_config_source": {"path": "/x"}}), Some(Source::Path)),
+        (json!({"api_config_source": {"api_type": "GRPC"}}), Some(Source::Grpc)),
+        (json!({"api_config_source": {"api_type": "DELTA_GRPC"}}), Some(Source::DeltaGrpc)),
+        (json!({"api_config_source": {"api_type": "REST"}}), Some(Source::Rest)),
+        (json!({"api_config_source": {"api_type": "AGGREGATED_GRPC"}}), Some(Source::Ads)),
+        (json!({"api_config_source": {"api_type": "AGGREGATED_DELTA_GRPC"}}), Some(Source::Ads)),
+        (json!({"path": "/x"}), Some(Source::Path)),
+        (json!({}), None),
+    ] {
+        assert_eq!(sources(Kind::Cds, eds(config.clone())), [source], "{config}");
+    }
+    let named = json!({"name": "c", "eds_cluster_config": {"service_name": "e", "eds_config": {"ads": {}}}});
+    assert_eq!(sources(Kind::Cds, named), [Some(Source::Ads)]);
+    let rds = with_filter(HCM, json!({"rds": {"route_config_name": "r", "config_source": {"ads": {}}}}));
+    assert_eq!(sources(Kind::Lds, rds), [Some(Source::Ads)]);
+    let vhds =
+        json!({"name": "r", "vhds": {"config_source": {"api_config_source": {"api_type": "DELTA_GRPC"}}}});
+    assert_eq!(sources(Kind::Rds, vhds), [Some(Source::DeltaGrpc)]);
+}
+
+#[test]
 fn every_field_of_the_table_is_the_apis() {
     let schema = Schema::builtin();
     for (message, field, _) in walk::FIELDS {
@@ -160,7 +194,7 @@ proptest::proptest! {
         let links = of(&schema, &body);
         proptest::prop_assert_eq!(links.len(), names.len());
         let any = schema.encode("google.protobuf.Any", &body).unwrap();
-        let fast: Vec<_> = Names::new(schema).of(&any).into_iter().map(|(_, name)| name).collect();
+        let fast: Vec<_> = Names::new(schema).of(&any).into_iter().map(|(_, name, _)| name).collect();
         proptest::prop_assert_eq!(&fast, &names);
         for (link, name) in links.iter().zip(&names) {
             proptest::prop_assert_eq!(&link.name, name);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use crate::event::Kind;
 use crate::schema::Schema;
 
-use super::Link;
+use super::{Link, Source};
 
 /// Fields that hold the name of a resource (or a list of names): message, field, type referred to.
 pub(super) const FIELDS: [(&str, &str, Kind); 16] = [
@@ -55,7 +55,7 @@ pub(super) fn message(
         let Some(field) = here.get_field_by_name(name) else { continue };
         let length = path.len();
         step(path, name);
-        of_field(here, &field, member, path, out);
+        of_field(here, &field, (value, member), path, out);
         if let Some(inner) = inner(&field) {
             each(member, field.is_map(), path, &mut |item, path| {
                 self::message(schema, item, &inner, path, depth + 1, out);
@@ -68,42 +68,44 @@ pub(super) fn message(
 /// References that a message makes by more than one of its fields.
 fn of_whole(value: &Value, message: &MessageDescriptor, path: &mut String, out: &mut Vec<Link>) {
     let text = |field: &str| value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let mut add = |field: &str, kind, name: String| {
+    let mut add = |field: &str, kind, name: String, source| {
         let length = path.len();
         step(path, field);
-        out.push(Link { path: path.clone(), kind, name });
+        out.push(Link { path: path.clone(), kind, name, source });
         path.truncate(length);
     };
+    let inside = |field: &str| value.get(field).and_then(Source::beside);
     match message.full_name() {
         // The endpoints of a cluster go by its own name unless another is given.
         "envoy.config.cluster.v3.Cluster" => {
             let eds = value.get("eds_cluster_config");
             let own = eds.is_some_and(|eds| eds.get("service_name").is_none_or(|name| name == ""));
             if let (true, Some(name)) = (own, text("name")) {
-                add("eds_cluster_config", Kind::Eds, name.to_owned());
+                add("eds_cluster_config", Kind::Eds, name.to_owned(), inside("eds_cluster_config"));
             }
         }
         // Without a source the secret is one of the bootstrap's.
         "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig" if value.get("sds_config").is_some() => {
             if let Some(name) = text("name") {
-                add("name", Kind::Sds, name.to_owned());
+                add("name", Kind::Sds, name.to_owned(), Source::beside(value));
             }
         }
         "envoy.config.route.v3.RouteConfiguration" if value.get("vhds").is_some() => {
             if let Some(name) = text("name") {
-                add("vhds", Kind::Vhds, format!("{name}/*"));
+                add("vhds", Kind::Vhds, format!("{name}/*"), inside("vhds"));
             }
         }
         "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes"
             if value.get("scoped_rds").is_some() =>
         {
-            add("scoped_rds", Kind::Srds, "*".to_owned());
+            let source = value.get("scoped_rds").and_then(|scoped| scoped.get("scoped_rds_config_source"));
+            add("scoped_rds", Kind::Srds, "*".to_owned(), source.and_then(Source::of));
         }
         // A filter whose configuration is discovered is a resource of the filter's name.
         name if message.get_field_by_name("config_discovery").is_some() => {
             let filter = name.ends_with("Filter");
             if let (true, Some(_), Some(name)) = (filter, value.get("config_discovery"), text("name")) {
-                add("config_discovery", Kind::Ecds, name.to_owned());
+                add("config_discovery", Kind::Ecds, name.to_owned(), inside("config_discovery"));
             }
         }
         _ => {}
@@ -113,7 +115,7 @@ fn of_whole(value: &Value, message: &MessageDescriptor, path: &mut String, out: 
 fn of_field(
     message: &MessageDescriptor,
     field: &FieldDescriptor,
-    value: &Value,
+    (whole, value): (&Value, &Value),
     path: &mut String,
     out: &mut Vec<Link>,
 ) {
@@ -121,7 +123,8 @@ fn of_field(
     let Some((_, _, kind)) = named else { return };
     each(value, false, path, &mut |item, path| {
         if let Some(name) = item.as_str().filter(|name| !name.is_empty()) {
-            out.push(Link { path: path.clone(), kind: *kind, name: name.to_owned() });
+            let source = Source::beside(whole);
+            out.push(Link { path: path.clone(), kind: *kind, name: name.to_owned(), source });
         }
     });
 }

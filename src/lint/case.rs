@@ -5,7 +5,7 @@ use super::clock::{Alarm, Alarms};
 use super::finding::{Findings, Found, Place};
 use super::memo::{NAMES, REFUSED, RESPONSES, Sent, StreamMemo, Target, TrackMemo, World, earlier};
 use super::scan::Scan;
-use super::structured::{Entry, Locator};
+use super::structured::{self, Entry, Locator};
 use super::{Options, Rule};
 use crate::content::{Catalog, List};
 use crate::event::{Kind, Nonce, Seq, Sym, Time, TypeUrl, Variant, VersionInfo};
@@ -313,11 +313,17 @@ impl<'a> Case<'a> {
         };
         for (name, locator) in &answer.scan.redirects {
             note(*name, locator, false);
+            if let Some(alternative) = structured::alternative(&locator.uri) {
+                self.world.note_alternative(&locator.uri, &alternative);
+            }
         }
         for (name, entries) in &answer.scan.collections {
             for entry in entries {
                 if let Entry::Locator(locator) = entry {
                     note(*name, locator, true);
+                    if let Some(alternative) = structured::alternative(&locator.uri) {
+                        self.world.note_alternative(&locator.uri, &alternative);
+                    }
                 }
             }
         }

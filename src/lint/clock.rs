@@ -22,10 +22,12 @@ pub(super) enum Alarm {
     Warming,
     /// A new stream has had the time to say what it wants.
     Settled,
+    /// A resource that nothing may refer to.
+    Unreferenced,
 }
 
 impl Alarm {
-    pub(super) const COUNT: usize = 8;
+    pub(super) const COUNT: usize = 9;
 }
 
 /// When, which stream, which track on it, what for.

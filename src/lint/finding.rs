@@ -76,6 +76,8 @@ pub struct Finding {
     pub text: String,
     /// It rests on a guess.
     pub guess: bool,
+    /// The place in a file that is no session: `static_resources.clusters[1]`. Then there is no stream.
+    pub place: Option<Arc<str>>,
 }
 
 impl Finding {
@@ -199,6 +201,7 @@ impl Findings {
             count: 1,
             text: found.text,
             guess: found.guess,
+            place: None,
         });
         self.all.len().checked_sub(1)
     }
@@ -211,6 +214,16 @@ impl Findings {
                 finding.text.push_str(note);
             }
         }
+    }
+
+    /// A finding turned out to do harm.
+    pub(super) fn harden(&mut self, index: usize, note: &str) {
+        let Some(finding) = self.all.get_mut(index).filter(|finding| finding.severity == Severity::Info)
+        else {
+            return;
+        };
+        finding.severity = Severity::Warn;
+        finding.text.push_str(note);
     }
 
     /// A finding turned out to be no more than a note.

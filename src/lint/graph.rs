@@ -7,14 +7,31 @@ use std::sync::Arc;
 use super::case::Case;
 use crate::content::{BlobId, Catalog};
 use crate::event::{DenseHash, Kind, Seq, Sym, Time};
+use crate::links::Source;
 use crate::session::{SymMap, Track};
 
+/// One reference of a resource: to what, and where that comes from (row I-06).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ref {
+    pub(super) kind: Kind,
+    pub(super) name: Sym,
+    pub(super) source: Option<Source>,
+}
+
+impl Ref {
+    pub(super) fn child(&self) -> (Kind, Sym) {
+        (self.kind, self.name)
+    }
+}
+
 /// References of one resource.
-pub(super) type Refs = Arc<[(Kind, Sym)]>;
+pub(super) type Refs = Arc<[Ref]>;
 
 /// Contents whose references are remembered, and references of all clients.
-const CONTENTS: usize = 1 << 18;
+pub(super) const CONTENTS: usize = 1 << 18;
 const REFERENCES: usize = 1 << 20;
+/// Resources of a client that nothing refers to any more, with the time.
+const RELEASED: usize = 1 << 16;
 /// Findings that wait for their end.
 const OPEN: usize = 1024;
 
@@ -38,7 +55,26 @@ pub(super) struct Graphs {
 #[derive(Clone, Debug, Default)]
 struct Graph {
     of: HashMap<(Kind, Sym), Refs>,
-    users: HashMap<(Kind, Sym), u32>,
+    users: HashMap<(Kind, Sym), Users>,
+    /// When the last that referred to it was gone.
+    released: HashMap<(Kind, Sym), Time>,
+}
+
+/// How many refer to a resource, and how many of them say that it comes from which source.
+#[derive(Clone, Copy, Debug, Default)]
+struct Users {
+    all: u32,
+    sources: [u32; Source::ALL.len()],
+}
+
+impl Users {
+    fn count(&mut self, source: Option<Source>, change: impl Fn(&mut u32)) {
+        change(&mut self.all);
+        let place = Source::ALL.iter().position(|other| Some(*other) == source);
+        if let Some(count) = place.and_then(|place| self.sources.get_mut(place)) {
+            change(count);
+        }
+    }
 }
 
 /// A finding that may end or be seen otherwise.
@@ -84,7 +120,7 @@ impl Graphs {
         self.refs.clear();
     }
 
-    pub(super) fn learn(&mut self, payload: BlobId, refs: Vec<(Kind, Sym)>) {
+    pub(super) fn learn(&mut self, payload: BlobId, refs: Vec<Ref>) {
         if self.refs.len() >= CONTENTS {
             self.refs.clear();
         }
@@ -100,29 +136,45 @@ impl Graphs {
     pub(super) fn is_used(&self, client: &str, child: (Kind, Sym)) -> Option<bool> {
         (!self.full).then(|| {
             let graph = self.clients.get(client);
-            graph.is_some_and(|graph| graph.users.get(&child).is_some_and(|count| *count > 0))
+            graph.is_some_and(|graph| graph.users.contains_key(&child))
         })
     }
 
+    /// The source that all of the client's resources name that refer to this one; `None` where they do not agree,
+    /// or do not say.
+    pub(super) fn source_of(&self, client: &str, child: (Kind, Sym)) -> Option<Source> {
+        let users = self.clients.get(client)?.users.get(&child)?;
+        let found = Source::ALL.iter().zip(users.sources).find(|(_, count)| *count == users.all);
+        found.map(|(source, _)| *source)
+    }
+
+    /// When the last of the client's resources that referred to this one was gone.
+    pub(super) fn released(&self, client: &str, child: (Kind, Sym)) -> Option<Time> {
+        self.clients.get(client)?.released.get(&child).copied()
+    }
+
     /// A resource of the client now refers to these; `None`: it is gone.
-    pub(super) fn set(&mut self, client: &Arc<str>, parent: (Kind, Sym), refs: Option<Refs>) {
+    pub(super) fn set(&mut self, client: &Arc<str>, parent: (Kind, Sym), refs: Option<Refs>, at: Time) {
         if self.full {
             return;
         }
         let graph = self.clients.entry(client.clone()).or_default();
-        for child in graph.of.remove(&parent).iter().flat_map(|refs| refs.iter()) {
+        for gone in graph.of.remove(&parent).iter().flat_map(|refs| refs.iter()) {
             self.size -= 1;
-            if let Some(count) = graph.users.get_mut(child) {
-                *count -= 1;
-                if *count == 0 {
-                    graph.users.remove(child);
+            let Some(users) = graph.users.get_mut(&gone.child()) else { continue };
+            users.count(gone.source, |count| *count -= 1);
+            if users.all == 0 {
+                graph.users.remove(&gone.child());
+                if graph.released.len() < RELEASED {
+                    graph.released.insert(gone.child(), at);
                 }
             }
         }
         let Some(refs) = refs.filter(|refs| !refs.is_empty()) else { return };
-        for child in refs.iter() {
+        for new in refs.iter() {
             self.size += 1;
-            *graph.users.entry(*child).or_default() += 1;
+            graph.users.entry(new.child()).or_default().count(new.source, |count| *count += 1);
+            graph.released.remove(&new.child());
         }
         graph.of.insert(parent, refs);
         if self.size > REFERENCES {
@@ -179,7 +231,7 @@ impl<'a> Case<'a> {
         let here = |name: Sym| clusters.iter().any(|(_, track)| track.sent.here(catalog, name));
         let mut unknown = Vec::new();
         for (_, refs) in self.refs_of(track, names) {
-            let named = refs.iter().filter(|(kind, _)| *kind == Kind::Cds).map(|(_, name)| *name);
+            let named = refs.iter().filter(|to| to.kind == Kind::Cds).map(|to| to.name);
             unknown.extend(named.filter(|name| !here(*name)));
         }
         unknown.sort_unstable();
@@ -195,11 +247,11 @@ impl<'a> Case<'a> {
         for (names, update) in [(&answer.outcome.added, false), (&answer.outcome.changed, true)] {
             for (name, refs) in self.refs_of(answer.track, names) {
                 self.note_warming(kind, name, &refs, seq, update);
-                self.world.graphs.set(&client, (kind, name), Some(refs));
+                self.world.graphs.set(&client, (kind, name), Some(refs), self.at);
             }
         }
         for name in &answer.outcome.removed {
-            self.world.graphs.set(&client, (kind, *name), None);
+            self.world.graphs.set(&client, (kind, *name), None, self.at);
             self.memo.warming.remove(name);
         }
     }
@@ -210,7 +262,7 @@ impl<'a> Case<'a> {
             Kind::Lds => Kind::Rds,
             _ => return,
         };
-        let child = refs.iter().copied().find(|(kind, _)| *kind == wanted);
+        let child = refs.iter().map(Ref::child).find(|(kind, _)| *kind == wanted);
         let Some(child) = child.filter(|_| self.memo.warming.len() < super::memo::NAMES) else {
             self.memo.warming.remove(&name);
             return;

@@ -8,7 +8,7 @@ use super::clock::Alarm;
 use super::graph::{Graphs, WarmingMap};
 use crate::content::{BlobId, List};
 use crate::event::{Seq, Sym, Time, VersionInfo};
-use crate::session::{SymMap, SymSet};
+use crate::session::{Name, SymMap, SymSet};
 use crate::wire::NodeInfo;
 
 /// Entries of one memo about names; beyond it the oldest knowledge goes, and the rule falls silent.
@@ -99,6 +99,10 @@ pub(super) struct TrackMemo {
     pub(super) redirects: HashMap<String, String>,
     /// Names that the client should ask for next.
     pub(super) targets: Vec<Target>,
+    /// Names that came though nothing refers to them, as far as is known, and since when (section P).
+    pub(super) unreferenced: SymMap<Time>,
+    /// Findings about constraints by the response that broke them (row J-02).
+    pub(super) broken: VecDeque<(Seq, usize)>,
     /// When the newest large lists came.
     pub(super) lists: VecDeque<Time>,
     /// Structured names by their canonical form (row K-08).
@@ -126,6 +130,11 @@ pub(super) struct StreamMemo {
     armed: [Option<Time>; Alarm::COUNT],
     /// The newest node that was sent on it.
     pub(super) node: Option<Arc<NodeInfo>>,
+    /// REST: polls without an answer, oldest first, with their track (row D-03).
+    pub(super) open_polls: VecDeque<(Option<usize>, Seq)>,
+    /// A file: its newest reading that failed, and whether one was good (group C).
+    pub(super) unreadable: Option<(Time, Seq)>,
+    pub(super) good: bool,
     /// The newest message that changed a cluster.
     pub(super) clusters_changed: Option<Seq>,
 }
@@ -184,8 +193,22 @@ pub(super) struct World {
     pub(super) planes: HashMap<(usize, Sym, Sym), Vec<(Arc<str>, BlobId)>>,
     /// Ages at which the server ended streams, by its address.
     pub(super) ages: HashMap<String, VecDeque<Duration>>,
+    /// Constraints that contents break, by payload; `None` where that can't be told (row J-01).
+    pub(super) broken: HashMap<BlobId, Option<Arc<[String]>>>,
+    /// What an alternative stands in for: both names in canonical form (row K-29).
+    pub(super) alternatives: HashMap<String, String>,
     /// Peers that took a message above the limit.
     pub(super) took_large: Vec<(usize, crate::event::Dir)>,
+}
+
+impl World {
+    /// A locator names an alternative.
+    pub(super) fn note_alternative(&mut self, primary: &str, alternative: &str) {
+        let names = Name::parse(primary).zip(Name::parse(alternative));
+        if let Some((primary, alternative)) = names.filter(|_| self.alternatives.len() < WORLD) {
+            self.alternatives.insert(alternative.canonical(), primary.canonical());
+        }
+    }
 }
 
 /// Entries of each of those.

@@ -6,6 +6,7 @@
 //! or "can't know yet" (the capture began mid-stream, messages were lost, a message can't be read): the last one
 //! is silence.
 
+mod bootstrap;
 mod case;
 mod clock;
 mod finding;
@@ -19,19 +20,23 @@ mod structured;
 #[cfg(test)]
 mod tests;
 
+pub use bootstrap::Bootstrap;
 pub use finding::{Blame, Finding, Severity};
 pub use rule::{Known, Rule, known, rule, rules};
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::content::{BlobId, Catalog};
 use crate::event::{Kind, Seq, Time};
+use crate::links::Source;
 use crate::session::{Happened, Outcome, Stream};
 use crate::store::Store;
 use crate::wire::{Body, Frame, Message, Profile};
 use case::{Answer, Asking, Case};
 use clock::{Alarm, Alarms};
 use finding::Findings;
+use graph::Ref;
 use memo::{StreamMemo, World};
 use rule::Listeners;
 use scan::Scan;
@@ -56,8 +61,21 @@ impl Default for Timers {
     }
 }
 
-/// Tells what a resource refers to: type and name of each, by its `Any`. The descriptors know.
-pub type Links = Arc<dyn Fn(&[u8]) -> Vec<(Kind, String)> + Send + Sync>;
+/// A reference of a resource to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    pub kind: Kind,
+    pub name: String,
+    /// Where the resource says that the other one comes from (row I-06).
+    pub source: Option<Source>,
+}
+
+/// Tells what a resource refers to, by its `Any`. The descriptors know.
+pub type Links = Arc<dyn Fn(&[u8]) -> Vec<Reference> + Send + Sync>;
+
+/// Tells which constraints of the API a resource breaks, a sentence each, by its `Any` (row J-01); `None` where its
+/// type is not known or it can't be read.
+pub type Constraints = Arc<dyn Fn(&[u8]) -> Option<Vec<String>> + Send + Sync>;
 
 /// Tells whether a message name is among the descriptors.
 pub type KnownTypes = Arc<dyn Fn(&str) -> bool + Send + Sync>;
@@ -72,7 +90,10 @@ pub struct Options {
     pub types: Option<KnownTypes>,
     /// Without it rules about references are silent.
     pub links: Option<Links>,
-    /// Contents whose references are looked up, at most; from then on rules about references are silent.
+    /// Without it rules about constraints are silent.
+    pub constraints: Option<Constraints>,
+    /// Contents whose references are looked up, and that are held against constraints, at most; from then on rules
+    /// about references, or about constraints, are silent.
     pub contents: Option<usize>,
 }
 
@@ -121,31 +142,67 @@ impl Lint {
         self.findings.all()
     }
 
-    /// Finds out what the resources of the newest response refer to; each content is looked at once.
+    /// Finds out what the resources of the newest response refer to and which constraints they break; each content is
+    /// looked at once.
     fn learn(&mut self, store: &mut Store) {
         if self.options.contents.is_some_and(|most| self.world.graphs.learned() >= most) {
             self.options.links = None;
             self.world.graphs.give_up();
         }
-        let Some(links) = &self.options.links else { return };
+        if self.options.contents.is_some_and(|most| self.world.broken.len() >= most) {
+            self.options.constraints = None;
+            self.world.broken.clear();
+        }
+        if self.options.links.is_none() && self.options.constraints.is_none() {
+            return;
+        }
         let Some(outcome) = store.latest() else { return };
         let stream = store.engine().stream(outcome.stream);
         let track = stream.zip(outcome.track).and_then(|(stream, track)| stream.tracks.get(track));
-        if !graph::refers(track.and_then(|track| track.kind)) {
-            return;
-        }
+        let links = self.options.links.clone();
+        let links = links.filter(|_| graph::refers(track.and_then(|track| track.kind)));
+        let constraints = self.options.constraints.clone();
         let message = outcome.seq.and_then(|seq| store.message(seq));
         let Some(list) = message.and_then(Message::resources).cloned() else { return };
         for id in list.blobs() {
             let catalog = store.catalog();
-            let payload = catalog.entry(*id).payload.filter(|payload| !self.world.graphs.knows(*payload));
-            let Some((payload, any)) = payload.and_then(|id| Some((id, catalog.bytes(id)?))) else {
+            let Some(payload) = catalog.entry(*id).payload else { continue };
+            let links = links.as_ref().filter(|_| !self.world.graphs.knows(payload));
+            let constraints = constraints.as_ref().filter(|_| !self.world.broken.contains_key(&payload));
+            if links.is_none() && constraints.is_none() {
                 continue;
-            };
-            let found = links(&any).into_iter().map(|(kind, name)| (kind, store.catalog_mut().intern(&name)));
-            let found: Vec<_> = found.collect();
-            self.world.graphs.learn(payload, found);
+            }
+            let Some(any) = catalog.bytes(payload) else { continue };
+            if let Some(constraints) = constraints {
+                if self.world.broken.len() >= graph::CONTENTS {
+                    self.world.broken.clear();
+                }
+                self.world.broken.insert(payload, constraints(&any).map(Arc::from));
+            }
+            if let Some(links) = links {
+                let found = links(&any);
+                self.refer(store.catalog_mut(), payload, found);
+            }
         }
+    }
+
+    /// Keeps what a content refers to. A structured name stands without its directives; an alternative among them
+    /// (row K-29) is a reference of its own.
+    fn refer(&mut self, catalog: &mut Catalog, payload: BlobId, found: Vec<Reference>) {
+        let mut refs = Vec::with_capacity(found.len());
+        for Reference { kind, name, source } in found {
+            let mut add = |name: &str| refs.push(Ref { kind, name: catalog.intern(name), source });
+            if !name.starts_with("xdstp:") {
+                add(&name);
+                continue;
+            }
+            add(name.split('#').next().unwrap_or_default());
+            if let Some(alternative) = structured::alternative(&name) {
+                add(&alternative);
+                self.world.note_alternative(&name, &alternative);
+            }
+        }
+        self.world.graphs.learn(payload, refs);
     }
 
     /// What the newest frame did.
@@ -165,6 +222,14 @@ impl Lint {
                     check(case);
                 }
             }),
+            (Happened::Passed(dir), _) => {
+                let dir = *dir;
+                self.each(store, stream, index, outcome, |listeners, case| {
+                    for check in &listeners.passed {
+                        check(case, dir);
+                    }
+                });
+            }
             (Happened::Counted, _) | (_, None) => {}
             (_, Some(message)) => self.message(store, stream, index, outcome, message),
         }

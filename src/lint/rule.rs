@@ -2,9 +2,11 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::Severity;
+use super::bootstrap::{Bootstrap, Spot};
 use super::case::{Answer, Asking, Case};
 use super::clock::Alarm;
 use super::rules::ALL;
+use crate::event::Dir;
 use crate::wire::Message;
 
 /// One rule of the catalog.
@@ -56,6 +58,10 @@ pub(super) enum On {
     Request(fn(&mut Case<'_>, &Asking<'_>)),
     Response(fn(&mut Case<'_>, &Answer<'_>)),
     Alarm(Alarm, fn(&mut Case<'_>)),
+    /// Something that holds no message.
+    Passed(fn(&mut Case<'_>, Dir)),
+    /// A bootstrap, which is no session.
+    Bootstrap(fn(&Bootstrap) -> Vec<Spot>),
 }
 
 /// The rules by what they listen to.
@@ -66,6 +72,7 @@ pub(super) struct Listeners {
     pub(super) message: Vec<fn(&mut Case<'_>, &Message)>,
     pub(super) request: Vec<fn(&mut Case<'_>, &Asking<'_>)>,
     pub(super) response: Vec<fn(&mut Case<'_>, &Answer<'_>)>,
+    pub(super) passed: Vec<fn(&mut Case<'_>, Dir)>,
     pub(super) alarm: Vec<(Alarm, fn(&mut Case<'_>))>,
 }
 
@@ -80,6 +87,8 @@ impl Listeners {
                 On::Request(check) => out.request.push(*check),
                 On::Response(check) => out.response.push(*check),
                 On::Alarm(alarm, check) => out.alarm.push((*alarm, *check)),
+                On::Passed(check) => out.passed.push(*check),
+                On::Bootstrap(_) => {}
             }
         }
         out

@@ -36,6 +36,13 @@ impl Locator {
     }
 }
 
+/// The first alternative that a locator names (row K-29).
+pub(super) fn alternative(uri: &str) -> Option<String> {
+    let directives = uri.split_once('#')?.1;
+    let target = directives.split(',').find_map(|directive| directive.strip_prefix("alt="))?;
+    locator::decode_percent(target)
+}
+
 /// One entry of a list collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {

@@ -8,14 +8,19 @@ use crate::content::Catalog;
 use crate::event::{Clock, Dir, StreamId};
 use crate::wire::{Open, Shape, What};
 
-/// Rules whose bad fixture is too large to be a file: [`large`] and [`lists`] have them.
-const BUILT: [&str; 3] = ["over-4mib", "delta-would-save", "collection-form"];
+/// Rules whose bad fixture is too large to be a file ([`large`] and [`lists`] have them), or is about what a script does
+/// not say ([`opened`]).
+const BUILT: [&str; 5] =
+    ["over-4mib", "delta-would-save", "collection-form", "rest-noncanonical", "fs-format-mismatch"];
 
 fn fixtures() -> BTreeMap<String, String> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lint");
     let mut out = BTreeMap::new();
     for entry in std::fs::read_dir(root).expect("the fixtures").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.ends_with(".xds") {
+            continue;
+        }
         out.insert(name, std::fs::read_to_string(entry.path()).expect("text"));
     }
     out
@@ -25,7 +30,7 @@ fn fixtures() -> BTreeMap<String, String> {
 fn every_rule_has_a_bad_and_a_good_fixture() {
     let fixtures = fixtures();
     let mut wrong = Vec::new();
-    for rule in rules() {
+    for rule in rules().filter(|rule| !of_files(rule)) {
         let has = |kind: &str, line: String| {
             let text = fixtures.get(&format!("{}.{kind}.xds", rule.id));
             let close = |line: &str| line == "expect lint only" || line == "expect lint none";
@@ -45,6 +50,54 @@ fn every_rule_has_a_bad_and_a_good_fixture() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Rules about files that are no sessions.
+fn of_files(rule: &Rule) -> bool {
+    rule.on.iter().all(|on| matches!(on, rule::On::Bootstrap(_)))
+}
+
+#[test]
+fn every_rule_about_bootstraps_has_a_bad_and_a_good_one() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let found = |file: &str| {
+        let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let file = Bootstrap::read(&text).unwrap_or_else(|| panic!("{file} is a bootstrap"));
+        let findings = file.findings();
+        assert!(findings.iter().all(|finding| finding.place.is_some()));
+        findings.into_iter().map(|finding| finding.rule.id).collect::<BTreeSet<_>>()
+    };
+    let mut seen = 0;
+    for rule in rules().filter(|rule| of_files(rule)) {
+        assert_eq!(found(&format!("tests/fixtures/lint/{}.bad.yaml", rule.id)), [rule.id].into());
+        assert_eq!(found(&format!("tests/fixtures/lint/{}.good.yaml", rule.id)), [].into(), "{}", rule.id);
+        seen += 1;
+    }
+    assert_eq!(seen, 3);
+    for file in ["examples/bootstraps/envoy-ads.yaml", "examples/bootstraps/grpc.json"] {
+        assert_eq!(found(file), [].into(), "{file}");
+    }
+    assert!(Bootstrap::read("a: 1").is_none() && Bootstrap::read("{").is_none());
+}
+
+/// Rules found when a stream opens with that metadata.
+fn opened(method: &str, metadata: &[(&str, &str)]) -> BTreeSet<&'static str> {
+    let metadata = metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let mut store = Store::new(Catalog::in_memory(), Clock::default(), crate::store::Options::default());
+    let mut lint = Lint::new(Options::default());
+    let what = What::Open(Box::new(Open { method: method.to_owned(), metadata, ..Open::default() }));
+    lint.handle(&mut store, Frame { at: Time(1), stream: StreamId(1), what });
+    lint.findings().iter().map(|finding| finding.rule.id).collect()
+}
+
+#[test]
+fn what_a_stream_says_of_itself_is_held_against_rules() {
+    let rest = "/v3/discovery:clusters";
+    assert_eq!(opened(rest, &[(Open::JSON_NAMES, "proto")]), ["rest-noncanonical"].into());
+    assert_eq!(opened(rest, &[]), [].into());
+    let file = |ending: &str| opened("file:", &[(Open::FORMAT, "YAML"), (Open::ENDING, ending)]);
+    assert_eq!(file("JSON"), ["fs-format-mismatch"].into());
+    assert_eq!(file("YAML"), [].into());
 }
 
 #[test]

@@ -44,6 +44,7 @@ mod order;
 mod output;
 pub mod raw;
 mod reader;
+mod response_file;
 pub mod state_dir;
 mod tls;
 mod writer;
@@ -63,6 +64,7 @@ use crate::wire::Frame;
 pub use error::RecordReadError;
 pub use header::{Header, MAGIC, VERSION};
 pub use reader::Reading;
+pub use response_file::ResponseFile;
 pub use writer::Writer;
 
 /// A source read from a file, whichever format it had.

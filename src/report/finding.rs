@@ -10,8 +10,11 @@ pub fn severity_role(severity: Severity) -> Role {
     }
 }
 
-/// `edge-gw-1 CDS`, `#3 CDS` while the node is not known.
+/// `edge-gw-1 CDS`, `#3 CDS` while the node is not known; of a file that is no session the place in it.
 pub fn place(finding: &Finding) -> String {
+    if let Some(place) = &finding.place {
+        return place.to_string();
+    }
     let who = finding.node.as_deref().map_or_else(|| format!("#{}", finding.stream.0), str::to_owned);
     match finding.type_url.is_empty() {
         true => who,

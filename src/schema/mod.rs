@@ -9,6 +9,7 @@ mod builtin;
 mod encode;
 mod explain;
 mod fault;
+mod file;
 mod place;
 mod pool;
 mod raw;
@@ -17,6 +18,7 @@ mod resolve;
 mod sink;
 mod table;
 mod user;
+mod validate;
 mod walk;
 mod wellknown;
 mod yaml;
@@ -31,7 +33,9 @@ use serde_json::Value;
 
 pub use explain::ExplainError;
 pub use fault::{Fault, FaultAt};
+pub use file::{Format, FormatError};
 pub use user::UserSetError;
+pub use validate::{Unchecked, Violation};
 pub use yaml::to_yaml;
 
 use fault::{Faults, Path};

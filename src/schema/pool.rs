@@ -7,6 +7,7 @@ use prost_reflect::{
 
 use super::builtin;
 use super::table::Table;
+use super::validate::Compiled;
 
 /// One descriptor pool and the walker's tables over it, each made when its type is first met.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(super) struct Pool {
     places: HashMap<Box<str>, u32>,
     messages: Vec<MessageDescriptor>,
     tables: Vec<OnceLock<Table>>,
+    /// Constraints of each, read when it is first checked.
+    rules: Vec<OnceLock<Compiled>>,
     sensitive: Vec<ExtensionDescriptor>,
     /// A user's: what the built-in descriptors call secret is secret here too, even where this set lacks the mark.
     user: bool,
@@ -51,8 +54,9 @@ impl Pool {
         let messages: Vec<_> = descriptors.all_messages().collect();
         let places = messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
         let tables = messages.iter().map(|_| OnceLock::new()).collect();
+        let rules = messages.iter().map(|_| OnceLock::new()).collect();
         let sensitive = SENSITIVE.iter().filter_map(|name| descriptors.get_extension_by_name(name)).collect();
-        Pool { descriptors, places, messages, tables, sensitive, user: false, reach: OnceLock::new() }
+        Pool { descriptors, places, messages, tables, rules, sensitive, user: false, reach: OnceLock::new() }
     }
 
     /// Marks a user's set.
@@ -71,6 +75,12 @@ impl Pool {
             let place = |message: &MessageDescriptor| self.place(message.full_name()).unwrap_or(u32::MAX);
             Table::new(message, &place, &|field| self.sensitive(field))
         }))
+    }
+
+    /// The constraints of the message at this place.
+    pub fn rules(&self, place: u32) -> Option<&Compiled> {
+        let message = self.messages.get(place as usize)?;
+        Some(self.rules.get(place as usize)?.get_or_init(|| Compiled::new(self, message)))
     }
 
     pub fn find(&self, name: &str) -> Option<&Table> {

@@ -5,7 +5,7 @@ use super::timeline::Timeline;
 use super::write::type_ref;
 use super::{Codec, encode, locator, payload, short};
 use crate::content::Catalog;
-use crate::event::{Clock, Dir, Kind, Method, Side, TYPE_PREFIX, Time, TypeUrl};
+use crate::event::{Clock, Dir, Kind, Method, Side, TYPE_PREFIX, Time, TypeUrl, Variant};
 use crate::pb::{Field, Fields};
 use crate::wire::{End, ErrorDetail, Frame, Open, What};
 
@@ -91,7 +91,7 @@ impl Exporter<'_> {
                 let dir = message.dir();
                 let body = live.body(self.codec, dir, &bytes);
                 if dir == Dir::Req {
-                    live.first = live.stream.variant == crate::event::Variant::Rest;
+                    live.first = live.stream.variant == Variant::Rest;
                 }
                 let at = self.step(frame.at);
                 self.items.push(Item::Message { at, stream: Some(number), body });
@@ -101,6 +101,13 @@ impl Exporter<'_> {
                     let at = self.step(frame.at);
                     self.items.push(Item::End { at, stream: Some(number), end: ending(end) });
                 }
+            }
+            What::Opaque { dir: Dir::Resp, .. }
+                if self.streams.get(&number).is_some_and(|live| live.stream.variant == Variant::Rest) =>
+            {
+                let at = self.step(frame.at);
+                let body = Body::Response(Response { http: Some(304), ..Response::default() });
+                self.items.push(Item::Message { at, stream: Some(number), body });
             }
             What::Opaque { .. } => {
                 self.notices.insert("streams that are not xDS".into());

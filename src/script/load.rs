@@ -130,9 +130,12 @@ impl<'a> Loader<'a> {
             Item::Message { at, stream, body } => {
                 self.time.step(*at);
                 let number = stream.unwrap_or(self.last);
-                return Ok(self
-                    .message(number, body)?
-                    .map(|message| self.frame(number, What::Message(message.into()))));
+                let what = match self.message(number, body)? {
+                    Some(message) => What::Message(message.into()),
+                    // "Not modified" carries no message: the answer is what was there before.
+                    None => What::Opaque { dir: Dir::Resp, messages: 0, bytes: 0 },
+                };
+                return Ok(Some(self.frame(number, what)));
             }
             Item::End { at, stream, end } => {
                 self.time.step(*at);
@@ -189,7 +192,6 @@ impl<'a> Loader<'a> {
         if dir == Dir::Req {
             live.first = live.stream.variant == Variant::Rest;
         }
-        // "Not modified" carries no message: the answer is what was there before.
         if matches!(body, Body::Response(Response { http: Some(304), .. })) {
             return Ok(None);
         }

@@ -110,7 +110,10 @@ impl Engine {
         match what {
             What::Open(_) => {}
             What::Message(message) => self.message(catalog, index, message, &mut outcome),
-            What::Opaque { dir, messages, bytes } => stream.count(*dir, *messages, *bytes, *at),
+            What::Opaque { dir, messages, bytes } => {
+                stream.count(*dir, *messages, *bytes, *at);
+                outcome.what = Happened::Passed(*dir);
+            }
             What::Gap { messages, .. } => {
                 stream.gaps += (*messages).max(1);
                 for track in &mut stream.tracks {

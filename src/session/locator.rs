@@ -115,7 +115,7 @@ fn read(bytes: &[u8], depth: usize) -> Option<String> {
     Some(uri)
 }
 
-fn decode_percent(text: &str) -> Option<String> {
+pub(crate) fn decode_percent(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

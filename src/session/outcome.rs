@@ -1,4 +1,4 @@
-use crate::event::{Seq, StreamId, Sym, Time};
+use crate::event::{Dir, Seq, StreamId, Sym, Time};
 
 use super::responses::{Order, Status};
 use super::{Class, MessageKind, Wildcard};
@@ -23,7 +23,9 @@ pub(crate) enum Happened {
     Response(ResponseOutcome),
     /// A message that says nothing to the state: undecodable, or of a unary method.
     Aside,
-    /// Counts only: opaque traffic, a gap.
+    /// Counts only: opaque traffic.
+    Passed(Dir),
+    /// Counts only: a gap.
     Counted,
 }
 

@@ -39,7 +39,7 @@ impl Stream {
     pub(crate) fn new(id: StreamId, open: Open, at: Time) -> Stream {
         let mut stream = Stream {
             id,
-            method: method_of(&open.method),
+            method: Method::of_path(&open.method),
             opened: at,
             node: None,
             node_id: None,
@@ -161,24 +161,6 @@ impl Stream {
     pub(crate) fn clock(&self, now: Time) -> Time {
         self.closed.as_ref().map_or(now, |(at, _)| now.min(*at))
     }
-}
-
-/// The method of a gRPC path; of a REST path (row D-01); of a file, named as `file:` and its type URL.
-fn method_of(path: &str) -> Option<Method> {
-    if let Some(method) = Method::parse(path) {
-        return Some(method);
-    }
-    if let Some(url) = path.strip_prefix("file:") {
-        let (kind, transport) = Kind::of_type_url(url)?;
-        return Some(Method { variant: Variant::File, kind: Some(kind), transport, rpc: Rpc::Stream });
-    }
-    let (version, noun) = path.strip_prefix('/')?.split_once("/discovery:")?;
-    let transport = [ApiVersion::V2, ApiVersion::V3].into_iter().find(|v| v.word() == version)?;
-    let kind = match noun {
-        "runtime" => Kind::Rtds,
-        noun => Kind::parse(&noun.replace('_', "-"))?,
-    };
-    Some(Method { variant: Variant::Rest, kind: Some(kind), transport, rpc: Rpc::Stream })
 }
 
 fn rank(track: &Track) -> (bool, Option<Kind>, &str) {

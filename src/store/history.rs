@@ -137,7 +137,7 @@ impl History {
         message: Option<Arc<Message>>,
         catalog: &Catalog,
     ) {
-        if matches!(outcome.what, Happened::Counted) {
+        if matches!(outcome.what, Happened::Counted | Happened::Passed(_)) {
             return;
         }
         self.shown.messages += usize::from(outcome.seq.is_some());
@@ -162,7 +162,7 @@ impl History {
         };
         let mut names = Names::default();
         match &outcome.what {
-            Happened::Counted | Happened::Open => {}
+            Happened::Counted | Happened::Passed(_) | Happened::Open => {}
             Happened::Close => row.kind = MessageKind::Close,
             Happened::Aside => {
                 let request = message.as_ref().is_some_and(|message| message.dir() == Dir::Req);

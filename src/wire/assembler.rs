@@ -43,7 +43,7 @@ impl Assembler {
     pub fn open(&mut self, at: Time, open: Open, out: &mut Vec<Frame>) -> StreamId {
         self.opened += 1;
         let id = StreamId(self.opened);
-        let method = Method::parse(&open.method);
+        let method = Method::of_path(&open.method);
         self.streams
             .insert(id, Stream { method, building: [None, None], counts: Default::default(), counted: at });
         out.push(Frame { at, stream: id, what: What::Open(Box::new(open)) });
@@ -80,6 +80,13 @@ impl Assembler {
                     stream.count(at, id, out);
                 }
             }
+        }
+    }
+
+    /// Something passed that holds no message: an answer "not modified", or none at all (row D-03).
+    pub fn passed(&mut self, at: Time, id: StreamId, dir: Dir, bytes: u64, out: &mut Vec<Frame>) {
+        if self.streams.contains_key(&id) {
+            out.push(Frame { at, stream: id, what: What::Opaque { dir, messages: 0, bytes } });
         }
     }
 

@@ -20,7 +20,8 @@ pub enum What {
     Open(Box<Open>),
     /// One discovery message, either way.
     Message(Arc<Message>),
-    /// Traffic of an opaque stream since the last frame of this kind: counted, not kept (row A-19).
+    /// Traffic of an opaque stream since the last frame of this kind: counted, not kept (row A-19). On a stream of REST
+    /// polls an answer that holds no message, such as 304.
     Opaque { dir: Dir, messages: u64, bytes: u64 },
     /// This much of the copy was lost here; the traffic itself was unharmed.
     Gap { messages: u64, bytes: u64 },
@@ -47,6 +48,14 @@ pub struct Open {
     pub profile: Option<Profile>,
     /// What is known of the connection's legs under TLS.
     pub tls: Tls,
+}
+
+impl Open {
+    /// Metadata of a stream of REST polls: `proto` where its JSON has the names of the .proto files (row D-04).
+    pub const JSON_NAMES: &str = "xdscope-json-names";
+    /// Metadata of a file: the format of its content, and the one that its ending stands for (row C-03).
+    pub const FORMAT: &str = "xdscope-file-format";
+    pub const ENDING: &str = "xdscope-file-ending";
 }
 
 /// Which edition of the protocol text a peer is judged by (group L).

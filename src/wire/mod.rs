@@ -8,6 +8,7 @@ mod discovery;
 mod frame;
 mod grpc;
 pub mod h2;
+pub mod http1;
 mod tls;
 
 pub use assembler::Assembler;

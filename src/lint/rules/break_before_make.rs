@@ -89,8 +89,8 @@ fn named(case: &Case<'_>, held: &Holdings, clusters: &SymSet) -> Vec<Sym> {
     let refs = slots.filter_map(|(_, slot)| case.world.graphs.refs(catalog, slot.blob?));
     let mut out = Vec::new();
     for refs in refs {
-        let named = refs.iter().filter(|(kind, name)| *kind == Kind::Cds && clusters.contains(name));
-        out.extend(named.map(|(_, name)| *name));
+        let named = refs.iter().filter(|to| to.kind == Kind::Cds && clusters.contains(&to.name));
+        out.extend(named.map(|to| to.name));
     }
     out
 }

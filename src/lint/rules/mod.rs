@@ -3,8 +3,12 @@
 mod ack_skipped;
 mod ads_multiple_streams;
 mod ads_type_url_missing;
+mod bootstrap_ads_missing;
+mod bootstrap_not_v3;
+mod bootstrap_xds_cluster_order;
 mod break_before_make;
 mod collection_form;
+mod config_source_other;
 mod delta_alias_collision;
 mod delta_first_unsub_only;
 mod delta_irv_first_stream;
@@ -29,7 +33,12 @@ mod duplicate_accepted;
 mod duplicate_resource_name;
 mod empty_response_noop;
 mod empty_treated_as_wildcard;
+mod fs_format_mismatch;
+mod fs_parse_error;
+mod fs_partial_write;
+mod fs_update_rejected;
 mod full_state_flap;
+mod grpc_client_needs_ads;
 mod implicit_nack;
 mod irv_version_surprise;
 mod lds_cds_emptied;
@@ -38,6 +47,7 @@ mod nack;
 mod nack_empty_message;
 mod nack_resend_loop;
 mod nack_then_plain_request;
+mod nack_unexplained;
 mod nack_version_refused;
 mod nack_without_nonce;
 mod name_not_delivered;
@@ -54,6 +64,7 @@ mod order_lds_before_cds;
 mod order_rds_before_lds;
 mod order_vhds_before_rds;
 mod over_4mib;
+mod pgv_violation;
 mod reconnect_new_name_unsent;
 mod reconnect_version_dropped;
 mod regular_stream_age;
@@ -64,6 +75,10 @@ mod response_before_request;
 mod response_type_unrequested;
 mod response_unanswered;
 mod rest_ads;
+mod rest_bad_json;
+mod rest_delta;
+mod rest_noncanonical;
+mod rest_overlap;
 mod rest_unchanged_response;
 mod route_unknown_cluster;
 mod sotw_answer_to_stale;
@@ -87,6 +102,7 @@ mod type_unknown;
 mod type_url_malformed;
 mod type_url_mismatch;
 mod unexpected_fields;
+mod unreferenced;
 mod unrequested_resource;
 mod version_churn;
 mod version_static_content_changed;
@@ -95,6 +111,7 @@ mod vhds_on_sotw;
 mod warming_stuck;
 mod wildcard_dropped_by_names;
 mod wildcard_other_type;
+mod xdstp_alt_without_failure;
 mod xdstp_context_mismatch;
 mod xdstp_directive_bad;
 mod xdstp_directive_on_wire;
@@ -144,6 +161,20 @@ fn label(type_url: &TypeUrl) -> &str {
     let url = type_url.as_str();
     Kind::of_type_url(url)
         .map_or_else(|| url.rsplit(['/', '.']).next().unwrap_or(url), |(kind, _)| kind.label())
+}
+
+/// Whether JSON has fields that only the delta messages have (row D-06).
+fn is_delta_json(json: &serde_json::Value) -> bool {
+    const FIELDS: [&str; 5] = [
+        "resource_names_subscribe",
+        "resource_names_unsubscribe",
+        "initial_resource_versions",
+        "removed_resources",
+        "system_version_info",
+    ];
+    let plain = |key: &String| key.replace('_', "").to_ascii_lowercase();
+    let has = |key: &String| FIELDS.iter().any(|field| plain(&(*field).to_owned()) == plain(key));
+    json.as_object().is_some_and(|map| map.keys().any(has))
 }
 
 /// Whose message it is.
@@ -251,12 +282,16 @@ fn unknown_clusters(case: &mut Case<'_>, answer: &Answer<'_>, rule: &'static Rul
 }
 
 /// All of them, by name.
-pub(super) static ALL: [&Rule; 116] = [
+pub(super) static ALL: [&Rule; 133] = [
     &ack_skipped::RULE,
     &ads_multiple_streams::RULE,
     &ads_type_url_missing::RULE,
+    &bootstrap_ads_missing::RULE,
+    &bootstrap_not_v3::RULE,
+    &bootstrap_xds_cluster_order::RULE,
     &break_before_make::RULE,
     &collection_form::RULE,
+    &config_source_other::RULE,
     &delta_alias_collision::RULE,
     &delta_first_unsub_only::RULE,
     &delta_irv_first_stream::RULE,
@@ -281,7 +316,12 @@ pub(super) static ALL: [&Rule; 116] = [
     &duplicate_resource_name::RULE,
     &empty_response_noop::RULE,
     &empty_treated_as_wildcard::RULE,
+    &fs_format_mismatch::RULE,
+    &fs_parse_error::RULE,
+    &fs_partial_write::RULE,
+    &fs_update_rejected::RULE,
     &full_state_flap::RULE,
+    &grpc_client_needs_ads::RULE,
     &implicit_nack::RULE,
     &irv_version_surprise::RULE,
     &lds_cds_emptied::RULE,
@@ -290,6 +330,7 @@ pub(super) static ALL: [&Rule; 116] = [
     &nack_empty_message::RULE,
     &nack_resend_loop::RULE,
     &nack_then_plain_request::RULE,
+    &nack_unexplained::RULE,
     &nack_version_refused::RULE,
     &nack_without_nonce::RULE,
     &name_not_delivered::RULE,
@@ -306,6 +347,7 @@ pub(super) static ALL: [&Rule; 116] = [
     &order_rds_before_lds::RULE,
     &order_vhds_before_rds::RULE,
     &over_4mib::RULE,
+    &pgv_violation::RULE,
     &reconnect_new_name_unsent::RULE,
     &reconnect_version_dropped::RULE,
     &regular_stream_age::RULE,
@@ -316,6 +358,10 @@ pub(super) static ALL: [&Rule; 116] = [
     &response_type_unrequested::RULE,
     &response_unanswered::RULE,
     &rest_ads::RULE,
+    &rest_bad_json::RULE,
+    &rest_delta::RULE,
+    &rest_noncanonical::RULE,
+    &rest_overlap::RULE,
     &rest_unchanged_response::RULE,
     &route_unknown_cluster::RULE,
     &sotw_answer_to_stale::RULE,
@@ -339,6 +385,7 @@ pub(super) static ALL: [&Rule; 116] = [
     &type_url_malformed::RULE,
     &type_url_mismatch::RULE,
     &unexpected_fields::RULE,
+    &unreferenced::RULE,
     &unrequested_resource::RULE,
     &version_churn::RULE,
     &version_static_content_changed::RULE,
@@ -347,6 +394,7 @@ pub(super) static ALL: [&Rule; 116] = [
     &warming_stuck::RULE,
     &wildcard_dropped_by_names::RULE,
     &wildcard_other_type::RULE,
+    &xdstp_alt_without_failure::RULE,
     &xdstp_context_mismatch::RULE,
     &xdstp_directive_bad::RULE,
     &xdstp_directive_on_wire::RULE,

@@ -78,7 +78,6 @@ struct Reader<'a> {
     /// What the file's times are: dates, or seconds from this zero. Known after the first line.
     zero: Option<Zero>,
     now: Time,
-    unchanged: u64,
     unread: u64,
 }
 
@@ -107,7 +106,6 @@ pub fn read_with(mut input: impl BufRead, options: &Options<'_>) -> io::Result<L
         clock: Clock::default(),
         zero: None,
         now: Time::ZERO,
-        unchanged: 0,
         unread: 0,
     };
     let mut line = Vec::new();
@@ -290,11 +288,12 @@ impl Reader<'_> {
             None => None,
         };
         let stream = self.stream(at, number, Some(path.clone()))?;
-        let shape = Method::parse(&path).map(|method| Shape::of(&method, dir));
+        let shape = Method::of_path(&path).map(|method| Shape::of(&method, dir));
         let bytes = match (bytes, line.body, line.http_status) {
             (Some(bytes), _, _) => bytes,
+            // "Not modified" holds no message.
             (None, None, Some(304)) => {
-                self.unchanged += 1;
+                self.put(at, stream, What::Opaque { dir, messages: 0, bytes: 0 });
                 return Ok(());
             }
             (None, Some(body), _) => match (self.options.json, shape) {
@@ -345,9 +344,6 @@ impl Reader<'_> {
         if self.bad > REPORTED {
             self.notices.push(format!("{} more lines skipped", self.bad - REPORTED));
         }
-        if self.unchanged > 0 {
-            self.notices.push(format!("{} answers 304 (nothing changed) are not shown", self.unchanged));
-        }
         if self.unread > 0 {
             self.notices
                 .push(format!("{} JSON bodies or nodes are not read: no descriptors for them", self.unread));
@@ -364,7 +360,6 @@ impl Reader<'_> {
 
 /// REST polls of one client share a number; their tracks are told apart by the method.
 fn key(number: String, method: &str) -> Key {
-    let rest = Method::parse(method).is_some_and(|method| method.variant == Variant::Rest)
-        || (method.starts_with("/v2/discovery:") || method.starts_with("/v3/discovery:"));
+    let rest = Method::of_path(method).is_some_and(|method| method.variant == Variant::Rest);
     (number, rest.then(|| method.to_owned()))
 }

@@ -1,0 +1,174 @@
+//! REST polls as they pass the tap (group D): each exchange is a request and an answer on the poll track of its client.
+//!
+//! A client may use a connection for each poll, so a track is told by the client's address and node and the path, not by
+//! the connection. It has no end that could be seen.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::content::Catalog;
+use crate::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
+use crate::schema::Schema;
+use crate::wire::http1::{self, Event, Head};
+use crate::wire::{Assembler, Frame, Open, Shape};
+
+/// Tracks that are told apart; beyond it new ones are counted with the connection.
+const TRACKS: usize = 1 << 16;
+
+/// The polls of one connection.
+#[derive(Default)]
+pub(super) struct Polls {
+    pub(super) connection: http1::Connection,
+    /// The tracks of those without an answer.
+    waiting: BTreeMap<u64, (StreamId, Method)>,
+}
+
+/// All tracks.
+pub(super) struct Rest {
+    schema: Arc<Schema>,
+    tracks: HashMap<(String, String, String), StreamId>,
+}
+
+/// Where frames go.
+pub(super) struct Sink<'a> {
+    pub(super) at: Time,
+    pub(super) assembler: &'a mut Assembler,
+    pub(super) catalog: &'a mut Catalog,
+    pub(super) out: &'a mut Vec<Frame>,
+}
+
+/// What a body turned out to be.
+enum Read {
+    /// The bytes of its message; where it is none, the body itself.
+    Bytes(Vec<u8>),
+    /// It can't be read here: a coding, or a type without descriptors.
+    Lost(u64),
+}
+
+impl Rest {
+    pub(super) fn new(schema: Arc<Schema>) -> Rest {
+        Rest { schema, tracks: HashMap::new() }
+    }
+
+    /// Follows one event of a connection. `open` makes the facts of a new track.
+    pub(super) fn event(
+        &mut self,
+        polls: &mut Polls,
+        event: Event,
+        open: &dyn Fn(String, Vec<(String, String)>) -> Open,
+        to: &mut Sink<'_>,
+    ) {
+        match event {
+            Event::Request { number, head, body } => {
+                let method = Method::of_path(head.path()).filter(|method| method.variant == Variant::Rest);
+                let Some(method) = method.filter(|_| head.method() == "POST") else { return };
+                let Some(id) = self.track(&head, &body, open, to) else { return };
+                polls.waiting.insert(number, (id, method.clone()));
+                let read = self.read(&head, &body, &method, Dir::Req);
+                to.put(id, Dir::Req, read);
+            }
+            Event::Response { number, head, body } => {
+                let Some((id, method)) = polls.waiting.remove(&number) else { return };
+                if head.status() == Some(200) {
+                    let read = self.read(&head, &body, &method, Dir::Resp);
+                    to.put(id, Dir::Resp, read);
+                } else {
+                    to.assembler.passed(to.at, id, Dir::Resp, body.len() as u64, to.out);
+                }
+            }
+            Event::Unanswered { number } => {
+                if let Some((id, _)) = polls.waiting.remove(&number) {
+                    to.assembler.passed(to.at, id, Dir::Resp, 0, to.out);
+                }
+            }
+            Event::Opaque { .. } => {}
+        }
+    }
+
+    /// The track of a poll; a new one with its first.
+    fn track(
+        &mut self,
+        head: &Head,
+        body: &[u8],
+        open: &dyn Fn(String, Vec<(String, String)>) -> Open,
+        to: &mut Sink<'_>,
+    ) -> Option<StreamId> {
+        let json = serde_json::from_slice::<Value>(body).unwrap_or_default();
+        let node =
+            json.get("node").and_then(|node| node.get("id")).and_then(Value::as_str).unwrap_or_default();
+        let mut facts = open(head.path().to_owned(), head.fields.clone());
+        let peer = facts.peer.clone().unwrap_or_default();
+        let host = peer.rsplit_once(':').map_or(peer.as_str(), |(host, _)| host).to_owned();
+        let key = (host, node.to_owned(), head.path().to_owned());
+        if let Some(id) = self.tracks.get(&key) {
+            return Some(*id);
+        }
+        if self.tracks.len() >= TRACKS {
+            return None;
+        }
+        if has_proto_names(&json) {
+            facts.metadata.push((Open::JSON_NAMES.to_owned(), "proto".to_owned()));
+        }
+        let id = to.assembler.open(to.at, facts, to.out);
+        self.tracks.insert(key, id);
+        Some(id)
+    }
+
+    /// The message in a body.
+    fn read(&self, head: &Head, body: &[u8], method: &Method, dir: Dir) -> Read {
+        if head.field("content-encoding").is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
+            return Read::Lost(body.len() as u64);
+        }
+        let as_it_is = || match body {
+            // Nothing is no empty message.
+            [] => Read::Bytes(b"\n".to_vec()),
+            body => Read::Bytes(body.to_vec()),
+        };
+        let Ok(json) = serde_json::from_slice::<Value>(body) else { return as_it_is() };
+        let package =
+            if method.transport == ApiVersion::V2 { "envoy.api.v2" } else { "envoy.service.discovery.v3" };
+        let name = format!("{package}.{}", Shape::of(method, dir).message());
+        match self.schema.encode(&name, &json) {
+            Ok(bytes) => Read::Bytes(bytes),
+            Err(_) if self.has_unknown_type(&json, 0) => Read::Lost(body.len() as u64),
+            Err(_) => as_it_is(),
+        }
+    }
+
+    /// Whether an `Any` in it is of a type that the descriptors do not have.
+    fn has_unknown_type(&self, json: &Value, depth: usize) -> bool {
+        match json {
+            _ if depth > 100 => false,
+            Value::Array(items) => items.iter().any(|item| self.has_unknown_type(item, depth + 1)),
+            Value::Object(map) => {
+                let url = map.get("@type").and_then(Value::as_str);
+                url.is_some_and(|url| self.schema.message(url).is_none())
+                    || map.values().any(|value| self.has_unknown_type(value, depth + 1))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether its own fields, or those of its node, have the names of the .proto files (row D-04).
+fn has_proto_names(json: &Value) -> bool {
+    let proto = |value: &Value| value.as_object().is_some_and(|map| map.keys().any(|key| key.contains('_')));
+    proto(json) || json.get("node").is_some_and(proto)
+}
+
+impl Sink<'_> {
+    fn put(&mut self, id: StreamId, dir: Dir, read: Read) {
+        match read {
+            Read::Bytes(bytes) => {
+                self.assembler.data(id, dir, &bytes, self.catalog);
+                self.assembler.message(self.at, id, dir, self.catalog, self.out);
+            }
+            Read::Lost(bytes) => self.assembler.gap(self.at, id, 1, bytes, self.out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! Messages held against rules.
+
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value as Val};
+
+use super::super::pool::Pool;
+use super::super::{LIMIT, Schema, message_name};
+use super::compile::number;
+use super::rules::*;
+use super::{MOST, Violation, words};
+use crate::pb::Fields;
+
+pub(super) const ANY: &str = "google.protobuf.Any";
+
+/// Values of one message that are looked at; a message of more is not looked at further.
+const VALUES: usize = 1 << 22;
+
+/// Items of a list whose uniqueness is checked; what is more is not.
+const UNIQUE: usize = 1 << 12;
+
+/// One look at one message.
+pub(super) struct Check<'s> {
+    schema: &'s Schema,
+    pub(super) found: Vec<Violation>,
+    /// The field that is being looked at.
+    path: String,
+    looked: usize,
+}
+
+/// Type URL and value of an `Any`.
+pub(super) fn any_parts(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let (mut url, mut value) = (String::new(), &[][..]);
+    for field in Fields::new(bytes) {
+        let field = field.ok()?;
+        match field.number {
+            1 => url = field.text().into_owned(),
+            2 => value = field.bytes(),
+            _ => {}
+        }
+    }
+    Some((url, value))
+}
+
+impl<'s> Check<'s> {
+    pub(super) fn new(schema: &'s Schema) -> Check<'s> {
+        Check { schema, found: Vec::new(), path: String::new(), looked: 0 }
+    }
+
+    fn add(&mut self, demand: impl Into<String>) {
+        if self.found.len() < MOST {
+            self.found.push(Violation { path: self.path.clone(), demand: demand.into() });
+        }
+    }
+
+    /// Runs at a place below this one.
+    fn at(&mut self, step: &str, run: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        if length > 0 && !step.starts_with('[') {
+            self.path.push('.');
+        }
+        self.path.push_str(step);
+        run(self);
+        self.path.truncate(length);
+    }
+
+    pub(super) fn message(&mut self, pool: &Pool, message: &DynamicMessage, depth: u32) {
+        let descriptor = message.descriptor();
+        if descriptor.full_name() == ANY {
+            return self.any(message, depth);
+        }
+        let compiled = pool.place(descriptor.full_name()).and_then(|place| pool.rules(place));
+        let Some(compiled) = compiled.filter(|_| depth < LIMIT && self.found.len() < MOST) else { return };
+        for (name, members) in &compiled.oneofs {
+            if !members.iter().any(|field| message.has_field(field)) {
+                let names: Vec<&str> = members.iter().map(FieldDescriptor::name).collect();
+                let demand = match names.as_slice() {
+                    [one] => format!("must be set: {one}"),
+                    _ => format!("must be set: one of {}", names.join(", ")),
+                };
+                self.at(name, |this| this.add(demand));
+            }
+        }
+        for (field, rules) in &compiled.fields {
+            self.looked += 1;
+            if self.looked > VALUES || self.found.len() >= MOST {
+                return;
+            }
+            let set = message.has_field(field);
+            if !set && rules.is_empty() {
+                continue;
+            }
+            self.at(field.name(), |this| this.field(pool, (field, rules), message, set, depth));
+        }
+    }
+
+    fn field(
+        &mut self,
+        pool: &Pool,
+        (field, rules): (&FieldDescriptor, &Rules),
+        message: &DynamicMessage,
+        set: bool,
+        depth: u32,
+    ) {
+        // Of a oneof the member that is there is judged.
+        if !set && field.containing_oneof().is_some_and(|oneof| !oneof.is_synthetic()) {
+            return;
+        }
+        if rules.required && !set {
+            return self.add("must be set");
+        }
+        // What may be absent is judged where it is there; the rest has a value at all times.
+        if !set && field.supports_presence() {
+            return;
+        }
+        let value = message.get_field(field);
+        self.value(pool, field.kind(), rules, &value, depth);
+    }
+
+    fn value(&mut self, pool: &Pool, kind: Kind, rules: &Rules, value: &Val, depth: u32) {
+        match (&rules.value, value) {
+            (Value::Anything, Val::List(items)) => {
+                for (i, item) in items.iter().enumerate().filter(|(_, item)| matches!(item, Val::Message(_)))
+                {
+                    self.at(&format!("[{i}]"), |this| this.inside(pool, rules, item, depth));
+                }
+            }
+            (Value::List { items: lengths, unique, each, ignore_empty }, Val::List(items)) => {
+                if *ignore_empty && items.is_empty() {
+                    return;
+                }
+                self.count(*lengths, items.len(), "item");
+                if *unique && has_twice(items) {
+                    self.add("must not have the same item twice");
+                }
+                for (i, item) in items.iter().enumerate() {
+                    self.looked += 1;
+                    if self.looked > VALUES || self.found.len() >= MOST {
+                        return;
+                    }
+                    let kind = kind.clone();
+                    self.at(&format!("[{i}]"), |this| this.value(pool, kind, each, item, depth));
+                }
+            }
+            (of, Val::Map(entries)) => {
+                let none = Rules::default();
+                let (keys, values) = match of {
+                    Value::Map { pairs, keys, values, ignore_empty } => {
+                        if *ignore_empty && entries.is_empty() {
+                            return;
+                        }
+                        self.count(*pairs, entries.len(), "entry");
+                        (&**keys, &**values)
+                    }
+                    _ => (&none, &none),
+                };
+                let Kind::Message(entry) = kind else { return };
+                let kinds = (entry.map_entry_key_field().kind(), entry.map_entry_value_field().kind());
+                let mut entries: Vec<_> = entries.iter().collect();
+                entries.sort_by_key(|(key, _)| key_text(key));
+                for (key, item) in entries {
+                    self.looked += 1;
+                    if self.looked > VALUES || self.found.len() >= MOST {
+                        return;
+                    }
+                    let (key_kind, item_kind) = kinds.clone();
+                    self.at(&format!("[{:?}]", key_text(key)), |this| {
+                        this.value(pool, key_kind, keys, &Val::from(key.clone()), depth);
+                        this.value(pool, item_kind, values, item, depth);
+                    });
+                }
+            }
+            (_, Val::Message(inner)) => {
+                self.of_message(rules, inner);
+                self.inside(pool, rules, value, depth);
+            }
+            (Value::Number(range), value) => {
+                if let Some(demand) = number(value).and_then(|number| range.demand(number)) {
+                    self.add(demand);
+                }
+            }
+            (Value::Bool(wanted), Val::Bool(is)) if wanted != is => self.add(format!("must be {wanted}")),
+            (Value::Text(text), Val::String(is)) => self.text(text, is.as_bytes(), Some(is)),
+            (Value::Text(text), Val::Bytes(is)) => self.text(text, is, None),
+            (Value::Enum { is, defined_only, one_of, none_of }, Val::EnumNumber(number)) => {
+                let Kind::Enum(values) = kind else { return };
+                let defined = values.get_value(*number).is_some();
+                let wrong = is.is_some_and(|is| is != *number)
+                    || (!one_of.is_empty() && !one_of.contains(number))
+                    || none_of.contains(number);
+                let name =
+                    values.get_value(*number).map_or_else(|| number.to_string(), |v| v.name().to_owned());
+                if *defined_only && !defined {
+                    self.add(format!("must be a value that is defined, not {number}"));
+                } else if wrong {
+                    self.add(format!("must not be {name}"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Rules about the message as one value: of a wrapper about what it wraps, of an `Any` about its type.
+    fn of_message(&mut self, rules: &Rules, inner: &DynamicMessage) {
+        let descriptor = inner.descriptor();
+        match &rules.value {
+            Value::Any { one_of, none_of } => {
+                let url = inner.get_field_by_name("type_url");
+                let url = url.as_deref().and_then(Val::as_str).unwrap_or_default();
+                if !one_of.is_empty() && !one_of.iter().any(|one| one == url) {
+                    self.add(format!("must be of type {}", one_of.join(" or ")));
+                } else if none_of.iter().any(|one| one == url) {
+                    self.add(format!("must not be of type {url}"));
+                }
+            }
+            Value::Number(range) if range.time => {
+                if let Some(demand) = number(&Val::Message(inner.clone())).and_then(|n| range.demand(n)) {
+                    self.add(demand);
+                }
+            }
+            Value::Number(range) => {
+                let wrapped = wrapped(descriptor.full_name(), inner);
+                if let Some(demand) = wrapped.as_ref().and_then(number).and_then(|n| range.demand(n)) {
+                    self.add(demand);
+                }
+            }
+            Value::Text(text) => match wrapped(descriptor.full_name(), inner) {
+                Some(Val::String(is)) => self.text(text, is.as_bytes(), Some(&is)),
+                Some(Val::Bytes(is)) => self.text(text, &is, None),
+                _ => {}
+            },
+            Value::Bool(wanted)
+                if wrapped(descriptor.full_name(), inner).and_then(|is| is.as_bool()) == Some(!wanted) =>
+            {
+                self.add(format!("must be {wanted}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// What is in a message.
+    fn inside(&mut self, pool: &Pool, rules: &Rules, value: &Val, depth: u32) {
+        if let (Val::Message(inner), false) = (value, rules.skip) {
+            self.message(pool, inner, depth + 1);
+        }
+    }
+
+    fn any(&mut self, any: &DynamicMessage, depth: u32) {
+        let url = any.get_field_by_name("type_url");
+        let value = any.get_field_by_name("value");
+        let (Some(url), Some(Val::Bytes(bytes))) = (url.as_deref().and_then(Val::as_str), value.as_deref())
+        else {
+            return;
+        };
+        let name = message_name(url);
+        let Some(pool) = self.schema.pool_of(name).filter(|_| depth < LIMIT) else { return };
+        let Some(descriptor) = pool.message(name) else { return };
+        if let Ok(inner) = DynamicMessage::decode(descriptor, bytes.clone()) {
+            self.message(pool, &inner, depth + 1);
+        }
+    }
+
+    fn count(&mut self, lengths: Lengths, count: usize, what: &str) {
+        if let Some(demand) = lengths.demand(count as u64, what) {
+            self.add(demand);
+        }
+    }
+
+    fn text(&mut self, rules: &Text, bytes: &[u8], text: Option<&str>) {
+        if let Some(demand) = words::demand(rules, bytes, text) {
+            self.add(demand);
+        }
+    }
+}
+
+/// The value in a `google.protobuf.UInt32Value` or one of its kin.
+fn wrapped(name: &str, message: &DynamicMessage) -> Option<Val> {
+    let wrapper = name.starts_with("google.protobuf.") && name.ends_with("Value");
+    Some(message.get_field_by_name("value").filter(|_| wrapper)?.into_owned())
+}
+
+fn key_text(key: &MapKey) -> String {
+    match key {
+        MapKey::Bool(key) => key.to_string(),
+        MapKey::I32(key) => key.to_string(),
+        MapKey::I64(key) => key.to_string(),
+        MapKey::U32(key) => key.to_string(),
+        MapKey::U64(key) => key.to_string(),
+        MapKey::String(key) => key.clone(),
+    }
+}
+
+/// Whether an item is in the list twice; of a long list the beginning is looked at.
+fn has_twice(items: &[Val]) -> bool {
+    let mut texts: Vec<String> = items.iter().take(UNIQUE).map(|item| format!("{item:?}")).collect();
+    let all = texts.len();
+    texts.sort_unstable();
+    texts.dedup();
+    texts.len() < all
+}

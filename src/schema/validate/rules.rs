@@ -1,0 +1,132 @@
+//! The rules of one field, as the checker needs them.
+
+use std::cmp::Ordering;
+
+use regex::Regex;
+
+/// A number of any kind; times are in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Num {
+    Int(i128),
+    Float(f64),
+}
+
+impl PartialOrd for Num {
+    fn partial_cmp(&self, other: &Num) -> Option<Ordering> {
+        match (self, other) {
+            (Num::Int(a), Num::Int(b)) => a.partial_cmp(b),
+            (Num::Float(a), Num::Float(b)) => a.partial_cmp(b),
+            (Num::Int(a), Num::Float(b)) => (*a as f64).partial_cmp(b),
+            (Num::Float(a), Num::Int(b)) => a.partial_cmp(&(*b as f64)),
+        }
+    }
+}
+
+/// What numbers, durations and timestamps may be.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Range {
+    pub(super) is: Option<Num>,
+    /// The bound, and whether it may be reached.
+    pub(super) below: Option<(Num, bool)>,
+    pub(super) above: Option<(Num, bool)>,
+    pub(super) one_of: Vec<Num>,
+    pub(super) none_of: Vec<Num>,
+    pub(super) ignore_empty: bool,
+    /// In seconds, not plain numbers.
+    pub(super) time: bool,
+}
+
+/// Lengths that something may have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lengths {
+    pub(super) is: Option<u64>,
+    pub(super) least: Option<u64>,
+    pub(super) most: Option<u64>,
+}
+
+/// A form that texts have by convention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WellKnown {
+    Email,
+    Hostname,
+    Ip,
+    Ipv4,
+    Ipv6,
+    Uri,
+    UriRef,
+    /// A host name or an IP address.
+    Address,
+    Uuid,
+    HeaderName {
+        strict: bool,
+    },
+    HeaderValue {
+        strict: bool,
+    },
+}
+
+/// What texts and bytes may be. Of bytes, `chars` is not used.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Text {
+    pub(super) is: Option<Vec<u8>>,
+    pub(super) chars: Lengths,
+    pub(super) bytes: Lengths,
+    pub(super) pattern: Option<Regex>,
+    pub(super) prefix: Option<Vec<u8>>,
+    pub(super) suffix: Option<Vec<u8>>,
+    pub(super) contains: Option<Vec<u8>>,
+    pub(super) not_contains: Option<Vec<u8>>,
+    pub(super) one_of: Vec<Vec<u8>>,
+    pub(super) none_of: Vec<Vec<u8>>,
+    pub(super) well_known: Option<WellKnown>,
+    pub(super) ignore_empty: bool,
+}
+
+/// What one value may be.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Value {
+    #[default]
+    Anything,
+    Number(Range),
+    Bool(bool),
+    Text(Text),
+    Enum {
+        is: Option<i32>,
+        defined_only: bool,
+        one_of: Vec<i32>,
+        none_of: Vec<i32>,
+    },
+    Any {
+        one_of: Vec<String>,
+        none_of: Vec<String>,
+    },
+    List {
+        items: Lengths,
+        unique: bool,
+        each: Box<Rules>,
+        ignore_empty: bool,
+    },
+    Map {
+        pairs: Lengths,
+        keys: Box<Rules>,
+        values: Box<Rules>,
+        ignore_empty: bool,
+    },
+}
+
+/// `validate.rules` of a field, of the items of a list, or of the keys or values of a map.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rules {
+    /// It must be there.
+    pub(super) required: bool,
+    /// Messages in it are not looked into.
+    pub(super) skip: bool,
+    pub(super) value: Value,
+}
+
+impl Rules {
+    /// Nothing is demanded of the value itself.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.required && matches!(self.value, Value::Anything)
+    }
+}

@@ -1,0 +1,157 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Path and demand of each violation of a message in protobuf JSON.
+fn broken(name: &str, body: Value) -> Vec<String> {
+    let schema = Schema::builtin();
+    let bytes = schema.encode(name, &body).unwrap();
+    schema.violations(name, &bytes).unwrap().iter().map(ToString::to_string).collect()
+}
+
+const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
+
+#[test]
+fn what_keeps_all_constraints_breaks_none() {
+    let eds = json!({"name": "c", "type": "EDS", "connect_timeout": "1s",
+        "eds_cluster_config": {"eds_config": {"ads": {}, "resource_api_version": "V3"}}});
+    assert_eq!(broken(CLUSTER, eds), Vec::<String>::new());
+    assert_eq!(
+        broken("envoy.config.endpoint.v3.ClusterLoadAssignment", json!({"cluster_name": "c"})),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn each_kind_of_rule_is_held_against_its_field() {
+    let route = "envoy.config.route.v3.RouteConfiguration";
+    let host = |host: Value| json!({"name": "r", "virtual_hosts": [host]});
+    for (name, body, wanted) in [
+        (CLUSTER, json!({}), "name must not be empty"),
+        (CLUSTER, json!({"name": "c", "connect_timeout": "0s"}), "connect_timeout must be greater than 0s"),
+        (CLUSTER, json!({"name": "c", "type": 99}), "type must be a value that is defined, not 99"),
+        (
+            CLUSTER,
+            json!({"name": "c", "per_connection_buffer_limit_bytes": 1, "health_checks": [{"timeout": "0s"}]}),
+            "health_checks[0].timeout must be greater than 0s",
+        ),
+        (CLUSTER, json!({"name": "c", "health_checks": [{}]}), "health_checks[0].timeout must be set"),
+        (
+            CLUSTER,
+            json!({"name": "c", "lb_subset_config": {"subset_selectors": [{"fallback_policy": 77}]}}),
+            "lb_subset_config.subset_selectors[0].fallback_policy must be a value that is defined, not 77",
+        ),
+        (route, host(json!({"name": "v"})), "virtual_hosts[0].domains must have at least 1 item"),
+        (
+            route,
+            host(json!({"name": "v", "domains": ["*"], "routes": [{"match": {"prefix": "/"}}]})),
+            "virtual_hosts[0].routes[0].action must be set: one of route, redirect, direct_response, filter_action, \
+             non_forwarding_action",
+        ),
+        (
+            route,
+            host(json!({"name": "v", "domains": ["*"], "routes": [{"match": {"prefix": "/"},
+                "direct_response": {"status": 99}}]})),
+            "virtual_hosts[0].routes[0].direct_response.status must be at least 200 and less than 600",
+        ),
+        (
+            route,
+            host(json!({"name": "v", "domains": ["*"], "request_headers_to_remove": ["a\nb"]})),
+            "virtual_hosts[0].request_headers_to_remove[0] must be a header name",
+        ),
+    ] {
+        let found = broken(name, body.clone());
+        assert!(found.iter().any(|one| one == wanted), "{body}: {found:?}");
+    }
+}
+
+#[test]
+fn an_any_is_looked_into() {
+    let manager = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+    let body = json!({"name": "l", "filter_chains": [{"filters": [{"name": "f", "typed_config": {"@type": manager}}]}]});
+    let found = broken("envoy.config.listener.v3.Listener", body);
+    assert!(
+        found
+            .iter()
+            .any(|one| one == "filter_chains[0].filters[0].typed_config.stat_prefix must not be empty"),
+        "{found:?}"
+    );
+    let schema = Schema::builtin();
+    let any = schema
+        .encode("google.protobuf.Any", &json!({"@type": format!("type.googleapis.com/{CLUSTER}")}))
+        .unwrap();
+    let found = schema.violations("google.protobuf.Any", &any).unwrap();
+    assert_eq!((found.len(), found[0].path.as_str()), (1, "name"));
+}
+
+#[test]
+fn what_can_not_be_read_is_not_judged() {
+    let schema = Schema::builtin();
+    assert_eq!(schema.violations("no.such.Type", b""), Err(Unchecked::UnknownType("no.such.Type".into())));
+    assert_eq!(schema.violations(CLUSTER, b"\x0a\xff"), Err(Unchecked::Unreadable(CLUSTER.into())));
+}
+
+#[test]
+fn the_number_of_violations_is_bounded() {
+    let hosts: Vec<Value> = (0..500).map(|_| json!({})).collect();
+    assert_eq!(
+        broken("envoy.config.route.v3.RouteConfiguration", json!({"virtual_hosts": hosts})).len(),
+        MOST
+    );
+}
+
+/// Rules that the API uses nowhere near a resource, in a set of our own.
+#[test]
+fn rules_of_a_users_set_are_kept_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("own.proto");
+    std::fs::write(
+        &path,
+        r#"syntax = "proto3"; package own; import "validate/validate.proto"; import "google/protobuf/wrappers.proto";
+        message M {
+          string prefix = 1 [(validate.rules).string = {prefix: "a", ignore_empty: true}];
+          string pattern = 2 [(validate.rules).string = {pattern: "^[a-c]+$", ignore_empty: true}];
+          string address = 3 [(validate.rules).string = {address: true, ignore_empty: true}];
+          google.protobuf.UInt32Value wrapped = 4 [(validate.rules).uint32 = {lte: 5}];
+          map<string, int32> map = 5 [(validate.rules).map = {max_pairs: 1, keys: {string: {min_len: 2}}, values: {int32: {gt: 0}}}];
+          repeated string list = 6 [(validate.rules).repeated = {unique: true, max_items: 2}];
+          double outside = 7 [(validate.rules).double = {lt: -1, gt: 1, ignore_empty: true}];
+          bytes bytes = 8 [(validate.rules).bytes = {in: ["x", "y"], ignore_empty: true}];
+          uint64 number = 9 [(validate.rules).uint64 = {not_in: [7]}];
+          M inner = 10 [(validate.rules).message.skip = true];
+        }"#,
+    )
+    .unwrap();
+    let schema = Schema::with(&[], &[path], &[]).unwrap();
+    let broken = |body: Value| {
+        let bytes = schema.encode("own.M", &body).unwrap();
+        let found = schema.violations("own.M", &bytes).unwrap();
+        found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(broken(json!({})), "");
+    for (body, wanted) in [
+        (json!({"prefix": "b"}), "prefix must begin with \"a\""),
+        (json!({"prefix": "ab"}), ""),
+        (json!({"pattern": "abcd"}), "pattern must match \"^[a-c]+$\""),
+        (json!({"address": "-"}), "address must be a host name or an IP address"),
+        (json!({"address": "::1"}), ""),
+        (json!({"wrapped": 6}), "wrapped must be at most 5"),
+        (json!({"wrapped": 5}), ""),
+        (
+            json!({"map": {"a": 0}}),
+            "map[\"a\"] must have at least 2 characters; map[\"a\"] must be greater than 0",
+        ),
+        (json!({"map": {"aa": 1, "bb": 1}}), "map must have at most 1 entry"),
+        (
+            json!({"list": ["a", "a", "b"]}),
+            "list must have at most 2 items; list must not have the same item twice",
+        ),
+        (json!({"outside": 0.5}), "outside must be less than -1 or greater than 1"),
+        (json!({"outside": 2}), ""),
+        (json!({"bytes": "eg=="}), "bytes must be one of \"x\", \"y\""),
+        (json!({"number": 7}), "number must be none of 7"),
+        (json!({"inner": {"prefix": "b"}}), ""),
+    ] {
+        assert_eq!(broken(body.clone()), wanted, "{body}");
+    }
+}

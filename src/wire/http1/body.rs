@@ -1,0 +1,137 @@
+use super::super::MAX_FIELD;
+use super::head::Head;
+
+/// The body of a message, as far as it has come.
+#[derive(Debug)]
+pub(super) struct Body {
+    bytes: Vec<u8>,
+    rest: Rest,
+}
+
+/// What is still to come.
+#[derive(Debug, PartialEq, Eq)]
+enum Rest {
+    Bytes(usize),
+    /// A line with the size of the next chunk.
+    Chunk,
+    /// The rest of a chunk, and the end of line behind it.
+    InChunk(usize),
+    /// Trailers, up to an empty line.
+    Trailers,
+    /// All until the connection ends.
+    UntilClose,
+}
+
+/// A line with a chunk's size, or a trailer, longer than this is not read.
+const MAX_LINE: usize = 8 << 10;
+
+impl Body {
+    pub(super) fn of_request(head: &Head) -> Result<Body, String> {
+        Body::new(head, Rest::Bytes(0))
+    }
+
+    /// Of the answer to a request with that method.
+    pub(super) fn of_response(head: &Head, method: Option<&str>) -> Result<Body, String> {
+        let none = method == Some("HEAD") || matches!(head.status(), Some(100..200 | 204 | 304));
+        if none {
+            Ok(Body { bytes: Vec::new(), rest: Rest::Bytes(0) })
+        } else {
+            Body::new(head, Rest::UntilClose)
+        }
+    }
+
+    fn new(head: &Head, without: Rest) -> Result<Body, String> {
+        let chunked = head.field("transfer-encoding").is_some_and(|codings| {
+            codings.rsplit(',').next().is_some_and(|last| last.trim().eq_ignore_ascii_case("chunked"))
+        });
+        let rest = match (chunked, head.field("content-length")) {
+            (true, _) => Rest::Chunk,
+            (false, Some(length)) => {
+                Rest::Bytes(length.parse().map_err(|_| "a content-length that is none")?)
+            }
+            (false, None) => without,
+        };
+        Ok(Body { bytes: Vec::new(), rest })
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.rest == Rest::Bytes(0)
+    }
+
+    pub(super) fn until_close(&self) -> bool {
+        self.rest == Rest::UntilClose
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Takes what belongs to it from the front of `buffer`; how much that was.
+    pub(super) fn take(&mut self, buffer: &[u8]) -> Result<usize, String> {
+        let mut used = 0;
+        loop {
+            let input = buffer.get(used..).unwrap_or_default();
+            let before = used;
+            match &mut self.rest {
+                Rest::Bytes(left) => {
+                    let taken = (*left).min(input.len());
+                    *left -= taken;
+                    self.bytes.extend_from_slice(input.get(..taken).unwrap_or_default());
+                    return Ok(used + taken).and_then(|used| self.within(used));
+                }
+                Rest::UntilClose => {
+                    self.bytes.extend_from_slice(input);
+                    return self.within(buffer.len());
+                }
+                Rest::Chunk => {
+                    if let Some(line) = line(input)? {
+                        used += line.len() + 2;
+                        let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
+                        let digits = String::from_utf8_lossy(digits);
+                        let size =
+                            usize::from_str_radix(digits.trim(), 16).map_err(|_| "a chunk without a size")?;
+                        self.rest = if size == 0 { Rest::Trailers } else { Rest::InChunk(size) };
+                    }
+                }
+                Rest::InChunk(0) => {
+                    if input.len() >= 2 {
+                        used += 2;
+                        self.rest = Rest::Chunk;
+                    }
+                }
+                Rest::InChunk(left) => {
+                    let taken = (*left).min(input.len());
+                    *left -= taken;
+                    used += taken;
+                    self.bytes.extend_from_slice(input.get(..taken).unwrap_or_default());
+                }
+                Rest::Trailers => {
+                    if let Some(line) = line(input)? {
+                        used += line.len() + 2;
+                        if line.is_empty() {
+                            self.rest = Rest::Bytes(0);
+                            return Ok(used);
+                        }
+                    }
+                }
+            }
+            self.within(used)?;
+            if used == before {
+                return Ok(used);
+            }
+        }
+    }
+
+    fn within(&self, used: usize) -> Result<usize, String> {
+        if self.bytes.len() > MAX_FIELD { Err("a body that is too large".into()) } else { Ok(used) }
+    }
+}
+
+/// The line that `input` begins with, without its end; `None` until it is whole.
+fn line(input: &[u8]) -> Result<Option<&[u8]>, String> {
+    match memchr::memmem::find(input, b"\r\n") {
+        Some(end) => Ok(input.get(..end)),
+        None if input.len() > MAX_LINE => Err("a line that is too long".into()),
+        None => Ok(None),
+    }
+}

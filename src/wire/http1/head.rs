@@ -1,0 +1,53 @@
+/// The first line and the header fields of a request or an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    first: String,
+    /// Names in lower case, in order.
+    pub fields: Vec<(String, String)>,
+}
+
+/// Header fields of one head.
+const MOST: usize = 1000;
+
+/// Where the head ends that a buffer begins with.
+pub(super) fn end(buffer: &[u8]) -> Option<usize> {
+    memchr::memmem::find(buffer, b"\r\n\r\n").map(|at| at + 4)
+}
+
+impl Head {
+    /// Of bytes up to and with the empty line.
+    pub(super) fn read(bytes: &[u8]) -> Result<Head, String> {
+        let text = String::from_utf8_lossy(bytes);
+        let mut lines = text.split("\r\n");
+        let first = lines.next().unwrap_or_default().to_owned();
+        if !first.contains("HTTP/1.") {
+            return Err("not HTTP/1.1".into());
+        }
+        let mut fields = Vec::new();
+        for line in lines.filter(|line| !line.is_empty()).take(MOST) {
+            let (name, value) = line.split_once(':').ok_or("a header line without a colon")?;
+            fields.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        Ok(Head { first, fields })
+    }
+
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Of a request: `POST`.
+    pub fn method(&self) -> &str {
+        self.first.split(' ').next().unwrap_or_default()
+    }
+
+    /// Of a request: `/v3/discovery:clusters`, without a query.
+    pub fn path(&self) -> &str {
+        let target = self.first.split(' ').nth(1).unwrap_or_default();
+        target.split('?').next().unwrap_or_default()
+    }
+
+    /// Of an answer.
+    pub fn status(&self) -> Option<u16> {
+        self.first.split(' ').nth(1)?.parse().ok()
+    }
+}

@@ -1,0 +1,167 @@
+//! A passive observer of one HTTP/1.1 connection, for REST-JSON polls (group D): it is fed copies of what passed and
+//! says which requests and answers those were.
+//!
+//! It never answers and never holds anything up. Heads and bodies are held until they are complete, within limits; what
+//! can't be followed ends the observation, with the reason.
+
+mod body;
+mod head;
+#[cfg(test)]
+mod tests;
+
+pub use head::Head;
+
+use std::collections::VecDeque;
+
+use crate::event::Dir;
+use body::Body;
+
+/// A head longer than this is not read.
+const MAX_HEAD: usize = 64 << 10;
+
+/// Requests that may wait for their answers (pipelining).
+const MAX_WAITING: usize = 1024;
+
+/// One thing seen on a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A whole request. Its number counts up from zero.
+    Request { number: u64, head: Head, body: Vec<u8> },
+    /// A whole answer to the request of that number.
+    Response { number: u64, head: Head, body: Vec<u8> },
+    /// The request of that number gets no answer any more.
+    Unanswered { number: u64 },
+    /// From here on the connection can't be read; nothing more comes but this.
+    Opaque { why: String },
+}
+
+/// The state of one connection.
+#[derive(Default)]
+pub struct Connection {
+    requests: Half,
+    responses: Half,
+    /// Number and method of the requests without answer, oldest first.
+    waiting: VecDeque<(u64, String)>,
+    next: u64,
+    opaque: bool,
+}
+
+/// What comes in one direction.
+#[derive(Default)]
+struct Half {
+    buffer: Vec<u8>,
+    /// The message whose body is coming.
+    open: Option<(Head, Body)>,
+}
+
+impl Half {
+    /// The next whole message; `None` until there is one.
+    fn next(
+        &mut self,
+        body_of: impl FnOnce(&Head) -> Result<Body, String>,
+    ) -> Result<Option<(Head, Vec<u8>)>, String> {
+        if self.open.is_none() {
+            let Some(end) = head::end(&self.buffer) else {
+                return match self.buffer.len() {
+                    length if length > MAX_HEAD => Err("a head of more than 64 KiB".into()),
+                    _ => Ok(None),
+                };
+            };
+            let head = Head::read(self.buffer.get(..end).unwrap_or_default())?;
+            self.buffer.drain(..end);
+            let body = body_of(&head)?;
+            self.open = Some((head, body));
+        }
+        let Some((_, body)) = &mut self.open else { return Ok(None) };
+        let used = body.take(&self.buffer)?;
+        self.buffer.drain(..used);
+        match self.open.take_if(|(_, body)| body.is_whole()) {
+            Some((head, body)) => Ok(Some((head, body.into_bytes()))),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Connection {
+    /// Whether a connection that begins with these bytes is one of REST polls: `POST /v3/discovery:…`.
+    pub fn begins(bytes: &[u8]) -> bool {
+        ["POST /v3/discovery:", "POST /v2/discovery:"].iter().any(|start| bytes.starts_with(start.as_bytes()))
+    }
+
+    /// Takes the next bytes of one direction, in the order in which they passed.
+    pub fn feed(&mut self, dir: Dir, bytes: &[u8], out: &mut dyn FnMut(Event)) {
+        if self.opaque {
+            return;
+        }
+        match dir {
+            Dir::Req => self.requests.buffer.extend_from_slice(bytes),
+            Dir::Resp => self.responses.buffer.extend_from_slice(bytes),
+        }
+        loop {
+            match self.step(dir) {
+                Ok(Some(event)) => out(event),
+                Ok(None) => return,
+                Err(why) => return self.give_up(why, out),
+            }
+        }
+    }
+
+    /// A part of the copy is missing: nothing behind it can be told apart.
+    pub fn lost(&mut self, out: &mut dyn FnMut(Event)) {
+        if !self.opaque {
+            self.give_up("part of the copy was lost".into(), out);
+        }
+    }
+
+    /// The connection ended.
+    pub fn close(&mut self, out: &mut dyn FnMut(Event)) {
+        // A body that ends with the connection is whole now.
+        if let Some((head, body)) = self.responses.open.take().filter(|(_, body)| body.until_close())
+            && let Some((number, _)) = self.waiting.pop_front()
+        {
+            out(Event::Response { number, head, body: body.into_bytes() });
+        }
+        for (number, _) in self.waiting.drain(..) {
+            out(Event::Unanswered { number });
+        }
+        self.opaque = true;
+    }
+
+    fn give_up(&mut self, why: String, out: &mut dyn FnMut(Event)) {
+        for (number, _) in self.waiting.drain(..) {
+            out(Event::Unanswered { number });
+        }
+        self.opaque = true;
+        (self.requests, self.responses) = Default::default();
+        out(Event::Opaque { why });
+    }
+
+    fn step(&mut self, dir: Dir) -> Result<Option<Event>, String> {
+        if dir == Dir::Req {
+            let Some((head, body)) = self.requests.next(Body::of_request)? else {
+                return Ok(None);
+            };
+            if self.waiting.len() >= MAX_WAITING {
+                return Err("too many requests without an answer".into());
+            }
+            let number = self.next;
+            self.next += 1;
+            self.waiting.push_back((number, head.method().to_owned()));
+            return Ok(Some(Event::Request { number, head, body }));
+        }
+        loop {
+            let method = self.waiting.front().map(|(_, method)| method.clone());
+            let whole = self.responses.next(|head| Body::of_response(head, method.as_deref()))?;
+            let Some((head, body)) = whole else { return Ok(None) };
+            match head.status() {
+                Some(101) => return Err("it changes to another protocol".into()),
+                // An interim answer; the real one is to come.
+                Some(100..200) => {}
+                _ => {
+                    let (number, _) = self.waiting.pop_front().ok_or("an answer that nobody asked for")?;
+                    return Ok(Some(Event::Response { number, head, body }));
+                }
+            }
+        }
+    }
+}
