@@ -5,6 +5,7 @@
 
 mod cli;
 mod config;
+mod equal;
 mod harness;
 mod house;
 mod lint;
