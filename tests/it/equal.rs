@@ -59,7 +59,10 @@ impl Said {
             facts: facts(&data),
             screens: screens::all(info, &data),
             verbs: verbs(store, findings),
-            lines: (0..store.rows()).filter_map(|row| store.row(row)).map(|fact| line(&fact, store)).collect(),
+            lines: (0..store.rows())
+                .filter_map(|row| store.row(row))
+                .map(|fact| line(&fact, store))
+                .collect(),
         }
     }
 }
@@ -122,11 +125,11 @@ fn verbs(store: &Store, findings: &[Finding]) -> BTreeMap<&'static str, Vec<Valu
     let (streams, states) = (store.streams(), store.states());
     let status = states.iter().map(|state| json::state(state, &clock));
     let status = status.chain(streams.iter().map(|stream| json::stream(stream, &clock))).collect();
-    let log = (0..store.rows()).filter_map(|row| store.row(row)).map(|row| json::message(&row, &clock)).collect();
+    let log =
+        (0..store.rows()).filter_map(|row| store.row(row)).map(|row| json::message(&row, &clock)).collect();
     // Those of streams that came again are not shown.
-    let current = states.iter().filter(|state| {
-        streams.iter().all(|stream| stream.reconnect_of != Some(state.stream))
-    });
+    let current =
+        states.iter().filter(|state| streams.iter().all(|stream| stream.reconnect_of != Some(state.stream)));
     let resources = current.flat_map(|state| store.resources(state.stream, &state.type_url));
     let get = resources.map(|resource| json::resource(&resource, &clock)).collect();
     let mut findings: Vec<_> = findings.iter().collect();
@@ -176,7 +179,8 @@ impl Live {
             copies: folder.to_owned(),
         };
         let shared = running.shared.clone().expect("facts");
-        let feed = LiveFeed::new(shared, Decoded(schema.clone()), about, Box::new(|_| Err("not here".into())));
+        let feed =
+            LiveFeed::new(shared, Decoded(schema.clone()), about, Box::new(|_| Err("not here".into())));
         Live { running, schema, feed, file, lines }
     }
 
@@ -311,7 +315,10 @@ impl Ended {
                     _ => text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect(),
                 };
                 // Bodies are compared among the facts.
-                printed.iter_mut().filter_map(Value::as_object_mut).for_each(|object| drop(object.remove("body")));
+                printed
+                    .iter_mut()
+                    .filter_map(Value::as_object_mut)
+                    .for_each(|object| drop(object.remove("body")));
                 let all = live.iter().filter(|object| output == "json" || object["object"] != "stream");
                 let all: Vec<Value> = all.cloned().collect();
                 assert_eq!(all, printed, "{verb} -o {output}");
@@ -400,7 +407,11 @@ fn envoy(test: &str, variant: Variant) {
     // Mended, and without the route's old target.
     let mark = plane.mark();
     let other = crate::support::snapshot::route("r-in", "other");
-    plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", variant)]).with(ROUTE, "3", vec![other]));
+    plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", variant)]).with(
+        ROUTE,
+        "3",
+        vec![other],
+    ));
     plane.wait_for_ack(mark, CLUSTER, "3");
     plane.wait_for_ack(mark, ROUTE, "3");
     let mark = plane.mark();

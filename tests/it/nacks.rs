@@ -175,14 +175,15 @@ fn found_of_grpc(kind: Kind, version: &str) -> Option<&'static [&'static str]> {
     Some(match (version, kind) {
         ("lb-policy", Kind::Core) => &["echo lb_policy"],
         ("lb-policy", _) => &["echo lb_policy?"],
-        ("outlier", Kind::Core) => {
-            &["echo outlier_detection.base_ejection_time.seconds", "echo outlier_detection.max_ejection_percent"]
-        }
+        ("outlier", Kind::Core) => &[
+            "echo outlier_detection.base_ejection_time.seconds",
+            "echo outlier_detection.max_ejection_percent",
+        ],
         // The first fault ends it.
         ("outlier", Kind::Go) => &["echo outlier_detection.base_ejection_time"],
         ("outlier", Kind::Js) => {
             &["echo outlier_detection.base_ejection_time", "echo outlier_detection.max_ejection_percent"]
-        },
+        }
         ("tls", Kind::Core) => &["echo transport_socket.typed_config.common_tls_context"],
         ("tls", Kind::Go) => &["echo transport_socket.name?"],
         ("tls", Kind::Js) => &["echo transport_socket.typed_config.common_tls_context?"],

@@ -9,8 +9,28 @@ use xdscope::tui::{Data, Info, Model, Msg, Theme, search, update, view};
 
 /// What is typed to see each screen, and what its rows open. `\n` is Enter.
 pub const KEYS: [&str; 22] = [
-    "1", "1\n", "1j\n", "2", "2j", "3", "3k\n", "3kkkd", "3/kind:nack\n\n", "4", "4\n", "4\n\n", "4\nj\n\n", "5",
-    "5\n", "6", "6\n", "7", "7\n", "8", "8\n", "9",
+    "1",
+    "1\n",
+    "1j\n",
+    "2",
+    "2j",
+    "3",
+    "3k\n",
+    "3kkkd",
+    "3/kind:nack\n\n",
+    "4",
+    "4\n",
+    "4\n\n",
+    "4\nj\n\n",
+    "5",
+    "5\n",
+    "6",
+    "6\n",
+    "7",
+    "7\n",
+    "8",
+    "8\n",
+    "9",
 ];
 
 const WIDTH: u16 = 120;
