@@ -290,6 +290,16 @@ fn grpc_core_meets_a_restarted_server_under_tls() {
 }
 
 #[test]
+fn grpc_core_meets_a_restarted_server_under_tls_to_it() {
+    grpc_and_a_restart("grpc_core_meets_a_restarted_server_under_tls_to_it", Kind::Core, Legs::Server);
+}
+
+#[test]
+fn grpc_go_meets_a_restarted_server_under_tls_from_the_client() {
+    grpc_and_a_restart("grpc_go_meets_a_restarted_server_under_tls_from_the_client", Kind::Go, Legs::Client);
+}
+
+#[test]
 fn grpc_go_meets_a_restarted_server_under_tls_to_it() {
     grpc_and_a_restart("grpc_go_meets_a_restarted_server_under_tls_to_it", Kind::Go, Legs::Server);
 }
