@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::data;
+use crate::secure::{self, Secure};
 
 const SOTW: &str =
     "http://cp/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
@@ -106,13 +107,15 @@ type Job = (Work, mpsc::Sender<Times>);
 /// What a server is told to push.
 pub struct Server {
     pub address: SocketAddr,
+    secure: Option<Secure>,
     jobs: mpsc::Sender<Job>,
     _thread: JoinHandle<()>,
 }
 
 impl Server {
     /// Does one piece of work at a time, for ever.
-    pub fn start() -> Server {
+    pub fn start(secure: Option<Secure>) -> Server {
+        let own = secure.clone();
         let (jobs, todo) = mpsc::channel::<Job>();
         let (told, address) = mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -120,13 +123,13 @@ impl Server {
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
                 told.send(listener.local_addr().expect("its address")).expect("somebody waits");
                 while let Ok((work, done)) = todo.recv() {
-                    let times = fleet(&listener, work).await;
+                    let times = fleet(&listener, work, own.as_ref()).await;
                     // Whoever gave up waiting has said so already.
                     let _ = done.send(times);
                 }
             });
         });
-        Server { address: address.recv().expect("a server"), jobs, _thread: thread }
+        Server { address: address.recv().expect("a server"), secure, jobs, _thread: thread }
     }
 
     /// Lets clients connect to `to` and pushes to them.
@@ -134,13 +137,15 @@ impl Server {
         let (done, times) = mpsc::channel();
         let count = work.pushes.len() * work.connections;
         self.jobs.send((work.clone(), done)).expect("the server lives");
+        let secure = self.secure.clone();
         let clients = std::thread::spawn(move || {
             runtime().block_on(async move {
                 let mut clients = JoinSet::new();
                 let connecting = Arc::new(Semaphore::new(CONNECTING));
                 for _ in 0..work.connections {
                     let connecting = connecting.clone();
-                    clients.spawn(client(to, work.pushes.len(), work.delta, work.window, connecting));
+                    let secure = secure.clone();
+                    clients.spawn(client(to, secure, work.pushes.len(), work.delta, work.window, connecting));
                 }
                 while let Some(end) = clients.join_next().await {
                     end.expect("a client").expect("a clean end");
@@ -154,11 +159,11 @@ impl Server {
     }
 }
 
-async fn fleet(listener: &TcpListener, work: Work) -> Times {
+async fn fleet(listener: &TcpListener, work: Work, secure: Option<&Secure>) -> Times {
     let mut streams = JoinSet::new();
     for _ in 0..work.connections {
         let (socket, _) = listener.accept().await.expect("a client");
-        streams.spawn(serve(socket, work.clone()));
+        streams.spawn(serve(socket, secure.cloned(), work.clone()));
     }
     let mut answers = Vec::new();
     let (mut first, mut last) = (None::<Instant>, None::<Instant>);
@@ -173,8 +178,8 @@ async fn fleet(listener: &TcpListener, work: Work) -> Times {
 }
 
 /// Serves one connection: when it began and ended pushing, and how long each answer took.
-async fn serve(socket: TcpStream, work: Work) -> (Instant, Instant, Vec<Duration>) {
-    socket.set_nodelay(true).expect("nodelay");
+async fn serve(socket: TcpStream, secure: Option<Secure>, work: Work) -> (Instant, Instant, Vec<Duration>) {
+    let socket = secure::accepted(socket, secure.as_ref()).await;
     let mut builder = h2::server::Builder::new();
     builder
         .initial_window_size(work.window)
@@ -250,14 +255,14 @@ async fn paced(
 
 async fn client(
     to: SocketAddr,
+    secure: Option<Secure>,
     count: usize,
     delta: bool,
     window: u32,
     connecting: Arc<Semaphore>,
 ) -> Result<(), h2::Error> {
     let turn = connecting.acquire().await.expect("it stays open");
-    let socket = TcpStream::connect(to).await.expect("the hop listens");
-    socket.set_nodelay(true).expect("nodelay");
+    let socket = secure::connected(to, secure.as_ref()).await;
     let mut builder = h2::client::Builder::new();
     builder.initial_window_size(window).initial_connection_window_size(window);
     let (sender, connection) = builder.handshake::<_, Bytes>(socket).await?;

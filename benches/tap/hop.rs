@@ -8,18 +8,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::{RecvStream, SendStream};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use xdscope::app::tap::{Options, Running};
+use xdscope::net::tap::Tls;
+use xdscope::net::tls::{self, ClientOptions, ServerOptions};
 use xdscope::schema::Schema;
 
 use crate::ends::WINDOW;
+use crate::secure::{self, Certs, Secure};
 
-/// Runs one hop in this process until standard input closes; the first line printed is where it listens.
-pub fn run(kind: &str, upstream: &str) -> ExitCode {
+/// Runs one hop in this process until standard input closes; the first line printed is where it listens. With `certs`
+/// both legs are under TLS.
+pub fn run(kind: &str, upstream: &str, certs: Option<Certs>) -> ExitCode {
     if kind == "tap" {
-        return tap(upstream);
+        return tap(upstream, certs);
     }
+    let secure = certs.map(|certs| certs.load());
     let upstream: SocketAddr = upstream.parse().expect("an address");
     let h2 = kind == "h2";
     std::thread::spawn(move || {
@@ -32,7 +37,8 @@ pub fn run(kind: &str, upstream: &str) -> ExitCode {
                 if h2 {
                     tokio::spawn(async move { hop(client, upstream).await });
                 } else {
-                    tokio::spawn(async move { relay(client, upstream).await });
+                    let secure = secure.clone();
+                    tokio::spawn(async move { relay(client, upstream, secure).await });
                 }
             }
         });
@@ -53,7 +59,7 @@ fn wait() {
 }
 
 /// The whole tap: decoding, analysing and recording.
-fn tap(upstream: &str) -> ExitCode {
+fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("bench.xdsrec");
     let options = Options {
@@ -63,7 +69,7 @@ fn tap(upstream: &str) -> ExitCode {
         keep_secrets: false,
         store: Default::default(),
         connect_timeout: Duration::from_secs(10),
-        tls: Default::default(),
+        tls: certs.map(legs).unwrap_or_default(),
         schema: Schema::builtin(),
         verb: "bench",
     };
@@ -79,22 +85,44 @@ fn tap(upstream: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The reference: 64 KiB buffers, TCP_NODELAY, nothing else.
-async fn relay(client: TcpStream, upstream: SocketAddr) {
-    let server = TcpStream::connect(upstream).await.expect("the upstream");
-    client.set_nodelay(true).expect("nodelay");
-    server.set_nodelay(true).expect("nodelay");
-    let (client_read, client_write) = client.into_split();
-    let (server_read, server_write) = server.into_split();
-    let there = tokio::spawn(copy(client_read, server_write));
-    copy(server_read, client_write).await;
+fn legs(certs: Certs) -> Tls {
+    let server = ServerOptions { cert: certs.cert(), key: certs.key(), client_ca: None };
+    let client = ClientOptions { cacert: Some(certs.ca()), ..ClientOptions::default() };
+    Tls {
+        listen: Some(Arc::new(tls::Server::load(&server).expect("a server"))),
+        upstream: Some(Arc::new(tls::Client::load(&client).expect("a client"))),
+        local: true,
+    }
+}
+
+/// The reference: 64 KiB buffers, TCP_NODELAY, TLS where there is some, nothing else.
+async fn relay(client: TcpStream, upstream: SocketAddr, secure: Option<Secure>) {
+    let Some(secure) = secure else {
+        let server = TcpStream::connect(upstream).await.expect("the upstream");
+        client.set_nodelay(true).expect("nodelay");
+        server.set_nodelay(true).expect("nodelay");
+        return both(client.into_split(), server.into_split()).await;
+    };
+    let client = secure::accepted(client, Some(&secure)).await;
+    let server = secure::connected(upstream, Some(&secure)).await;
+    both(tokio::io::split(client), tokio::io::split(server)).await;
+}
+
+async fn both<R, W>(client: (R, W), server: (R, W))
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let there = tokio::spawn(copy(client.0, server.1));
+    copy(server.0, client.1).await;
     let _ = there.await;
 }
 
-async fn copy(mut from: tokio::net::tcp::OwnedReadHalf, mut to: tokio::net::tcp::OwnedWriteHalf) {
+async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(read) = from.read(&mut buffer).await {
-        if read == 0 || to.write_all(&buffer[..read]).await.is_err() {
+        // TLS keeps what was written until it is told to send it; a socket has sent it.
+        if read == 0 || to.write_all(&buffer[..read]).await.is_err() || to.flush().await.is_err() {
             break;
         }
     }

@@ -1,8 +1,8 @@
 //! What the tap costs, as ratios to a plain TCP relay measured in the same run.
 //!
 //! `cargo bench --bench tap` prints one table a scenario. `-- --quick` runs less of each, to see that it works;
-//! `-- ping|delta|push|churn|windows|fleet|flood` runs those. Each hop is a process of its own; the two ends share one with a thread
-//! for each. Rounds alternate between the hops, figures are medians over rounds.
+//! `-- ping|delta|push|churn|windows|fleet|flood` runs those; `-- tls` puts both legs under TLS, of the relay too.
+//! Each hop is a process of its own; the two ends share one with a thread for each. Rounds alternate between the hops, figures are medians over rounds.
 
 #[path = "../clusters/mod.rs"]
 mod clusters;
@@ -10,25 +10,28 @@ mod data;
 mod ends;
 mod hop;
 mod measure;
+mod secure;
 
 use std::process::ExitCode;
 
 use measure::{Plan, Scenario};
+use secure::Certs;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["hop", kind, upstream] => hop::run(kind, upstream),
-        ["one-cpu", word, quick] => {
+        ["hop", kind, upstream] => hop::run(kind, upstream, None),
+        ["hop", kind, upstream, certs] => hop::run(kind, upstream, Some(Certs::of(certs))),
+        ["one-cpu", word, quick, tls] => {
             let chosen: Vec<_> = Scenario::ALL.into_iter().filter(|s| s.word() == *word).collect();
-            measure::run(&chosen, Plan::new(*quick == "quick"))
+            measure::run(&chosen, Plan::new(*quick == "quick", *tls == "tls"))
         }
         _ => {
             let quick = words.contains(&"--quick");
             let chosen: Vec<_> = Scenario::ALL.into_iter().filter(|s| words.contains(&s.word())).collect();
             let chosen = if chosen.is_empty() { Scenario::ALL.to_vec() } else { chosen };
-            measure::all(&chosen, Plan::new(quick))
+            measure::all(&chosen, Plan::new(quick, words.contains(&"tls")))
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::data;
 use crate::ends::{DEFAULT_WINDOW, Pace, Server, Work};
+use crate::secure::Certs;
 
 /// What is pushed through the hops.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,19 +99,24 @@ pub struct Plan {
     pings: usize,
     clusters: usize,
     quick: bool,
+    /// Both legs under TLS.
+    tls: bool,
 }
 
 impl Plan {
-    pub fn new(quick: bool) -> Plan {
+    pub fn new(quick: bool, tls: bool) -> Plan {
         if quick {
-            Plan { rounds: 1, pings: 200, clusters: 10_000, quick }
+            Plan { rounds: 1, pings: 200, clusters: 10_000, quick, tls }
         } else {
-            Plan { rounds: 7, pings: 5_000, clusters: 100_000, quick }
+            Plan { rounds: 7, pings: 5_000, clusters: 100_000, quick, tls }
         }
     }
 }
 
+/// The relay is what the others are held against; `h2` is what CPU is.
 const HOPS: [&str; 4] = ["direct", "relay", "h2", "tap"];
+/// Under TLS the relay is both.
+const TLS_HOPS: [&str; 3] = ["direct", "relay", "tap"];
 
 /// Figures of one hop in one round.
 #[derive(Clone, Copy, Default)]
@@ -129,10 +135,11 @@ struct Hop {
 }
 
 impl Hop {
-    fn start(kind: &str, upstream: SocketAddr) -> Hop {
+    fn start(kind: &str, upstream: SocketAddr, certs: Option<&Certs>) -> Hop {
         let program = std::env::current_exe().expect("this program");
         let mut child = Command::new(program)
             .args(["hop", kind, &upstream.to_string()])
+            .args(certs.map(Certs::folder))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -216,15 +223,18 @@ fn round(server: &Server, hop: Option<&Hop>, work: &Work) -> Figures {
 /// Runs scenarios here and prints a table each.
 pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
     let mut out = std::io::stdout();
+    let hops: &[&str] = if plan.tls { &TLS_HOPS } else { &HOPS };
+    let folder = tempfile::tempdir().expect("a folder");
+    let certs = plan.tls.then(|| Certs::make(folder.path()));
     for scenario in scenarios {
         let work = scenario.work(plan);
         let bytes = work.pushes.iter().map(|push| push.len()).sum::<usize>() * work.connections;
-        let server = Server::start();
-        let mut all: Vec<Vec<Figures>> = vec![Vec::new(); HOPS.len()];
+        let server = Server::start(certs.as_ref().map(Certs::load));
+        let mut all: Vec<Vec<Figures>> = vec![Vec::new(); hops.len()];
         let mut said = String::new();
         for _ in 0..plan.rounds {
-            for (i, kind) in HOPS.iter().enumerate() {
-                let hop = (*kind != "direct").then(|| Hop::start(kind, server.address));
+            for (i, kind) in hops.iter().enumerate() {
+                let hop = (*kind != "direct").then(|| Hop::start(kind, server.address, certs.as_ref()));
                 if let Some(hop) = &hop {
                     // Warm: the first connection pays for threads and pages.
                     server.run(hop.address, Work::acked(vec![data::push(1, 1, 0); 20]));
@@ -240,10 +250,18 @@ pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
         }
         let of = |i: usize, figure: fn(&Figures) -> f64| median(all[i].iter().map(figure).collect());
         let (p50, p99, wall) = (of(1, |f| f.p50), of(1, |f| f.p99), of(1, |f| f.wall));
-        let cpu = of(2, |f| f.cpu).max(1e-6);
-        let mut table = format!("\n{} ({:.1} MB)\n", scenario.title(), bytes as f64 / 1e6);
-        table += "hop      p50 µs     x relay   p99 µs     x relay   wall ms    x relay   CPU s   x h2    peak MB\n";
-        for (i, kind) in HOPS.iter().enumerate() {
+        let cpu_hop = if plan.tls { 1 } else { 2 };
+        let secure = if plan.tls { ", TLS on both legs" } else { "" };
+        let cpu = of(cpu_hop, |f| f.cpu).max(1e-6);
+        let mut table = format!(
+            "\n{}{} ({:.1} MB)\n",
+            scenario.title(),
+            if plan.tls { ", TLS on both legs" } else { "" },
+            bytes as f64 / 1e6
+        );
+        table += "hop      p50 µs     x relay   p99 µs     x relay   wall ms    x relay   CPU s   ";
+        table += &format!("x {:<5} peak MB\n", hops[cpu_hop]);
+        for (i, kind) in hops.iter().enumerate() {
             let mine = (
                 of(i, |f| f.p50),
                 of(i, |f| f.p99),
@@ -284,6 +302,7 @@ pub fn all(scenarios: &[Scenario], plan: Plan) -> ExitCode {
             "one-cpu",
             scenario.word(),
             if plan.quick { "quick" } else { "full" },
+            if plan.tls { "tls" } else { "plain" },
         ]);
         match command.status() {
             Ok(status) => assert!(status.success(), "the one-CPU part failed: {status}"),

@@ -156,7 +156,8 @@ fn look(entry: &Entry, bodies: &Bodies<'_>, schema: &Schema) -> Option<(Option<F
         }
     }
     let name = entry.name.as_ref().map(|name| name.value.as_str());
-    let values = values(reason).filter(|value| Some(*value) != name);
+    // A single letter stands in too many places.
+    let values = values(reason).filter(|value| Some(*value) != name && value.len() > 1);
     let by_value = |value: &str| bodies.find(|body| value_in(body, value));
     if let Some((path, place)) = values.take(WORDS).find_map(by_value) {
         return Some((field_not_name(path), Some(place)));

@@ -52,7 +52,8 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         Msg::Key(key) => press(model, key, data),
         Msg::Resize(width, height) => {
             model.size = (width, height);
-            vec![]
+            // Also back at the old size: what the terminal did to its lines meanwhile nobody knows.
+            vec![Effect::Redraw]
         }
         Msg::Changed => vec![],
         Msg::Info(info) => {

@@ -6,6 +6,7 @@
 mod cli;
 mod config;
 mod corpora;
+mod equal;
 mod harness;
 mod house;
 mod lint;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{
     bootstrap::Variant,
     control_plane::{ControlPlane, Event, Flags},
+    grpc_client::Kind,
     snapshot::{
         CLUSTER, ENDPOINTS, LISTENER, ROUTE, SECRET, Snapshot, api_listener, bad_secret, cluster,
         cluster_with_secret, endpoints, listener, route,
@@ -134,7 +135,7 @@ fn envoy_gallery(variant: Variant) -> Vec<Bad> {
     ]
 }
 
-fn grpc_gallery() -> Vec<Bad> {
+fn grpc_gallery(kind: Kind) -> Vec<Bad> {
     let eds = || cluster("echo", Variant::Ads);
     let outlier = json!({ "base_ejection_time": "-1s", "max_ejection_percent": 200 });
     let tls = json!({ "name": "tls", "typed_config": {
@@ -154,33 +155,56 @@ fn grpc_gallery() -> Vec<Bad> {
         bad["api_listener"]["api_listener"]["http_filters"] = json!([]);
         bad
     };
-    vec![
-        bad(CLUSTER, "lb-policy", vec![with(eds(), "lb_policy", json!("MAGLEV"))], &["echo lb_policy"]),
-        bad(
-            CLUSTER,
-            "outlier",
-            vec![with(eds(), "outlier_detection", outlier)],
-            &[
-                "echo outlier_detection.base_ejection_time.seconds",
-                "echo outlier_detection.max_ejection_percent",
-            ],
-        ),
-        bad(
-            CLUSTER,
-            "tls",
-            vec![with(eds(), "transport_socket", tls)],
-            &["echo transport_socket.typed_config.common_tls_context"],
-        ),
-        bad(ROUTE, "no-match", vec![no_match], &["r-in virtual_hosts[0].routes[0].match"]),
-        bad(ROUTE, "no-domains", vec![no_domains], &["r-in virtual_hosts[0].domains"]),
-        bad(ENDPOINTS, "priority", vec![gap], &["echo endpoints[0].priority"]),
-        bad(LISTENER, "no-api", vec![json!({ "name": "echo.test" })], &["echo.test api_listener?"]),
-        bad(LISTENER, "no-filters", vec![no_filters], &["echo.test api_listener.api_listener.http_filters"]),
-    ]
+    let all = [
+        (CLUSTER, "lb-policy", with(eds(), "lb_policy", json!("MAGLEV"))),
+        (CLUSTER, "outlier", with(eds(), "outlier_detection", outlier)),
+        (CLUSTER, "tls", with(eds(), "transport_socket", tls)),
+        (ROUTE, "no-match", no_match),
+        (ROUTE, "no-domains", no_domains),
+        (ENDPOINTS, "priority", gap),
+        (LISTENER, "no-api", json!({ "name": "echo.test" })),
+        (LISTENER, "no-filters", no_filters),
+    ];
+    let found = |version| found_of_grpc(kind, version);
+    let bad_for = |(url, version, one)| Some(bad(url, version, vec![one], found(version)?));
+    all.into_iter().filter_map(bad_for).collect()
 }
 
-/// Pushes each bad set, waits for its NACK, and goes back to the good one.
-fn refuse_all(plane: &mut ControlPlane, good: &Snapshot, gallery: &[Bad]) {
+/// What is found in the words of each gRPC; `None` where it accepts what others refuse.
+fn found_of_grpc(kind: Kind, version: &str) -> Option<&'static [&'static str]> {
+    Some(match (version, kind) {
+        ("lb-policy", Kind::Core) => &["echo lb_policy"],
+        ("lb-policy", _) => &["echo lb_policy?"],
+        ("outlier", Kind::Core) => &[
+            "echo outlier_detection.base_ejection_time.seconds",
+            "echo outlier_detection.max_ejection_percent",
+        ],
+        // The first fault ends it.
+        ("outlier", Kind::Go) => &["echo outlier_detection.base_ejection_time"],
+        ("outlier", Kind::Js) => {
+            &["echo outlier_detection.base_ejection_time", "echo outlier_detection.max_ejection_percent"]
+        }
+        ("tls", Kind::Core) => &["echo transport_socket.typed_config.common_tls_context"],
+        ("tls", Kind::Go) => &["echo transport_socket.name?"],
+        ("tls", Kind::Js) => &["echo transport_socket.typed_config.common_tls_context?"],
+        ("no-match", Kind::Core) => &["r-in virtual_hosts[0].routes[0].match"],
+        ("no-match", Kind::Go) => &["r-in -"],
+        ("no-match", Kind::Js) => &["r-in virtual_hosts[all].routes[].match"],
+        ("no-domains", Kind::Core) => &["r-in virtual_hosts[0].domains"],
+        ("priority", Kind::Core) => &["echo endpoints[0].priority"],
+        ("priority", Kind::Go | Kind::Js) => &["echo -"],
+        ("no-api", Kind::Core) => &["echo.test api_listener?"],
+        ("no-api", Kind::Go) => &["echo.test -"],
+        ("no-api", Kind::Js) => &["echo.test api_listener?"],
+        ("no-filters", Kind::Core) => &["echo.test api_listener.api_listener.http_filters"],
+        ("no-filters", Kind::Go) => &["echo.test -"],
+        _ => return None,
+    })
+}
+
+/// Pushes each bad set, waits for its NACK, and goes back to the good one. The texts that the control plane got.
+fn refuse_all(plane: &mut ControlPlane, good: &Snapshot, gallery: &[Bad]) -> Vec<String> {
+    let mut texts = Vec::new();
     for bad in gallery {
         let mark = plane.mark();
         plane.set(&good.clone().with(bad.type_url, bad.version, bad.resources.clone()));
@@ -189,9 +213,11 @@ fn refuse_all(plane: &mut ControlPlane, good: &Snapshot, gallery: &[Bad]) {
             plane.wait_for(mark, "the push", |e| e.is_response(bad.type_url) && e.version == bad.version);
         let answer = |e: &Event| e.is_request(bad.type_url) && e.nonce == pushed.nonce;
         let event = plane.wait_for(mark, "a verdict", answer);
-        assert!(event.is_nack(bad.type_url), "{} was accepted", bad.version);
+        let refusal = event.error.unwrap_or_else(|| panic!("{} was accepted", bad.version));
+        texts.push(refusal.message);
     }
     plane.set(good);
+    texts
 }
 
 /// What xdscope found in the first NACK of a version.
@@ -222,8 +248,12 @@ fn nacks(recording: &Recording) -> Vec<Value> {
     nacks
 }
 
-fn assert_found(recording: &Recording, gallery: &[Bad], client: &str) {
+fn assert_found(recording: &Recording, gallery: &[Bad], texts: &[String], client: &str) {
     let nacks = nacks(recording);
+    for text in texts {
+        let whole = nacks.iter().any(|nack| nack["error"]["message"] == text.as_str());
+        assert!(whole, "no NACK says: {text}");
+    }
     let mut wrong = Vec::new();
     for bad in gallery {
         let found = found(&nacks, bad);
@@ -257,23 +287,37 @@ fn envoys_refusals(test: &str, variant: Variant) {
     envoy.wait_live();
     plane.wait_for_ack(0, ROUTE, "1");
     let gallery = envoy_gallery(variant);
-    refuse_all(&mut plane, &good, &gallery);
-    assert_found(&tap.stop(), &gallery, "envoy");
+    let texts = refuse_all(&mut plane, &good, &gallery);
+    assert_found(&tap.stop(), &gallery, &texts, "envoy");
 }
 
 #[test]
 fn a_grpc_clients_refusals_are_read() {
-    let Some(world) = World::open("a_grpc_clients_refusals_are_read") else { return };
+    grpcs_refusals("a_grpc_clients_refusals_are_read", Kind::Core, "grpc-core");
+}
+
+#[test]
+fn grpc_gos_refusals_are_read() {
+    grpcs_refusals("grpc_gos_refusals_are_read", Kind::Go, "grpc-go");
+}
+
+#[test]
+fn grpc_jss_refusals_are_read() {
+    grpcs_refusals("grpc_jss_refusals_are_read", Kind::Js, "grpc-js");
+}
+
+fn grpcs_refusals(test: &str, kind: Kind, word: &str) {
+    let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
-    let mut client = world.grpc_client("app-1", "echo.test", tap.address());
+    let mut client = world.grpc_client_of(kind, "app-1", "echo.test", tap.address(), None);
     let good = Snapshot::grpc_chain("echo.test", client.backend());
     plane.set(&good.clone().with(ENDPOINTS, "1", vec![endpoints("echo", client.backend())]));
     assert_eq!(client.call("hello"), Ok("hello".to_owned()));
     plane.wait_for_ack(0, ENDPOINTS, "1");
-    let gallery = grpc_gallery();
-    refuse_all(&mut plane, &good, &gallery);
-    assert_found(&tap.stop(), &gallery, "grpc-core");
+    let gallery = grpc_gallery(kind);
+    let texts = refuse_all(&mut plane, &good, &gallery);
+    assert_found(&tap.stop(), &gallery, &texts, word);
 }
 
 #[test]

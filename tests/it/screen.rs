@@ -1,10 +1,17 @@
 //! The screens in a real pseudo-terminal: they come up, follow keys and sizes, and give the terminal back.
 
 use std::io::{Read, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use xdscope::app::screen::Decoded;
+use xdscope::content::{Catalog, MemoryBodies};
+use xdscope::event::Clock;
+use xdscope::schema::Schema;
+use xdscope::store::Store;
+use xdscope::tui::{self, Data, Feed, Held, Info, Keymap, Screen, Seek, StoreData, Theme};
 
 /// Longest wait for anything to appear.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -22,6 +29,10 @@ struct Terminal {
 
 impl Terminal {
     fn start(program: &str, args: &[&str]) -> Terminal {
+        Terminal::start_with(program, args, None)
+    }
+
+    fn start_with(program: &str, args: &[&str], more: Option<(&str, &Path)>) -> Terminal {
         let size = PtySize { rows: 30, cols: 100, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let home = tempfile::tempdir().expect("a folder");
@@ -35,6 +46,9 @@ impl Terminal {
         }
         for key in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] {
             command.env(key, home.path());
+        }
+        if let Some((key, value)) = more {
+            command.env(key, value);
         }
         let modes = modes(&*pair.master);
         let child = pair.slave.spawn_command(command).expect("it starts");
@@ -68,6 +82,13 @@ impl Terminal {
             assert!(Instant::now() < end, "{what} did not come:\n{}", self.text());
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Another size, as a window's frame gives it.
+    fn resize(&self, columns: u16, rows: u16) {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen_mut().set_size(rows, columns);
+        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
+        self.master.resize(size).expect("another size");
     }
 
     fn until(&self, text: &str) {
@@ -137,9 +158,7 @@ fn screens_follow_keys_and_sizes_and_give_the_terminal_back() {
         terminal.until(title);
     }
     for (columns, rows) in [(80, 24), (200, 60), (100, 30)] {
-        terminal.screen.lock().unwrap_or_else(PoisonError::into_inner).screen_mut().set_size(rows, columns);
-        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
-        terminal.master.resize(size).expect("another size");
+        terminal.resize(columns, rows);
         // The last line is where the keys are.
         terminal.wait("the keys in the last line", |screen| {
             screen.rows(0, columns).last().is_some_and(|line| line.contains("quit"))
@@ -184,4 +203,127 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_back() {
     terminal.until("session kept: ");
     terminal.press("exit\n");
     terminal.end();
+}
+
+/// Any order of sizes and keys, however quick, leaves the very screen that is painted afresh at that size.
+#[test]
+fn random_sizes_and_keys_leave_a_screen_as_if_painted_afresh() {
+    const KEYS: [&str; 24] = [
+        "1", "2", "3", "4", "5", "6", "7", "8", "9", "j", "k", "\t", "\r", "\x1b[B", "\x1b[A", "}", "{", ",",
+        ".", "g", "G", "t", "?", "m",
+    ];
+    for seed in [1, 7, 2026] {
+        let session = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cli/tour.xds");
+        let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["replay", session]);
+        terminal.until("REPLAY");
+        let mut state: u64 = seed;
+        let mut below = |limit: u64| {
+            // Knuth's MMIX; the high bits are the random ones.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % limit
+        };
+        for _ in 0..60 {
+            match below(3) {
+                0 => terminal.resize(1 + below(220) as u16, 1 + below(70) as u16),
+                _ => terminal.press(KEYS[below(KEYS.len() as u64) as usize]),
+            }
+            if below(4) == 0 {
+                std::thread::sleep(Duration::from_millis(below(30)));
+            }
+        }
+        // Out of whatever is open, and there and back in no time.
+        terminal.press("\x1b");
+        std::thread::sleep(Duration::from_millis(100));
+        terminal.press("3");
+        terminal.resize(100, 30);
+        terminal.until("[3 Timeline]");
+        terminal.resize(20, 5);
+        terminal.resize(100, 30);
+        let is_whole = |screen: &vt100::Screen| {
+            let rows: Vec<String> = screen.rows(0, 100).collect();
+            rows[0].contains("REPLAY") && rows[1].contains("[3 Timeline]") && rows[29].contains(": command")
+        };
+        terminal.wait("the whole screen", is_whole);
+        // Time for what may still come.
+        std::thread::sleep(Duration::from_millis(300));
+        let before = {
+            let mut shown = terminal.screen.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *shown, vt100::Parser::new(30, 100, 0)).screen().contents_formatted()
+        };
+        terminal.press("\x0c");
+        terminal.wait("the whole screen again", is_whole);
+        let same = |screen: &vt100::Screen| screen.contents_formatted() == before;
+        terminal.wait(&format!("what was there before (seed {seed})"), same);
+        terminal.signal("TERM");
+        assert_eq!(terminal.end(), 0, "seed {seed}");
+        terminal.given_back();
+    }
+}
+
+/// Where a re-executed test looks when to panic.
+const PANIC: &str = "XDSCOPE_TEST_PANICS_AT";
+
+/// Facts whose reader panics once a file is there.
+struct Panics {
+    at: PathBuf,
+    store: Store,
+    bodies: Decoded,
+}
+
+impl Feed for Panics {
+    fn read(&self, with: &mut dyn FnMut(&dyn Data)) {
+        with(&StoreData { store: &self.store, findings: &[], bodies: &self.bodies });
+    }
+    fn revision(&self) -> u64 {
+        assert!(!self.at.exists(), "a defect of ours");
+        0
+    }
+    fn info(&self) -> Info {
+        Info { source: "before the panic".into(), ..Info::default() }
+    }
+    fn replay(&self, _: Option<Held>, _: Seek) -> Result<(), String> {
+        Err("nothing to go back in".into())
+    }
+    fn save_copy(&self, _: &str) -> std::io::Result<String> {
+        Err(std::io::Error::other("nowhere"))
+    }
+}
+
+/// In a child that is this program again: the screens, until they panic.
+fn screens_that_panic(at: PathBuf) {
+    let catalog = Catalog::new(7, None, Box::new(MemoryBodies::default()));
+    let store = Store::new(catalog, Clock::default(), Default::default());
+    let feed = Panics { at, store, bodies: Decoded(Schema::builtin()) };
+    // Kept: who sends messages is there to the end.
+    let (_send, messages) = mpsc::channel();
+    let options = tui::Options {
+        theme: Theme::default(),
+        zone: jiff::tz::TimeZone::UTC,
+        keys: Keymap::default(),
+        screen: Screen::Overview,
+        slow_link: false,
+        multiplexer: None,
+        messages,
+    };
+    tui::run(&feed, options).expect("a terminal");
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back_and_is_told_on_it() {
+    if let Some(at) = std::env::var_os(PANIC) {
+        return screens_that_panic(at.into());
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("now");
+    let program = std::env::current_exe().expect("this program");
+    let args = ["--exact", "screen::a_panic_gives_the_terminal_back_and_is_told_on_it", "--nocapture"];
+    let mut terminal = Terminal::start_with(program.to_str().expect("a path"), &args, Some((PANIC, &at)));
+    terminal.wait("the screens", |screen| {
+        screen.alternate_screen() && screen.contents().contains("before the panic")
+    });
+    assert_ne!(modes(&*terminal.master), terminal.modes, "keys come one by one");
+    std::fs::write(&at, "").expect("a file");
+    assert_eq!(terminal.end(), 101);
+    terminal.given_back();
+    terminal.until("a defect of ours");
 }

@@ -239,3 +239,159 @@ fn grpc_lives(test: &str, kind: Kind) {
     let (lost, theirs) = (streams[0]["tls"]["not_kept"].as_str(), "spiffe://mesh/edge");
     assert_eq!(lost.is_some_and(|text| text.contains(theirs)), own.is_some(), "{lost:?}");
 }
+
+/// Which legs are under TLS.
+#[derive(Clone, Copy)]
+enum Legs {
+    Client,
+    Server,
+    Both,
+}
+
+impl Certs {
+    /// The tap's flags for these legs; where only one is under TLS, the other is told to be plain.
+    fn flags(&self, legs: Legs) -> Vec<Vec<String>> {
+        match legs {
+            Legs::Client => vec![self.listen(), vec!["--plaintext".into()]],
+            Legs::Server => vec![self.dial(), vec![format!("--servername={NAME}")]],
+            Legs::Both => vec![self.listen(), self.dial()],
+        }
+    }
+}
+
+#[test]
+fn envoy_meets_a_restarted_server_under_tls_from_the_client() {
+    envoy_and_a_restart(
+        "envoy_meets_a_restarted_server_under_tls_from_the_client",
+        Variant::Ads,
+        Legs::Client,
+    );
+}
+
+#[test]
+fn envoy_meets_a_restarted_server_under_tls_to_it() {
+    envoy_and_a_restart("envoy_meets_a_restarted_server_under_tls_to_it", Variant::Ads, Legs::Server);
+}
+
+#[test]
+fn envoy_in_delta_meets_a_restarted_server_under_tls() {
+    envoy_and_a_restart("envoy_in_delta_meets_a_restarted_server_under_tls", Variant::DeltaAds, Legs::Both);
+}
+
+#[test]
+fn grpc_core_meets_a_restarted_server_under_tls_from_the_client() {
+    let test = "grpc_core_meets_a_restarted_server_under_tls_from_the_client";
+    grpc_and_a_restart(test, Kind::Core, Legs::Client);
+}
+
+#[test]
+fn grpc_core_meets_a_restarted_server_under_tls() {
+    grpc_and_a_restart("grpc_core_meets_a_restarted_server_under_tls", Kind::Core, Legs::Both);
+}
+
+#[test]
+fn grpc_core_meets_a_restarted_server_under_tls_to_it() {
+    grpc_and_a_restart("grpc_core_meets_a_restarted_server_under_tls_to_it", Kind::Core, Legs::Server);
+}
+
+#[test]
+fn grpc_go_meets_a_restarted_server_under_tls_from_the_client() {
+    grpc_and_a_restart("grpc_go_meets_a_restarted_server_under_tls_from_the_client", Kind::Go, Legs::Client);
+}
+
+#[test]
+fn grpc_go_meets_a_restarted_server_under_tls_to_it() {
+    grpc_and_a_restart("grpc_go_meets_a_restarted_server_under_tls_to_it", Kind::Go, Legs::Server);
+}
+
+#[test]
+fn grpc_go_meets_a_restarted_server_under_tls() {
+    grpc_and_a_restart("grpc_go_meets_a_restarted_server_under_tls", Kind::Go, Legs::Both);
+}
+
+#[test]
+fn grpc_js_meets_a_restarted_server_under_tls_to_it() {
+    grpc_and_a_restart("grpc_js_meets_a_restarted_server_under_tls_to_it", Kind::Js, Legs::Server);
+}
+
+fn envoy_and_a_restart(test: &str, variant: Variant, legs: Legs) {
+    let Some(world) = World::open(test) else { return };
+    let certs = Certs::new(&world);
+    let tls = (!matches!(legs, Legs::Client)).then(|| certs.server()).flatten();
+    let mut plane = world.control_plane(Flags { tls: tls.clone(), ..Flags::default() });
+    let tap = tap(&world, &plane, &certs.flags(legs));
+    let mut envoy = match legs {
+        Legs::Server => world.envoy("edge-1", variant, tap.address()),
+        Legs::Client | Legs::Both => world.envoy_tls("edge-1", variant, tap.address(), &certs.client()),
+    };
+    let chain = Snapshot::chain(variant, envoy.admin());
+    plane.set(&chain);
+    envoy.wait_live();
+    plane.wait_for_ack(0, ROUTE, "1");
+    let port = plane.address().port();
+    drop(plane);
+    let mut plane = world.control_plane(Flags { port, tls, ..Flags::default() });
+    plane.set(&chain);
+    plane.wait_for(0, "a request to the restarted server", |e| e.is_request(CLUSTER));
+    let bad = [vec![cluster("echo", variant)], bad_clusters()].concat();
+    let texts = refused_and_mended(&mut plane, &chain, bad, cluster("echo", variant));
+    assert_restarted(&tap.stop(), &texts, &["lds", "rds", "cds", "eds"]);
+}
+
+fn grpc_and_a_restart(test: &str, kind: Kind, legs: Legs) {
+    let Some(world) = World::open(test) else { return };
+    let certs = Certs::new(&world);
+    let tls = (!matches!(legs, Legs::Client)).then(|| certs.server()).flatten();
+    let mut plane = world.control_plane(Flags { tls: tls.clone(), ..Flags::default() });
+    let tap = tap(&world, &plane, &certs.flags(legs));
+    let own = (!matches!(legs, Legs::Server)).then(|| certs.client());
+    let mut client = world.grpc_client_of(kind, "app-1", "echo.test", tap.address(), own.as_ref());
+    let chain = Snapshot::grpc_chain("echo.test", client.backend());
+    plane.set(&chain);
+    assert_eq!(client.call("hello"), Ok("hello".to_owned()));
+    plane.wait_for_ack(0, ENDPOINTS, "1");
+    let port = plane.address().port();
+    drop(plane);
+    let mut plane = world.control_plane(Flags { port, tls, ..Flags::default() });
+    plane.set(&chain);
+    plane.wait_for(0, "a request to the restarted server", |e| e.is_request(CLUSTER));
+    let mut bad = cluster("echo", Variant::Ads);
+    bad["lb_policy"] = "MAGLEV".into();
+    let texts = refused_and_mended(&mut plane, &chain, vec![bad], cluster("echo", Variant::Ads));
+    assert_eq!(client.call("again"), Ok("again".to_owned()));
+    assert_restarted(&tap.stop(), &texts, &["lds", "rds", "cds", "eds"]);
+}
+
+/// The texts of the refusals.
+fn refused_and_mended(
+    plane: &mut ControlPlane,
+    chain: &Snapshot,
+    bad: Vec<Value>,
+    good: Value,
+) -> Vec<String> {
+    let mark = plane.mark();
+    plane.set(&chain.clone().with(CLUSTER, "2", bad));
+    let nack = plane.wait_for(mark, "a NACK", |e| e.is_nack(CLUSTER));
+    plane.set(&chain.clone().with(CLUSTER, "3", vec![good]));
+    plane.wait_for_ack(mark, CLUSTER, "3");
+    vec![nack.error.expect("an error_detail").message]
+}
+
+/// The stream came again after the restart; resources are held on the new one, and what was refused there was
+/// recorded word for word.
+fn assert_restarted(recording: &Recording, texts: &[String], kinds: &[&str]) {
+    let streams = streams(recording);
+    let (first, last) = (&streams[0], streams.last().expect("a stream"));
+    assert!(streams.len() >= 2 && !first["end"].is_null(), "{streams:?}");
+    assert!(last["reconnect_of"].is_number(), "{last}");
+    let refused: Vec<_> = recording.messages().into_iter().filter(|m| m["kind"] == "nack").collect();
+    for text in texts {
+        assert!(refused.iter().any(|m| m["error"]["message"] == text.as_str()), "{text} {refused:?}");
+    }
+    assert!(refused.iter().all(|m| m["stream"] == last["stream"]), "{refused:?}");
+    for kind in kinds {
+        let state = recording.state(kind);
+        assert_eq!((&state["stream"], &state["state"]), (&last["stream"], &"synced".into()), "{state}");
+    }
+    assert_eq!(recording.state("cds")["in_force"], "3");
+}

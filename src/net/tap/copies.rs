@@ -106,9 +106,10 @@ impl Copies {
         self.clock
     }
 
-    /// The time on that clock.
+    /// The time on that clock, in whole microseconds: what recordings keep, so that a replay has the very times of
+    /// the run.
     pub fn now(&self) -> Time {
-        Time(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Time(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX).saturating_mul(1000))
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {

@@ -8,6 +8,7 @@ pub mod grpc_client;
 pub mod http;
 pub mod peers;
 pub mod process;
+pub mod screens;
 pub mod snapshot;
 pub mod tap;
 pub mod wait;

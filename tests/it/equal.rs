@@ -1,0 +1,477 @@
+//! What a live run shows at its end is what its recording shows, on every screen and in every verb; and what it showed
+//! in the middle is what the recording shows of that moment.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+use xdscope::app::replay::{self, ReplayFeed};
+use xdscope::app::screen::{About, Decoded, LiveFeed};
+use xdscope::app::tap::{Options, Running, meaning};
+use xdscope::app::watched::{Watched, bounded};
+use xdscope::event::{Dir, Seq, Time};
+use xdscope::lint::Finding;
+use xdscope::net::tap::{Address, Tls};
+use xdscope::schema::Schema;
+use xdscope::store::{self, Store};
+use xdscope::tui::{Data, Feed, Format, Info, Seek, Speed, StoreData};
+use xdscope::{cli, json, record};
+
+use crate::support::{
+    bootstrap::Variant,
+    certs::Ca,
+    control_plane::{ControlPlane, Flags},
+    grpc_client::Kind,
+    screens,
+    snapshot::{
+        CLUSTER, ENDPOINTS, LISTENER, ROUTE, SECRET, Snapshot, bad_clusters, bad_secret, cluster,
+        cluster_with_secret,
+    },
+    tap::Recording,
+    wait::wait_for,
+    world::World,
+};
+
+/// What is said of one moment of a run.
+struct Said {
+    at: Time,
+    messages: u64,
+    facts: String,
+    screens: BTreeMap<&'static str, Vec<String>>,
+    /// What each verb prints as JSON: its name, and its objects.
+    verbs: BTreeMap<&'static str, Vec<Value>>,
+    /// What `log` prints of each row as text.
+    lines: Vec<String>,
+}
+
+impl Said {
+    fn of(info: &Info, store: &Store, findings: &[Finding], schema: &Arc<Schema>) -> Said {
+        let bodies = Decoded(schema.clone());
+        let data = StoreData { store, findings, bodies: &bodies };
+        Said {
+            at: store.now(),
+            messages: store.messages(),
+            facts: facts(&data),
+            screens: screens::all(info, &data),
+            verbs: verbs(store, findings),
+            lines: (0..store.rows())
+                .filter_map(|row| store.row(row))
+                .map(|fact| line(&fact, store))
+                .collect(),
+        }
+    }
+}
+
+/// Verbs in the forms that print contents.
+const PRINTED: [(&str, &[&str]); 11] = [
+    ("status", &["-o", "wide"]),
+    ("log", &["--body"]),
+    ("log", &["--body", "-o", "jsonl"]),
+    ("log", &["--body", "-o", "yaml"]),
+    ("get", &["sds", "-o", "yaml"]),
+    ("get", &["sds", "-o", "json"]),
+    ("get", &["sds", "-o", "tree"]),
+    ("lint", &[]),
+    ("lint", &["-o", "json"]),
+    ("export", &["--to", "script"]),
+    ("export", &["--to", "raw"]),
+];
+
+/// The lines of a PEM text that are the secret.
+fn secret_lines(pem: &str) -> Vec<&str> {
+    let lines: Vec<&str> = pem.lines().filter(|line| !line.starts_with("-----")).collect();
+    assert!(lines.len() > 1, "{pem}");
+    lines
+}
+
+fn line(fact: &store::MessageFact, store: &Store) -> String {
+    let style = cli::io::Style { color: false, ascii: false };
+    cli::log::line(fact, store, &TimeZone::UTC, style).trim_end().to_owned()
+}
+
+/// Everything there is to know, down to the bytes of each resource and the body of each response.
+fn facts(data: &StoreData<'_>) -> String {
+    let (store, mut out) = (data.store, String::new());
+    let _ = writeln!(out, "{:?} {} {}", store.now(), store.messages(), store.rows());
+    for stream in store.streams() {
+        let _ = writeln!(out, "{stream:?}");
+    }
+    for row in (0..store.rows()).filter_map(|row| store.row(row)) {
+        let _ = writeln!(out, "{row:?}");
+        // Requests repeat Envoy's node, which is a stream's.
+        let n = row.n.filter(|_| row.dir == Some(Dir::Resp));
+        for line in n.map(|n| data.body(n, Format::Json, usize::MAX)).unwrap_or_default() {
+            let _ = writeln!(out, "    {line}");
+        }
+    }
+    for state in store.states() {
+        let _ = writeln!(out, "{state:?}");
+        for mut resource in store.resources(state.stream, &state.type_url) {
+            let bytes = resource.content.take().and_then(|id| store.catalog().bytes(id));
+            let _ = writeln!(out, "  {resource:?} {bytes:?}");
+        }
+    }
+    let _ = writeln!(out, "{:#?} {:#?}", store.problems(), data.findings);
+    out
+}
+
+fn verbs(store: &Store, findings: &[Finding]) -> BTreeMap<&'static str, Vec<Value>> {
+    let clock = store.clock();
+    let (streams, states) = (store.streams(), store.states());
+    let status = states.iter().map(|state| json::state(state, &clock));
+    let status = status.chain(streams.iter().map(|stream| json::stream(stream, &clock))).collect();
+    let log =
+        (0..store.rows()).filter_map(|row| store.row(row)).map(|row| json::message(&row, &clock)).collect();
+    // Those of streams that came again are not shown.
+    let current =
+        states.iter().filter(|state| streams.iter().all(|stream| stream.reconnect_of != Some(state.stream)));
+    let resources = current.flat_map(|state| store.resources(state.stream, &state.type_url));
+    let get = resources.map(|resource| json::resource(&resource, &clock)).collect();
+    let mut findings: Vec<_> = findings.iter().collect();
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));
+    let lint = findings.into_iter().map(|finding| json::finding(finding, &clock)).collect();
+    [("status", status), ("log", log), ("get", get), ("lint", lint)].into()
+}
+
+/// A tap in this process, with all that screens need.
+struct Live {
+    running: Running,
+    schema: Arc<Schema>,
+    feed: LiveFeed,
+    file: PathBuf,
+    /// Lines as they came.
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Live {
+    fn start(folder: &Path, upstream: SocketAddr) -> Live {
+        let (file, schema) = (folder.join("live.xdsrec"), Schema::builtin());
+        let address = |text: &str| text.parse::<Address>().expect("an address");
+        let options = Options {
+            maps: vec![(address("127.0.0.1:0"), address(&upstream.to_string()))],
+            decode: true,
+            record: Some((file.clone(), record::create(&file).expect("a file"))),
+            keep_secrets: false,
+            store: store::Options::default(),
+            connect_timeout: Duration::from_secs(10),
+            tls: Tls::default(),
+            schema: schema.clone(),
+            verb: "tap",
+        };
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let kept = lines.clone();
+        let sink = move |store: &Watched, rows: std::ops::Range<usize>, _| {
+            let new = rows.filter_map(|row| store.row(row)).map(|fact| line(&fact, store));
+            kept.lock().expect("the lines").extend(new);
+            Ok(())
+        };
+        let running = Running::start(options, Some(Box::new(sink))).expect("a tap");
+        let about = About {
+            source: running.source.clone(),
+            recording: running.recording.clone(),
+            empty: Vec::new(),
+            notice: None,
+            copies: folder.to_owned(),
+        };
+        let shared = running.shared.clone().expect("facts");
+        let feed =
+            LiveFeed::new(shared, Decoded(schema.clone()), about, Box::new(|_| Err("not here".into())));
+        Live { running, schema, feed, file, lines }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.running.tap.listening[0].to_string().parse().expect("an address")
+    }
+
+    /// What is shown now. The facts stand still meanwhile.
+    fn said(&self) -> Said {
+        let info = self.feed.info();
+        let shared = self.running.shared.clone().expect("facts");
+        let store = shared.store();
+        Said::of(&info, &store, store.findings(), &self.schema)
+    }
+
+    /// Ends the run: what it shows at last, and what the recording shows of the same moments.
+    fn end(self, moments: Vec<Said>) -> Ended {
+        let shared = self.running.shared.clone().expect("facts");
+        let (file, _) = self.running.stop().expect("a recording");
+        let last = {
+            let info = self.feed.info();
+            let store = shared.store();
+            Said::of(&info, &store, store.findings(), &self.schema)
+        };
+        let lines = std::mem::take(&mut *self.lines.lock().expect("the lines"));
+        assert_eq!(file, self.file);
+        Ended { file, schema: self.schema, moments, last, lines }
+    }
+}
+
+struct Ended {
+    file: PathBuf,
+    schema: Arc<Schema>,
+    moments: Vec<Said>,
+    last: Said,
+    lines: Vec<String>,
+}
+
+impl Ended {
+    /// The recording at its end; or what of it was there at a moment, as a live run that is held goes back in it.
+    fn replay(&self, up_to: Option<&Said>) -> ReplayFeed {
+        let mut loaded = record::open(&self.file).expect("a recording");
+        assert_eq!(loaded.notices, Vec::<String>::new());
+        if let Some(said) = up_to {
+            replay::cut(&mut loaded, Seq(said.messages), said.at);
+        }
+        let options = replay::Options {
+            store: store::Options::default(),
+            meaning: meaning(self.schema.clone()),
+            rules: bounded(&self.schema),
+            idle: Duration::from_secs(2),
+            speed: Speed::new(1.0),
+            source: "replay live.xdsrec".into(),
+            rerun: self.file.display().to_string(),
+            notice: None,
+            copies: std::env::temp_dir(),
+            rewound: false,
+        };
+        ReplayFeed::new(loaded, options, Decoded(self.schema.clone()), None)
+    }
+
+    /// Replayed and printed, everything is as it was live. `refused` is a name in a NACK.
+    fn assert_equal(&self, refused: &str) {
+        let shows = |keys: &str, text: &str| self.last.screens[keys].iter().any(|line| line.contains(text));
+        assert!(shows("1", "LIVE") && shows("6", refused), "{:#?}", self.last.screens["6"]);
+        assert!(!self.last.verbs["lint"].is_empty() && self.moments.len() == 3);
+        self.assert_replayed_alike();
+        self.assert_printed_alike();
+    }
+
+    /// Nothing that was shown, printed or kept has a line of this key in it.
+    fn assert_no_key(&self, key: &str) {
+        let recording = Recording { file: self.file.clone() };
+        let mut places = vec![("the recording", std::fs::read(&self.file).expect("the recording"))];
+        for said in self.moments.iter().chain([&self.last]) {
+            let screens: Vec<String> = said.screens.values().flatten().cloned().collect();
+            places.push(("the facts", said.facts.clone().into_bytes()));
+            places.push(("a screen", screens.join("\n").into_bytes()));
+        }
+        places.push(("the lines of the run", self.lines.join("\n").into_bytes()));
+        for (verb, args) in PRINTED {
+            places.push((verb, recording.run(verb, args).stdout));
+        }
+        for (place, bytes) in places {
+            for line in secret_lines(key) {
+                let found = memchr::memmem::find(&bytes, line.as_bytes());
+                assert_eq!(found, None, "{place} has {line}");
+            }
+        }
+    }
+
+    /// At each moment the screens show of the recording what they showed then.
+    fn assert_replayed_alike(&self) {
+        let whole = self.replay(None);
+        for live in &self.moments {
+            self.assert_shows(&self.replay(Some(live)), live);
+            whole.replay(None, Seek::Time(live.at)).expect("a moment");
+            let feed = &whole;
+            // What was under way to the live facts just then is there in the replay.
+            let messages = feed.info().bar.expect("a bar").message;
+            if messages == live.messages {
+                self.assert_shows(feed, live);
+            }
+        }
+        whole.replay(None, Seek::End).expect("the end");
+        self.assert_shows(&whole, &self.last);
+    }
+
+    fn assert_shows(&self, feed: &ReplayFeed, live: &Said) {
+        let (info, mut said) = (feed.info(), None);
+        feed.read(&mut |data| {
+            let (store, _) = data.source().expect("a store");
+            said = Some(Said::of(&info, store, data.findings(), &self.schema));
+        });
+        let replayed = said.expect("facts");
+        assert_same_lines("the facts", live.facts.lines(), replayed.facts.lines());
+        assert_same_lines("the lines", &live.lines, &replayed.lines);
+        assert_eq!(live.verbs, replayed.verbs);
+        for (keys, shown) in &live.screens {
+            assert_same_lines(&format!("{keys:?}"), body(shown), body(&replayed.screens[keys]));
+        }
+    }
+
+    /// The verbs print of the file what they would print of the live facts.
+    fn assert_printed_alike(&self) {
+        let recording = Recording { file: self.file.clone() };
+        for (verb, live) in &self.last.verbs {
+            for output in ["json", "jsonl"] {
+                let text = recording.text(verb, &["-o", output]);
+                let mut printed: Vec<Value> = match output {
+                    "json" => serde_json::from_str(&text).expect("an array"),
+                    _ => text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect(),
+                };
+                // Bodies are compared among the facts.
+                printed
+                    .iter_mut()
+                    .filter_map(Value::as_object_mut)
+                    .for_each(|object| drop(object.remove("body")));
+                let all = live.iter().filter(|object| output == "json" || object["object"] != "stream");
+                let all: Vec<Value> = all.cloned().collect();
+                assert_eq!(all, printed, "{verb} -o {output}");
+            }
+        }
+        let replayed = recording.text("replay", &["--no-tui", "--time", "utc"]);
+        assert_same_lines("the lines", self.last.lines.iter(), replayed.lines());
+        assert_same_lines("the lines as they came", self.lines.iter(), replayed.lines());
+    }
+}
+
+/// A screen without what the program says of itself: its first line (source, mode, clock) and its last three (the rule
+/// or the bar, what it does, the keys).
+fn body(lines: &[String]) -> &[String] {
+    &lines[1..lines.len() - 3]
+}
+
+fn assert_same_lines<L: AsRef<str>, R: AsRef<str>>(
+    what: &str,
+    live: impl IntoIterator<Item = L>,
+    replayed: impl IntoIterator<Item = R>,
+) {
+    let live: Vec<String> = live.into_iter().map(|line| line.as_ref().to_owned()).collect();
+    let replayed: Vec<String> = replayed.into_iter().map(|line| line.as_ref().to_owned()).collect();
+    if live != replayed {
+        let diff = similar::TextDiff::from_slices(
+            &live.iter().map(String::as_str).collect::<Vec<_>>(),
+            &replayed.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+        .unified_diff()
+        .context_radius(1)
+        .to_string();
+        panic!("{what}: live is not as replayed:\n{diff}");
+    }
+}
+
+#[test]
+fn envoy_over_ads_replays_as_it_was() {
+    envoy("envoy_over_ads_replays_as_it_was", Variant::Ads);
+}
+
+#[test]
+fn envoy_over_delta_ads_replays_as_it_was() {
+    envoy("envoy_over_delta_ads_replays_as_it_was", Variant::DeltaAds);
+}
+
+/// Waits until what the control plane has seen so far is among the tap's facts.
+fn settle(plane: &ControlPlane, live: &Live) {
+    let events = plane.events(0);
+    let said = events.iter().filter(|e| ["request", "response"].contains(&e.event.as_str())).count() as u64;
+    wait_for("all messages among the facts", || {
+        let seen = live.running.shared.as_ref().expect("facts").store().messages();
+        (seen >= said).then_some(())
+    });
+}
+
+fn envoy(test: &str, variant: Variant) {
+    let Some(world) = World::open(test) else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let live = Live::start(world.folder(), plane.address());
+    let mut envoy = world.envoy("edge-1", variant, live.address());
+    let chain = Snapshot::chain(variant, envoy.admin());
+    plane.set(&chain);
+    envoy.wait_live();
+    for type_url in [CLUSTER, ENDPOINTS, LISTENER, ROUTE] {
+        plane.wait_for_ack(0, type_url, "1");
+    }
+    settle(&plane, &live);
+    let mut moments = vec![live.said()];
+    // Refused in part, and a private key that is quoted in the refusal.
+    let pair = Ca::new(world.folder(), "root").issue("edge", &["edge.test"]);
+    let key = std::fs::read_to_string(pair.key).expect("a key");
+    let mark = plane.mark();
+    let safe = cluster_with_secret("safe", "key-1", variant);
+    plane.set(
+        &chain
+            .clone()
+            .with(CLUSTER, "2", [vec![cluster("echo", variant), safe.clone()], bad_clusters()].concat())
+            .with(SECRET, "2", vec![bad_secret("key-1", &key)]),
+    );
+    plane.wait_for(mark, "a NACK", |e| e.is_nack(CLUSTER));
+    let quoted = plane.wait_for(mark, "a NACK", |e| e.is_nack(SECRET)).error.expect("an error_detail");
+    assert!(secret_lines(&key).iter().all(|line| quoted.message.contains(line)), "Envoy does print it");
+    settle(&plane, &live);
+    moments.push(live.said());
+    // Mended, and without the route's old target.
+    let mark = plane.mark();
+    let other = crate::support::snapshot::route("r-in", "other");
+    plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", variant)]).with(
+        ROUTE,
+        "3",
+        vec![other],
+    ));
+    plane.wait_for_ack(mark, CLUSTER, "3");
+    plane.wait_for_ack(mark, ROUTE, "3");
+    let mark = plane.mark();
+    plane.close_streams(14, "scripted");
+    plane.wait_for(mark, "a new stream's CDS request", |e| e.is_request(CLUSTER));
+    plane.wait_for(mark, "a new stream's RDS request", |e| e.is_request(ROUTE));
+    settle(&plane, &live);
+    moments.push(live.said());
+    drop(envoy);
+    drop(plane);
+    let ended = live.end(moments);
+    ended.assert_equal("malformed IP address");
+    ended.assert_no_key(&key);
+}
+
+#[test]
+fn grpc_core_replays_as_it_was() {
+    grpc("grpc_core_replays_as_it_was", Kind::Core);
+}
+
+#[test]
+fn grpc_go_replays_as_it_was() {
+    grpc("grpc_go_replays_as_it_was", Kind::Go);
+}
+
+#[test]
+fn grpc_js_replays_as_it_was() {
+    grpc("grpc_js_replays_as_it_was", Kind::Js);
+}
+
+fn grpc(test: &str, kind: Kind) {
+    let Some(world) = World::open(test) else { return };
+    // C-core and grpc-go take what is compressed.
+    let mut plane = world.control_plane(Flags { gzip: true, ..Flags::default() });
+    let live = Live::start(world.folder(), plane.address());
+    let mut client = world.grpc_client_of(kind, "app-1", "echo.test", live.address(), None);
+    let chain = Snapshot::grpc_chain("echo.test", client.backend());
+    plane.set(&chain);
+    assert_eq!(client.call("hello"), Ok("hello".to_owned()));
+    for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
+        plane.wait_for_ack(0, type_url, "1");
+    }
+    settle(&plane, &live);
+    let mut moments = vec![live.said()];
+    let mark = plane.mark();
+    let mut bad = cluster("echo", Variant::Ads);
+    bad["lb_policy"] = "MAGLEV".into();
+    plane.set(&chain.clone().with(CLUSTER, "2", vec![bad]));
+    plane.wait_for(mark, "a NACK", |e| e.is_nack(CLUSTER));
+    settle(&plane, &live);
+    moments.push(live.said());
+    let mark = plane.mark();
+    plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", Variant::Ads)]));
+    plane.wait_for_ack(mark, CLUSTER, "3");
+    let mark = plane.mark();
+    plane.close_streams(14, "scripted");
+    plane.wait_for(mark, "a new stream's LDS request", |e| e.is_request(LISTENER));
+    settle(&plane, &live);
+    moments.push(live.said());
+    drop(client);
+    drop(plane);
+    live.end(moments).assert_equal("echo");
+}

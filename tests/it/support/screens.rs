@@ -1,0 +1,63 @@
+//! The screens of a source at one moment, as text.
+
+use std::collections::BTreeMap;
+
+use crossterm::event::KeyCode;
+use jiff::tz::TimeZone;
+use ratatui::{buffer::Buffer, layout::Rect};
+use xdscope::tui::{Data, Info, Model, Msg, Theme, search, update, view};
+
+/// What is typed to see each screen, and what its rows open. `\n` is Enter.
+pub const KEYS: [&str; 22] = [
+    "1",
+    "1\n",
+    "1j\n",
+    "2",
+    "2j",
+    "3",
+    "3k\n",
+    "3kkkd",
+    "3/kind:nack\n\n",
+    "4",
+    "4\n",
+    "4\n\n",
+    "4\nj\n\n",
+    "5",
+    "5\n",
+    "6",
+    "6\n",
+    "7",
+    "7\n",
+    "8",
+    "8\n",
+    "9",
+];
+
+const WIDTH: u16 = 120;
+const ROWS: u16 = 34;
+
+/// What each of [`KEYS`] shows of the same facts, lines without their trailing blanks. `info` is what the program says
+/// of itself.
+pub fn all(info: &Info, data: &dyn Data) -> BTreeMap<&'static str, Vec<String>> {
+    KEYS.into_iter().map(|keys| (keys, shown(info, data, keys))).collect()
+}
+
+fn shown(info: &Info, data: &dyn Data, keys: &str) -> Vec<String> {
+    let mut model = Model::new((WIDTH, ROWS), Theme::default(), TimeZone::UTC);
+    let mut send = |message: Msg| {
+        update(&mut model, message, data);
+        while search(&mut model, data) {}
+        update(&mut model, Msg::Changed, data);
+    };
+    send(Msg::Info(info.clone()));
+    for key in keys.chars() {
+        send(Msg::Key(if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) }.into()));
+    }
+    let mut buffer = Buffer::empty(Rect::new(0, 0, WIDTH, ROWS));
+    view(&model, &mut buffer);
+    let line = |cells: &[ratatui::buffer::Cell]| {
+        let line: String = cells.iter().map(|cell| cell.symbol()).collect();
+        line.trim_end().to_owned()
+    };
+    buffer.content.chunks(usize::from(WIDTH)).map(line).collect()
+}
