@@ -4,15 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import only modules that stand before it. `net` and `tui` never see each other.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "event", "pb", "content", "wire", "schema", "session", "store", "links", "nack", "diff", "filter",
-    "lint", "text", "graph", "report", "json", "record", "script", "net", "tui", "app", "cli",
+    "lint", "text", "graph", "report", "json", "client", "record", "script", "net", "tui", "app", "cli",
 ];
 
 /// Everything before `record` touches neither files nor sockets nor clocks nor threads of execution.
-const CORE: [&str; 16] = [
+const CORE: [&str; 17] = [
     "event", "pb", "content", "wire", "schema", "session", "store", "links", "nack", "diff", "filter",
-    "lint", "text", "graph", "report", "json",
+    "lint", "text", "graph", "report", "json", "client",
 ];
 
 /// What the core must not name, and why.
