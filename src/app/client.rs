@@ -81,6 +81,8 @@ pub enum Command {
 /// How it stands.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
+    /// It knows what it wants.
+    pub begun: bool,
     /// Every stream is open.
     pub open: bool,
     /// Why the newest try to connect failed.
@@ -441,6 +443,7 @@ impl Work {
         let text = |name: Option<Sym>| name.map(|name| into.store.catalog().text(name).to_owned());
         let unanswered: Vec<_> = self.client.unanswered();
         let mut progress = lock(&self.progress);
+        progress.begun = true;
         progress.open = self.client.is_open();
         progress.unanswered = unanswered.into_iter().map(|(url, name)| (url, text(name))).collect();
         drop(progress);

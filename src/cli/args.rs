@@ -529,9 +529,12 @@ pub struct ClientFlags {
     /// Subscribe to WHAT and nothing else
     #[arg(long)]
     pub no_expand: bool,
-    /// Ask for everything by an empty list, not by `*`
-    #[arg(long)]
+    /// Ask for everything by an empty list; the default in state of the world, as Envoy does
+    #[arg(long, conflicts_with = "explicit_wildcard")]
     pub legacy_wildcard: bool,
+    /// Ask for everything by the name `*`; the default in delta
+    #[arg(long)]
+    pub explicit_wildcard: bool,
     /// Who answers pushes. validate refuses what can't be decoded; ask and never leave them open
     #[arg(long, value_name = "WHO", default_value = "auto")]
     pub ack: AckWord,
@@ -577,6 +580,9 @@ pub struct WatchArgs {
     /// TYPE or TYPE/NAME: cds, cds/reviews, eds/*. Nothing: all listeners and clusters, and what they refer to
     #[arg(value_name = "WHAT")]
     pub what: Vec<String>,
+    /// Without screens: end with success once this is so, as `wait` says it
+    #[arg(long, value_name = "CONDITION")]
+    pub until: Option<String>,
     #[command(flatten)]
     pub client: ClientFlags,
     #[command(flatten)]

@@ -72,7 +72,9 @@ impl Ask<'_> {
         let client = client::Config {
             variant,
             node: self.node(&identity)?,
-            legacy_wildcard: self.flags.legacy_wildcard,
+            // go-control-plane 0.14 takes `*` for a resource's name in SotW, so there Envoy's own form is the default.
+            legacy_wildcard: self.flags.legacy_wildcard
+                || (!variant.is_delta() && !self.flags.explicit_wildcard),
             ack_delay: self.flags.ack_delay,
             links,
             seed: descriptors::seed()?,
@@ -261,10 +263,13 @@ pub(super) fn fetch(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Resu
         if let Some(refused) = &progress.refused {
             return Err(CliError::usage(refused.clone()).next("--variant delta-ads"));
         }
+        if progress.begun && progress.unanswered.is_empty() {
+            break progress;
+        }
         if progress.failed.is_some() || progress.ended.is_some() {
             return Err(broken(&progress, args));
         }
-        if (progress.open && progress.unanswered.is_empty()) || waiting.is_over() {
+        if waiting.is_over() {
             break progress;
         }
         waiting.look(&progress, &args.source, global, io);

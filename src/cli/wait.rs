@@ -14,7 +14,7 @@ use super::source::{self, Limit};
 use super::{descriptors, live, select};
 
 /// What to wait for.
-enum Condition {
+pub(super) enum Condition {
     /// All that is subscribed was answered, and every push acknowledged.
     Synced,
     /// Something is refused.
@@ -25,7 +25,7 @@ enum Condition {
 }
 
 impl Condition {
-    fn read(text: &str, io: &Io<'_>) -> Result<Condition, CliError> {
+    pub(super) fn read(text: &str, io: &Io<'_>) -> Result<Condition, CliError> {
         match text {
             "synced" => return Ok(Condition::Synced),
             "nack" => return Ok(Condition::Nack),
@@ -66,6 +66,13 @@ impl Condition {
         }
         let known = nodes.keys().cloned().collect();
         (nodes.into_iter().filter(|(_, holds)| *holds).map(|(node, _)| node).collect(), known)
+    }
+
+    /// Whether it holds for a running client.
+    pub(super) fn is_met_by(&self, running: &Running) -> bool {
+        let progress = running.progress();
+        let complete = !matches!(self, Condition::Synced) || progress.unanswered.is_empty();
+        progress.open && complete && self.is_met(&running.shared.store(), None)
     }
 
     fn is_met(&self, store: &Store, wanted: Option<u64>) -> bool {
@@ -124,8 +131,7 @@ fn on_server(
         if let Some(refused) = progress.refused {
             return Err(CliError::usage(refused).next("--variant delta-ads"));
         }
-        let complete = !matches!(condition, Condition::Synced) || progress.unanswered.is_empty();
-        if progress.open && complete && condition.is_met(&running.shared.store(), None) {
+        if condition.is_met_by(&running) {
             return Ok(Exit::Yes);
         }
         if waiting.is_over() {

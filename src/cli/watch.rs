@@ -9,10 +9,12 @@ use super::client::Ask;
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::live::{self, Run, Shown};
+use super::wait::Condition;
 use super::{descriptors, source};
 
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;
+    let until = args.until.as_deref().map(|text| Condition::read(text, io)).transpose()?;
     let schema = descriptors::schema(&flags.descriptors)?;
     // Loads beside what follows; the first message finds it ready.
     let warm = schema.clone();
@@ -65,7 +67,8 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
                 }
             }
             said = trouble;
-            running.shared.unread() || running.progress().refused.is_some()
+            let met = until.as_ref().is_some_and(|until| until.is_met_by(&running));
+            met || running.shared.unread() || running.progress().refused.is_some()
         });
         match running.progress().refused {
             Some(refused) => Err(CliError::usage(refused).next("--variant delta-ads")),
@@ -99,6 +102,7 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
     let watch = WatchArgs {
         server: Some(args.source.source.clone()),
         what: Vec::new(),
+        until: None,
         client: args.source.client.clone(),
         live: LiveFlags {
             output: Some(output),
