@@ -70,11 +70,24 @@ pub struct Options {
 /// A change of mind while it runs.
 #[derive(Clone, Debug)]
 pub enum Command {
-    Subscribe { type_url: TypeUrl, names: Vec<String> },
-    Unsubscribe { type_url: TypeUrl, names: Vec<String> },
-    Wildcard { type_url: TypeUrl, wanted: bool },
+    Subscribe {
+        type_url: TypeUrl,
+        names: Vec<String>,
+    },
+    Unsubscribe {
+        type_url: TypeUrl,
+        names: Vec<String>,
+    },
+    Wildcard {
+        type_url: TypeUrl,
+        wanted: bool,
+    },
     /// On a response that is held; `None`: the newest.
-    Rule { type_url: TypeUrl, nonce: Option<Nonce>, ruling: Ruling },
+    Rule {
+        type_url: TypeUrl,
+        nonce: Option<Nonce>,
+        ruling: Ruling,
+    },
     Reconnect,
 }
 
@@ -502,13 +515,7 @@ impl Work {
     }
 
     /// A message that passes, as a frame for all who keep them.
-    fn frame(
-        &mut self,
-        id: StreamId,
-        dir: Dir,
-        bytes: &[u8],
-        into: &mut Into<'_>,
-    ) -> Option<Arc<Message>> {
+    fn frame(&mut self, id: StreamId, dir: Dir, bytes: &[u8], into: &mut Into<'_>) -> Option<Arc<Message>> {
         let (now, catalog) = (since(self.about.start), into.store.catalog_mut());
         self.assembler.data(id, dir, bytes, catalog);
         self.assembler.message(now, id, dir, catalog, &mut self.out);

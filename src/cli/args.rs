@@ -375,7 +375,7 @@ pub enum DescriptorsVerb {
     /// Which types of a source can't be decoded
     Check {
         #[command(flatten)]
-        source: SourceArgs,
+        source: Box<SourceArgs>,
     },
 }
 

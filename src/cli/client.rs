@@ -56,7 +56,8 @@ impl Ask<'_> {
         let identity = identity.unwrap_or_default();
         let typed = self.server.map(str::to_owned).or_else(|| identity.server.clone());
         let typed = typed.ok_or_else(|| {
-            CliError::usage("the bootstrap names no xDS server").next("xdscope watch HOST:PORT --bootstrap FILE")
+            CliError::usage("the bootstrap names no xDS server")
+                .next("xdscope watch HOST:PORT --bootstrap FILE")
         })?;
         let server = self.server(&typed)?;
         server.check_headers().map_err(|error| CliError::usage(error).next("-H 'name: value'"))?;
@@ -183,7 +184,9 @@ impl Ask<'_> {
             features.extend(missing);
         }
         self.schema.encode(NODE, &Value::Object(node)).map_err(|error| {
-            CliError::unreadable("the node can't be sent").because(error).next("--bootstrap with another file")
+            CliError::unreadable("the node can't be sent")
+                .because(error)
+                .next("--bootstrap with another file")
         })
     }
 
@@ -198,7 +201,9 @@ impl Ask<'_> {
             let what = What::parse(text);
             let url = match what.kind.and_then(|kind| kind.type_url(ApiVersion::V3)) {
                 Some(url) => url,
-                None if what.type_text.contains('.') => TypeUrl::new(format!("{TYPE_PREFIX}{}", what.type_text)),
+                None if what.type_text.contains('.') => {
+                    TypeUrl::new(format!("{TYPE_PREFIX}{}", what.type_text))
+                }
                 None => {
                     let error = CliError::usage(format!("`{}` is no type", what.type_text));
                     return Err(error.next("lds rds cds eds sds srds vhds rtds ecds leds, or a type URL"));

@@ -172,10 +172,15 @@ impl Run<'_> {
         then(&running)?;
         let result = if screens {
             let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
-            let notice = self.notice.clone().or_else(|| Some(format!("listening on {}", listening.join(", "))));
+            let notice =
+                self.notice.clone().or_else(|| Some(format!("listening on {}", listening.join(", "))));
             let Some(shared) = running.shared.clone() else { return Ok(Exit::Yes) };
-            let shown =
-                Shown { shared, recording: running.recording.clone(), source: running.source.clone(), notice };
+            let shown = Shown {
+                shared,
+                recording: running.recording.clone(),
+                source: running.source.clone(),
+                notice,
+            };
             self.screens(io, shown, schema, signals)
         } else {
             until_stopped(&signals, || running.shared.as_ref().is_some_and(|shared| shared.unread()));

@@ -68,7 +68,8 @@ pub fn decoded(message: &Message, catalog: &Catalog, schema: &Schema) -> Option<
         let Some(bytes) = entry.payload.and_then(|payload| catalog.bytes(payload)) else { continue };
         let name = catalog.text(entry.name);
         // A type or a field that is not known here may be known to the client that is stood in for.
-        let damaged = |fault: &FaultAt| !matches!(fault.fault, Fault::UnknownType(_) | Fault::UnknownFields(_));
+        let damaged =
+            |fault: &FaultAt| !matches!(fault.fault, Fault::UnknownType(_) | Fault::UnknownFields(_));
         let found = schema.faults("google.protobuf.Any", &bytes).into_iter().filter(damaged);
         faults.extend(found.map(|fault| format!("{name}: {fault}")));
     }

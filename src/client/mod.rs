@@ -336,8 +336,7 @@ impl Client {
             let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
             let delta_only = matches!(kind, Some(Kind::Vhds | Kind::Leds)) && !variant.is_delta();
             let path = Method::path(variant, kind, ApiVersion::V3).filter(|_| !delta_only);
-            let path =
-                path.ok_or_else(|| NoStream { type_url: url.clone(), variant: variant.word() })?;
+            let path = path.ok_or_else(|| NoStream { type_url: url.clone(), variant: variant.word() })?;
             let known = self.lanes.iter().position(|lane| lane.path == path);
             let index = known.unwrap_or_else(|| {
                 let seed = self.config.seed.wrapping_add(self.lanes.len() as u64);

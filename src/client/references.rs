@@ -42,7 +42,8 @@ impl References {
             }
             let Some(bytes) = catalog.bytes(content) else { continue };
             // A name that stands for many can't be asked for (VHDS asks on demand).
-            let found = links(&bytes).into_iter().filter(|(_, name)| !name.is_empty() && !name.ends_with('*'));
+            let found =
+                links(&bytes).into_iter().filter(|(_, name)| !name.is_empty() && !name.ends_with('*'));
             let children: BTreeSet<_> = found.map(|(kind, name)| (kind, catalog.intern(&name))).collect();
             self.count(&children, true, &mut touched);
             if let Some(old) = self.parents.insert((kind, name), Parent { content, children }) {

@@ -258,11 +258,8 @@ impl Track {
             Some(sent) => (false, sent.ever_named),
         };
         let legacy = config.legacy_wildcard && self.wildcard && names.is_empty() && !ever;
-        let before = self.sent.take().unwrap_or(Sent {
-            wildcard: false,
-            names: BTreeSet::new(),
-            ever_named: false,
-        });
+        let before =
+            self.sent.take().unwrap_or(Sent { wildcard: false, names: BTreeSet::new(), ever_named: false });
         let mut request = Request::default();
         if config.variant.is_delta() {
             request.names = names.difference(&before.names).copied().collect();

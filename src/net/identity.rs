@@ -40,7 +40,8 @@ pub fn read(text: &str) -> Result<Identity, BootstrapError> {
     }
     let dynamic = dynamic.cloned().unwrap_or_default();
     let of = |name: &str| get(&dynamic, name).and_then(Value::as_object);
-    let own = |name: &str| of(name).and_then(|source| get(source, "api_config_source")).and_then(Value::as_object);
+    let own =
+        |name: &str| of(name).and_then(|source| get(source, "api_config_source")).and_then(Value::as_object);
     // Clusters and listeners by streams of their own win over an ADS that nothing uses.
     let source = own("cds_config").or_else(|| own("lds_config")).map(|source| (source, false));
     let Some((source, aggregated)) = source.or_else(|| of("ads_config").map(|source| (source, true))) else {
@@ -71,7 +72,8 @@ fn server_of(root: &Map<String, Value>, source: &Map<String, Value>) -> Option<S
     let mut names = std::collections::BTreeSet::new();
     sources(source, &mut names);
     let clusters = get(root, "static_resources")?.get("clusters")?.as_array()?;
-    let cluster = clusters.iter().find(|cluster| cluster["name"].as_str().is_some_and(|name| names.contains(name)));
+    let cluster =
+        clusters.iter().find(|cluster| cluster["name"].as_str().is_some_and(|name| names.contains(name)));
     let cluster = cluster?.as_object()?;
     let address = first_address(&Value::Object(cluster.clone()))?;
     Some(with_scheme(&address, get(cluster, "transport_socket").is_some()))

@@ -6,9 +6,12 @@ use serde_json::Value;
 
 use crate::support::{
     bootstrap::Variant,
+    certs::{Ca, ServerTls},
     control_plane::{ControlPlane, Flags},
     process::{Child, free_port},
-    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster, endpoints, listener, route},
+    snapshot::{
+        CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster, endpoints, listener, route,
+    },
     tap::{Recording, xdscope},
     wait::wait_for,
     world::World,
@@ -155,7 +158,11 @@ fn client_refuses_what_it_is_told_to() {
     plane.wait_for_ack(0, CLUSTER, "1");
     let mark = plane.mark();
     let chain = Snapshot::chain(Variant::Ads, backend());
-    plane.set(&chain.clone().with(CLUSTER, "2", vec![dumped_cluster("bad", "x")]));
+    plane.set(&chain.clone().with(
+        CLUSTER,
+        "2",
+        vec![cluster("echo", Variant::Ads), dumped_cluster("bad", "x")],
+    ));
     let nack = plane.wait_for(mark, "a NACK", |event| event.is_nack(CLUSTER));
     assert_eq!(nack.version, "1", "the version in force");
     assert_eq!(nack.error.map(|error| error.message).as_deref(), Some("not today"));
@@ -222,4 +229,30 @@ fn a_bootstrap_says_who_and_whom() {
     assert_eq!(first.node, "edge-7");
     assert!(child.log().contains("borrowed"), "{}", child.log());
     child.interrupt();
+}
+
+#[test]
+fn client_over_mutual_tls() {
+    let Some(world) = World::open("client_over_mutual_tls") else { return };
+    let ca = Ca::new(world.folder(), "ca");
+    let (plane_own, own) = (ca.issue("plane", &["cp.test"]), ca.issue("own", &["watcher.test"]));
+    let tls = Some(ServerTls { own: plane_own, client_ca: Some(ca.file.clone()) });
+    let mut plane = world.control_plane(Flags { tls, ..Flags::default() });
+    plane.set(&Snapshot::chain(Variant::Ads, backend()));
+    let server = plane.address().to_string();
+    let path = |path: &PathBuf| path.display().to_string();
+    let (ca, cert, key) = (path(&ca.file), path(&own.cert), path(&own.key));
+    let trusted = ["--cacert", &ca, "--servername", "cp.test"];
+    let with =
+        |more: &[&str]| run(&world, &[&["get", &server, "cds", "-o", "name"], &trusted[..], more].concat());
+    let (code, out, err) = with(&["--cert", &cert, "--key", &key]);
+    assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
+    // Without its certificate, in plaintext, and under a wrong name.
+    let (code, _, err) = with(&[]);
+    assert_eq!((code, err.contains("certificate")), (Some(3), true), "{err}");
+    let (code, _, err) = run(&world, &["get", &server, "cds"]);
+    assert_eq!(code, Some(3), "{err}");
+    let wrong = ["get", &server, "cds", "--cacert", &ca, "--servername", "other.test"];
+    let (code, _, err) = run(&world, &wrong);
+    assert_eq!((code, err.contains("other.test")), (Some(3), true), "{err}");
 }
