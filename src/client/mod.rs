@@ -32,7 +32,7 @@ mod tests;
 mod track;
 
 pub use check::{Ruling, check, decoded};
-pub use references::Links;
+pub use crate::lint::Links;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

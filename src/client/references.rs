@@ -1,13 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 use crate::content::{BlobId, Catalog};
 use crate::event::{Kind, Sym};
 
+use super::Links;
 use super::track::Changes;
 
-/// Finds the references of a resource, given its `Any`.
-pub type Links = Arc<dyn Fn(&[u8]) -> Vec<(Kind, String)> + Send + Sync>;
+
+
 
 /// What accepted resources refer to, counted, so that what nothing refers to any more is given up (row E-45).
 #[derive(Default)]

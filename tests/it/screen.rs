@@ -6,6 +6,10 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
+use crate::support::{
+    bootstrap::Variant, control_plane::Flags, process::free_port, snapshot::Snapshot, world::World,
+};
+
 /// Longest wait for anything to appear.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -184,4 +188,22 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_back() {
     terminal.until("session kept: ");
     terminal.press("exit\n");
     terminal.end();
+}
+
+#[test]
+fn a_client_opens_the_screens_and_says_why_nothing_comes() {
+    let Some(world) = World::open("a_client_opens_the_screens") else { return };
+    let port = free_port();
+    let server = format!("127.0.0.1:{port}");
+    let watch = ["watch", &server, "--node-id", "watcher-1"];
+    let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &watch);
+    terminal.until("cannot reach 127.0.0.1");
+    terminal.until("next in");
+    let mut plane = world.control_plane(Flags { port, ..Flags::default() });
+    plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
+    terminal.until("watcher-1");
+    terminal.until("SYNCED");
+    terminal.until("subscribed as a client");
+    terminal.signal("TERM");
+    assert_eq!(terminal.end(), 0);
 }
