@@ -130,14 +130,14 @@ impl Streams {
                     return;
                 }
             };
-            if !line.say(Event::Opened { tls: tls.clone() }).await {
+            if !line.say(Event::Opened { tls }).await {
                 return;
             }
             let end = match server.run(channel, &path, ready, &line).await {
                 Ok(()) => {
                     End { by: Some(Side::Server), status: Some((Code(0), String::new())), ..End::default() }
                 }
-                Err(status) => ended(&status, tls.as_deref()),
+                Err(status) => ended(&status),
             };
             line.say(Event::Ended(end)).await;
         });
@@ -206,24 +206,11 @@ impl Server {
 }
 
 /// How a stream ended: by the server's own status, or because the connection did.
-fn ended(status: &Status, tls: Option<&Secured>) -> End {
+fn ended(status: &Status) -> End {
     let code = Code(status.code().into());
     if std::error::Error::source(status).is_none() {
         let text = status.message().to_owned();
         return End { by: Some(Side::Server), status: Some((code, text)), ..End::default() };
-    }
-    // In TLS 1.3 a client certificate that is missing or refused shows only now.
-    let mut cause = std::error::Error::source(status);
-    while let Some(error) = cause {
-        let broken = error.downcast_ref::<std::io::Error>().zip(tls);
-        if let Some(what) = broken.and_then(|(error, seen)| tls::broken(error, seen)) {
-            return End {
-                by: Some(Side::Server),
-                note: Some(format!("TLS failed, {what}")),
-                ..End::default()
-            };
-        }
-        cause = error.source();
     }
     End { by: Some(Side::Server), note: Some(format!("{code}: {}", dial::causes(status))), ..End::default() }
 }
