@@ -249,7 +249,7 @@ fn client_over_mutual_tls() {
     assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
     // Without its certificate, in plaintext, and under a wrong name.
     let (code, _, err) = with(&[]);
-    assert_eq!((code, err.contains("certificate")), (Some(3), true), "{err}");
+    assert_eq!((code, err.contains("CertificateRequired")), (Some(3), true), "{err}");
     let (code, _, err) = run(&world, &["get", &server, "cds"]);
     assert_eq!(code, Some(3), "{err}");
     let wrong = ["get", &server, "cds", "--cacert", &ca, "--servername", "other.test"];
