@@ -31,8 +31,8 @@ mod references;
 mod tests;
 mod track;
 
-pub use check::{Ruling, check, decoded};
 pub use crate::lint::Links;
+pub use check::{Ruling, check, decoded};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -6,9 +6,6 @@ use crate::event::{Kind, Sym};
 use super::Links;
 use super::track::Changes;
 
-
-
-
 /// What accepted resources refer to, counted, so that what nothing refers to any more is given up (row E-45).
 #[derive(Default)]
 pub(super) struct References {
