@@ -1,4 +1,5 @@
-//! A live source: a thread that drains the tap's copies, records, understands, and shows what it has to others.
+//! A live source: what keeps its frames, records and shows them to others; and the thread that drains a tap's copies
+//! into it.
 
 use std::io;
 use std::ops::Range;
@@ -7,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::event::Time;
 use crate::net::tap::{Copied, Copies};
 use crate::wire::Frame;
 
@@ -32,6 +34,8 @@ pub struct Shared {
     recorded: AtomicU64,
     /// Why recording stopped, if it did.
     failed: Mutex<Option<String>>,
+    /// Why there is nothing to see, while that is so: the server can't be reached.
+    trouble: Mutex<Option<String>>,
     /// The sink's reader is gone.
     unread: AtomicBool,
 }
@@ -40,6 +44,11 @@ impl Shared {
     /// The facts, standing still while the guard is held. Traffic goes on meanwhile.
     pub fn store(&self) -> MutexGuard<'_, Watched> {
         self.store.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The facts alone, when nobody else shares them.
+    pub(super) fn into_store(self) -> Watched {
+        self.store.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Changes whenever the facts may have.
@@ -55,6 +64,15 @@ impl Shared {
     /// Why recording stopped before its time.
     pub fn recording_error(&self) -> Option<String> {
         self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// What keeps the source from its server, in words: step, attempt, back-off.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    pub(super) fn set_trouble(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = trouble;
     }
 
     fn fail(&self, error: String) {
@@ -81,25 +99,19 @@ impl Live {
         recorder: Option<Recorder>,
         sink: Option<Sink>,
     ) -> io::Result<Live> {
-        let shared = Arc::new(Shared {
-            store: Mutex::new(store),
-            revision: AtomicU64::new(0),
-            recorded: AtomicU64::new(0),
-            failed: Mutex::new(None),
-            unread: AtomicBool::new(false),
-        });
-        let mut work =
-            Work { shared: shared.clone(), pipeline, recorder, sink, frames: Vec::new(), shown: (0, 0) };
+        let keep = Keep::new(store, recorder, sink);
+        let shared = keep.shared.clone();
+        let mut work = Work { keep, pipeline, frames: Vec::new() };
         let thread = std::thread::Builder::new().name("analysis".into()).spawn(move || {
             // Where cores are short, traffic goes first. Without the right to be nice all stays as it was.
             #[cfg(target_os = "linux")]
             let _ = rustix::process::nice(NICE);
             let mut batch = Vec::new();
-            while copies.drain(&mut batch, work.tick()) {
+            while copies.drain(&mut batch, work.keep.tick()) {
                 work.batch(&mut batch, &copies);
             }
             work.batch(&mut batch, &copies);
-            work.finish();
+            work.keep.finish();
         })?;
         Ok(Live { shared, thread })
     }
@@ -114,34 +126,72 @@ impl Live {
 }
 
 struct Work {
-    shared: Arc<Shared>,
+    keep: Keep,
     pipeline: Pipeline,
+    frames: Vec<Frame>,
+}
+
+impl Work {
+    fn batch(&mut self, batch: &mut Vec<Copied>, copies: &Copies) {
+        let (pipeline, frames) = (&mut self.pipeline, &mut self.frames);
+        self.keep.batch(|into| {
+            for copied in batch.drain(..) {
+                pipeline.take(copied, into.store.catalog_mut(), frames);
+                frames.drain(..).for_each(|frame| into.take(frame));
+            }
+            copies.now()
+        });
+    }
+}
+
+/// Where the frames of a live source go: the session file, the store, whoever prints them.
+pub(super) struct Keep {
+    pub shared: Arc<Shared>,
     recorder: Option<Recorder>,
     sink: Option<Sink>,
-    frames: Vec<Frame>,
     /// Rows and findings that the sink has seen.
     shown: (usize, usize),
 }
 
-impl Work {
+/// The same while the facts are held.
+pub(super) struct Into<'a> {
+    pub store: &'a mut Watched,
+    recorder: &'a mut Option<Recorder>,
+}
+
+impl Into<'_> {
+    /// Records a frame and folds it in.
+    pub fn take(&mut self, frame: Frame) {
+        if let Some(recorder) = self.recorder {
+            recorder.write(&frame, self.store.catalog());
+        }
+        self.store.handle(frame);
+    }
+}
+
+impl Keep {
+    pub fn new(store: Watched, recorder: Option<Recorder>, sink: Option<Sink>) -> Keep {
+        let shared = Arc::new(Shared {
+            store: Mutex::new(store),
+            revision: AtomicU64::new(0),
+            recorded: AtomicU64::new(0),
+            failed: Mutex::new(None),
+            trouble: Mutex::new(None),
+            unread: AtomicBool::new(false),
+        });
+        Keep { shared, recorder, sink, shown: (0, 0) }
+    }
+
     /// How long to wait for traffic.
-    fn tick(&self) -> Duration {
+    pub fn tick(&self) -> Duration {
         self.recorder.as_ref().and_then(Recorder::due).map_or(TICK, |due| due.min(TICK))
     }
 
-    fn batch(&mut self, batch: &mut Vec<Copied>, copies: &Copies) {
+    /// Takes what `fill` gives, which says the time; then shows what is new.
+    pub fn batch(&mut self, fill: impl FnOnce(&mut Into<'_>) -> Time) {
         let shared = self.shared.clone();
         let mut store = shared.store();
-        for copied in batch.drain(..) {
-            self.pipeline.take(copied, store.catalog_mut(), &mut self.frames);
-            for frame in self.frames.drain(..) {
-                if let Some(recorder) = &mut self.recorder {
-                    recorder.write(&frame, store.catalog());
-                }
-                store.handle(frame);
-            }
-        }
-        let now = copies.now();
+        let now = fill(&mut Into { store: &mut store, recorder: &mut self.recorder });
         store.advance(now);
         let now_shown = (store.rows(), store.findings().len());
         if let Some(sink) = &mut self.sink
@@ -163,7 +213,7 @@ impl Work {
         shared.revision.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn finish(&mut self) {
+    pub fn finish(&mut self) {
         if let Some(recorder) = self.recorder.take() {
             match recorder.finish() {
                 Ok(size) => self.shared.recorded.store(size, Ordering::Relaxed),

@@ -2,6 +2,8 @@
 
 pub mod body;
 #[cfg(feature = "net")]
+pub mod client;
+#[cfg(feature = "net")]
 pub mod demo;
 #[cfg(feature = "net")]
 pub mod live;

@@ -156,7 +156,9 @@ impl Feed for LiveFeed {
             rerun: path.map_or_else(|| "SOURCE".into(), |path| path.display().to_string()),
             clients: streams.iter().filter(|stream| stream.closed.is_none()).count() as u64,
             empty: self.about.empty.clone(),
-            notice: self.shared.recording_error().or_else(|| self.about.notice.clone()),
+            notice: (self.shared.recording_error())
+                .or_else(|| self.shared.trouble())
+                .or_else(|| self.about.notice.clone()),
             bar: None,
         };
         match &*self.rewound.borrow() {

@@ -27,6 +27,22 @@ impl ConnectFlags {
         if self.plaintext || (server.is_local() && !self.wants_tls()) {
             return Ok(None);
         }
+        self.load().map(Some)
+    }
+
+    /// The headers to add.
+    pub(super) fn headers(&self) -> Result<Vec<(String, String)>, CliError> {
+        let split = |header: &String| {
+            let (name, value) = header.split_once(':').ok_or_else(|| {
+                CliError::usage(format!("`{header}` is no header")).next("-H 'name: value'")
+            })?;
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        };
+        self.header.iter().map(split).collect()
+    }
+
+    /// The TLS client, whatever the server.
+    pub(super) fn load(&self) -> Result<Client, CliError> {
         let options = ClientOptions {
             insecure: self.insecure,
             cacert: self.cacert.clone(),
@@ -34,7 +50,7 @@ impl ConnectFlags {
             key: self.key.clone(),
             servername: self.servername.clone(),
         };
-        Client::load(&options).map(Some).map_err(not_loaded)
+        Client::load(&options).map_err(not_loaded)
     }
 }
 
@@ -90,13 +106,7 @@ pub(super) fn reflection(
     let address = server.parse::<Address>();
     let address =
         address.map_err(|error| CliError::usage(error.to_string()).next("--reflection HOST:PORT"))?;
-    let mut headers = Vec::new();
-    for header in &flags.header {
-        let (name, value) = header
-            .split_once(':')
-            .ok_or_else(|| CliError::usage(format!("`{header}` is no header")).next("-H 'name: value'"))?;
-        headers.push((name.trim().to_owned(), value.trim().to_owned()));
-    }
+    let headers = flags.headers()?;
     let symbols: Vec<String> =
         symbols.iter().map(|symbol| symbol.rsplit('/').next().unwrap_or(symbol).to_owned()).collect();
     let tls = flags.client(&address)?;

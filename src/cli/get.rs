@@ -14,7 +14,7 @@ use crate::schema::{Names, Schema};
 use crate::store::{ResourceFact, ResourceState, StateFact, Store};
 use crate::text::{count, size, type_label};
 
-use super::args::{Format, GetArgs, Global, StreamPick};
+use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
 use super::bodies::{self, Contents};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
@@ -29,7 +29,9 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
     let whats: Vec<What> = args.what.iter().map(|text| What::parse(text)).collect();
-    let source = source::open(&args.source, global, io)?;
+    let asked = SourceArgs { ask: args.what.clone(), ..args.source.clone() };
+    let source = source::open(&asked, global, io)?;
+    let unanswered = source.unanswered.clone();
     let limit = Limit::of(&args.at, &source.loaded, &io.zone)?;
     let (store, schema) = source::replay(source, &args.source.timers, &limit);
     let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
@@ -63,7 +65,11 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         io.flush()?;
         io.say(if filter.is_empty() { "no resources" } else { "no resource matches" });
     }
-    Ok(Exit::Yes)
+    // What a server did not say anything about never came.
+    let of = |(url, name): &(TypeUrl, Option<String>)| {
+        whats.iter().any(|what| what.is_type(url) && (what.name.is_none() || what.name == *name))
+    };
+    Ok(if unanswered.iter().any(of) { Exit::Never } else { Exit::Yes })
 }
 
 /// `TYPE` or `TYPE/NAME`.
@@ -71,7 +77,7 @@ pub(super) struct What {
     pub text: String,
     pub kind: Option<Kind>,
     /// As typed, for types without a short word.
-    type_text: String,
+    pub(super) type_text: String,
     pub name: Option<String>,
 }
 

@@ -19,13 +19,13 @@ pub(super) const SHORT: &str = "\
 xdscope shows what every client of an xDS control plane was told, asked for and refused.
   xdscope demo                      a control plane and clients to look at, on loopback
   xdscope tap HOST:PORT             stand between clients and a control plane, show and record
+  xdscope watch HOST:PORT           be a client: subscribe, show and record what comes
   xdscope replay SESSION            every screen, with a time cursor
   xdscope status SESSION            who is in sync, and if not, what is open
   xdscope log SESSION               every message, with what answers what
   xdscope get SESSION cds/NAME      resources, down to their content
-  xdscope diff SESSION @T1 @T2      what changed between moments, versions or files
   xdscope lint SESSION              which rules of the protocol were broken
-SESSION: a recording, raw JSONL or an arrow script.  All verbs: --help.  Words: help filter.
+SESSION: a recording, a script, or a server.  All verbs: --help.  Words: help filter.
 ";
 
 /// A topic of `help`: its name, what it is about, and what prints it.

@@ -36,6 +36,10 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     }
     let source = SourceArgs {
         source: args.source.clone().unwrap_or_default(),
+        ask: Vec::new(),
+        patience: None,
+        #[cfg(feature = "net")]
+        client: args.client.clone(),
         keep_secrets: false,
         timers: args.limits,
         descriptors: args.descriptors.clone(),

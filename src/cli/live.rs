@@ -8,7 +8,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use crate::app::demo::Demo;
-use crate::app::live::Sink;
+use crate::app::live::{Shared, Sink};
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Options, Running, StartError};
 use crate::event::Seq;
@@ -35,17 +35,17 @@ const KEPT: usize = 20;
 const KEPT_BYTES: u64 = 2_000_000_000;
 
 /// A run to be started.
-struct Run<'a> {
-    flags: &'a LiveFlags,
-    global: &'a Global,
-    maps: Vec<(Address, Address)>,
-    decode: bool,
-    connect_timeout: Duration,
-    tls: Tls,
+pub(super) struct Run<'a> {
+    pub flags: &'a LiveFlags,
+    pub global: &'a Global,
+    pub maps: Vec<(Address, Address)>,
+    pub decode: bool,
+    pub connect_timeout: Duration,
+    pub tls: Tls,
     /// The words before the addresses: `tap`, `demo`.
-    verb: &'static str,
-    empty: Vec<String>,
-    notice: Option<String>,
+    pub verb: &'static str,
+    pub empty: Vec<String>,
+    pub notice: Option<String>,
 }
 
 /// `xdscope tap SERVER`.
@@ -169,17 +169,19 @@ impl Run<'_> {
         }
         then(&running)?;
         let result = if screens {
-            self.screens(io, &running, schema, signals)
+            let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
+            let notice =
+                self.notice.clone().or_else(|| Some(format!("listening on {}", listening.join(", "))));
+            let Some(shared) = running.shared.clone() else { return Ok(Exit::Yes) };
+            let shown = Shown {
+                shared,
+                recording: running.recording.clone(),
+                source: running.source.clone(),
+                notice,
+            };
+            self.screens(io, shown, schema, signals)
         } else {
-            loop {
-                match signals.recv_timeout(LOOK) {
-                    Err(RecvTimeoutError::Timeout) if running.shared.as_ref().is_some_and(|s| s.unread()) => {
-                        break;
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Ok(Signal::Stop | Signal::Suspend) | Err(RecvTimeoutError::Disconnected) => break,
-                }
-            }
+            until_stopped(&signals, || running.shared.as_ref().is_some_and(|shared| shared.unread()));
             Ok(())
         };
         self.end(io, running);
@@ -189,7 +191,7 @@ impl Run<'_> {
     }
 
     /// Where the session file goes, after making room for it.
-    fn recording(&self, io: &mut Io<'_>) -> Result<Option<(PathBuf, File)>, CliError> {
+    pub(super) fn recording(&self, io: &mut Io<'_>) -> Result<Option<(PathBuf, File)>, CliError> {
         if self.flags.no_record || !self.decode {
             return Ok(None);
         }
@@ -215,7 +217,7 @@ impl Run<'_> {
     }
 
     /// Prints each row as it comes.
-    fn sink(&self, io: &Io<'_>) -> Result<Sink, CliError> {
+    pub(super) fn sink(&self, io: &Io<'_>) -> Result<Sink, CliError> {
         let zone = io.zone(self.flags.time);
         let filter = select::filter(self.flags.filter.as_deref(), Rows::Messages, &zone)?;
         let jsonl = self.flags.output == Some(Format::Jsonl);
@@ -244,36 +246,33 @@ impl Run<'_> {
     }
 
     #[cfg(feature = "tui")]
-    fn screens(
+    pub(super) fn screens(
         &self,
         io: &mut Io<'_>,
-        running: &Running,
+        shown: Shown,
         schema: Arc<Schema>,
         signals: std::sync::mpsc::Receiver<Signal>,
     ) -> Result<(), CliError> {
         use crate::app::screen::{About, Decoded, LiveFeed};
-        let Some(shared) = running.shared.clone() else { return Ok(()) };
         let screen = super::screens::wanted(self.flags.view.as_deref())?;
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
-        let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
-        let notice = self.notice.clone().or_else(|| Some(format!("listening on {}", listening.join(", "))));
+        let reopen = self.reopen(&shown, &schema, io);
         let about = About {
-            source: running.source.clone(),
-            recording: running.recording.clone(),
+            source: shown.source,
+            recording: shown.recording,
             empty: self.empty.clone(),
-            notice,
+            notice: shown.notice,
             copies,
         };
-        let reopen = self.reopen(running, &schema, io);
-        let feed = LiveFeed::new(shared, Decoded(schema), about, reopen);
+        let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen);
         super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals)
     }
 
     /// How the session file is read while it is written, to go back in it.
     #[cfg(feature = "tui")]
-    fn reopen(&self, running: &Running, schema: &Arc<Schema>, io: &Io<'_>) -> crate::app::screen::Reopen {
+    fn reopen(&self, shown: &Shown, schema: &Arc<Schema>, io: &Io<'_>) -> crate::app::screen::Reopen {
         let timers = self.flags.timers;
-        let (schema, source) = (schema.clone(), running.source.clone());
+        let (schema, source) = (schema.clone(), shown.source.clone());
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         Box::new(move |path| {
             let loaded =
@@ -307,8 +306,7 @@ impl Run<'_> {
             return;
         }
         if let Some((path, size)) = kept {
-            let path = path.display();
-            io.say(&format!("session kept: {path} ({}); xdscope status {path}", text::size(size)));
+            say_kept(&path, size, io);
         } else if !self.decode {
             let load =
                 |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
@@ -322,7 +320,32 @@ impl Run<'_> {
     }
 }
 
-fn start_error(error: StartError) -> CliError {
+/// Where the session is, and how to look at it.
+pub(super) fn say_kept(path: &Path, size: u64, io: &mut Io<'_>) {
+    let path = path.display();
+    io.say(&format!("session kept: {path} ({}); xdscope status {path}", text::size(size)));
+}
+
+/// What the screens show of a run.
+pub(super) struct Shown {
+    pub shared: Arc<Shared>,
+    pub recording: Option<PathBuf>,
+    pub source: String,
+    pub notice: Option<String>,
+}
+
+/// Until a signal says stop, or `done`.
+pub(super) fn until_stopped(signals: &std::sync::mpsc::Receiver<Signal>, mut done: impl FnMut() -> bool) {
+    loop {
+        match signals.recv_timeout(LOOK) {
+            Err(RecvTimeoutError::Timeout) if done() => return,
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(Signal::Stop | Signal::Suspend) | Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+pub(super) fn start_error(error: StartError) -> CliError {
     let exit = match &error {
         StartError::Listen(_) => Exit::Connection,
         StartError::Record { .. } => Exit::Unreadable,

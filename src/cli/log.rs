@@ -28,6 +28,10 @@ use super::words;
 const LARGE: u64 = 4 << 20;
 
 pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    #[cfg(feature = "net")]
+    if args.follow {
+        return super::watch::follow(args, global, io);
+    }
     let zone = io.zone(args.time);
     let filter = select::filter(args.rows.filter.as_deref(), Rows::Messages, &zone)?;
     let source = source::open(&args.source, global, io)?;

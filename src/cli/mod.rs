@@ -6,6 +6,8 @@
 
 pub mod args;
 mod bodies;
+#[cfg(feature = "net")]
+mod client;
 mod codec;
 mod completions;
 #[cfg(feature = "net")]
@@ -44,6 +46,10 @@ mod table;
 mod tests;
 mod topics;
 mod tree;
+#[cfg(feature = "net")]
+mod wait;
+#[cfg(feature = "net")]
+mod watch;
 mod words;
 
 use std::ffi::OsString;
@@ -127,6 +133,10 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Demo(args)) => live::demo(args, global, io),
         #[cfg(feature = "net")]
         Some(Verb::Tap(args)) => live::tap(args, global, io),
+        #[cfg(feature = "net")]
+        Some(Verb::Watch(args)) => watch::run(args, global, io),
+        #[cfg(feature = "net")]
+        Some(Verb::Wait(args)) => wait::run(args, global, io),
         Some(Verb::Replay(args)) => replay::run(args, global, io),
         Some(Verb::Status(args)) => status::run(args, global, io),
         Some(Verb::Log(args)) => log::run(args, global, io),

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 
 use crate::app::watched::Watched;
 use crate::content::{self, BlobId, Catalog, MemoryBodies};
-use crate::event::{Clock, Seq, StreamId, Sym, Time};
+use crate::event::{Clock, Seq, StreamId, Sym, Time, TypeUrl};
 use crate::filter::Moment;
 use crate::lint::{self, Lint};
 use crate::record::{self, Loaded};
@@ -33,6 +33,9 @@ pub(super) enum Form {
     Script,
     /// One DiscoveryResponse (group C).
     Response,
+    /// A server, asked now.
+    #[cfg(feature = "net")]
+    Live,
 }
 
 impl Form {
@@ -42,6 +45,8 @@ impl Form {
             Form::Raw => "raw JSONL",
             Form::Script => "arrow script",
             Form::Response => "file with a DiscoveryResponse",
+            #[cfg(feature = "net")]
+            Form::Live => "live server",
         }
     }
 }
@@ -55,6 +60,8 @@ pub(super) struct Source {
     pub size: Option<u64>,
     pub loaded: Loaded,
     pub schema: Arc<Schema>,
+    /// What a server was asked for and did not answer: a type, or one name of it.
+    pub unanswered: Vec<(TypeUrl, Option<String>)>,
 }
 
 /// How much of a file tells its form.
@@ -65,6 +72,10 @@ const LARGEST: u64 = 512 << 20;
 
 /// Reads the source that `args` name, and says on stderr what a person must know of it.
 pub(super) fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
+    #[cfg(feature = "net")]
+    if is_server(&args.source) {
+        return super::client::fetch(args, global, io);
+    }
     open_keyed(args, super::descriptors::seed()?, global, io)
 }
 
@@ -88,6 +99,11 @@ pub(super) fn states(
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<(Store, Arc<Schema>), CliError> {
+    #[cfg(feature = "net")]
+    if is_server(&args.source) {
+        let Source { loaded, schema, .. } = super::client::fetch(args, global, io)?;
+        return Ok((replay_loaded(loaded, &schema, &args.timers), schema));
+    }
     let schema = super::descriptors::schema(&args.descriptors)?;
     let path = locate(args, global, io)?;
     let failed = |error| unreadable(args, error);
@@ -200,6 +216,13 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     Err(error.next("xdscope demo   records a session to look at"))
 }
 
+/// A server's address, and no file of that name.
+#[cfg(feature = "net")]
+pub(super) fn is_server(source: &str) -> bool {
+    let forced = ["grpc:", "http://", "https://", "unix:"].iter().any(|scheme| source.starts_with(scheme));
+    forced || (!source.starts_with("file:") && looks_like_server(source) && !Path::new(source).exists())
+}
+
 fn looks_like_server(source: &str) -> bool {
     if source.starts_with("unix:") || source.starts_with("grpc:") {
         return true;
@@ -225,14 +248,14 @@ fn read_stdin(
             read_script("stdin", &text, args, seed, &schema)?
         }
         Form::Recording => record::read(input).map_err(|error| unreadable(args, error))?,
-        Form::Raw => read_raw(io::BufReader::new(input), args, seed, &schema)?,
         Form::Response => {
             let mut content = Vec::new();
             input.take(LARGEST).read_to_end(&mut content).map_err(failed)?;
             read_response("stdin", &content, args, seed, &schema)?
         }
+        _ => read_raw(io::BufReader::new(input), args, seed, &schema)?,
     };
-    Ok(Source { name: args.source.clone(), form, size: None, loaded, schema })
+    Ok(Source { name: args.source.clone(), form, size: None, loaded, schema, unanswered: Vec::new() })
 }
 
 pub(super) fn read_file(
@@ -253,14 +276,14 @@ pub(super) fn read_file(
             read_script(&args.source, &std::fs::read(path).map_err(failed)?, args, seed, &schema)?
         }
         Form::Recording => record::open(path).map_err(|error| unreadable(args, error))?,
-        Form::Raw => read_raw(io::BufReader::new(File::open(path).map_err(failed)?), args, seed, &schema)?,
         Form::Response => {
             let mut content = Vec::new();
             File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut content)).map_err(failed)?;
             read_response(&args.source, &content, args, seed, &schema)?
         }
+        _ => read_raw(io::BufReader::new(File::open(path).map_err(failed)?), args, seed, &schema)?,
     };
-    Ok(Source { name: args.source.clone(), form, size: Some(size), loaded, schema })
+    Ok(Source { name: args.source.clone(), form, size: Some(size), loaded, schema, unanswered: Vec::new() })
 }
 
 /// A file of one DiscoveryResponse: a stream without requests, and one message.
@@ -497,8 +520,14 @@ pub(super) fn replay(source: Source, timers: &TimerFlags, limit: &Limit) -> (Sto
 
 /// The same of a source that was read again, all of it.
 pub(super) fn replay_loaded(loaded: Loaded, schema: &Arc<Schema>, timers: &TimerFlags) -> Store {
-    let source =
-        Source { name: String::new(), form: Form::Recording, size: None, loaded, schema: schema.clone() };
+    let source = Source {
+        name: String::new(),
+        form: Form::Recording,
+        size: None,
+        loaded,
+        schema: schema.clone(),
+        unanswered: Vec::new(),
+    };
     replay(source, timers, &Limit::All).0
 }
 

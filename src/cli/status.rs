@@ -12,6 +12,8 @@ use crate::report::{self, Role, Row, Rows, Warming};
 use crate::store::{StateFact, Store};
 use crate::text::{age, count, display_safe, latency, plural, type_label};
 
+#[cfg(feature = "net")]
+use super::args::SourceArgs;
 use super::args::{Format, Global, StatusArgs};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
@@ -23,7 +25,11 @@ use super::words;
 
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let filter = select::filter(args.rows.filter.as_deref(), filter::Rows::States, &io.zone)?;
-    let (store, schema) = source::states(&args.source, global, io)?;
+    #[cfg(feature = "net")]
+    let source = &SourceArgs { patience: args.wait, ..args.source.clone() };
+    #[cfg(not(feature = "net"))]
+    let source = &args.source;
+    let (store, schema) = source::states(source, global, io)?;
     let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
     let mut states = store.states();
     states.retain(|state| picked.has(state.stream) && filter.state(state, &store));

@@ -298,7 +298,7 @@ fn errors_say_what_to_do() {
     for args in [
         &["status"][..],
         &["status", "no-such.xdsrec"],
-        &["status", "cp.mesh:15010"],
+        &["replay", "cp.mesh:15010"],
         &["status", "src"],
         &["log", TOUR, "--filter", "type:cds tpye:eds"],
         &["log", TOUR, "--filter", "state:nack"],

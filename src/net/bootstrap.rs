@@ -84,7 +84,7 @@ struct Work<'a> {
 }
 
 /// A field by its proto name or its JSON name.
-fn get<'a>(of: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+pub(super) fn get<'a>(of: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     of.get(name).or_else(|| of.get(&camel(name)))
 }
 
@@ -224,7 +224,7 @@ impl Work<'_> {
 }
 
 /// The clusters that an ApiConfigSource names.
-fn sources(source: &Map<String, Value>, clusters: &mut BTreeSet<String>) {
+pub(super) fn sources(source: &Map<String, Value>, clusters: &mut BTreeSet<String>) {
     let services = get(source, "grpc_services").map(|services| match services {
         Value::Array(list) => list.clone(),
         one => vec![one.clone()],
@@ -241,7 +241,7 @@ fn sources(source: &Map<String, Value>, clusters: &mut BTreeSet<String>) {
 }
 
 /// An Envoy `Address` as text.
-fn endpoint(address: &Value) -> Option<String> {
+pub(super) fn endpoint(address: &Value) -> Option<String> {
     let address = address.as_object()?;
     if let Some(pipe) = address.get("pipe") {
         return Some(format!("unix:{}", pipe["path"].as_str()?));
@@ -265,7 +265,7 @@ fn envoy_address(address: &Address) -> Value {
 }
 
 /// A gRPC target without its scheme.
-fn plain_uri(uri: &str) -> String {
+pub(super) fn plain_uri(uri: &str) -> String {
     let uri = uri.strip_prefix("dns:").unwrap_or(uri);
     let uri = uri.strip_prefix("///").or(uri.strip_prefix("http://")).unwrap_or(uri);
     uri.replace("unix:///", "unix:/")

@@ -1,7 +1,10 @@
-//! Sockets: the tap, TLS, server reflection, the demo's control plane and clients, the real clock. Takes no protocol decisions.
+//! Sockets: the client, the tap, TLS, server reflection, the demo's control plane and clients, the real clock. Takes no protocol decisions.
 
 pub mod bootstrap;
+pub mod client;
 pub mod demo;
+mod dial;
+pub mod identity;
 pub mod reflection;
 pub mod rpc;
 pub mod tap;

@@ -5,14 +5,13 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
-use tonic::metadata::{MetadataKey, MetadataMap};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
+use super::dial::{self, Dial, DialError};
 use super::rpc;
-use super::tap::{Address, Leg, Step};
+use super::tap::Address;
 use super::tls;
 use crate::pb::{Fields, put_len_field};
 
@@ -90,80 +89,20 @@ impl Server<'_> {
             let what = format!("{} has no server reflection, neither v1 nor v1alpha", self.address);
             return self.fail(what, &["connect", "v1", "v1alpha"], Some("--protoset FILE".into()));
         }
-        let (code, message) = (crate::event::Code(status.code().into()), status.message());
-        let mut what = format!("{}: server reflection failed: {code} {message}", self.address);
-        let mut cause = std::error::Error::source(status);
-        while let Some(error) = cause {
-            let text = error.to_string();
-            if !what.contains(&text) {
-                what.push_str(&format!(": {text}"));
-            }
-            cause = error.source();
-        }
+        let code = crate::event::Code(status.code().into());
+        let what = format!("{}: server reflection failed: {code} {}", self.address, dial::causes(status));
         let silent = self.tls.is_none() && status.code() != Code::Unauthenticated;
         let next = silent.then(|| "--cacert FILE or --insecure, if it wants TLS".to_owned());
         self.fail(what, &["connect", "ServerReflectionInfo"], next)
     }
 
     async fn connect(&self) -> Result<Channel, ReflectionError> {
-        let address = self.address;
-        let leg = match Leg::connect(address, self.patience).await {
-            Ok(leg) => leg,
-            Err((step, error)) => {
-                let tried: &[&str] = if step == Step::Resolve { &["name"] } else { &["name ok", "port"] };
-                return Err(self.fail(format!("cannot reach {address}: {error}"), tried, None));
-            }
-        };
-        let leg = match self.tls {
-            None => leg,
-            Some(client) => {
-                let alpn = [b"h2".to_vec()];
-                let handshake = client.connect(leg, address.host(), None, &alpn);
-                let tried = &["name ok", "port ok", "TLS handshake"];
-                match tokio::time::timeout(self.patience, handshake).await {
-                    Ok(Ok((stream, _))) => Leg::Tls(Box::new(stream)),
-                    Ok(Err(failure)) => {
-                        let what = format!("cannot reach {address}: TLS failed, {}", failure.what);
-                        return Err(self.fail(what, tried, failure.next));
-                    }
-                    Err(_) => {
-                        let what =
-                            format!("cannot reach {address}: TLS failed, no answer in {:?}", self.patience);
-                        return Err(self.fail(what, tried, Some("--plaintext".into())));
-                    }
-                }
-            }
-        };
-        let authority = self.authority.unwrap_or(match address {
-            Address::Tcp(text) => text,
-            Address::Unix(_) => "localhost",
-        });
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let bad = |_| {
-            self.fail(format!("`{authority}` is no authority"), &[], Some("--authority HOST:PORT".into()))
-        };
-        let origin = format!("{scheme}://{authority}").parse::<http::Uri>().map_err(|_| bad(()))?;
-        let endpoint = Endpoint::from_shared(format!("http://{authority}")).map_err(|_| bad(()))?;
-        let mut leg = Some(leg);
-        let connector = tower::service_fn(move |_: http::Uri| {
-            let leg = leg.take().map(TokioIo::new);
-            async move { leg.ok_or_else(|| std::io::Error::other("the connection was lost")) }
-        });
-        let channel =
-            endpoint.origin(origin).timeout(self.patience * 6).connect_with_connector(connector).await;
-        channel.map_err(|error| {
-            self.fail(format!("cannot reach {address}: {error}"), &["port ok", "HTTP/2"], None)
-        })
-    }
-
-    fn metadata(&self) -> Result<MetadataMap, Status> {
-        let mut out = MetadataMap::new();
-        for (name, value) in self.headers {
-            let bad = || Status::invalid_argument(format!("`{name}: {value}` is no header"));
-            let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes()).map_err(|_| bad())?;
-            out.append(key, value.parse().map_err(|_| bad())?);
+        let Server { address, tls, authority, patience, .. } = *self;
+        let dial = Dial { address, tls, authority, patience };
+        match dial.connect(|endpoint| endpoint.timeout(patience * 6)).await {
+            Ok((channel, _)) => Ok(channel),
+            Err(DialError { what, tried, next, .. }) => Err(ReflectionError { what, tried, next }),
         }
-        Ok(out)
     }
 }
 
@@ -240,7 +179,7 @@ impl Info {
         // Some servers send no headers before they were asked something.
         let first = requests.send(request(LIST_SERVICES, "*")).await;
         first.map_err(|_| Status::internal("the stream is closed"))?;
-        let opening = rpc::open_with(channel, path, server.metadata()?, ready);
+        let opening = rpc::open_with(channel, path, dial::metadata(server.headers)?, ready);
         let responses = tokio::time::timeout(server.patience, opening).await;
         let responses = responses.map_err(|_| Status::deadline_exceeded("no answer"))??;
         let (address, patience) = (server.address.to_string(), server.patience);

@@ -140,6 +140,10 @@ impl Store {
     pub fn clock(&self) -> Clock {
         self.clock
     }
+    /// The content alone, when nobody asks for facts any more.
+    pub fn into_catalog(self) -> Catalog {
+        self.catalog
+    }
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }

@@ -175,7 +175,7 @@ impl Live {
             source: running.source.clone(),
             recording: running.recording.clone(),
             empty: Vec::new(),
-            notice: None,
+            notices: Vec::new(),
             copies: folder.to_owned(),
         };
         let shared = running.shared.clone().expect("facts");
@@ -235,11 +235,12 @@ impl Ended {
             speed: Speed::new(1.0),
             source: "replay live.xdsrec".into(),
             rerun: self.file.display().to_string(),
-            notice: None,
+            notices: Vec::new(),
             copies: std::env::temp_dir(),
+            file: None,
             rewound: false,
         };
-        ReplayFeed::new(loaded, options, Decoded(self.schema.clone()), None)
+        ReplayFeed::new(options.cursor(loaded), options, Decoded(self.schema.clone()), None)
     }
 
     /// Replayed and printed, everything is as it was live. `refused` is a name in a NACK.

@@ -13,6 +13,10 @@ use xdscope::schema::Schema;
 use xdscope::store::Store;
 use xdscope::tui::{self, Data, Feed, Held, Info, Keymap, Screen, Seek, StoreData, Theme};
 
+use crate::support::{
+    bootstrap::Variant, control_plane::Flags, process::free_port, snapshot::Snapshot, world::World,
+};
+
 /// Longest wait for anything to appear.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -326,4 +330,22 @@ fn a_panic_gives_the_terminal_back_and_is_told_on_it() {
     assert_eq!(terminal.end(), 101);
     terminal.given_back();
     terminal.until("a defect of ours");
+}
+
+#[test]
+fn a_client_opens_the_screens_and_says_why_nothing_comes() {
+    let Some(world) = World::open("a_client_opens_the_screens") else { return };
+    let port = free_port();
+    let server = format!("127.0.0.1:{port}");
+    let watch = ["watch", &server, "--node-id", "watcher-1"];
+    let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &watch);
+    terminal.until("cannot reach 127.0.0.1");
+    terminal.until("next in");
+    let mut plane = world.control_plane(Flags { port, ..Flags::default() });
+    plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
+    terminal.until("watcher-1");
+    terminal.until("SYNCED");
+    terminal.until("subscribed as a client");
+    terminal.signal("TERM");
+    assert_eq!(terminal.end(), 0);
 }

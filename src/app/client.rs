@@ -1,0 +1,548 @@
+//! A client with everything behind it: its streams, what it says on them, the facts, the session file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::client::{self, Client, Effect, Lane, Ruling};
+use crate::content::{Catalog, MemoryBodies, Redact};
+use crate::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
+use crate::filter::Filter;
+use crate::net::client::{DialError, Event, Happened, Server, Streams};
+use crate::record::{Header, Loaded};
+use crate::schema::Schema;
+use crate::schema::redact::{self, Redactor};
+use crate::store::{self, Store};
+use crate::wire::{Assembler, End, Frame, Message, Open, Tls, What};
+
+use super::live::{Into, Keep, Shared, Sink};
+use super::recorder::Recorder;
+use super::tap::{StartError, meaning};
+use super::watched::{Watched, bounded};
+
+/// What to ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Want {
+    pub type_url: TypeUrl,
+    pub wildcard: bool,
+    pub names: Vec<String>,
+}
+
+/// Who rules on responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judge {
+    /// What every client must refuse is refused.
+    Auto,
+    /// And what can't be decoded.
+    Validate,
+    /// The user, one by one.
+    Ask,
+    /// Nobody.
+    Never,
+}
+
+/// Whom to be, to whom, and how it is kept.
+pub struct Options {
+    pub server: Server,
+    pub client: client::Config,
+    pub wants: Vec<Want>,
+    pub judge: Judge,
+    /// Responses that are refused whatever they hold, with the text.
+    pub refuse: Vec<(Filter, String)>,
+    /// The session file.
+    pub record: Option<(PathBuf, File)>,
+    /// Keep the frames, for [`Running::stop`] to give them back.
+    pub collect: bool,
+    pub keep_secrets: bool,
+    pub store: store::Options,
+    pub schema: Arc<Schema>,
+    /// What the run says of itself: `watch cp.mesh:15010`.
+    pub source: String,
+}
+
+/// A change of mind while it runs.
+#[derive(Clone, Debug)]
+pub enum Command {
+    Subscribe {
+        type_url: TypeUrl,
+        names: Vec<String>,
+    },
+    Unsubscribe {
+        type_url: TypeUrl,
+        names: Vec<String>,
+    },
+    Wildcard {
+        type_url: TypeUrl,
+        wanted: bool,
+    },
+    /// On a response that is held; `None`: the newest.
+    Rule {
+        type_url: TypeUrl,
+        nonce: Option<Nonce>,
+        ruling: Ruling,
+    },
+    Reconnect,
+}
+
+/// How it stands.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// It knows what it wants.
+    pub begun: bool,
+    /// Every stream is open.
+    pub open: bool,
+    /// Why the newest try to connect failed.
+    pub failed: Option<DialError>,
+    /// How the newest stream ended, if that was an error.
+    pub ended: Option<String>,
+    /// Types, or names of them, that were asked for and not answered.
+    pub unanswered: Vec<(TypeUrl, Option<String>)>,
+    /// What the variant has no stream for.
+    pub refused: Option<String>,
+    /// Tries and streams so far.
+    pub attempts: u32,
+}
+
+/// A client at work. Dropping it ends its streams.
+pub struct Running {
+    pub shared: Arc<Shared>,
+    progress: Arc<Mutex<Progress>>,
+    commands: Option<mpsc::Sender<Command>>,
+    thread: Option<JoinHandle<Vec<Frame>>>,
+    pub recording: Option<PathBuf>,
+    clock: Clock,
+    start: Instant,
+}
+
+/// Commands that may wait.
+const COMMANDS: usize = 64;
+
+/// Events that are taken at once.
+const BATCH: usize = 64;
+
+impl Running {
+    pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(StartError::Thread)?;
+        let seed =
+            getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))?;
+        let redact = (!options.keep_secrets)
+            .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);
+        let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
+        let (clock, start) = (Clock { epoch, untimed: false }, Instant::now());
+        let mut store = Store::new(catalog, clock, options.store);
+        store.set_meaning(meaning(options.schema.clone()));
+        let store = Watched::new(store, bounded(&options.schema));
+        let recorder = match options.record {
+            None => None,
+            Some((path, file)) => {
+                let header = Header {
+                    created: epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
+                    seed,
+                    keep_secrets: options.keep_secrets,
+                    tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
+                    source: options.source.clone(),
+                    clock,
+                };
+                let recorder = Recorder::new(path.clone(), file, header);
+                Some(recorder.map_err(|source| StartError::Record { path, source })?)
+            }
+        };
+        let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
+        let keep = Keep::new(store, recorder, sink);
+        let (shared, progress) = (keep.shared.clone(), Arc::new(Mutex::new(Progress::default())));
+        let (commands, told) = mpsc::channel(COMMANDS);
+        let about = About {
+            address: options.server.address.to_string(),
+            metadata: cleaned(&options.server.headers),
+            judge: options.judge,
+            refuse: options.refuse,
+            schema: options.schema,
+            start,
+        };
+        let (server, wants, progress_too) = (options.server, options.wants, progress.clone());
+        let (client, collect) = (Client::new(options.client), options.collect);
+        let thread = std::thread::Builder::new().name("client".into()).spawn(move || {
+            runtime.block_on(async move {
+                let (streams, events) = Streams::new(server);
+                let work = Work {
+                    about,
+                    client,
+                    streams,
+                    assembler: Assembler::default(),
+                    open: BTreeMap::new(),
+                    paths: BTreeMap::new(),
+                    out: Vec::new(),
+                    kept: collect.then(Vec::new),
+                    progress: progress_too,
+                    shared: keep.shared.clone(),
+                };
+                work.run(keep, wants, told, events).await
+            })
+        });
+        let thread = Some(thread.map_err(StartError::Thread)?);
+        Ok(Running { shared, progress, commands: Some(commands), thread, recording, clock, start })
+    }
+
+    pub fn progress(&self) -> Progress {
+        lock(&self.progress).clone()
+    }
+
+    /// The time on the run's clock.
+    pub fn now(&self) -> Time {
+        since(self.start)
+    }
+
+    /// Tells it something. False: it has too much to do, or has ended.
+    pub fn command(&self, command: Command) -> bool {
+        self.commands.as_ref().is_some_and(|commands| commands.try_send(command).is_ok())
+    }
+
+    /// Ends the streams and completes the session file; its path and size.
+    pub fn stop(mut self) -> Option<(PathBuf, u64)> {
+        self.join();
+        Some((self.recording.clone()?, self.shared.recorded()))
+    }
+
+    /// Ends the streams; all that passed, where that was collected.
+    pub fn into_loaded(mut self) -> Option<Loaded> {
+        let frames = self.join()?;
+        let (clock, end) = (self.clock, self.now());
+        let shared = self.shared.clone();
+        drop(self);
+        let store = Arc::try_unwrap(shared).ok()?.into_store();
+        let catalog = store.into_parts().0.into_catalog();
+        Some(Loaded { catalog, clock, frames, end, notices: Vec::new() })
+    }
+
+    fn join(&mut self) -> Option<Vec<Frame>> {
+        self.commands = None;
+        let joined = self.thread.take()?.join();
+        if joined.is_err() {
+            tracing::error!("the client's thread panicked; what it had recorded is kept");
+        }
+        joined.ok()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+    progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn since(start: Instant) -> Time {
+    Time(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Headers as they may be kept.
+fn cleaned(headers: &[(String, String)]) -> Vec<(String, String)> {
+    let clean = |(name, value): &(String, String)| {
+        let value = redact::metadata(name, value).unwrap_or_else(|| value.clone());
+        (name.to_ascii_lowercase(), value)
+    };
+    headers.iter().map(clean).collect()
+}
+
+/// What does not change.
+struct About {
+    address: String,
+    metadata: Vec<(String, String)>,
+    judge: Judge,
+    refuse: Vec<(Filter, String)>,
+    schema: Arc<Schema>,
+    start: Instant,
+}
+
+/// The thread's own.
+struct Work {
+    about: About,
+    client: Client,
+    streams: Streams,
+    assembler: Assembler,
+    /// Streams by lane, as frames number them.
+    open: BTreeMap<u32, StreamId>,
+    paths: BTreeMap<u32, String>,
+    out: Vec<Frame>,
+    kept: Option<Vec<Frame>>,
+    progress: Arc<Mutex<Progress>>,
+    shared: Arc<Shared>,
+}
+
+impl Work {
+    async fn run(
+        mut self,
+        mut keep: Keep,
+        wants: Vec<Want>,
+        mut commands: mpsc::Receiver<Command>,
+        mut events: mpsc::Receiver<Happened>,
+    ) -> Vec<Frame> {
+        keep.batch(|into| self.begin(wants, into));
+        loop {
+            let now = since(self.about.start);
+            let wait = self.client.due().map_or(Duration::MAX, |due| due.since(now)).min(keep.tick());
+            let (mut command, mut happened) = (None, None);
+            tokio::select! {
+                told = commands.recv() => match told {
+                    None => break,
+                    told => command = told,
+                },
+                event = events.recv() => happened = event,
+                () = tokio::time::sleep(wait) => {}
+            }
+            keep.batch(|into| {
+                if let Some(command) = command {
+                    self.command(command, into);
+                }
+                let mut taken = 0;
+                while let Some(event) = happened.take() {
+                    self.event(event, into);
+                    taken += 1;
+                    happened = if taken < BATCH { events.try_recv().ok() } else { None };
+                }
+                self.timeout(into)
+            });
+        }
+        keep.batch(|into| self.end(into));
+        keep.finish();
+        self.kept.unwrap_or_default()
+    }
+
+    fn begin(&mut self, wants: Vec<Want>, into: &mut Into<'_>) -> Time {
+        let now = since(self.about.start);
+        for want in wants {
+            if want.wildcard {
+                let command = Command::Wildcard { type_url: want.type_url.clone(), wanted: true };
+                self.command(command, into);
+            }
+            if !want.names.is_empty() || !want.wildcard {
+                self.command(Command::Subscribe { type_url: want.type_url, names: want.names }, into);
+            }
+        }
+        self.timeout(into);
+        now
+    }
+
+    fn command(&mut self, command: Command, into: &mut Into<'_>) {
+        let now = since(self.about.start);
+        let catalog = into.store.catalog_mut();
+        let symbols = |names: Vec<String>, catalog: &mut Catalog| -> Vec<Sym> {
+            names.iter().map(|name| catalog.intern(name)).collect()
+        };
+        let done = match command {
+            Command::Subscribe { type_url, names } => {
+                let names = symbols(names, catalog);
+                self.client.subscribe(now, &type_url, &names, catalog)
+            }
+            Command::Unsubscribe { type_url, names } => {
+                let names = symbols(names, catalog);
+                self.client.unsubscribe(now, &type_url, &names, catalog);
+                Ok(())
+            }
+            Command::Wildcard { type_url, wanted } => self.client.wildcard(now, &type_url, wanted, catalog),
+            Command::Rule { type_url, nonce, ruling } => {
+                self.client.rule(now, &type_url, nonce.as_ref(), ruling, catalog);
+                Ok(())
+            }
+            Command::Reconnect => {
+                self.client.reconnect(now);
+                Ok(())
+            }
+        };
+        if let Err(error) = done {
+            lock(&self.progress).refused = Some(error.to_string());
+        }
+        self.effects(into);
+    }
+
+    fn event(&mut self, happened: Happened, into: &mut Into<'_>) {
+        if !self.streams.is_current(&happened) {
+            return;
+        }
+        let (now, lane) = (since(self.about.start), Lane(happened.lane));
+        match happened.what {
+            Event::Opened { tls } => {
+                let open = Open {
+                    method: self.paths.get(&lane.0).cloned().unwrap_or_default(),
+                    server: Some(self.about.address.clone()),
+                    metadata: self.about.metadata.clone(),
+                    tls: Tls { client: None, server: tls },
+                    ..Open::default()
+                };
+                let id = self.assembler.open(now, open, &mut self.out);
+                self.open.insert(lane.0, id);
+                self.flush(into);
+                lock(&self.progress).failed = None;
+                self.client.handle_opened(lane, into.store.catalog());
+            }
+            Event::Message(bytes) => {
+                let Some(id) = self.open.get(&lane.0).copied() else { return };
+                let Some(message) = self.frame(id, Dir::Resp, &bytes, into) else { return };
+                let ruling = self.ruling(&message, into);
+                let catalog = into.store.catalog_mut();
+                self.client.handle_response(now, lane, message, ruling, catalog);
+            }
+            Event::Failed(error) => {
+                self.client.handle_ended(now, lane);
+                self.trouble(lane, now, &error.what);
+                let mut progress = lock(&self.progress);
+                progress.failed = Some(error);
+                progress.attempts += 1;
+            }
+            Event::Ended(end) => {
+                let said = said(&end);
+                if let Some(id) = self.open.remove(&lane.0) {
+                    let status = end.status.map(|(code, text)| (code, into.store.catalog().clean_text(text)));
+                    self.assembler.end(now, id, End { status, ..end }, &mut self.out);
+                    self.flush(into);
+                }
+                self.client.handle_ended(now, lane);
+                self.trouble(lane, now, &said);
+                let mut progress = lock(&self.progress);
+                progress.ended = Some(said);
+                progress.attempts += 1;
+            }
+        }
+        self.effects(into);
+    }
+
+    /// Says what is wrong, how often, and when it is tried again.
+    fn trouble(&self, lane: Lane, now: Time, what: &str) {
+        let again = self.client.retry(lane).map_or(String::new(), |(attempts, until)| {
+            format!(" (attempt {attempts}, next in {:.1}s)", until.since(now).as_secs_f64())
+        });
+        self.shared.set_trouble(Some(format!("{what}{again}")));
+    }
+
+    /// What becomes of the response that the store has just taken in.
+    fn ruling(&self, message: &Message, into: &Into<'_>) -> Ruling {
+        let store: &Store = into.store;
+        if self.about.judge == Judge::Never {
+            return Ruling::Hold;
+        }
+        if let Some(fact) = store.rows().checked_sub(1).and_then(|row| store.row(row)) {
+            let refused = self.about.refuse.iter().find(|(filter, _)| filter.message(&fact, store));
+            if let Some((_, text)) = refused {
+                return Ruling::refuse(text.as_str());
+            }
+        }
+        if self.about.judge == Judge::Ask {
+            return Ruling::Hold;
+        }
+        let found = client::check(message, store.catalog()).or_else(|| {
+            let validate = self.about.judge == Judge::Validate;
+            validate.then(|| client::decoded(message, store.catalog(), &self.about.schema)).flatten()
+        });
+        found.map_or(Ruling::Accept, Ruling::refuse)
+    }
+
+    fn timeout(&mut self, into: &mut Into<'_>) -> Time {
+        let now = since(self.about.start);
+        self.client.handle_timeout(now, into.store.catalog_mut());
+        self.effects(into);
+        let text = |name: Option<Sym>| name.map(|name| into.store.catalog().text(name).to_owned());
+        let unanswered: Vec<_> = self.client.unanswered();
+        let mut progress = lock(&self.progress);
+        progress.begun = true;
+        progress.open = self.client.is_open();
+        progress.unanswered = unanswered.into_iter().map(|(url, name)| (url, text(name))).collect();
+        drop(progress);
+        if self.client.is_open() {
+            self.shared.set_trouble(None);
+        }
+        now
+    }
+
+    /// Does what the client says.
+    fn effects(&mut self, into: &mut Into<'_>) {
+        let effects: Vec<Effect> = self.client.effects().collect();
+        let mut stuck = BTreeSet::new();
+        for effect in effects {
+            let now = since(self.about.start);
+            match effect {
+                Effect::Open { lane, path } => {
+                    self.paths.insert(lane.0, path.clone());
+                    self.streams.open(lane.0, path);
+                }
+                Effect::Send { lane, bytes } => {
+                    let Some(id) = self.open.get(&lane.0).copied() else { continue };
+                    let bytes = Bytes::from(bytes);
+                    if self.streams.send(lane.0, bytes.clone()) {
+                        self.frame(id, Dir::Req, &bytes, into);
+                    } else {
+                        stuck.insert(lane);
+                    }
+                }
+                Effect::Close { lane } => self.close(now, lane, None, into),
+            }
+        }
+        for lane in stuck {
+            let now = since(self.about.start);
+            self.close(now, lane, Some("the server takes no more requests".into()), into);
+            self.client.handle_ended(now, lane);
+        }
+    }
+
+    fn close(&mut self, now: Time, lane: Lane, note: Option<String>, into: &mut Into<'_>) {
+        self.streams.close(lane.0);
+        if let Some(id) = self.open.remove(&lane.0) {
+            let end = End { by: Some(Side::Client), note, ..End::default() };
+            self.assembler.end(now, id, end, &mut self.out);
+            self.flush(into);
+        }
+    }
+
+    fn end(&mut self, into: &mut Into<'_>) -> Time {
+        let now = since(self.about.start);
+        let lanes: Vec<u32> = self.open.keys().copied().collect();
+        for lane in lanes {
+            self.close(now, Lane(lane), None, into);
+        }
+        now
+    }
+
+    /// A message that passes, as a frame for all who keep them.
+    fn frame(&mut self, id: StreamId, dir: Dir, bytes: &[u8], into: &mut Into<'_>) -> Option<Arc<Message>> {
+        let (now, catalog) = (since(self.about.start), into.store.catalog_mut());
+        self.assembler.data(id, dir, bytes, catalog);
+        self.assembler.message(now, id, dir, catalog, &mut self.out);
+        let message = self.out.iter().rev().find_map(|frame| match &frame.what {
+            What::Message(message) if dir == Dir::Resp => Some(message.clone()),
+            _ => None,
+        });
+        self.flush(into);
+        message
+    }
+
+    fn flush(&mut self, into: &mut Into<'_>) {
+        for frame in self.out.drain(..) {
+            if let Some(kept) = &mut self.kept {
+                kept.push(frame.clone());
+            }
+            into.take(frame);
+        }
+    }
+}
+
+/// How a stream ended, never without the server's own words.
+fn said(end: &End) -> String {
+    match (&end.status, &end.note) {
+        (Some((code, text)), _) if text.is_empty() => format!("the server ended the stream: {code}"),
+        (Some((code, text)), _) => format!("the server ended the stream: {code}: {text}"),
+        (None, Some(note)) => format!("the stream broke: {note}"),
+        (None, None) => "the stream ended".into(),
+    }
+}

@@ -1,0 +1,351 @@
+//! Flags to a client: who it is, whom it asks for what; and a server as SOURCE.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use crate::app::client::{Judge, Options, Progress, Running, Want};
+use crate::app::watched;
+use crate::client;
+use crate::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl, Variant};
+use crate::filter::Rows;
+use crate::json as words;
+use crate::net::client::{DialError, Server};
+use crate::net::identity::{self, Identity};
+use crate::net::tap::Address;
+use crate::schema::Schema;
+use crate::text::type_label;
+
+use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs, VariantWord};
+use super::error::{CliError, Exit};
+use super::get::What;
+use super::io::Io;
+use super::source::{self, Form, Source};
+use super::{descriptors, live, select};
+
+/// How often a verb that waits looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A verb that waits says so after this, and from time to time.
+const SAY_AFTER: Duration = Duration::from_secs(1);
+const SAY_EVERY: Duration = Duration::from_secs(5);
+
+/// The message that a node is.
+const NODE: &str = "envoy.config.core.v3.Node";
+
+/// What is announced without being asked: rows G-03 and G-09.
+const FEATURES: [&str; 2] = ["xds.config.supports-resource-ttl", "xds.config.supports-resource-in-sotw"];
+
+/// A client as flags describe it, before it is started.
+pub(super) struct Ask<'a> {
+    /// As typed; `None` with a bootstrap that names one.
+    pub server: Option<&'a str>,
+    pub what: &'a [String],
+    pub flags: &'a ClientFlags,
+    pub connect: &'a ConnectFlags,
+    pub schema: Arc<Schema>,
+}
+
+impl Ask<'_> {
+    /// The options of the run; the caller fills in what is kept.
+    pub(super) fn options(&self, store: crate::store::Options, io: &Io<'_>) -> Result<Options, CliError> {
+        let identity = self.flags.bootstrap.as_deref().map(read_bootstrap).transpose()?;
+        let identity = identity.unwrap_or_default();
+        let typed = self.server.map(str::to_owned).or_else(|| identity.server.clone());
+        let typed = typed.ok_or_else(|| {
+            CliError::usage("the bootstrap names no xDS server")
+                .next("xdscope watch HOST:PORT --bootstrap FILE")
+        })?;
+        let server = self.server(&typed)?;
+        server.check_headers().map_err(|error| CliError::usage(error).next("-H 'name: value'"))?;
+        let variant = match self.flags.variant {
+            Some(VariantWord::Ads) => Variant::Ads,
+            Some(VariantWord::DeltaAds) => Variant::DeltaAds,
+            Some(VariantWord::Sotw) => Variant::Sotw,
+            Some(VariantWord::Delta) => Variant::Delta,
+            None => identity.variant.unwrap_or(Variant::Ads),
+        };
+        let (wants, follow) = self.wants()?;
+        let links = follow.then(|| watched::rules(&self.schema).links).flatten();
+        let client = client::Config {
+            variant,
+            node: self.node(&identity)?,
+            // go-control-plane 0.14 takes `*` for a resource's name in SotW, so there Envoy's own form is the default.
+            legacy_wildcard: self.flags.legacy_wildcard
+                || (!variant.is_delta() && !self.flags.explicit_wildcard),
+            ack_delay: self.flags.ack_delay,
+            links,
+            seed: descriptors::seed()?,
+        };
+        Ok(Options {
+            source: format!("watch {}", server.address),
+            server,
+            client,
+            wants,
+            judge: match self.flags.ack {
+                AckWord::Auto => Judge::Auto,
+                AckWord::Validate => Judge::Validate,
+                AckWord::Ask => Judge::Ask,
+                AckWord::Never => Judge::Never,
+            },
+            refuse: self.refusals(io)?,
+            record: None,
+            collect: false,
+            keep_secrets: false,
+            store,
+            schema: self.schema.clone(),
+        })
+    }
+
+    /// `--nack 'EXPR => text'`.
+    fn refusals(&self, io: &Io<'_>) -> Result<Vec<(crate::filter::Filter, String)>, CliError> {
+        let read = |rule: &String| {
+            let (expr, text) = rule.split_once("=>").ok_or_else(|| {
+                CliError::usage(format!("`{rule}` is no EXPR => TEXT"))
+                    .next("--nack 'type:cds name:reviews => refused by hand'")
+            })?;
+            let filter = select::filter(Some(expr.trim()), Rows::Messages, &io.zone)?;
+            Ok((filter, text.trim().to_owned()))
+        };
+        self.flags.nack.iter().map(read).collect()
+    }
+
+    fn server(&self, typed: &str) -> Result<Server, CliError> {
+        let (secure, rest) = match (typed.strip_prefix("http://"), typed.strip_prefix("https://")) {
+            (Some(rest), _) => (Some(false), rest),
+            (_, Some(rest)) => (Some(true), rest),
+            _ => (None, typed),
+        };
+        let address = rest.trim_end_matches('/').parse::<Address>();
+        let address = address.map_err(|error| {
+            CliError::usage(error.to_string()).next("host:port, https://host:port or unix:/path")
+        })?;
+        let tls = match secure {
+            Some(false) if self.connect.wants_tls() => {
+                let error = CliError::usage(format!("{typed} is plaintext, and there are flags for TLS"));
+                return Err(error.next(format!("https://{rest}")));
+            }
+            Some(false) => None,
+            Some(true) => Some(self.connect.load()?),
+            None => self.connect.client(&address)?,
+        };
+        Ok(Server {
+            address,
+            tls,
+            authority: self.connect.authority.clone(),
+            headers: self.connect.headers()?,
+            patience: self.flags.connect_timeout,
+            max_message: usize::try_from(self.flags.max_message_size).unwrap_or(usize::MAX),
+        })
+    }
+
+    /// The node in binary protobuf: the bootstrap's, with what flags say.
+    fn node(&self, identity: &Identity) -> Result<Vec<u8>, CliError> {
+        let mut node = match &identity.node {
+            Value::Object(node) => node.clone(),
+            _ => Map::new(),
+        };
+        let flags = self.flags;
+        let own = format!("xdscope-{}", std::process::id());
+        match (&flags.node_id, node.contains_key("id")) {
+            (Some(id), _) => node.insert("id".into(), json!(id)),
+            (None, false) => node.insert("id".into(), json!(own)),
+            (None, true) => None,
+        };
+        if let Some(cluster) = &flags.node_cluster {
+            node.insert("cluster".into(), json!(cluster));
+        }
+        if let Some(locality) = &flags.node_locality {
+            let mut parts = locality.splitn(3, '/').map(str::to_owned);
+            let mut next = || parts.next().unwrap_or_default();
+            let locality = json!({ "region": next(), "zone": next(), "sub_zone": next() });
+            node.insert("locality".into(), locality);
+        }
+        for pair in &flags.node_metadata {
+            let (name, value) = pair.split_once('=').ok_or_else(|| {
+                CliError::usage(format!("`{pair}` is no NAME=VALUE")).next("--node-metadata role=edge")
+            })?;
+            let metadata = node.entry("metadata").or_insert_with(|| json!({}));
+            if let Value::Object(metadata) = metadata {
+                metadata.insert(name.to_owned(), json!(value));
+            }
+        }
+        node.insert("user_agent_name".into(), json!("xdscope"));
+        node.remove("user_agent_build_version");
+        node.remove("userAgentBuildVersion");
+        node.insert("user_agent_version".into(), json!(env!("CARGO_PKG_VERSION")));
+        let features = node.entry("client_features").or_insert_with(|| json!([]));
+        if let Value::Array(features) = features {
+            let missing = FEATURES.iter().map(|feature| json!(feature));
+            let missing: Vec<Value> = missing.filter(|feature| !features.contains(feature)).collect();
+            features.extend(missing);
+        }
+        self.schema.encode(NODE, &Value::Object(node)).map_err(|error| {
+            CliError::unreadable("the node can't be sent")
+                .because(error)
+                .next("--bootstrap with another file")
+        })
+    }
+
+    /// What to ask for, and whether to follow references. A type that is found by references only (EDS without a
+    /// name) is reached from the roots.
+    fn wants(&self) -> Result<(Vec<Want>, bool), CliError> {
+        let flags = self.flags;
+        let mut wants: Vec<Want> = Vec::new();
+        let mut follow = flags.expand || (self.what.is_empty() && !flags.no_expand);
+        let mut roots = self.what.is_empty();
+        for text in self.what {
+            let what = What::parse(text);
+            let url = match what.kind.and_then(|kind| kind.type_url(ApiVersion::V3)) {
+                Some(url) => url,
+                None if what.type_text.contains('.') => {
+                    TypeUrl::new(format!("{TYPE_PREFIX}{}", what.type_text))
+                }
+                None => {
+                    let error = CliError::usage(format!("`{}` is no type", what.type_text));
+                    return Err(error.next("lds rds cds eds sds srds vhds rtds ecds leds, or a type URL"));
+                }
+            };
+            let full_state = what.kind.is_none_or(Kind::full_state);
+            let (wildcard, names) = match what.name.as_deref() {
+                Some("*") => (true, vec![]),
+                Some(name) => (false, vec![name.to_owned()]),
+                None if full_state => (true, vec![]),
+                None if flags.no_expand => {
+                    let error = CliError::usage(format!("{text} has no wildcard: what of it?"));
+                    return Err(error.next(format!("{text}/NAME, or {text}/* for a server that takes it")));
+                }
+                None => {
+                    (roots, follow) = (true, true);
+                    continue;
+                }
+            };
+            match wants.iter_mut().find(|want| want.type_url == url) {
+                Some(want) => {
+                    want.wildcard |= wildcard;
+                    want.names.extend(names);
+                }
+                None => wants.push(Want { type_url: url, wildcard, names }),
+            }
+        }
+        for kind in [Kind::Lds, Kind::Cds].into_iter().filter(|_| roots) {
+            let Some(type_url) = kind.type_url(ApiVersion::V3) else { continue };
+            match wants.iter_mut().find(|want| want.type_url == type_url) {
+                Some(want) => want.wildcard = true,
+                None => wants.push(Want { type_url, wildcard: true, names: Vec::new() }),
+            }
+        }
+        Ok((wants, follow))
+    }
+}
+
+fn read_bootstrap(path: &Path) -> Result<Identity, CliError> {
+    let failed = || CliError::unreadable(format!("cannot read the bootstrap {}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
+    identity::read(&text).map_err(|error| failed().because(error))
+}
+
+/// Asks a server, until each type and name was answered or `--resource-timeout` is over: all that was said.
+pub(super) fn fetch(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
+    let schema = descriptors::schema(&args.descriptors)?;
+    let ask = Ask {
+        server: Some(&args.source),
+        what: &args.ask,
+        flags: &args.client,
+        connect: &args.descriptors.connect,
+        schema: schema.clone(),
+    };
+    let options = ask.options(source::options(&args.timers), io)?;
+    let options = Options { collect: true, keep_secrets: args.keep_secrets, ..options };
+    let running = Running::start(options, None).map_err(live::start_error)?;
+    let patience = args.patience.unwrap_or(args.timers.resource_timeout);
+    let mut waiting = Waiting::new(patience);
+    let progress = loop {
+        let progress = running.progress();
+        if let Some(refused) = &progress.refused {
+            return Err(CliError::usage(refused.clone()).next("--variant delta-ads"));
+        }
+        if progress.begun && progress.unanswered.is_empty() {
+            break progress;
+        }
+        if progress.failed.is_some() || progress.ended.is_some() {
+            return Err(broken(&progress, args));
+        }
+        if waiting.is_over() {
+            break progress;
+        }
+        waiting.look(&progress, &args.source, global, io);
+    };
+    let unanswered = progress.unanswered;
+    let loaded = running.into_loaded().ok_or_else(|| CliError::new(Exit::Defect, "the client failed"))?;
+    if !unanswered.is_empty() && !global.quiet {
+        io.say(&format!("not answered within {patience:?}: {}", listed(&unanswered)));
+    }
+    let name = args.source.clone();
+    Ok(Source { name, form: Form::Live, size: None, loaded, schema, unanswered })
+}
+
+/// Waiting for a server, with a word to the user from time to time.
+pub(super) struct Waiting {
+    begun: Instant,
+    patience: Duration,
+    said: Duration,
+}
+
+impl Waiting {
+    pub(super) fn new(patience: Duration) -> Waiting {
+        Waiting { begun: Instant::now(), patience, said: SAY_AFTER.saturating_sub(SAY_EVERY) }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.begun.elapsed() >= self.patience
+    }
+
+    /// Sleeps a little.
+    pub(super) fn look(&mut self, progress: &Progress, server: &str, global: &Global, io: &mut Io<'_>) {
+        let gone = self.begun.elapsed();
+        if gone >= SAY_AFTER && (self.said.is_zero() || gone >= self.said + SAY_EVERY) {
+            self.said = gone;
+            if !global.quiet {
+                let what = match progress.open {
+                    false => format!("connecting to {server}"),
+                    true => format!("waiting for {}", listed(&progress.unanswered)),
+                };
+                io.say(&format!("{what} ({:.0}s of {:?})", gone.as_secs_f64(), self.patience));
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Types, or names of them, in a line.
+pub(super) fn listed(unanswered: &[(TypeUrl, Option<String>)]) -> String {
+    const MOST: usize = 5;
+    let word = |(url, name): &(TypeUrl, Option<String>)| match name {
+        Some(name) => format!("{}/{name}", words::type_word(url)),
+        None => type_label(url.as_str()),
+    };
+    let mut out = unanswered.iter().take(MOST).map(word).collect::<Vec<_>>().join(", ");
+    if unanswered.len() > MOST {
+        let _ = write!(out, " and {} more", unanswered.len() - MOST);
+    }
+    out
+}
+
+/// The connection failed, or the server ended the stream.
+pub(super) fn broken(progress: &Progress, args: &SourceArgs) -> CliError {
+    let again = format!("xdscope doctor {}", args.source);
+    match (&progress.failed, &progress.ended) {
+        (Some(DialError { what, tried, next, .. }), _) => {
+            let mut error = CliError::new(Exit::Connection, what.clone());
+            error.tried.clone_from(tried);
+            error.next.extend(next.clone());
+            error
+        }
+        (None, Some(ended)) => CliError::new(Exit::Connection, format!("{}: {ended}", args.source)),
+        (None, None) => CliError::new(Exit::Connection, args.source.clone()).next(again),
+    }
+}

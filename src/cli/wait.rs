@@ -1,0 +1,151 @@
+//! `wait`: block until a condition holds, for scripts and CI.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::app::client::{Progress, Running};
+use crate::filter::{Filter, Rows};
+use crate::store::{ResourceState, Store, TypeState};
+
+use super::args::{Global, WaitArgs};
+use super::client::{Ask, Waiting, broken, listed};
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::source::{self, Limit};
+use super::{descriptors, live, select};
+
+/// What to wait for.
+pub(super) enum Condition {
+    /// All that is subscribed was answered, and every push acknowledged.
+    Synced,
+    /// Something is refused.
+    Nack,
+    /// A resource in force.
+    Resource(Filter),
+    State(Filter),
+}
+
+impl Condition {
+    pub(super) fn read(text: &str, io: &Io<'_>) -> Result<Condition, CliError> {
+        match text {
+            "synced" => return Ok(Condition::Synced),
+            "nack" => return Ok(Condition::Nack),
+            _ => {}
+        }
+        match select::filter(Some(text), Rows::Resources, &io.zone) {
+            Ok(filter) => Ok(Condition::Resource(filter)),
+            Err(error) => match select::filter(Some(text), Rows::States, &io.zone) {
+                Ok(filter) => Ok(Condition::State(filter)),
+                Err(_) => Err(error),
+            },
+        }
+    }
+
+    /// The nodes for which it holds, of all nodes with an open stream (or, in a recording, any).
+    fn holds(&self, store: &Store) -> (BTreeSet<String>, BTreeSet<String>) {
+        let mut nodes: BTreeMap<String, bool> = BTreeMap::new();
+        let came_back: BTreeSet<_> =
+            store.streams().iter().filter_map(|stream| stream.reconnect_of).collect();
+        for state in store.states().iter().filter(|state| !came_back.contains(&state.stream)) {
+            let node = state.node.as_deref().unwrap_or_default().to_owned();
+            let word = state.last_state.unwrap_or(state.state);
+            let one = match self {
+                Condition::Synced => word == TypeState::Synced || word == TypeState::Idle,
+                Condition::Nack => word == TypeState::Nack,
+                Condition::State(filter) => filter.state(state, store),
+                Condition::Resource(filter) => {
+                    store.resources(state.stream, &state.type_url).iter().any(|fact| {
+                        let in_force = matches!(fact.state, ResourceState::Present | ResourceState::Kept);
+                        let acked = fact.acked_version.is_some() || fact.state == ResourceState::Kept;
+                        in_force && acked && !fact.refused && filter.resource(fact, store)
+                    })
+                }
+            };
+            let all = matches!(self, Condition::Synced);
+            let so_far = nodes.entry(node).or_insert(all);
+            *so_far = if all { *so_far && one } else { *so_far || one };
+        }
+        let known = nodes.keys().cloned().collect();
+        (nodes.into_iter().filter(|(_, holds)| *holds).map(|(node, _)| node).collect(), known)
+    }
+
+    /// Whether it holds for a running client.
+    pub(super) fn is_met_by(&self, running: &Running) -> bool {
+        let progress = running.progress();
+        let complete = !matches!(self, Condition::Synced) || progress.unanswered.is_empty();
+        progress.open && complete && self.is_met(&running.shared.store(), None)
+    }
+
+    fn is_met(&self, store: &Store, wanted: Option<u64>) -> bool {
+        let (holding, known) = self.holds(store);
+        match wanted {
+            Some(wanted) => holding.len() as u64 >= wanted && holding == known,
+            None if matches!(self, Condition::Synced) => !known.is_empty() && holding == known,
+            None => !holding.is_empty(),
+        }
+    }
+}
+
+pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let condition = Condition::read(&args.condition, io)?;
+    if source::is_server(&args.source.source) {
+        return on_server(args, &condition, global, io);
+    }
+    let mut waiting = Waiting::new(args.timeout);
+    let quiet = Global { quiet: true, ..global.clone() };
+    loop {
+        let source = source::open(&args.source, &quiet, io)?;
+        let store = source::replay(source, &args.source.timers, &Limit::All).0;
+        if condition.is_met(&store, args.nodes) {
+            return Ok(Exit::Yes);
+        }
+        if waiting.is_over() || args.source.source == "-" {
+            return Err(never(args, None));
+        }
+        waiting.look(&Progress { open: true, ..Progress::default() }, &args.source.source, &quiet, io);
+    }
+}
+
+fn on_server(
+    args: &WaitArgs,
+    condition: &Condition,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    if args.nodes.is_some() {
+        let error = CliError::usage("--nodes needs a recording: a server shows one node, this one");
+        return Err(error.next("xdscope tap SERVER --record session.xdsrec"));
+    }
+    let of = &args.source;
+    let ask = Ask {
+        server: Some(&of.source),
+        what: &[],
+        flags: &of.client,
+        connect: &of.descriptors.connect,
+        schema: descriptors::schema(&of.descriptors)?,
+    };
+    let options = ask.options(source::options(&of.timers), io)?;
+    let running = Running::start(options, None).map_err(live::start_error)?;
+    let mut waiting = Waiting::new(args.timeout);
+    loop {
+        let progress = running.progress();
+        if let Some(refused) = progress.refused {
+            return Err(CliError::usage(refused).next("--variant delta-ads"));
+        }
+        if condition.is_met_by(&running) {
+            return Ok(Exit::Yes);
+        }
+        if waiting.is_over() {
+            // Without a stream nothing can come: that is another exit code.
+            return Err(if progress.open { never(args, Some(&progress)) } else { broken(&progress, of) });
+        }
+        waiting.look(&progress, &of.source, global, io);
+    }
+}
+
+fn never(args: &WaitArgs, progress: Option<&Progress>) -> CliError {
+    let mut text = format!("`{}` did not come true within {:?}", args.condition, args.timeout);
+    if let Some(progress) = progress.filter(|progress| !progress.unanswered.is_empty()) {
+        text.push_str(&format!("; not answered: {}", listed(&progress.unanswered)));
+    }
+    CliError::new(Exit::Never, text).next(format!("xdscope status {} -o wide", args.source.source))
+}

@@ -1,0 +1,122 @@
+//! `watch`: be a client of a control plane, and `log --follow`, the same without screens.
+
+use crate::app::client::{Options, Running};
+use crate::app::signals;
+use crate::net::tap::Tls;
+
+use super::args::{Format, Global, LiveFlags, LogArgs, ScreenFlags, ThemeWord, WatchArgs};
+use super::client::Ask;
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::live::{self, Run, Shown};
+use super::wait::Condition;
+use super::{descriptors, source};
+
+pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let flags = &args.live;
+    let until = args.until.as_deref().map(|text| Condition::read(text, io)).transpose()?;
+    let schema = descriptors::schema(&flags.descriptors)?;
+    // Loads beside what follows; the first message finds it ready.
+    let warm = schema.clone();
+    let warming = std::thread::spawn(move || warm.warm());
+    let ask = Ask {
+        server: args.server.as_deref(),
+        what: &args.what,
+        flags: &args.client,
+        connect: &flags.descriptors.connect,
+        schema: schema.clone(),
+    };
+    let options = ask.options(source::options(&flags.timers), io)?;
+    if args.client.bootstrap.is_some() && args.client.node_id.is_none() && !global.quiet {
+        io.say("warning: the node of the bootstrap is borrowed: the server may see two of it");
+    }
+    let server = options.server.address.to_string();
+    let run = Run {
+        flags,
+        global,
+        maps: Vec::new(),
+        decode: true,
+        connect_timeout: args.client.connect_timeout,
+        tls: Tls::default(),
+        verb: "watch",
+        empty: vec![
+            format!("Nothing has come from {server} yet."),
+            String::new(),
+            "If it can't be reached, the line below says at which step.".into(),
+        ],
+        notice: Some(format!("subscribed as a client of {server}")),
+    };
+    let screens = flags.output.is_none() && !flags.no_tui && io.has_screen();
+    let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
+    let source = options.source.clone();
+    let sink = if screens { None } else { Some(run.sink(io)?) };
+    let signals =
+        signals::watch(screens).map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
+    let running = Running::start(options, sink).map_err(live::start_error)?;
+    let result = if screens {
+        let (shared, recording) = (running.shared.clone(), running.recording.clone());
+        run.screens(io, Shown { shared, recording, source, notice: run.notice.clone() }, schema, signals)
+    } else {
+        let mut said = None;
+        live::until_stopped(&signals, || {
+            let trouble = running.shared.trouble();
+            if trouble != said && !global.quiet {
+                match (&trouble, &said) {
+                    (Some(trouble), _) => io.say(&crate::text::display_safe(trouble)),
+                    (None, _) => io.say("connected"),
+                }
+            }
+            said = trouble;
+            let met = until.as_ref().is_some_and(|until| until.is_met_by(&running));
+            met || running.shared.unread() || running.progress().refused.is_some()
+        });
+        match running.progress().refused {
+            Some(refused) => Err(CliError::usage(refused).next("--variant delta-ads")),
+            None => Ok(()),
+        }
+    };
+    let error = running.shared.recording_error();
+    let kept = running.stop();
+    if let Some(error) = error {
+        io.say(&error);
+    }
+    if let Some((path, size)) = kept.filter(|_| !global.quiet) {
+        live::say_kept(&path, size, io);
+    }
+    // A schema that failed to load has said so where it was used.
+    let _ = warming.join();
+    result.map(|()| Exit::Yes)
+}
+
+/// `log SERVER --follow`.
+pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    if !source::is_server(&args.source.source) {
+        let error = CliError::usage("--follow is for servers");
+        return Err(error.next(format!("xdscope replay {} --follow --no-tui", args.source.source)));
+    }
+    let output = match args.output {
+        Format::Text | Format::Table => Format::Text,
+        Format::Json | Format::Jsonl => Format::Jsonl,
+        _ => return Err(CliError::usage("--follow prints text or jsonl").next("-o jsonl")),
+    };
+    let watch = WatchArgs {
+        server: Some(args.source.source.clone()),
+        what: Vec::new(),
+        until: None,
+        client: args.source.client.clone(),
+        live: LiveFlags {
+            output: Some(output),
+            no_tui: true,
+            view: None,
+            filter: args.rows.filter.clone(),
+            time: args.time,
+            record: None,
+            no_record: true,
+            keep_secrets: args.source.keep_secrets,
+            screens: ScreenFlags { theme: ThemeWord::Default, slow_link: false },
+            timers: args.source.timers,
+            descriptors: args.source.descriptors.clone(),
+        },
+    };
+    run(&watch, global, io)
+}

@@ -1,0 +1,68 @@
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_millis(500);
+const MOST: Duration = Duration::from_secs(30);
+
+/// How long to wait before a stream is opened again: half a second, doubled each time up to 30 s, each time between
+/// half of that and all of it, so that clients of one server don't come back as one.
+#[derive(Clone, Debug)]
+pub(super) struct Backoff {
+    attempts: u32,
+    random: u64,
+}
+
+impl Backoff {
+    pub(super) fn new(seed: u64) -> Backoff {
+        Backoff { attempts: 0, random: seed }
+    }
+
+    /// Tries in vain since the last success.
+    pub(super) fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.attempts = 0;
+    }
+
+    /// The wait before the next try.
+    pub(super) fn next(&mut self) -> Duration {
+        let whole = FIRST.saturating_mul(1 << self.attempts.min(16)).min(MOST);
+        self.attempts = self.attempts.saturating_add(1);
+        let share = self.draw() % 1001;
+        whole / 2 + whole.mul_f64(share as f64 / 2000.0)
+    }
+
+    /// The next number of the splitmix64 sequence.
+    fn draw(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_within_their_bounds_and_differ() {
+        let mut waits = Vec::new();
+        for seed in 0..50 {
+            let mut backoff = Backoff::new(seed);
+            for n in 0..20u32 {
+                let whole = FIRST.saturating_mul(1 << n.min(10)).min(MOST);
+                let wait = backoff.next();
+                assert!(wait >= whole / 2 && wait <= whole, "{n}: {wait:?} of {whole:?}");
+                waits.push(wait);
+            }
+            backoff.reset();
+            assert!(backoff.next() <= FIRST);
+        }
+        waits.sort();
+        waits.dedup();
+        assert!(waits.len() > 500, "jitter: {}", waits.len());
+    }
+}

@@ -1,0 +1,438 @@
+//! The client against a scripted server, with simulated time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::lint::Reference;
+use crate::pb::{put_len_field, put_tag, put_varint};
+use crate::wire::Shape;
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const EDS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+
+/// A client whose streams open at once, and what it says as text.
+struct Play {
+    client: Client,
+    catalog: Catalog,
+    now: Time,
+    delta: bool,
+    said: Vec<String>,
+}
+
+fn config(variant: Variant) -> Config {
+    let mut node = Vec::new();
+    put_len_field(&mut node, 1, b"me");
+    Config { variant, node, legacy_wildcard: false, ack_delay: Duration::ZERO, links: None, seed: 1 }
+}
+
+/// Every cluster refers to the endpoints of its name.
+fn following(variant: Variant) -> Config {
+    let links: Links = Arc::new(|any: &[u8]| {
+        let value = crate::pb::Fields::new(any).map_while(Result::ok).find(|field| field.number == 2);
+        let cluster = value.map(|field| field.bytes().to_vec()).unwrap_or_default();
+        let name = crate::pb::Fields::new(&cluster).map_while(Result::ok).find(|field| field.number == 1);
+        let to = |name: String| Reference { kind: Kind::Eds, name, source: None };
+        name.map(|name| to(name.text().into_owned())).into_iter().collect()
+    });
+    Config { links: Some(links), ..config(variant) }
+}
+
+impl Play {
+    fn new(config: Config) -> Play {
+        let delta = config.variant.is_delta();
+        let (client, catalog) = (Client::new(config), Catalog::in_memory());
+        Play { client, catalog, now: Time::ZERO, delta, said: Vec::new() }
+    }
+
+    fn names(&mut self, names: &[&str]) -> Vec<Sym> {
+        names.iter().map(|name| self.catalog.intern(name)).collect()
+    }
+
+    fn wildcard(&mut self, url: &str, wanted: bool) {
+        self.client.wildcard(self.now, &url.into(), wanted, &mut self.catalog).expect("a stream");
+        self.run();
+    }
+
+    fn subscribe(&mut self, url: &str, names: &[&str]) {
+        let names = self.names(names);
+        self.client.subscribe(self.now, &url.into(), &names, &self.catalog).expect("a stream");
+        self.run();
+    }
+
+    fn unsubscribe(&mut self, url: &str, names: &[&str]) {
+        let names = self.names(names);
+        self.client.unsubscribe(self.now, &url.into(), &names, &mut self.catalog);
+        self.run();
+    }
+
+    fn respond(&mut self, url: &str, version: &str, nonce: &str, names: &[&str], ruling: Ruling) {
+        self.respond_with(url, version, nonce, names, &[], None, ruling);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a response has these")]
+    fn respond_with(
+        &mut self,
+        url: &str,
+        version: &str,
+        nonce: &str,
+        names: &[&str],
+        removed: &[&str],
+        ttl: Option<u64>,
+        ruling: Ruling,
+    ) {
+        let mut out = Vec::new();
+        put_len_field(&mut out, 1, version.as_bytes());
+        for name in names {
+            let mut value = Vec::new();
+            put_len_field(&mut value, 1, name.as_bytes());
+            let mut any = Vec::new();
+            put_len_field(&mut any, 1, url.as_bytes());
+            put_len_field(&mut any, 2, &value);
+            if !self.delta {
+                put_len_field(&mut out, 2, &any);
+                continue;
+            }
+            let mut resource = Vec::new();
+            put_len_field(&mut resource, 1, version.as_bytes());
+            put_len_field(&mut resource, 2, &any);
+            put_len_field(&mut resource, 3, name.as_bytes());
+            if let Some(ttl) = ttl {
+                let mut duration = Vec::new();
+                put_tag(&mut duration, 1, crate::pb::WIRE_VARINT);
+                put_varint(&mut duration, ttl);
+                put_len_field(&mut resource, 6, &duration);
+            }
+            put_len_field(&mut out, 2, &resource);
+        }
+        put_len_field(&mut out, 4, url.as_bytes());
+        put_len_field(&mut out, 5, nonce.as_bytes());
+        removed.iter().for_each(|name| put_len_field(&mut out, 6, name.as_bytes()));
+        let shape = if self.delta { Shape::DeltaResponse } else { Shape::SotwResponse };
+        let message = Arc::new(Message::parse(shape, &out, &mut self.catalog));
+        let lane = self.client.tracks.get(&TypeUrl::from(url)).map_or(Lane(0), |track| track.lane);
+        self.client.handle_response(self.now, lane, message, ruling, &mut self.catalog);
+        self.run();
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now = self.now.after(time);
+        self.client.handle_timeout(self.now, &mut self.catalog);
+        self.run();
+    }
+
+    fn run(&mut self) {
+        loop {
+            let effects: Vec<Effect> = self.client.effects().collect();
+            if effects.is_empty() {
+                return;
+            }
+            for effect in effects {
+                match effect {
+                    Effect::Open { lane, .. } => self.client.handle_opened(lane, &self.catalog),
+                    Effect::Close { lane } => self.said.push(format!("close {}", lane.0)),
+                    Effect::Send { bytes, .. } => {
+                        let text = self.text(&bytes);
+                        self.said.push(text);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A request, short: type, node, version, names, nonce, NACK.
+    fn text(&mut self, bytes: &[u8]) -> String {
+        let shape = if self.delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+        let message = Message::parse(shape, bytes, &mut self.catalog);
+        let url = message.type_url();
+        let kind = Kind::of_type_url(url.as_str()).map_or("?", |(kind, _)| kind.word());
+        let mut out = kind.to_owned();
+        let list = |names: &[Sym]| {
+            names.iter().map(|name| self.catalog.text(*name).to_owned()).collect::<Vec<_>>().join(",")
+        };
+        if message.node().is_some() {
+            out.push_str(" node");
+        }
+        let mut add = |sign: &str, text: String| {
+            if !text.is_empty() {
+                out.push_str(&format!(" {sign}{text}"));
+            }
+        };
+        match &message.body {
+            Body::SotwRequest(request) => {
+                add("v", request.version_info.to_string());
+                add("=", list(&request.resource_names));
+                add("n", request.response_nonce.to_string());
+            }
+            Body::DeltaRequest(request) => {
+                add("+", list(&request.subscribe));
+                add("-", list(&request.unsubscribe));
+                let held = request.initial_resource_versions.iter();
+                let held = held.map(|(name, version)| {
+                    format!("{}@{}", self.catalog.text(*name), self.catalog.text(*version))
+                });
+                add("has ", held.collect::<Vec<_>>().join(","));
+                add("n", request.response_nonce.to_string());
+            }
+            other => panic!("{other:?}"),
+        }
+        if let Some(error) = message.error_detail() {
+            out.push_str(&format!(" NACK {}", error.message));
+        }
+        out
+    }
+
+    /// What a server understands that only reads requests.
+    fn told(&mut self, server: &mut std::collections::BTreeSet<String>) {
+        for said in std::mem::take(&mut self.said) {
+            let words: Vec<&str> = said.split(' ').collect();
+            let of = |sign: char| {
+                let word = words.iter().find_map(|word| word.strip_prefix(sign));
+                word.unwrap_or_default().split(',').filter(|name| !name.is_empty()).map(str::to_owned)
+            };
+            if self.delta {
+                server.extend(of('+'));
+                of('-').for_each(|name| {
+                    server.remove(&name);
+                });
+            } else {
+                *server = of('=').collect();
+            }
+        }
+    }
+
+    /// What was said since the last time.
+    #[track_caller]
+    fn says(&mut self, wanted: &[&str]) {
+        assert_eq!(std::mem::take(&mut self.said), wanted);
+    }
+}
+
+#[test]
+fn sotw_names_all_it_wants_each_time() {
+    let mut play = Play::new(config(Variant::Ads));
+    play.wildcard(CDS, true);
+    play.says(&["cds node =*"]);
+    play.respond(CDS, "1", "a", &["x", "y"], Ruling::Accept);
+    play.says(&["cds v1 =* na"]);
+    play.subscribe(EDS, &["x"]);
+    play.says(&["eds =x"]);
+    play.respond(EDS, "1", "b", &["x"], Ruling::Accept);
+    play.subscribe(EDS, &["y"]);
+    play.says(&["eds v1 =x nb", "eds v1 =x,y nb"]);
+    play.unsubscribe(EDS, &["x", "y"]);
+    play.says(&["eds v1 nb"]);
+    play.wildcard(CDS, false);
+    play.says(&["cds v1 na"]);
+}
+
+#[test]
+fn a_nack_reports_the_version_in_force() {
+    let mut play = Play::new(config(Variant::Ads));
+    play.wildcard(CDS, true);
+    play.respond(CDS, "1", "a", &["x"], Ruling::Accept);
+    play.respond(CDS, "2", "b", &["x", "z"], Ruling::refuse("no"));
+    play.says(&["cds node =*", "cds v1 =* na", "cds v1 =* nb NACK no"]);
+    // The same again is answered later (row E-30).
+    play.respond(CDS, "3", "c", &["x", "z"], Ruling::refuse("no"));
+    play.says(&[]);
+    play.pass(Duration::from_secs(2));
+    play.says(&["cds v1 =* nc NACK no"]);
+    play.respond(CDS, "4", "d", &["x"], Ruling::Accept);
+    play.says(&["cds v4 =* nd"]);
+}
+
+#[test]
+fn changes_wait_for_the_verdict_they_can_ride_on() {
+    let mut play = Play::new(config(Variant::Sotw));
+    play.subscribe(EDS, &["x"]);
+    play.respond(EDS, "1", "a", &["x"], Ruling::Hold);
+    play.subscribe(EDS, &["y"]);
+    play.says(&["eds node =x"]);
+    play.client.rule(play.now, &EDS.into(), None, Ruling::Accept, &mut play.catalog);
+    play.run();
+    play.says(&["eds v1 =x,y na"]);
+    // In delta they need not.
+    let mut play = Play::new(config(Variant::Delta));
+    play.subscribe(EDS, &["x"]);
+    play.respond(EDS, "1", "a", &["x"], Ruling::Hold);
+    play.subscribe(EDS, &["y"]);
+    play.says(&["eds node +x", "eds +y"]);
+}
+
+#[test]
+fn a_new_stream_knows_versions_and_no_nonces() {
+    let mut play = Play::new(config(Variant::Ads));
+    play.wildcard(CDS, true);
+    play.respond(CDS, "1", "a", &["x"], Ruling::Accept);
+    play.respond(CDS, "2", "b", &["x"], Ruling::Hold);
+    play.said.clear();
+    play.client.handle_ended(play.now, Lane(0));
+    play.pass(Duration::from_secs(1));
+    play.says(&["cds node v1 =*"]);
+    let mut play = Play::new(config(Variant::DeltaAds));
+    play.wildcard(CDS, true);
+    play.subscribe(EDS, &["x", "y"]);
+    play.respond(CDS, "1", "a", &["x"], Ruling::Accept);
+    play.respond(EDS, "7", "b", &["x"], Ruling::Accept);
+    play.says(&["cds node +*", "eds +x,y", "cds na", "eds nb"]);
+    play.client.handle_ended(play.now, Lane(0));
+    play.pass(Duration::from_secs(1));
+    play.says(&["cds node +* has x@1", "eds +x,y has x@7"]);
+}
+
+#[test]
+fn the_legacy_wildcard_ends_where_it_would_mean_something_else() {
+    let legacy = |variant| Config { legacy_wildcard: true, ..config(variant) };
+    let mut play = Play::new(legacy(Variant::Ads));
+    play.wildcard(CDS, true);
+    play.respond(CDS, "1", "a", &["x"], Ruling::Accept);
+    play.says(&["cds node", "cds v1 na"]);
+    play.subscribe(CDS, &["z"]);
+    play.says(&["cds v1 =*,z na"]);
+    let mut play = Play::new(legacy(Variant::Ads));
+    play.wildcard(CDS, true);
+    play.wildcard(CDS, false);
+    play.says(&["cds node", "cds =*", "cds"]);
+    let mut play = Play::new(legacy(Variant::DeltaAds));
+    play.wildcard(CDS, true);
+    play.wildcard(CDS, false);
+    play.says(&["cds node", "cds -*"]);
+}
+
+#[test]
+fn references_are_followed_before_the_verdict_and_given_up() {
+    for variant in [Variant::Ads, Variant::DeltaAds] {
+        let mut play = Play::new(following(variant));
+        play.wildcard(CDS, true);
+        play.respond(CDS, "1", "a", &["x", "y"], Ruling::Accept);
+        let delta = variant.is_delta();
+        play.says(if delta {
+            &["cds node +*", "eds +x,y", "cds na"]
+        } else {
+            &["cds node =*", "eds =x,y", "cds v1 =* na"]
+        });
+        if delta {
+            play.respond_with(CDS, "2", "b", &[], &["y"], None, Ruling::Accept);
+            play.says(&["eds -y", "cds nb"]);
+        } else {
+            play.respond(CDS, "2", "b", &["x"], Ruling::Accept);
+            play.says(&["eds =x", "cds v2 =* nb"]);
+        }
+        play.respond(CDS, "3", "c", &["z"], Ruling::refuse("no"));
+        assert_eq!(play.said.len(), 1, "what is refused is not followed");
+    }
+}
+
+#[test]
+fn what_is_unanswered_is_known() {
+    let mut play = Play::new(config(Variant::DeltaAds));
+    play.subscribe(EDS, &["x", "y", "z"]);
+    let left = |play: &Play| play.client.unanswered().len();
+    assert_eq!(left(&play), 3);
+    play.respond_with(EDS, "1", "a", &["x"], &["y"], Some(10), Ruling::Accept);
+    assert_eq!(left(&play), 1, "one came, one does not exist");
+    assert_eq!(play.client.due(), Some(Time::from_secs_f64(10.0)));
+    play.pass(Duration::from_secs(11));
+    assert_eq!(left(&play), 2, "its TTL ran out (row G-02)");
+    play.wildcard(CDS, true);
+    assert_eq!(left(&play), 3);
+}
+
+#[test]
+fn types_without_a_stream_are_refused_by_name() {
+    let vhds: TypeUrl = Kind::Vhds.type_url(ApiVersion::V3).expect("v3");
+    for (variant, has) in
+        [(Variant::Ads, false), (Variant::Sotw, false), (Variant::Delta, true), (Variant::DeltaAds, true)]
+    {
+        let mut play = Play::new(config(variant));
+        assert_eq!(play.client.subscribe(Time::ZERO, &vhds, &[], &play.catalog).is_ok(), has, "{variant:?}");
+    }
+}
+
+#[test]
+fn a_response_for_nobody_is_not_answered() {
+    let mut play = Play::new(config(Variant::Ads));
+    play.wildcard(CDS, true);
+    play.said.clear();
+    play.respond(EDS, "1", "a", &["x"], Ruling::Accept);
+    play.says(&[]);
+}
+
+#[test]
+fn protocol_faults_are_refused_with_their_resource() {
+    let mut play = Play::new(config(Variant::Ads));
+    let any = |url: &str, name: &str| {
+        let (mut value, mut any) = (Vec::new(), Vec::new());
+        put_len_field(&mut value, 1, name.as_bytes());
+        put_len_field(&mut any, 1, url.as_bytes());
+        put_len_field(&mut any, 2, &value);
+        any
+    };
+    let mut check_of = |anys: &[Vec<u8>]| {
+        let mut out = Vec::new();
+        anys.iter().for_each(|any| put_len_field(&mut out, 2, any));
+        put_len_field(&mut out, 4, CDS.as_bytes());
+        let message = Message::parse(Shape::SotwResponse, &out, &mut play.catalog);
+        check(&message, &play.catalog)
+    };
+    assert_eq!(check_of(&[any(CDS, "x"), any(CDS, "y")]), None);
+    assert_eq!(check_of(&[any(CDS, "x"), any(CDS, "x")]).as_deref(), Some("x: duplicate resource name"));
+    let wrong = check_of(&[any(EDS, "x")]).expect("a refusal");
+    assert!(wrong.starts_with("x: type ") && wrong.contains("in a response of"), "{wrong}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever happens, a server that only reads the requests ends with what is wanted.
+    #[test]
+    fn the_server_ends_with_what_is_wanted(
+        steps in prop::collection::vec((0u8..7, 0usize..4), 1..40),
+        aggregated in any::<bool>(),
+        delta in any::<bool>(),
+    ) {
+        let variant = match (aggregated, delta) {
+            (true, true) => Variant::DeltaAds,
+            (true, false) => Variant::Ads,
+            (false, true) => Variant::Delta,
+            (false, false) => Variant::Sotw,
+        };
+        let mut play = Play::new(config(variant));
+        let all = ["a", "b", "c", "d"];
+        let (mut wanted, mut nonce) = (std::collections::BTreeSet::new(), 0);
+        let mut server = std::collections::BTreeSet::new();
+        play.subscribe(EDS, &["a"]);
+        wanted.insert("a");
+        for (step, which) in steps {
+            match step {
+                0 | 1 => {
+                    play.subscribe(EDS, &[all[which]]);
+                    wanted.insert(all[which]);
+                }
+                2 => {
+                    play.unsubscribe(EDS, &[all[which]]);
+                    wanted.remove(all[which]);
+                }
+                3 | 4 => {
+                    nonce += 1;
+                    let ruling = if step == 3 { Ruling::Accept } else { Ruling::refuse("no") };
+                    play.respond(EDS, &nonce.to_string(), &format!("n{nonce}"), &all[..which], ruling);
+                }
+                5 => {
+                    server.clear();
+                    play.client.handle_ended(play.now, Lane(0));
+                    play.pass(Duration::from_secs(60));
+                }
+                _ => play.pass(Duration::from_secs(60)),
+            }
+            play.told(&mut server);
+        }
+        play.pass(Duration::from_secs(60));
+        let wanted: std::collections::BTreeSet<String> = wanted.into_iter().map(str::to_owned).collect();
+        play.told(&mut server);
+        prop_assert_eq!(server, wanted);
+    }
+}

@@ -1,0 +1,295 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::content::{BlobId, Catalog};
+use crate::event::{Nonce, Sym, Time, VersionInfo};
+use crate::wire::{Body, ErrorDetail, Message};
+
+use super::encode::Request;
+use super::{Config, Lane, Ruling};
+
+/// A response that was refused is answered later each time it comes again (row E-30), up to this.
+const REFUSED_AGAIN: Duration = Duration::from_secs(30);
+const REFUSED_ONCE: Duration = Duration::from_millis(500);
+
+/// One type on its lane.
+pub(super) struct Track {
+    pub lane: Lane,
+    /// A response holds all there is (SotW LDS and CDS, row E-44).
+    full_state: bool,
+    /// The server picks (row E-38).
+    pub wildcard: bool,
+    /// Names wanted by themselves.
+    pub asked: BTreeSet<Sym>,
+    /// Names wanted because a resource refers to them.
+    pub referred: BTreeSet<Sym>,
+    /// What this stream was told; `None` before its first request.
+    sent: Option<Sent>,
+    /// Newest version accepted, kept across streams (row E-02).
+    version: VersionInfo,
+    /// Newest nonce answered on this stream (row E-08).
+    nonce: Nonce,
+    /// Responses without a verdict, oldest first.
+    pub pending: VecDeque<Pending>,
+    /// Resources accepted, kept across streams (row F-15).
+    held: HashMap<Sym, Held>,
+    /// Names that the server said do not exist (row F-28).
+    absent: HashSet<Sym>,
+    /// A response was answered, on any stream.
+    pub answered: bool,
+    /// What was refused last, and how often in a row (row E-30).
+    refused: Option<(u128, u32)>,
+}
+
+struct Sent {
+    wildcard: bool,
+    names: BTreeSet<Sym>,
+    /// A request of this stream held a name or `*`: from there an empty list means nothing (row E-40).
+    ever_named: bool,
+}
+
+struct Held {
+    version: Sym,
+    /// When its TTL runs out (row G-02).
+    until: Option<Time>,
+}
+
+/// A response that waits for its verdict.
+pub(super) struct Pending {
+    pub message: Arc<Message>,
+    pub version: VersionInfo,
+    pub nonce: Nonce,
+    pub ruling: Ruling,
+    pub due: Time,
+}
+
+/// What an accepted response changed.
+#[derive(Default)]
+pub(super) struct Changes {
+    /// Resources with the blob of their content.
+    pub accepted: Vec<(Sym, BlobId)>,
+    pub gone: Vec<Sym>,
+}
+
+impl Track {
+    pub(super) fn new(lane: Lane, full_state: bool) -> Track {
+        Track {
+            lane,
+            full_state,
+            wildcard: false,
+            asked: BTreeSet::new(),
+            referred: BTreeSet::new(),
+            sent: None,
+            version: VersionInfo::default(),
+            nonce: Nonce::default(),
+            pending: VecDeque::new(),
+            held: HashMap::new(),
+            absent: HashSet::new(),
+            answered: false,
+            refused: None,
+        }
+    }
+
+    /// When something of it is due.
+    pub(super) fn due(&self) -> Option<Time> {
+        let verdict = self.pending.front().filter(|pending| !matches!(pending.ruling, Ruling::Hold));
+        let ttl = self.held.values().filter_map(|held| held.until).min();
+        verdict.map(|pending| pending.due).into_iter().chain(ttl).min()
+    }
+
+    pub(super) fn wants(&self, name: Sym) -> bool {
+        self.wildcard || self.asked.contains(&name) || self.referred.contains(&name)
+    }
+
+    /// Resources held that are not wanted any more.
+    pub(super) fn unwanted(&self) -> Vec<Sym> {
+        self.held.keys().copied().filter(|name| !self.wants(*name)).collect()
+    }
+
+    fn wanted(&self) -> BTreeSet<Sym> {
+        self.asked.union(&self.referred).copied().collect()
+    }
+
+    /// Names wanted that neither came nor were said not to exist.
+    pub(super) fn missing(&self) -> impl Iterator<Item = Sym> + '_ {
+        let answered = |name: &Sym| self.held.contains_key(name) || self.absent.contains(name);
+        self.asked.union(&self.referred).copied().filter(move |name| !answered(name))
+    }
+
+    /// Nonces and what was sent die with the stream (rows E-11, F-18); responses without a verdict too.
+    pub(super) fn stream_ended(&mut self) {
+        self.sent = None;
+        self.nonce = Nonce::default();
+        self.pending.clear();
+    }
+
+    /// Drops resources whose TTL has run out.
+    pub(super) fn expire(&mut self, now: Time) {
+        self.held.retain(|_, held| held.until.is_none_or(|until| until > now));
+    }
+
+    /// How long the verdict on a response waits, beside the delay that was asked for.
+    pub(super) fn patience(&self, message: &Message, ruling: &Ruling) -> Duration {
+        let print = message.resources().map(|list| list.fingerprint());
+        match (ruling, self.refused) {
+            (Ruling::Refuse(_), Some((refused, times))) if print == Some(refused) => {
+                REFUSED_ONCE.saturating_mul(1 << times.min(10)).min(REFUSED_AGAIN)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// The oldest response without a verdict, if it is time for one.
+    pub(super) fn take_due(&mut self, now: Time) -> Option<Pending> {
+        let due = |pending: &Pending| pending.due <= now && !matches!(pending.ruling, Ruling::Hold);
+        if self.pending.front().is_some_and(due) { self.pending.pop_front() } else { None }
+    }
+
+    /// Takes over what a response says, if it was accepted: all of it or nothing (row F-34).
+    pub(super) fn settle_response(&mut self, now: Time, pending: &Pending, catalog: &Catalog) -> Changes {
+        self.answered = true;
+        if matches!(pending.ruling, Ruling::Refuse(_)) {
+            let print = pending.message.resources().map(|list| list.fingerprint()).unwrap_or_default();
+            let times = self.refused.filter(|(known, _)| *known == print).map_or(0, |(_, times)| times);
+            self.refused = Some((print, times.saturating_add(1)));
+            return Changes::default();
+        }
+        self.refused = None;
+        self.version = pending.version.clone();
+        let mut changes = Changes::default();
+        let mut named = HashSet::new();
+        for id in pending.message.resources().map(|list| list.blobs()).unwrap_or_default() {
+            let entry = catalog.entry(*id);
+            // Asked for by an alias is asked for (row F-30).
+            let alias = entry.aliases.iter().copied().find(|alias| self.wants(*alias) && !self.wildcard);
+            if entry.name == Sym::EMPTY || !(self.wants(entry.name) || alias.is_some()) {
+                continue;
+            }
+            named.insert(entry.name);
+            let until = entry.ttl.and_then(|ttl| u64::try_from(ttl).ok());
+            let until = until.map(|ttl| now.after(Duration::from_nanos(ttl)));
+            let Some(content) = entry.payload else {
+                self.without_content(entry.name, entry.version, until);
+                continue;
+            };
+            for name in [Some(entry.name), alias].into_iter().flatten() {
+                self.absent.remove(&name);
+                self.held.insert(name, Held { version: entry.version, until });
+            }
+            changes.accepted.push((entry.name, content));
+        }
+        match &pending.message.body {
+            Body::DeltaResponse(response) => {
+                for name in &response.removed {
+                    if self.held.remove(name).is_some() {
+                        changes.gone.push(*name);
+                    }
+                    if self.asked.contains(name) || self.referred.contains(name) {
+                        self.absent.insert(*name);
+                    }
+                }
+            }
+            _ if self.full_state => {
+                changes.gone = self.held.keys().copied().filter(|name| !named.contains(name)).collect();
+                changes.gone.iter().for_each(|name| {
+                    self.held.remove(name);
+                });
+            }
+            _ => {}
+        }
+        changes
+    }
+
+    /// A heartbeat only touches the timer; anything else without content says that there is none (row G-11).
+    fn without_content(&mut self, name: Sym, version: Sym, until: Option<Time>) {
+        match self.held.get_mut(&name) {
+            Some(held) if held.version == version || held.version == Sym::EMPTY => held.until = until,
+            Some(_) if until.is_some() => {}
+            _ => {
+                self.held.remove(&name);
+                self.absent.insert(name);
+            }
+        }
+    }
+
+    /// The verdict on a response, with what changed in the subscription since the last request.
+    pub(super) fn verdict(&mut self, nonce: Nonce, error: Option<ErrorDetail>, config: &Config) -> Request {
+        self.nonce = nonce;
+        let request = self.request(config);
+        Request { nonce: self.nonce.clone(), error, ..request }
+    }
+
+    /// Requests that bring the server's view to what is wanted: none, if it is that already or a verdict will.
+    pub(super) fn changes(&mut self, config: &Config) -> Vec<Request> {
+        let first = self.sent.is_none();
+        let nothing = !self.wildcard && self.asked.is_empty() && self.referred.is_empty();
+        if first && nothing {
+            return Vec::new();
+        }
+        if config.variant.is_delta() {
+            let request = self.request(config);
+            let tells = first || !request.is_empty();
+            return if tells { vec![request] } else { Vec::new() };
+        }
+        let same = self
+            .sent
+            .as_ref()
+            .is_some_and(|sent| sent.wildcard == self.wildcard && sent.names == self.wanted());
+        if same || !self.pending.is_empty() {
+            return Vec::new();
+        }
+        let mut requests = Vec::new();
+        // Nothing was ever named, so an empty list would still be the wildcard (row E-40).
+        if self.sent.as_ref().is_some_and(|sent| !sent.ever_named) && nothing {
+            let wildcard = Request { wildcard: true, nonce: self.nonce.clone(), ..Request::default() };
+            requests.push(Request { version: self.version.clone(), ..wildcard });
+        }
+        let request = self.request(config);
+        requests.push(Request { nonce: self.nonce.clone(), ..request });
+        requests
+    }
+
+    /// The next request without its nonce: SotW says all that is wanted, delta what changed.
+    fn request(&mut self, config: &Config) -> Request {
+        let names = self.wanted();
+        let (first, ever) = match &self.sent {
+            None => (true, false),
+            Some(sent) => (false, sent.ever_named),
+        };
+        let legacy = config.legacy_wildcard && self.wildcard && names.is_empty() && !ever;
+        let before =
+            self.sent.take().unwrap_or(Sent { wildcard: false, names: BTreeSet::new(), ever_named: false });
+        let mut request = Request::default();
+        if config.variant.is_delta() {
+            request.names = names.difference(&before.names).copied().collect();
+            request.unsubscribe = before.names.difference(&names).copied().collect();
+            request.wildcard = self.wildcard && !before.wildcard && !legacy;
+            request.unsubscribe_wildcard = before.wildcard && !self.wildcard;
+            for name in &request.unsubscribe {
+                self.absent.remove(name);
+                // A member of the wildcard stays until the server says otherwise (row F-26).
+                if !self.wildcard {
+                    self.held.remove(name);
+                }
+            }
+            if request.unsubscribe_wildcard {
+                self.held.retain(|name, _| names.contains(name));
+            }
+            if first {
+                let held = self.held.iter().filter(|(name, _)| self.wildcard || names.contains(name));
+                request.initial = held.map(|(name, held)| (*name, held.version)).collect::<BTreeMap<_, _>>();
+            }
+        } else {
+            if !self.wildcard {
+                self.held.retain(|name, _| names.contains(name));
+            }
+            request.version = self.version.clone();
+            request.names = names.iter().copied().collect();
+            request.wildcard = self.wildcard && !legacy;
+        }
+        let named = !request.names.is_empty() || request.wildcard;
+        self.sent = Some(Sent { wildcard: self.wildcard, names, ever_named: before.ever_named || named });
+        request
+    }
+}

@@ -1,0 +1,132 @@
+//! From an address to an HTTP/2 channel, step by step: name, port, TLS, HTTP/2.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::TokioIo;
+use tonic::Status;
+use tonic::metadata::{MetadataKey, MetadataMap};
+use tonic::transport::{Channel, Endpoint};
+
+use super::tap::{Address, Leg, Step};
+use super::tls;
+use crate::wire::Secured;
+
+/// Whom to connect to, and how.
+pub(super) struct Dial<'a> {
+    pub address: &'a Address,
+    /// `None`: plaintext.
+    pub tls: Option<&'a tls::Client>,
+    /// Instead of the address.
+    pub authority: Option<&'a str>,
+    /// How long each step may take.
+    pub patience: Duration,
+}
+
+/// A step that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DialError {
+    pub what: String,
+    /// The steps that were gone, the failed one last.
+    pub tried: Vec<String>,
+    /// A flag that may help.
+    pub next: Option<String>,
+    /// What the handshake showed, where it came to one.
+    pub secured: Option<Arc<Secured>>,
+}
+
+impl DialError {
+    pub(super) fn new(what: String, tried: &[&str], next: Option<String>) -> DialError {
+        let tried = tried.iter().map(|step| (*step).to_owned()).collect();
+        DialError { what, tried, next, secured: None }
+    }
+}
+
+impl Dial<'_> {
+    /// Connects. `with` sets the channel's own options.
+    pub(super) async fn connect(
+        &self,
+        with: impl FnOnce(Endpoint) -> Endpoint,
+    ) -> Result<(Channel, Option<Arc<Secured>>), DialError> {
+        let address = self.address;
+        let leg = match Leg::connect(address, self.patience).await {
+            Ok(leg) => leg,
+            Err((step, error)) => {
+                let tried: &[&str] = if step == Step::Resolve { &["name"] } else { &["name ok", "port"] };
+                return Err(DialError::new(format!("cannot reach {address}: {error}"), tried, None));
+            }
+        };
+        let mut secured = None;
+        let leg = match self.tls {
+            None => leg,
+            Some(client) => {
+                let alpn = [b"h2".to_vec()];
+                let handshake = client.connect(leg, address.host(), None, &alpn);
+                let tried = &["name ok", "port ok", "TLS handshake"];
+                match tokio::time::timeout(self.patience, handshake).await {
+                    Ok(Ok((stream, seen))) => {
+                        secured = Some(Arc::new(seen));
+                        Leg::Tls(Box::new(stream))
+                    }
+                    Ok(Err(failure)) => {
+                        let what = format!("cannot reach {address}: TLS failed, {}", failure.what);
+                        let secured = Some(Arc::new(*failure.seen));
+                        return Err(DialError { secured, ..DialError::new(what, tried, failure.next) });
+                    }
+                    Err(_) => {
+                        let what =
+                            format!("cannot reach {address}: TLS failed, no answer in {:?}", self.patience);
+                        return Err(DialError::new(what, tried, Some("--plaintext".into())));
+                    }
+                }
+            }
+        };
+        let authority = self.authority.unwrap_or(match address {
+            Address::Tcp(text) => text,
+            Address::Unix(_) => "localhost",
+        });
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let bad = || {
+            let what = format!("`{authority}` is no authority");
+            DialError::new(what, &[], Some("--authority HOST:PORT".into()))
+        };
+        let origin = format!("{scheme}://{authority}").parse::<http::Uri>().map_err(|_| bad())?;
+        let endpoint = Endpoint::from_shared(format!("http://{authority}")).map_err(|_| bad())?;
+        let mut leg = Some(leg);
+        let connector = tower::service_fn(move |_: http::Uri| {
+            let leg = leg.take().map(TokioIo::new);
+            async move { leg.ok_or_else(|| std::io::Error::other("the connection was lost")) }
+        });
+        let channel = with(endpoint.origin(origin)).connect_with_connector(connector).await;
+        let channel = channel.map_err(|error| {
+            DialError::new(format!("cannot reach {address}: {error}"), &["port ok", "HTTP/2"], None)
+        })?;
+        Ok((channel, secured))
+    }
+}
+
+/// Headers as gRPC metadata.
+pub(super) fn metadata(headers: &[(String, String)]) -> Result<MetadataMap, Status> {
+    let mut out = MetadataMap::new();
+    for (name, value) in headers {
+        let bad = || Status::invalid_argument(format!("`{name}: {value}` is no header"));
+        let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes()).map_err(|_| bad())?;
+        out.append(key, value.parse().map_err(|_| bad())?);
+    }
+    Ok(out)
+}
+
+/// A status with the causes that its text leaves out.
+pub(super) fn causes(status: &Status) -> String {
+    let mut what = status.message().to_owned();
+    let mut cause = std::error::Error::source(status);
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !what.contains(&text) {
+            what.push_str(if what.is_empty() { "" } else { ": " });
+            what.push_str(&text);
+        }
+        cause = error.source();
+    }
+    what
+}

@@ -1,0 +1,258 @@
+//! xdscope as a client of a real control plane.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{
+    bootstrap::Variant,
+    certs::{Ca, ServerTls},
+    control_plane::{ControlPlane, Flags},
+    process::{Child, free_port},
+    snapshot::{
+        CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster, endpoints, listener, route,
+    },
+    tap::{Recording, xdscope},
+    wait::wait_for,
+    world::World,
+};
+
+/// A running `xdscope watch`.
+struct Watch {
+    child: Child,
+    recording: PathBuf,
+}
+
+impl Watch {
+    fn start(world: &World, server: SocketAddr, args: &[&str]) -> Watch {
+        let recording = world.folder().join("watch.xdsrec");
+        let mut command = xdscope(world.folder());
+        command.args(["watch", &server.to_string(), "--no-tui", "--node-id", "watcher", "--record"]);
+        command.arg(&recording).args(args);
+        Watch { child: Child::start(&mut command, &world.folder().join("watch.log")), recording }
+    }
+
+    fn stop(self) -> Recording {
+        self.child.interrupt();
+        Recording { file: self.recording }
+    }
+}
+
+fn backend() -> SocketAddr {
+    "127.0.0.1:9".parse().expect("an address")
+}
+
+/// Our own rules have nothing against our own client.
+fn assert_clean(recording: &Recording, known: &[&str]) {
+    let findings = recording.objects("lint", &[]);
+    let known = |finding: &&Value| !known.iter().any(|rule| finding["rule"] == *rule);
+    let severe: Vec<_> = findings.iter().filter(|f| f["severity"] != "info").filter(known).collect();
+    assert!(severe.is_empty(), "{severe:#?}\n{}", recording.text("log", &[]));
+}
+
+#[test]
+fn client_over_ads() {
+    lives("client_over_ads", Variant::Ads);
+}
+
+#[test]
+fn client_over_delta_ads() {
+    lives("client_over_delta_ads", Variant::DeltaAds);
+}
+
+#[test]
+fn client_over_sotw_streams() {
+    lives("client_over_sotw_streams", Variant::Sotw);
+}
+
+#[test]
+fn client_over_delta_streams() {
+    lives("client_over_delta_streams", Variant::Delta);
+}
+
+/// The life of a configuration: it comes, grows, shrinks, and outlives a stream.
+fn lives(test: &str, variant: Variant) {
+    let Some(world) = World::open(test) else { return };
+    let mut plane = world.control_plane(Flags { ads: variant.is_aggregated(), ..Flags::default() });
+    let chain = Snapshot::chain(variant, backend());
+    plane.set(&chain);
+    let watch = Watch::start(&world, plane.address(), &["--variant", variant.word()]);
+    for type_url in [CLUSTER, ENDPOINTS, LISTENER, ROUTE] {
+        let response = plane.wait_for_ack(0, type_url, "1");
+        assert_eq!((response.delta, response.names.len()), (variant.is_delta(), 1));
+    }
+
+    let mark = plane.mark();
+    let more = chain
+        .with(CLUSTER, "2", vec![cluster("echo", variant), cluster("more", variant)])
+        .with(ENDPOINTS, "2", vec![endpoints("echo", backend()), endpoints("more", backend())])
+        .with(ROUTE, "2", vec![route("r-in", "more")]);
+    plane.set(&more);
+    plane.wait_for_ack(mark, CLUSTER, "2");
+    plane.wait_for_ack(mark, ROUTE, "2");
+    plane.wait_for(mark, "the new cluster's endpoints", |event| {
+        event.is_response(ENDPOINTS) && event.names.iter().any(|name| name == "more")
+    });
+
+    // Nothing leads to the first cluster any more.
+    let mark = plane.mark();
+    let fewer = more
+        .with(CLUSTER, "3", vec![cluster("more", variant)])
+        .with(ENDPOINTS, "3", vec![endpoints("more", backend())])
+        .with(LISTENER, "3", vec![listener("in", "r-in", variant), listener("in-2", "r-in", variant)]);
+    plane.set(&fewer);
+    plane.wait_for_ack(mark, CLUSTER, "3");
+    plane.wait_for_ack(mark, LISTENER, "3");
+    // Nothing refers to the endpoints of the cluster that went: they are given up.
+    plane.wait_for(mark, "the end of a subscription", |event| match variant.is_delta() {
+        true => event.is_request(ENDPOINTS) && event.unsubscribe == ["echo"],
+        false => event.is_request(ENDPOINTS) && event.names == ["more"],
+    });
+
+    let mark = plane.mark();
+    plane.close_streams(14, "scripted");
+    for type_url in [CLUSTER, ENDPOINTS, LISTENER, ROUTE] {
+        let first = plane.wait_for(mark, "a new stream's first request", |e| e.is_request(type_url));
+        assert_eq!((first.nonce.as_str(), first.error), ("", None));
+        // What is held is said again: a version of the type, or of each resource.
+        assert_eq!(first.version.is_empty(), variant.is_delta(), "{type_url}");
+        assert_eq!(first.initial_versions.is_empty(), !variant.is_delta(), "{type_url}");
+    }
+    let mark = plane.mark();
+    plane.set(&fewer.with(CLUSTER, "4", vec![cluster("more", variant), cluster("last", variant)]));
+    plane.wait_for_ack(mark, CLUSTER, "4");
+
+    let recording = watch.stop();
+    for (kind, names) in [("cds", &["last", "more"][..]), ("lds", &["in", "in-2"]), ("rds", &["r-in"])] {
+        let resources = recording.objects("get", &[kind]);
+        let live = |resource: &&Value| resource["state"] == "present" || resource["state"] == "kept";
+        let mut have: Vec<_> =
+            resources.iter().filter(live).filter_map(|resource| resource["name"].as_str()).collect();
+        have.sort_unstable();
+        assert_eq!(have, names, "{resources:#?}");
+    }
+    assert_clean(&recording, &[]);
+}
+
+#[test]
+fn client_waits_for_a_server_that_is_down() {
+    let Some(world) = World::open("client_waits_for_a_server_that_is_down") else { return };
+    let port = free_port();
+    let watch = Watch::start(&world, SocketAddr::from(([127, 0, 0, 1], port)), &[]);
+    wait_for("a word about the server", || {
+        let log = watch.child.log();
+        (log.contains("cannot reach") && log.contains("attempt 2, next in")).then_some(())
+    });
+    let mut plane = world.control_plane(Flags { port, ..Flags::default() });
+    plane.set(&Snapshot::chain(Variant::Ads, backend()));
+    plane.wait_for_ack(0, ENDPOINTS, "1");
+    assert_clean(&watch.stop(), &[]);
+}
+
+#[test]
+fn client_refuses_what_it_is_told_to() {
+    let Some(world) = World::open("client_refuses_what_it_is_told_to") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, backend()));
+    let watch = Watch::start(&world, plane.address(), &["--nack", "type:cds version:2 => not today"]);
+    plane.wait_for_ack(0, CLUSTER, "1");
+    let mark = plane.mark();
+    let chain = Snapshot::chain(Variant::Ads, backend());
+    plane.set(&chain.clone().with(
+        CLUSTER,
+        "2",
+        vec![cluster("echo", Variant::Ads), dumped_cluster("bad", "x")],
+    ));
+    let nack = plane.wait_for(mark, "a NACK", |event| event.is_nack(CLUSTER));
+    assert_eq!(nack.version, "1", "the version in force");
+    assert_eq!(nack.error.map(|error| error.message).as_deref(), Some("not today"));
+    plane.set(&chain.with(CLUSTER, "3", vec![cluster("echo", Variant::Ads)]));
+    plane.wait_for_ack(mark, CLUSTER, "3");
+    // go-control-plane answers a NACK with the snapshot that was refused.
+    assert_clean(&watch.stop(), &["nack-resend-loop", "sotw-needless-update"]);
+}
+
+fn run(world: &World, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = xdscope(world.folder()).args(args).output().expect("xdscope runs");
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_server_is_a_source() {
+    let Some(world) = World::open("a_server_is_a_source") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, backend()));
+    let server = plane.address().to_string();
+    let (code, out, err) = run(&world, &["get", &server, "-o", "name"]);
+    assert_eq!((code, out.as_str()), (Some(0), "lds/in\ncds/echo\nrds/r-in\neds/echo\n"), "{err}");
+    let (code, out, err) = run(&world, &["get", &server, "eds", "-o", "yaml"]);
+    assert_eq!((code, out.contains("cluster_name: echo")), (Some(0), true), "{out}{err}");
+    let (code, out, err) = run(&world, &["get", &server, "cds/echo", "-o", "name", "--variant", "delta"]);
+    assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
+    let (code, _, err) = run(&world, &["get", &server, "cds/none", "--resource-timeout", "300ms"]);
+    assert_eq!(code, Some(4), "{err}");
+    let (code, out, err) = run(&world, &["status", &server, "--wait", "20s", "--node-id", "me"]);
+    assert_eq!((code, out.contains("me"), out.contains("NACK")), (Some(0), true, false), "{out}{err}");
+    let (code, _, err) = run(&world, &["lint", &server]);
+    assert_eq!(code, Some(0), "{err}");
+    let (code, _, err) = run(&world, &["wait", &server, "synced"]);
+    assert_eq!(code, Some(0), "{err}");
+    let (code, _, err) = run(&world, &["wait", &server, "type:cds name:echo version:1"]);
+    assert_eq!(code, Some(0), "{err}");
+    let (code, _, err) = run(&world, &["wait", &server, "type:cds version:2", "--timeout", "300ms"]);
+    assert_eq!(code, Some(4), "{err}");
+    let (code, _, err) = run(&world, &["wait", &server, "synced", "--nodes", "3"]);
+    assert_eq!(code, Some(2), "{err}");
+    let (code, _, err) = run(&world, &["get", &server, "vhds/r/h"]);
+    assert_eq!((code, err.contains("vhds") || err.contains("VirtualHost")), (Some(2), true), "{err}");
+    let nobody = format!("127.0.0.1:{}", free_port());
+    let (code, _, err) = run(&world, &["get", &nobody, "cds"]);
+    assert_eq!((code, err.contains("tried  name ok, port")), (Some(3), true), "{err}");
+}
+
+#[test]
+fn a_bootstrap_says_who_and_whom() {
+    let Some(world) = World::open("a_bootstrap_says_who_and_whom") else { return };
+    let mut plane: ControlPlane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::DeltaAds, backend()));
+    let file = world.folder().join("bootstrap.json");
+    let bootstrap = crate::support::bootstrap::envoy("edge-7", Variant::DeltaAds, plane.address(), None);
+    std::fs::write(&file, bootstrap.to_string()).expect("a bootstrap");
+    let recording = world.folder().join("borrowed.xdsrec");
+    let mut command = xdscope(world.folder());
+    command.args(["watch", "--no-tui", "--bootstrap"]).arg(&file).arg("--record").arg(&recording);
+    let child = Child::start(&mut command, &world.folder().join("borrowed.log"));
+    let response = plane.wait_for_ack(0, ENDPOINTS, "1");
+    assert!(response.delta);
+    let first = plane.wait_for(0, "a request", |event| event.is_request(CLUSTER));
+    assert_eq!(first.node, "edge-7");
+    assert!(child.log().contains("borrowed"), "{}", child.log());
+    child.interrupt();
+}
+
+#[test]
+fn client_over_mutual_tls() {
+    let Some(world) = World::open("client_over_mutual_tls") else { return };
+    let ca = Ca::new(world.folder(), "ca");
+    let (plane_own, own) = (ca.issue("plane", &["cp.test"]), ca.issue("own", &["watcher.test"]));
+    let tls = Some(ServerTls { own: plane_own, client_ca: Some(ca.file.clone()) });
+    let mut plane = world.control_plane(Flags { tls, ..Flags::default() });
+    plane.set(&Snapshot::chain(Variant::Ads, backend()));
+    let server = plane.address().to_string();
+    let path = |path: &PathBuf| path.display().to_string();
+    let (ca, cert, key) = (path(&ca.file), path(&own.cert), path(&own.key));
+    let trusted = ["--cacert", &ca, "--servername", "cp.test"];
+    let with =
+        |more: &[&str]| run(&world, &[&["get", &server, "cds", "-o", "name"], &trusted[..], more].concat());
+    let (code, out, err) = with(&["--cert", &cert, "--key", &key]);
+    assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
+    // Without its certificate, in plaintext, and under a wrong name.
+    let (code, _, err) = with(&[]);
+    assert_eq!((code, err.contains("CertificateRequired")), (Some(3), true), "{err}");
+    let (code, _, err) = run(&world, &["get", &server, "cds"]);
+    assert_eq!(code, Some(3), "{err}");
+    let wrong = ["get", &server, "cds", "--cacert", &ca, "--servername", "other.test"];
+    let (code, _, err) = run(&world, &wrong);
+    assert_eq!((code, err.contains("other.test")), (Some(3), true), "{err}");
+}
