@@ -175,7 +175,7 @@ impl Live {
             source: running.source.clone(),
             recording: running.recording.clone(),
             empty: Vec::new(),
-            notices: Vec::new(),
+            notice: None,
             copies: folder.to_owned(),
         };
         let shared = running.shared.clone().expect("facts");
