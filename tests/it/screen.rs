@@ -217,7 +217,12 @@ fn random_sizes_and_keys_leave_a_screen_as_if_painted_afresh() {
         ".", "g", "G", "t", "?", "m",
     ];
     for seed in [1, 7, 2026] {
-        let session = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cli/tour.xds");
+        // A copy: marks are kept beside it.
+        let folder = tempfile::tempdir().expect("a folder");
+        let session = folder.path().join("tour.xds");
+        let tour = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cli/tour.xds");
+        std::fs::copy(tour, &session).expect("a copy");
+        let session = session.to_str().expect("a path");
         let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["replay", session]);
         terminal.until("REPLAY");
         let mut state: u64 = seed;
