@@ -253,12 +253,7 @@ pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
         let cpu_hop = if plan.tls { 1 } else { 2 };
         let secure = if plan.tls { ", TLS on both legs" } else { "" };
         let cpu = of(cpu_hop, |f| f.cpu).max(1e-6);
-        let mut table = format!(
-            "\n{}{} ({:.1} MB)\n",
-            scenario.title(),
-            if plan.tls { ", TLS on both legs" } else { "" },
-            bytes as f64 / 1e6
-        );
+        let mut table = format!("\n{}{secure} ({:.1} MB)\n", scenario.title(), bytes as f64 / 1e6);
         table += "hop      p50 µs     x relay   p99 µs     x relay   wall ms    x relay   CPU s   ";
         table += &format!("x {:<5} peak MB\n", hops[cpu_hop]);
         for (i, kind) in hops.iter().enumerate() {

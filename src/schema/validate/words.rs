@@ -1,6 +1,6 @@
 //! What a rule demands, in words, where a value does not keep it.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::rules::*;
 
