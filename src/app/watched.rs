@@ -14,10 +14,12 @@ use crate::wire::Frame;
 /// would cost more than it may while traffic, or a person, waits, so from there on such rules are silent. `xdscope lint` on the recording
 /// has no such bound.
 const LIVE_CONTENTS: usize = 20_000;
+/// The same for the constraints of the API: each field of a content is held against them.
+const LIVE_CONSTRAINED: usize = 1_000;
 
 /// The rules of whoever shows screens.
 pub fn bounded(schema: &Arc<Schema>) -> lint::Options {
-    lint::Options { contents: Some(LIVE_CONTENTS), ..rules(schema) }
+    lint::Options { contents: Some(LIVE_CONTENTS), constrained: Some(LIVE_CONSTRAINED), ..rules(schema) }
 }
 
 /// Rules with the descriptors' knowledge of types, references and constraints.

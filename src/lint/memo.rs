@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::clock::Alarm;
 use super::graph::{Graphs, WarmingMap};
+use super::node::Digests;
 use crate::content::{BlobId, List};
-use crate::event::{Seq, Sym, Time, VersionInfo};
+use crate::event::{DenseHash, Seq, Sym, Time, VersionInfo};
 use crate::session::{Name, SymMap, SymSet};
 use crate::wire::NodeInfo;
 
@@ -194,7 +195,9 @@ pub(super) struct World {
     /// Ages at which the server ended streams, by its address.
     pub(super) ages: HashMap<String, VecDeque<Duration>>,
     /// Constraints that contents break, by payload; `None` where that can't be told (row J-01).
-    pub(super) broken: HashMap<BlobId, Option<Arc<[String]>>>,
+    pub(super) broken: HashMap<BlobId, Option<Arc<[String]>>, DenseHash>,
+    /// What nodes say (row E-06).
+    pub(super) nodes: Digests,
     /// What an alternative stands in for: both names in canonical form (row K-29).
     pub(super) alternatives: HashMap<String, String>,
     /// Peers that took a message above the limit.

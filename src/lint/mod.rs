@@ -92,9 +92,10 @@ pub struct Options {
     pub links: Option<Links>,
     /// Without it rules about constraints are silent.
     pub constraints: Option<Constraints>,
-    /// Contents whose references are looked up, and that are held against constraints, at most; from then on rules
-    /// about references, or about constraints, are silent.
+    /// Contents whose references are looked up, at most; from then on rules about references are silent.
     pub contents: Option<usize>,
+    /// The same for contents that are held against constraints: with more, rules about them are silent.
+    pub constrained: Option<usize>,
 }
 
 /// All rules over one source. Drives the store, so that timers fire before the frame that comes after them.
@@ -149,10 +150,6 @@ impl Lint {
             self.options.links = None;
             self.world.graphs.give_up();
         }
-        if self.options.contents.is_some_and(|most| self.world.broken.len() >= most) {
-            self.options.constraints = None;
-            self.world.broken.clear();
-        }
         if self.options.links.is_none() && self.options.constraints.is_none() {
             return;
         }
@@ -161,9 +158,13 @@ impl Lint {
         let track = stream.zip(outcome.track).and_then(|(stream, track)| stream.tracks.get(track));
         let links = self.options.links.clone();
         let links = links.filter(|_| graph::refers(track.and_then(|track| track.kind)));
-        let constraints = self.options.constraints.clone();
         let message = outcome.seq.and_then(|seq| store.message(seq));
         let Some(list) = message.and_then(Message::resources).cloned() else { return };
+        if self.options.constrained.is_some_and(|most| self.world.broken.len().max(list.len()) > most) {
+            self.options.constraints = None;
+            self.world.broken.clear();
+        }
+        let constraints = self.options.constraints.clone();
         for id in list.blobs() {
             let catalog = store.catalog();
             let Some(payload) = catalog.entry(*id).payload else { continue };

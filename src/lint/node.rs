@@ -1,11 +1,52 @@
 //! Whether two nodes say the same, and if not where they differ (row E-06).
 
-use crate::content::Catalog;
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::content::{BlobId, Catalog};
+use crate::event::DenseHash;
 use crate::pb::{Field, Fields};
 use crate::wire::NodeInfo;
 
+/// What nodes say whatever the order, by their bytes: of the metadata, and of all else. A client that sends its 60 KB
+/// with each request, in one order and then in another, is read once for each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Digests(HashMap<BlobId, [u128; 2], DenseHash>);
+
+/// Nodes that are remembered.
+const NODES: usize = 4096;
+
+impl Digests {
+    fn of(&mut self, catalog: &Catalog, blob: Option<BlobId>) -> Option<[u128; 2]> {
+        let blob = blob?;
+        if let Some(known) = self.0.get(&blob) {
+            return Some(*known);
+        }
+        let bytes = catalog.bytes(blob)?;
+        let digest = [true, false].map(|metadata| {
+            let fields =
+                Fields::new(&bytes).map_while(Result::ok).filter(|field| (field.number == 3) == metadata);
+            let mut parts: Vec<Vec<u8>> = fields.map(|field| unordered(&field, 0)).collect();
+            parts.sort_unstable();
+            let lengths = parts.iter().map(|part| part.len().to_le_bytes()).collect::<Vec<_>>();
+            xxh3_128(&[lengths.concat(), parts.concat()].concat())
+        });
+        if self.0.len() == NODES {
+            self.0.clear();
+        }
+        self.0.insert(blob, digest);
+        Some(digest)
+    }
+}
+
 /// What of the node differs; empty if nothing does.
-pub(super) fn differences(catalog: &Catalog, a: &NodeInfo, b: &NodeInfo) -> Vec<&'static str> {
+pub(super) fn differences(
+    catalog: &Catalog,
+    digests: &mut Digests,
+    a: &NodeInfo,
+    b: &NodeInfo,
+) -> Vec<&'static str> {
     if a.blob.is_some() && a.blob == b.blob {
         return Vec::new();
     }
@@ -19,24 +60,14 @@ pub(super) fn differences(catalog: &Catalog, a: &NodeInfo, b: &NodeInfo) -> Vec<
         ("client_features", a.client_features == b.client_features),
     ];
     out.extend(pairs.iter().filter(|(_, same)| !same).map(|(field, _)| *field));
-    let bytes = |node: &NodeInfo| node.blob.and_then(|blob| catalog.bytes(blob));
-    if let (Some(a), Some(b)) = (bytes(a), bytes(b)) {
-        if field(&a, 3) != field(&b, 3) {
+    let both = (digests.of(catalog, a.blob), digests.of(catalog, b.blob));
+    if let (Some([metadata, rest]), Some([other_metadata, other_rest])) = both {
+        if metadata != other_metadata {
             out.push("metadata");
-        } else if out.is_empty() && field(&a, 0) != field(&b, 0) {
+        } else if out.is_empty() && rest != other_rest {
             out.push("another field");
         }
     }
-    out
-}
-
-/// One field of a node without the order of things in it; 0 for all that is neither metadata nor known by name.
-fn field(node: &[u8], wanted: u32) -> Vec<Vec<u8>> {
-    let fields = Fields::new(node).map_while(Result::ok);
-    let meant = |number: u32| if wanted == 0 { number != 3 } else { number == wanted };
-    let mut out: Vec<Vec<u8>> =
-        fields.filter(|field| meant(field.number)).map(|field| unordered(&field, 0)).collect();
-    out.sort_unstable();
     out
 }
 
@@ -93,9 +124,11 @@ mod tests {
         let one = node(&mut catalog, &[("a", "x"), ("b", "y")]);
         let other = node(&mut catalog, &[("b", "y"), ("a", "x")]);
         let third = node(&mut catalog, &[("a", "y"), ("b", "x")]);
-        assert!(differences(&catalog, &one, &other).is_empty());
-        assert_eq!(differences(&catalog, &one, &third), ["metadata"]);
+        let mut digests = Digests::default();
+        let mut differences = |a, b| differences(&catalog, &mut digests, a, b);
+        assert!(differences(&one, &other).is_empty());
+        assert_eq!(differences(&one, &third), ["metadata"]);
         let renamed = NodeInfo { id: "n2".into(), ..one.clone() };
-        assert_eq!(differences(&catalog, &one, &NodeInfo { blob: None, ..renamed }), ["id"]);
+        assert_eq!(differences(&one, &NodeInfo { blob: None, ..renamed }), ["id"]);
     }
 }

@@ -28,7 +28,7 @@ fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
     let Some(node) = asking.message.node() else { return };
     let before = case.stream_memo.node.replace(node.clone()).or_else(|| case.stream.node.clone());
     let Some(before) = before else { return };
-    let fields = super::super::node::differences(case.catalog(), &before, node);
+    let fields = super::super::node::differences(case.catalog(), &mut case.world.nodes, &before, node);
     if !fields.is_empty() {
         let text = format!("the node is another than before on this stream: {}", fields.join(", "));
         case.raise(&RULE, Found { text, ..Found::default() });
