@@ -109,7 +109,8 @@ fn holds(id: &str, proof: &str, rules: &str) -> Result<(), String> {
         let text = read(path)?;
         let last = text.lines().last().unwrap_or_default();
         match last {
-            "expect lint only" | "expect lint none" => Ok(text),
+            "expect lint none" => Ok(text),
+            last if last.starts_with("expect lint only") => Ok(text),
             _ => Err(format!("{proof} is not closed: {last}")),
         }
     };
@@ -126,7 +127,10 @@ fn holds(id: &str, proof: &str, rules: &str) -> Result<(), String> {
         return named.then_some(()).ok_or(format!("{proof} does not name it"));
     }
     if let Some(name) = proof.strip_prefix("lint/") {
-        script(format!("tests/fixtures/lint/{name}.xds"))?;
+        // A bootstrap is no session, so its rules have files of their own kind; a test holds them against all rules.
+        if read(format!("tests/fixtures/lint/{name}.yaml")).is_err() {
+            script(format!("tests/fixtures/lint/{name}.xds"))?;
+        }
         let rule = name.split('.').next().unwrap_or_default();
         let of_row = |line: &&str| line.split(" | ").next() == Some(rule) && names(line, id);
         return rules.lines().find(of_row).map(|_| ()).ok_or(format!("{rule} is no rule of it"));
