@@ -67,12 +67,12 @@ impl Silence {
             Reason::StaleNonce => {
                 "asked with a nonce that is not the newest: the server ignores such requests".into()
             }
-            Reason::AlreadySent => {
-                "sent on this stream before: the server may count it as delivered".into()
-            }
+            Reason::AlreadySent => "sent on this stream before: the server may count it as delivered".into(),
             Reason::UnknownToCds => "no cluster of this client names it: the server may not know it".into(),
             Reason::NotSuperset => {
-                format!("the request leaves out {what}, which the server has: it may wait for all to be named")
+                format!(
+                    "the request leaves out {what}, which the server has: it may wait for all to be named"
+                )
             }
             Reason::SameVersion => {
                 format!("asked with version {what}, the newest: the server may see nothing new in it")

@@ -48,10 +48,8 @@ fn check(case: &mut Case<'_>) {
         _ => false,
     };
     let before = case.store.engine().before(case.stream);
-    let others: Vec<_> = before
-        .filter(|stream| stream.closed.is_none() && !apart(stream))
-        .map(|stream| stream.id.0)
-        .collect();
+    let others: Vec<_> =
+        before.filter(|stream| stream.closed.is_none() && !apart(stream)).map(|stream| stream.id.0).collect();
     if let Some(other) = others.first() {
         let text = format!("aggregated stream beside stream {other} of the same client, for 5s and more");
         case.raise(&RULE, Found { text, guess: true, ..Found::default() });
