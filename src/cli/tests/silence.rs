@@ -94,7 +94,7 @@ fn states_tell_the_share_of_bytes_that_changed_nothing() {
 #[test]
 fn a_stream_has_its_age_and_its_silence_at_its_end() {
     let script =
-        "stream 1 sotw cds\n>\n+2s < v=1 n=x [A]\n+1s > v=1 n=x\n+57s 1 close status=14 \"max age\"\n";
+        "stream 1 sotw cds\n>\n+2s < v=1 n=x [A]\n+3s > v=1 n=x\n+60s 1 close status=14 \"max age\"\n";
     let life = "closed at age 1m, 57s after its last message: UNAVAILABLE";
     for args in [&["info", "-"][..], &["status", "-", "-o", "wide"]] {
         let said = run(script, args);
