@@ -50,7 +50,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     if args.subscriptions {
         let shown: Vec<&StateFact> =
             states.iter().filter(|state| get.asked(&state.type_url) && filter.state(state, &store)).collect();
-        subscriptions::write(args, &shown, &store, style, out)?;
+        subscriptions::write(args, &shown, (&store, &schema), style, out)?;
         return Ok(Exit::Yes);
     }
     let printed = match args.output {

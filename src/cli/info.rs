@@ -55,9 +55,8 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         if stream.gaps > 0 {
             line.push_str(&format!("  {} lost", plural(stream.gaps, "message")));
         }
-        if stream.closed.is_some() {
-            let end = stream.end.as_ref().map(report::end_words).filter(|end| !end.is_empty());
-            line.push_str(&format!("  closed{}", end.map(|end| format!(": {end}")).unwrap_or_default()));
+        if let Some(life) = report::life(stream, !store.clock().untimed) {
+            line.push_str(&format!("  {life}"));
         }
         writeln!(out, "{}", display_safe(&line))?;
         for line in words::tls(&stream.tls) {

@@ -1,6 +1,6 @@
 //! `status`: is everyone in sync, and if not, who and what?
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
 
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use crate::event::{Kind, StreamId, Variant};
 use crate::filter;
 use crate::json;
 use crate::report::{self, Role, Row, Rows, Warming};
+use crate::schema::Schema;
 use crate::store::{StateFact, Store};
 use crate::text::{age, count, display_safe, latency, plural, type_label};
 
@@ -53,6 +54,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
                 if let (Some(waits), Value::Object(fields)) = (waits(state, &warming, &store), &mut object) {
                     fields.insert("warming".into(), waits);
                 }
+                words::add_silences(&mut object, &report::silences_of(&store, &schema, state));
                 objects.put(&object)?;
             }
             if args.output == Format::Json {
@@ -62,7 +64,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
             }
             objects.finish()?;
         }
-        Format::Wide => wide(&states, &store, style, !args.rows.no_headers, out)?,
+        Format::Wide => wide(&states, (&store, &schema), style, !args.rows.no_headers, out)?,
         _ => write(&matrix, &store, style, !args.rows.no_headers, out)?,
     }
     if matches!(args.output, Format::Table | Format::Wide) {
@@ -163,12 +165,17 @@ fn ended(row: &Row, store: &Store, style: Style) -> String {
 /// One row per stream and type, with versions, nonces and who owes what.
 fn wide(
     states: &[StateFact],
-    store: &Store,
+    (store, schema): (&Store, &Schema),
     style: Style,
     headers: bool,
     out: &mut dyn std::io::Write,
 ) -> Result<(), CliError> {
     let problems = store.problems();
+    let lives: HashMap<StreamId, String> = store
+        .streams()
+        .iter()
+        .filter_map(|stream| Some((stream.stream, report::life(stream, !store.clock().untimed)?)))
+        .collect();
     let titles = [
         "NODE",
         ">STREAM",
@@ -181,6 +188,7 @@ fn wide(
         "SUBSCRIBED",
         "RESOURCES",
         ">PUSHES",
+        ">SAME",
         ">ACK P50",
         ">AGE",
         "OPEN",
@@ -191,12 +199,15 @@ fn wide(
         let (_, role) = report::state_word(state.state);
         let word = report::state_text(state.state, state, style.pick("×", "x"));
         let p50 = state.ack_ms.and_then(|(p50, _)| std::time::Duration::try_from_secs_f64(p50 / 1e3).ok());
-        let open: Vec<&str> = problems
+        let of_state = problems
             .iter()
-            .filter(|problem| problem.stream == state.stream && problem.type_url == state.type_url)
-            .flat_map(|problem| [Some(problem.text.as_str()), problem.quote.as_deref()])
+            .filter(|problem| problem.stream == state.stream && problem.type_url == state.type_url);
+        let mut open: Vec<String> = of_state
+            .flat_map(|problem| [Some(problem.text.clone()), problem.quote.as_deref().map(str::to_owned)])
             .flatten()
             .collect();
+        open.extend(report::silences_of(store, schema, state).iter().map(report::silence));
+        open.extend(lives.get(&state.stream).cloned());
         table.row(vec![
             Cell::new(state.node.as_deref().unwrap_or("-")),
             Cell::new(state.stream.0.to_string()),
@@ -209,12 +220,21 @@ fn wide(
             Cell::new(report::subscribed(state)),
             Cell::new(held(state)),
             Cell::new(count(state.pushes)),
+            Cell::new(same(state)),
             Cell::new(p50.map_or("-".into(), latency)),
             Cell::new(if store.clock().untimed { "-".into() } else { age(store.now().since(state.since)) }),
             Cell::new(if style.ascii { open.join(": ").replace('×', "x") } else { open.join(": ") }),
         ])?;
     }
     Ok(table.finish()?)
+}
+
+/// Share of the bytes pushed that were of resources re-sent unchanged.
+fn same(state: &StateFact) -> String {
+    match state.bytes {
+        0 => "-".into(),
+        bytes => format!("{} %", state.bytes_same.saturating_mul(100) / bytes),
+    }
 }
 
 /// Resources that are there; of those asked for by name, where that can be said.

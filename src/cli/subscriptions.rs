@@ -5,7 +5,8 @@ use std::io::Write;
 
 use crate::json;
 use crate::report::{self, Role};
-use crate::store::{StateFact, Store};
+use crate::schema::Schema;
+use crate::store::{Silence, StateFact, Store};
 use crate::text::{count, type_label};
 
 use super::args::{Format, GetArgs};
@@ -14,12 +15,13 @@ use super::get;
 use super::io::Style;
 use super::json_out::Objects;
 use super::table::{Cell, Table};
+use super::words;
 
 /// Types without WHAT: one row per stream and type. With it: one row per name.
 pub(super) fn write(
     args: &GetArgs,
     states: &[&StateFact],
-    store: &Store,
+    (store, schema): (&Store, &Schema),
     style: Style,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
@@ -27,12 +29,14 @@ pub(super) fn write(
         Some(Format::Json | Format::Jsonl) => {
             let mut objects = Objects::new(out, args.output == Some(Format::Json));
             for state in states {
-                objects.put(&json::state(state, &store.clock()))?;
+                let mut object = json::state(state, &store.clock());
+                words::add_silences(&mut object, &report::silences_of(store, schema, state));
+                objects.put(&object)?;
             }
             Ok(objects.finish()?)
         }
         None | Some(Format::Table | Format::Wide) if args.what.is_empty() => types(args, states, style, out),
-        None | Some(Format::Table | Format::Wide) => names(args, states, store, style, out),
+        None | Some(Format::Table | Format::Wide) => names(args, states, (store, schema), style, out),
         Some(_) => Err(CliError::usage("--subscriptions prints -o table, wide, json or jsonl")),
     }
 }
@@ -61,12 +65,17 @@ fn types(args: &GetArgs, states: &[&StateFact], style: Style, out: &mut dyn Writ
 fn names(
     args: &GetArgs,
     states: &[&StateFact],
-    store: &Store,
+    (store, schema): (&Store, &Schema),
     style: Style,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let mut table = Table::new(out, style, !args.rows.no_headers, &["NODE", "TYPE", "NAME", "VER", "STATE"]);
-    for state in states {
+    let all: Vec<Vec<Silence>> =
+        states.iter().map(|state| report::silences_of(store, schema, state)).collect();
+    // A column for it only where there is something to say.
+    let mut titles = vec!["NODE", "TYPE", "NAME", "VER", "STATE"];
+    titles.extend(all.iter().any(|silences| !silences.is_empty()).then_some("PERHAPS"));
+    let mut table = Table::new(out, style, !args.rows.no_headers, &titles);
+    for (state, silences) in states.iter().zip(&all) {
         let resources = store.resources(state.stream, &state.type_url);
         let by_name: HashMap<&str, _> = resources.iter().map(|fact| (&*fact.name, fact)).collect();
         for name in &state.names {
@@ -76,13 +85,18 @@ fn names(
                 Some(fact) => get::word(fact),
                 None => ("waiting".to_owned(), Role::Pending),
             };
-            table.row(vec![
+            let mut cells = vec![
                 node(state),
                 Cell::role(type_label(state.type_url.as_str()), Role::Muted),
                 Cell::new(name),
                 Cell::new(fact.and_then(|fact| fact.version.as_deref()).unwrap_or("-")),
                 Cell::role(word, role),
-            ])?;
+            ];
+            let why = silences.iter().find(|silence| silence.names.contains(name)).map(Silence::why);
+            if titles.len() > cells.len() {
+                cells.push(Cell::role(why.map(|why| format!("{why} (?)")).unwrap_or_default(), Role::Muted));
+            }
+            table.row(cells)?;
         }
     }
     Ok(table.finish()?)

@@ -1,6 +1,7 @@
 //! Verbs from their words to what they print, in a world of the test's own.
 
 mod contract;
+mod silence;
 
 use std::ffi::OsString;
 use std::io::{Cursor, Read, Write};

@@ -1,8 +1,11 @@
 //! Words of rows, as cells.
 
+use serde_json::Value;
+
 use crate::event::Time;
+use crate::json;
 use crate::report::{self, Role};
-use crate::store::{LineFact, SummaryFact, TypeState};
+use crate::store::{LineFact, Silence, SummaryFact, TypeState};
 use crate::text::age;
 use crate::wire::Tls;
 
@@ -34,4 +37,11 @@ pub(super) fn tls(tls: &Tls) -> Vec<String> {
     }
     out.extend(tls.not_kept());
     out
+}
+
+/// Adds `waiting_reason` to a `state`, where there is something to say.
+pub(super) fn add_silences(object: &mut Value, silences: &[Silence]) {
+    if let (Value::Object(fields), false) = (object, silences.is_empty()) {
+        fields.insert("waiting_reason".into(), silences.iter().map(json::silence).collect());
+    }
 }

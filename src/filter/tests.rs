@@ -68,6 +68,7 @@ fn state() -> StateFact {
         ack_ms: Some((6.0, 9.0)),
         pushes: 9,
         bytes: 44_000,
+        bytes_same: 0,
         last_push: None,
     }
 }

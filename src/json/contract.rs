@@ -8,7 +8,7 @@ use crate::diff::Op;
 use crate::event::{Dir, Side, Variant};
 use crate::lint::{Blame, Severity};
 use crate::nack::Client;
-use crate::store::{AbsentBy, Class, MessageKind, Origin, ResourceState, TypeState, Wildcard};
+use crate::store::{AbsentBy, Class, MessageKind, Origin, Reason, ResourceState, TypeState, Wildcard};
 
 use Presence::{Always, Maybe, Messages, Requests, Responses};
 use Shape::{Any, Bool, Count, Integer, List, Number, Object, Text, Time, Words};
@@ -168,7 +168,22 @@ const STATE: &[Field] = &[
     known(Always, "ack_ms", Object(ACK_MS), "milliseconds from response to verdict"),
     field(Always, "pushes", Count, "responses"),
     field(Always, "bytes", Count, "bytes of responses"),
+    field(Always, "bytes_same", Count, "those of them that were of resources re-sent unchanged"),
+    field(
+        Maybe,
+        "waiting_reason",
+        List(&Object(SILENCE)),
+        "`status`, `get --subscriptions`: why what is waited for may not come",
+    ),
     field(Maybe, "warming", List(&Object(WARMING)), "`status`: resources that are sent and wait for others"),
+];
+
+const SILENCE: &[Field] = &[
+    field(Always, "reason", words!(Reason), "what is likely"),
+    field(Always, "names", TEXTS, "names that it is about; none: the wildcard"),
+    known(Always, "at", Count, "the newest request"),
+    field(Always, "text", Text, "in words"),
+    field(Always, "guess", Bool, "always true: the wire does not tell"),
 ];
 
 const WARMING: &[Field] = &[

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use crate::event::{Clock, Dir, Kind, Time, TypeUrl};
 use crate::lint::Finding;
 use crate::nack::{Found, Nack};
-use crate::store::{MessageFact, ResourceFact, StateFact, StreamFact, TypeState};
+use crate::store::{MessageFact, ResourceFact, Silence, StateFact, StreamFact, TypeState};
 
 pub use change::{ChangeOf, change};
 pub use contract::schema;
@@ -151,6 +151,7 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
     out.put("ack_ms", fact.ack_ms.map(|(p50, p99)| json!({ "p50": p50, "p99": p99 })));
     out.put("pushes", fact.pushes);
     out.put("bytes", fact.bytes);
+    out.put("bytes_same", fact.bytes_same);
     out.done()
 }
 
@@ -179,6 +180,17 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     out.put("bytes_in", fact.bytes_in);
     out.put("bytes_out", fact.bytes_out);
     out.put("gaps", fact.gaps);
+    out.done()
+}
+
+/// `waiting_reason` of a `state`: likely reasons for what is waited for.
+pub fn silence(silence: &Silence) -> Value {
+    let mut out = Object::bare();
+    out.put("reason", silence.reason.word());
+    out.list("names", &silence.names);
+    out.put("at", silence.at.map(|n| n.0));
+    out.put("text", silence.why());
+    out.put("guess", true);
     out.done()
 }
 

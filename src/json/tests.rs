@@ -117,6 +117,7 @@ fn state_fact() -> StateFact {
         ack_ms: Some((1.0, 9.5)),
         pushes: 2,
         bytes: 100,
+        bytes_same: 40,
         last_push: None,
     }
 }
@@ -127,7 +128,7 @@ fn a_state_has_the_fields_of_the_contract_in_order() {
     assert_eq!(
         keys(&value),
         "schema object stream node variant type type_url state last_state since in_force offered reported nonce \
-         pending wildcard names effective missing absent resources nacks nack_count open_nack ack_ms pushes bytes"
+         pending wildcard names effective missing absent resources nacks nack_count open_nack ack_ms pushes bytes bytes_same"
     );
     assert_eq!(value["type"], "type.googleapis.com/x.Y", "a type without a word is its URL");
     assert_eq!(value["node"], Value::Null);

@@ -90,6 +90,7 @@ fn opened(method: &str, metadata: &[(&str, &str)]) -> BTreeSet<&'static str> {
     lint.findings().iter().map(|finding| finding.rule.id).collect()
 }
 
+/// Rows C-03 and D-04.
 #[test]
 fn what_a_stream_says_of_itself_is_held_against_rules() {
     let rest = "/v3/discovery:clusters";

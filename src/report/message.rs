@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use crate::event::Dir;
-use crate::store::{EndFact, LineFact, MessageKind};
-use crate::text::{count, latency, plural, size, type_label};
+use crate::store::{EndFact, LineFact, MessageKind, StreamFact};
+use crate::text::{age, count, latency, plural, size, type_label};
 
 use super::Role;
 
@@ -97,4 +97,21 @@ pub fn end_words(end: &EndFact) -> String {
     words.extend(end.reset.map(|code| format!("reset with HTTP/2 code {code}")));
     words.extend(end.note.clone());
     words.join(" ")
+}
+
+/// `closed at age 12m, 3s after its last message: UNAVAILABLE …`, of what is known; `None` for an open stream. Ages are left
+/// out of a source without times (`timed`), and that of a stream whose opening was not seen.
+pub fn life(stream: &StreamFact, timed: bool) -> Option<String> {
+    let closed = stream.closed?;
+    let mut text = "closed".to_owned();
+    if timed && !stream.partial {
+        text.push_str(&format!(" at age {}", age(closed.since(stream.opened))));
+    }
+    if let Some(last) = stream.last_message.filter(|_| timed) {
+        let comma = if stream.partial { "" } else { "," };
+        text.push_str(&format!("{comma} {} after its last message", age(closed.since(last))));
+    }
+    let end = stream.end.as_ref().map(end_words).filter(|end| !end.is_empty());
+    text.push_str(&end.map(|end| format!(": {end}")).unwrap_or_default());
+    Some(text)
 }

@@ -105,6 +105,7 @@ mod tests {
         Schema::builtin().read_file(RESPONSE, Format::of_name(name), content)
     }
 
+    /// Row C-03.
     #[test]
     fn all_four_formats_say_the_same() {
         let json = br#"{"versionInfo": "1", "resources": [{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "c"}]}"#;

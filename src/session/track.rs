@@ -79,6 +79,8 @@ pub(crate) struct Track {
     pub(crate) last_verdict: Option<Time>,
     pub(crate) pushes: u64,
     pub(crate) bytes: u64,
+    /// Of resources re-sent unchanged.
+    pub(crate) bytes_same: u64,
     pub(crate) last_push: Option<PushFact>,
     /// The last request that asked for something new and has no response yet.
     pub(crate) question: Option<Seq>,
@@ -264,6 +266,8 @@ impl Track {
         }
         self.pushes += 1;
         self.bytes += push.size;
+        let bytes_same = if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) };
+        self.bytes_same += bytes_same;
         self.last_push = Some(PushFact {
             n: ctx.seq.0,
             added: change.added.len() as u64,
@@ -271,7 +275,7 @@ impl Track {
             removed: change.removed.len() as u64,
             same: change.same,
             bytes: push.size,
-            bytes_same: if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) },
+            bytes_same,
         });
         ResponseOutcome {
             kind,

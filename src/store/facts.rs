@@ -93,6 +93,8 @@ pub struct StateFact {
     pub pushes: u64,
     /// Bytes of responses.
     pub bytes: u64,
+    /// Those of them that were of resources re-sent unchanged.
+    pub bytes_same: u64,
     pub last_push: Option<PushFact>,
 }
 

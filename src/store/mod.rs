@@ -6,6 +6,7 @@ mod history;
 mod problems;
 mod query;
 mod rows;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod versions;
@@ -14,6 +15,7 @@ pub use crate::session::Meaning;
 pub use asked::AskedFact;
 pub use facts::*;
 pub use history::weight;
+pub use silence::{Reason, Silence};
 pub use versions::{AcceptedFact, Verdict, VersionFact};
 
 use std::sync::Arc;

@@ -141,6 +141,7 @@ impl Store {
             ack_ms: if self.clock.untimed { None } else { track.latencies() },
             pushes: track.pushes,
             bytes: track.bytes,
+            bytes_same: track.bytes_same,
             last_push: track.last_push.clone(),
         }
     }

@@ -1,7 +1,7 @@
 //! Fields that the published message does not have.
 //!
 //! Why: They hint at the wrong pair of messages for the method (the numbers of SotW and delta overlap), or at a
-//! peer with a newer API.
+//! peer with a newer API. A `Resource` of v2 has no `ttl`.
 //!
 //! Example:
 //! ```text
@@ -19,9 +19,10 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warn,
     rows: "B-05, L-19, L-24",
     source: include_str!("unexpected_fields.rs"),
-    on: &[On::Message(check)],
+    on: &[On::Message(check), On::Response(ttl)],
 };
 
+use crate::event::ApiVersion;
 use crate::wire::Body;
 
 fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
@@ -38,4 +39,16 @@ fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
     let numbers: Vec<String> = unknown.iter().take(8).map(u32::to_string).collect();
     let text = format!("{} has no field {}", message.shape.message(), numbers.join(", "));
     case.raise(&RULE, Found { blame: super::sender(message), text, guess: true, ..Found::default() });
+}
+
+/// The time to live came with v3 (row L-19).
+fn ttl(case: &mut Case<'_>, answer: &Answer<'_>) {
+    let transport = case.stream.method.as_ref().map(|method| method.transport);
+    if answer.scan.ttl.is_empty() || transport != Some(ApiVersion::V2) {
+        return;
+    }
+    let catalog = case.catalog();
+    let names: Vec<_> = answer.scan.ttl.iter().map(|id| crate::session::key(catalog, *id)).collect();
+    let text = "Resource has no field 6 (ttl) in v2".to_owned();
+    case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, guess: true, ..Found::default() });
 }

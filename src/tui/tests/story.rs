@@ -208,6 +208,7 @@ pub fn state(stream: &StreamFact, kind: Kind, state: TypeState, since: &str) -> 
         ack_ms: Some((4.2, 180.0)),
         pushes: 3,
         bytes: 30_000,
+        bytes_same: 0,
         last_push: None,
     }
 }

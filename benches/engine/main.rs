@@ -1,0 +1,106 @@
+//! What the engine with all rules costs on one core, against splitting and hashing the same bytes in the same run.
+//!
+//! `cargo bench --bench engine` prints one line a figure. `-- --quick` runs less of each, to see that it works;
+//! `-- small|repush|first` runs one group. Bytes are parsed, kept and held against the rules as a tap does it, but
+//! for sockets and recording. Figures are medians over rounds that alternate with their reference.
+
+#[path = "../clusters/mod.rs"]
+mod clusters;
+mod push;
+mod small;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use xdscope::app::tap::meaning;
+use xdscope::app::watched::{Watched, bounded, rules};
+use xdscope::content::{Catalog, MemoryBodies};
+use xdscope::event::{Clock, StreamId, Time};
+use xdscope::lint;
+use xdscope::pb::Fields;
+use xdscope::schema::Schema;
+use xdscope::schema::redact::Redactor;
+use xdscope::store::{Options, Store};
+use xdscope::wire::{Frame, Message, Open, Shape, What};
+
+const GROUPS: [(&str, fn(bool)); 3] =
+    [("small", small::run), ("repush", push::repeated), ("first", push::first)];
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let has = |word: &str| words.iter().any(|given| given == word);
+    let any = GROUPS.iter().any(|(name, _)| has(name));
+    for (name, run) in GROUPS {
+        if !any || has(name) {
+            run(has("--quick"));
+        }
+    }
+}
+
+/// A line of the report.
+fn say(line: &str) {
+    use std::io::Write;
+    writeln!(std::io::stdout(), "{line}").expect("somebody reads");
+}
+
+/// Which rules are over an engine.
+#[derive(Clone, Copy, PartialEq)]
+enum Judged {
+    /// As beside a live tap, where contents that are looked into have a bound.
+    Live,
+    /// As `xdscope lint` on a recording.
+    All,
+}
+
+/// A source with the rules over it, fed gRPC messages.
+struct Engine {
+    watched: Watched,
+    now: u64,
+}
+
+impl Engine {
+    fn new(schema: &Arc<Schema>, judged: Judged) -> Engine {
+        let redactor = Arc::new(Redactor::new(schema.clone(), 1));
+        let catalog = Catalog::new(1, Some(redactor), Box::new(MemoryBodies::default()));
+        let clock = Clock { epoch: Some(1 << 60), untimed: false };
+        let mut store = Store::new(catalog, clock, Options::default());
+        store.set_meaning(meaning(schema.clone()));
+        let options: lint::Options = match judged {
+            Judged::Live => bounded(schema),
+            Judged::All => rules(schema),
+        };
+        Engine { watched: Watched::new(store, options), now: 0 }
+    }
+
+    fn open(&mut self, stream: StreamId, method: &str) {
+        let method = format!("/envoy.service.discovery.v3.AggregatedDiscoveryService/{method}");
+        let open = Open { method, peer: Some("10.0.0.1:5000".into()), ..Open::default() };
+        self.watched.handle(Frame { at: Time(self.now), stream, what: What::Open(Box::new(open)) });
+    }
+
+    /// One gRPC message, 5 µs after the last.
+    fn message(&mut self, stream: StreamId, shape: Shape, grpc: &[u8]) {
+        self.now += 5000;
+        let message = Message::parse(shape, &grpc[5..], self.watched.catalog_mut());
+        let what = What::Message(Arc::new(message));
+        self.watched.handle(Frame { at: Time(self.now), stream, what });
+    }
+}
+
+/// The reference: each field of a message hashed by itself, and nothing kept but one number.
+fn split_and_hash(grpc: &[u8]) -> u128 {
+    let fields = Fields::new(&grpc[5..]).flatten();
+    fields.fold(0, |sum, field| sum ^ xxhash_rust::xxh3::xxh3_128(field.raw))
+}
+
+/// Seconds that it takes.
+fn seconds(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_by(f64::total_cmp);
+    of[of.len() / 2]
+}

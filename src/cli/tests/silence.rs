@@ -1,0 +1,103 @@
+//! What is said of requests without an answer, of bytes that changed nothing, and of the lives of streams.
+
+use std::io::Cursor;
+
+use serde_json::{Value, json};
+
+use super::{Said, World};
+
+fn run(script: &str, args: &[&str]) -> Said {
+    let text = format!("node n1\n{script}");
+    World { stdin: Box::new(Cursor::new(text.into_bytes())), ..World::default() }.run(args)
+}
+
+/// The `waiting_reason` of the state of one type, without its text.
+fn reasons(script: &str, word: &str) -> Value {
+    let said = run(script, &["status", "-", "-o", "jsonl"]);
+    let states = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let state = states.filter(|state| state["type"] == word).last().unwrap();
+    let items = state["waiting_reason"].as_array().cloned().unwrap_or_default();
+    let of = |item: &Value| {
+        assert_eq!(item["guess"], true);
+        assert!(item["text"].as_str().is_some_and(|text| text.len() > 20), "{item}");
+        json!([item["reason"], item["names"], item["at"]])
+    };
+    items.iter().map(of).collect()
+}
+
+#[test]
+fn the_newest_version_looks_like_an_ack() {
+    let held = "stream 1 sotw rds\n> names=[a]\n< v=1 n=x [a]\n> v=1 n=x names=[a]\n";
+    let more = format!("{held}> v=1 n=x names=[a b]\n");
+    assert_eq!(reasons(&more, "rds"), json!([["same-version", ["b"], 4]]));
+    // Answered without it: the version is not why.
+    let answered = format!("{more}< v=2 n=y [a]\n> v=2 n=y names=[a b]\n");
+    assert_eq!(reasons(&answered, "rds"), json!([]));
+    assert_eq!(reasons(held, "rds"), json!([]));
+    let back = format!("{held}1 close status=14\nstream 2 sotw rds\n> v=1 names=[a b]\n");
+    assert_eq!(reasons(&back, "rds"), json!([["same-version", ["b"], 4]]));
+}
+
+#[test]
+fn a_stale_nonce_is_ignored() {
+    let script = "stream 1 sotw rds\n> names=[a]\n< v=1 n=x [a]\n> v=1 n=x names=[a]\n< v=2 n=y [a]\n\
+                  > v=1 n=x names=[a b]\n";
+    assert_eq!(reasons(script, "rds"), json!([["stale-nonce", ["b"], 5]]));
+}
+
+#[test]
+fn what_was_sent_and_let_go_may_count_as_sent() {
+    let script = "stream 1 delta rds\n> sub=[a b]\n< n=x [a@1 b@1]\n> n=x\n> unsub=[a]\n";
+    assert_eq!(reasons(script, "rds"), json!([]));
+    assert_eq!(reasons(&format!("{script}> sub=[a]\n"), "rds"), json!([["already-sent", ["a"], 5]]));
+}
+
+#[test]
+fn some_servers_wait_for_all_names() {
+    let script = "stream 1 sotw rds\n> names=[a b]\n< v=1 n=x [a b]\n> v=1 n=x names=[a b]\n\
+                  > v=1 n=x names=[b]\n> v=1 n=x names=[b c]\n";
+    assert_eq!(reasons(script, "rds"), json!([["not-superset", ["c"], 5]]));
+}
+
+#[test]
+fn endpoints_that_no_cluster_names_may_be_unknown() {
+    let script =
+        "stream 1 ads\n> cds\n< cds v=1 n=x [known{eds}]\n> cds v=1 n=x\n> eds names=[known other]\n";
+    assert_eq!(reasons(script, "eds"), json!([["unknown-to-cds", ["other"], null]]));
+    let without = "stream 1 ads\n> eds names=[other]\n";
+    assert_eq!(reasons(without, "eds"), json!([]), "clusters are not in view");
+}
+
+#[test]
+fn subscriptions_and_wide_states_say_it_as_a_guess() {
+    let script =
+        "stream 1 sotw rds\n> names=[a]\n< v=1 n=x [a]\n> v=1 n=x names=[a]\n> v=1 n=x names=[a b]\n";
+    let said = run(script, &["get", "-", "rds", "--subscriptions"]);
+    let line = said.out.lines().find(|line| line.contains("waiting") || line.contains("missing")).unwrap();
+    assert!(line.contains("the server may see nothing new in it (?)"), "{}", said.out);
+    assert!(said.out.starts_with("NODE") && said.out.contains("PERHAPS"), "{}", said.out);
+    let wide = run(script, &["status", "-", "-o", "wide"]).out;
+    assert!(wide.contains("b: asked with version 1, the newest"), "{wide}");
+}
+
+#[test]
+fn states_tell_the_share_of_bytes_that_changed_nothing() {
+    let script = "stream 1 sotw cds\n>\n< v=1 n=x [A B]\n> v=1 n=x\n< v=2 n=y [A B]\n> v=2 n=y\n";
+    let line = run(script, &["status", "-", "-o", "jsonl"]).out;
+    let state: Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
+    let (same, all) = (state["bytes_same"].as_u64().unwrap(), state["bytes"].as_u64().unwrap());
+    assert_eq!(same, all / 2, "the second push, and no byte of the first");
+    let wide = run(script, &["status", "-", "-o", "wide"]).out;
+    assert!(wide.contains("SAME") && wide.contains("50 %"), "{wide}");
+}
+
+#[test]
+fn a_stream_has_its_age_and_its_silence_at_its_end() {
+    let script =
+        "stream 1 sotw cds\n>\n+2s < v=1 n=x [A]\n+3s > v=1 n=x\n+60s 1 close status=14 \"max age\"\n";
+    let life = "closed at age 1m, 57s after its last message: UNAVAILABLE";
+    for args in [&["info", "-"][..], &["status", "-", "-o", "wide"]] {
+        let said = run(script, args);
+        assert!(said.out.contains(life), "{}", said.out);
+    }
+}
