@@ -200,7 +200,7 @@ pub struct GetArgs {
        xdscope diff [OPTIONS] SOURCE OTHER [TYPE[/NAME]]...")]
 pub struct DiffArgs {
     /// TYPE/NAME with versions (41, or #487: as sent by then); moments (@14:01:00, @#487, @+30s, @start,
-    /// @end); or another source. Sources may also be files and directories of resources, YAML or JSON,
+    /// @end); or another source, a server too. Sources may also be files and directories of resources, YAML or JSON,
     /// and Envoy's config dumps
     #[arg(value_name = "WHAT", index = 2)]
     pub words: Vec<String>,
@@ -537,7 +537,7 @@ pub struct ClientFlags {
     /// Ask for everything by the name `*`; the default in delta
     #[arg(long)]
     pub explicit_wildcard: bool,
-    /// Who answers pushes. validate refuses what can't be decoded; ask and never leave them open
+    /// Who answers pushes. validate refuses what can't be decoded or breaks its type's rules; ask and never leave them open
     #[arg(long, value_name = "WHO", default_value = "auto")]
     pub ack: AckWord,
     /// How long each answer waits
