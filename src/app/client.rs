@@ -133,9 +133,8 @@ impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(StartError::Thread)?;
-        let random = || {
-            getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))
-        };
+        let random =
+            || getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())));
         let seed = options.seed.map_or_else(random, Ok)?;
         let redact = (!options.keep_secrets)
             .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);

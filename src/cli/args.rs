@@ -75,7 +75,7 @@ pub enum Verb {
     Explain(ExplainArgs),
     /// The descriptors by which resources are decoded
     Descriptors(DescriptorsArgs),
-    /// What this terminal can do, where things are kept, where each setting comes from
+    /// What this terminal can do, where each setting comes from; what a server speaks, and why it can't be reached
     Doctor(DoctorArgs),
     /// Completions for a shell, on stdout
     Completions(CompletionsArgs),
@@ -396,6 +396,23 @@ pub struct ManArgs {
 /// `doctor`: it takes the flags that can be preset, so that all of them have a value to tell.
 #[derive(Clone, Debug, Args)]
 pub struct DoctorArgs {
+    /// A server to look at, too: name, port, TLS, HTTP/2, variants, reflection
+    #[cfg(feature = "net")]
+    #[arg(value_name = "SERVER")]
+    pub server: Option<String>,
+    /// The node to be there
+    #[cfg(feature = "net")]
+    #[arg(
+        long,
+        value_name = "ID",
+        default_value = "xdscope-doctor",
+        requires = "server",
+        help_heading = "Connection"
+    )]
+    pub node_id: String,
+    #[cfg(feature = "net")]
+    #[command(flatten)]
+    pub connect: ConnectFlags,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     #[arg(value_parser = formats(&[Format::Text, Format::Json, Format::Jsonl]))]
     pub output: Format,

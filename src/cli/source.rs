@@ -111,7 +111,8 @@ pub(super) fn states(
 ) -> Result<(Store, Arc<Schema>), CliError> {
     #[cfg(feature = "net")]
     if is_server(&args.source) {
-        let Source { loaded, schema, .. } = super::client::fetch(args, super::descriptors::seed()?, global, io)?;
+        let Source { loaded, schema, .. } =
+            super::client::fetch(args, super::descriptors::seed()?, global, io)?;
         return Ok((replay_loaded(loaded, &schema, &args.timers), schema));
     }
     let schema = super::descriptors::schema(&args.descriptors)?;
