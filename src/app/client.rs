@@ -15,7 +15,7 @@ use crate::client::{self, Client, Effect, Lane, Ruling};
 use crate::content::{Catalog, MemoryBodies, Redact};
 use crate::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::filter::Filter;
-use crate::net::client::{DialError, Event, Happened, Server, Streams};
+use crate::net::client::{DialError, Event, Happened, Sent, Server, Streams};
 use crate::record::{Header, Loaded};
 use crate::schema::Schema;
 use crate::schema::redact::{self, Redactor};
@@ -483,10 +483,14 @@ impl Work {
                 Effect::Send { lane, bytes } => {
                     let Some(id) = self.open.get(&lane.0).copied() else { continue };
                     let bytes = Bytes::from(bytes);
-                    if self.streams.send(lane.0, bytes.clone()) {
-                        self.frame(id, Dir::Req, &bytes, into);
-                    } else {
-                        stuck.insert(lane);
+                    match self.streams.send(lane.0, bytes.clone()) {
+                        Sent::Queued => {
+                            self.frame(id, Dir::Req, &bytes, into);
+                        }
+                        Sent::Stuck => {
+                            stuck.insert(lane);
+                        }
+                        Sent::Over => {}
                     }
                 }
                 Effect::Close { lane } => self.close(now, lane, None, into),

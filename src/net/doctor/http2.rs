@@ -32,7 +32,8 @@ const ACK: u8 = 1;
 /// The largest frame that a peer may send which was told nothing else.
 const LARGEST: usize = 16 << 10;
 
-const PINGS: u8 = 5;
+/// gRPC servers in Go close a connection without streams at the third.
+const PINGS: u8 = 2;
 
 /// Says hello in HTTP/2, and listens for at most `patience`.
 pub(super) async fn greet<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO, patience: Duration) -> Answer {
