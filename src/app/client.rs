@@ -15,7 +15,7 @@ use crate::client::{self, Client, Effect, Lane, Ruling};
 use crate::content::{Catalog, MemoryBodies, Redact};
 use crate::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::filter::Filter;
-use crate::net::client::{DialError, Event, Happened, Server, Streams};
+use crate::net::client::{DialError, Event, Happened, Sent, Server, Streams};
 use crate::record::{Header, Loaded};
 use crate::schema::Schema;
 use crate::schema::redact::{self, Redactor};
@@ -40,7 +40,7 @@ pub struct Want {
 pub enum Judge {
     /// What every client must refuse is refused.
     Auto,
-    /// And what can't be decoded.
+    /// And what can't be decoded, or breaks the constraints of its type.
     Validate,
     /// The user, one by one.
     Ask,
@@ -61,6 +61,8 @@ pub struct Options {
     /// Keep the frames, for [`Running::stop`] to give them back.
     pub collect: bool,
     pub keep_secrets: bool,
+    /// Keys the ids of content and secrets; `None`: a new one.
+    pub seed: Option<u64>,
     pub store: store::Options,
     pub schema: Arc<Schema>,
     /// What the run says of itself: `watch cp.mesh:15010`.
@@ -131,8 +133,9 @@ impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(StartError::Thread)?;
-        let seed =
-            getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))?;
+        let random =
+            || getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())));
+        let seed = options.seed.map_or_else(random, Ok)?;
         let redact = (!options.keep_secrets)
             .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);
         let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
@@ -444,7 +447,7 @@ impl Work {
         }
         let found = client::check(message, store.catalog()).or_else(|| {
             let validate = self.about.judge == Judge::Validate;
-            validate.then(|| client::decoded(message, store.catalog(), &self.about.schema)).flatten()
+            validate.then(|| client::validated(message, store.catalog(), &self.about.schema)).flatten()
         });
         found.map_or(Ruling::Accept, Ruling::refuse)
     }
@@ -480,10 +483,14 @@ impl Work {
                 Effect::Send { lane, bytes } => {
                     let Some(id) = self.open.get(&lane.0).copied() else { continue };
                     let bytes = Bytes::from(bytes);
-                    if self.streams.send(lane.0, bytes.clone()) {
-                        self.frame(id, Dir::Req, &bytes, into);
-                    } else {
-                        stuck.insert(lane);
+                    match self.streams.send(lane.0, bytes.clone()) {
+                        Sent::Queued => {
+                            self.frame(id, Dir::Req, &bytes, into);
+                        }
+                        Sent::Stuck => {
+                            stuck.insert(lane);
+                        }
+                        Sent::Over => {}
                     }
                 }
                 Effect::Close { lane } => self.close(now, lane, None, into),

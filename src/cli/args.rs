@@ -75,7 +75,7 @@ pub enum Verb {
     Explain(ExplainArgs),
     /// The descriptors by which resources are decoded
     Descriptors(DescriptorsArgs),
-    /// What this terminal can do, where things are kept, where each setting comes from
+    /// What this terminal can do, where each setting comes from; what a server speaks, and why it can't be reached
     Doctor(DoctorArgs),
     /// Completions for a shell, on stdout
     Completions(CompletionsArgs),
@@ -200,7 +200,7 @@ pub struct GetArgs {
        xdscope diff [OPTIONS] SOURCE OTHER [TYPE[/NAME]]...")]
 pub struct DiffArgs {
     /// TYPE/NAME with versions (41, or #487: as sent by then); moments (@14:01:00, @#487, @+30s, @start,
-    /// @end); or another source. Sources may also be files and directories of resources, YAML or JSON,
+    /// @end); or another source, a server too. Sources may also be files and directories of resources, YAML or JSON,
     /// and Envoy's config dumps
     #[arg(value_name = "WHAT", index = 2)]
     pub words: Vec<String>,
@@ -396,6 +396,23 @@ pub struct ManArgs {
 /// `doctor`: it takes the flags that can be preset, so that all of them have a value to tell.
 #[derive(Clone, Debug, Args)]
 pub struct DoctorArgs {
+    /// A server to look at, too: name, port, TLS, HTTP/2, variants, reflection
+    #[cfg(feature = "net")]
+    #[arg(value_name = "SERVER")]
+    pub server: Option<String>,
+    /// The node to be there
+    #[cfg(feature = "net")]
+    #[arg(
+        long,
+        value_name = "ID",
+        default_value = "xdscope-doctor",
+        requires = "server",
+        help_heading = "Connection"
+    )]
+    pub node_id: String,
+    #[cfg(feature = "net")]
+    #[command(flatten)]
+    pub connect: ConnectFlags,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     #[arg(value_parser = formats(&[Format::Text, Format::Json, Format::Jsonl]))]
     pub output: Format,
@@ -537,7 +554,7 @@ pub struct ClientFlags {
     /// Ask for everything by the name `*`; the default in delta
     #[arg(long)]
     pub explicit_wildcard: bool,
-    /// Who answers pushes. validate refuses what can't be decoded; ask and never leave them open
+    /// Who answers pushes. validate refuses what can't be decoded or breaks its type's rules; ask and never leave them open
     #[arg(long, value_name = "WHO", default_value = "auto")]
     pub ack: AckWord,
     /// How long each answer waits

@@ -16,6 +16,7 @@ use crate::json as words;
 use crate::net::client::{DialError, Server};
 use crate::net::identity::{self, Identity};
 use crate::net::tap::Address;
+use crate::net::tls;
 use crate::schema::Schema;
 use crate::text::type_label;
 
@@ -95,6 +96,7 @@ impl Ask<'_> {
             record: None,
             collect: false,
             keep_secrets: false,
+            seed: None,
             store,
             schema: self.schema.clone(),
         })
@@ -114,24 +116,7 @@ impl Ask<'_> {
     }
 
     fn server(&self, typed: &str) -> Result<Server, CliError> {
-        let (secure, rest) = match (typed.strip_prefix("http://"), typed.strip_prefix("https://")) {
-            (Some(rest), _) => (Some(false), rest),
-            (_, Some(rest)) => (Some(true), rest),
-            _ => (None, typed),
-        };
-        let address = rest.trim_end_matches('/').parse::<Address>();
-        let address = address.map_err(|error| {
-            CliError::usage(error.to_string()).next("host:port, https://host:port or unix:/path")
-        })?;
-        let tls = match secure {
-            Some(false) if self.connect.wants_tls() => {
-                let error = CliError::usage(format!("{typed} is plaintext, and there are flags for TLS"));
-                return Err(error.next(format!("https://{rest}")));
-            }
-            Some(false) => None,
-            Some(true) => Some(self.connect.load()?),
-            None => self.connect.client(&address)?,
-        };
+        let (address, tls) = reach(typed, self.connect)?;
         Ok(Server {
             address,
             tls,
@@ -242,6 +227,29 @@ impl Ask<'_> {
     }
 }
 
+/// A server as typed: its address, and TLS to it, if that is meant.
+pub(super) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Option<tls::Client>), CliError> {
+    let (secure, rest) = match (typed.strip_prefix("http://"), typed.strip_prefix("https://")) {
+        (Some(rest), _) => (Some(false), rest),
+        (_, Some(rest)) => (Some(true), rest),
+        _ => (None, typed),
+    };
+    let address = rest.trim_end_matches('/').parse::<Address>();
+    let address = address.map_err(|error| {
+        CliError::usage(error.to_string()).next("host:port, https://host:port or unix:/path")
+    })?;
+    let tls = match secure {
+        Some(false) if connect.wants_tls() => {
+            let error = CliError::usage(format!("{typed} is plaintext, and there are flags for TLS"));
+            return Err(error.next(format!("https://{rest}")));
+        }
+        Some(false) => None,
+        Some(true) => Some(connect.load()?),
+        None => connect.client(&address)?,
+    };
+    Ok((address, tls))
+}
+
 fn read_bootstrap(path: &Path) -> Result<Identity, CliError> {
     let failed = || CliError::unreadable(format!("cannot read the bootstrap {}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
@@ -249,7 +257,13 @@ fn read_bootstrap(path: &Path) -> Result<Identity, CliError> {
 }
 
 /// Asks a server, until each type and name was answered or `--resource-timeout` is over: all that was said.
-pub(super) fn fetch(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
+/// `seed` keys the ids of its secrets.
+pub(super) fn fetch(
+    args: &SourceArgs,
+    seed: u64,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Source, CliError> {
     let schema = descriptors::schema(&args.descriptors)?;
     let ask = Ask {
         server: Some(&args.source),
@@ -259,7 +273,7 @@ pub(super) fn fetch(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Resu
         schema: schema.clone(),
     };
     let options = ask.options(source::options(&args.timers), io)?;
-    let options = Options { collect: true, keep_secrets: args.keep_secrets, ..options };
+    let options = Options { collect: true, keep_secrets: args.keep_secrets, seed: Some(seed), ..options };
     let running = Running::start(options, None).map_err(live::start_error)?;
     let patience = args.patience.unwrap_or(args.timers.resource_timeout);
     let mut waiting = Waiting::new(patience);

@@ -1,9 +1,13 @@
-//! `doctor`: what this terminal can do, where things are kept, and where each setting comes from.
+//! `doctor`: what this terminal can do, where things are kept, and where each setting comes from; and a server.
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use crate::json::{DoctorOf, SettingOf, doctor};
+use crate::event::Variant;
+#[cfg(feature = "net")]
+use crate::json::StepOf;
+use crate::json::{DoctorOf, ServerOf, SettingOf, doctor};
+use crate::text::display_safe;
 
 use super::args::{DoctorArgs, Format, Global};
 use super::error::{CliError, Exit};
@@ -19,6 +23,8 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> Result<Exit, CliError> {
     let report = report(global, config, matches, io);
+    #[cfg(feature = "net")]
+    let report = DoctorOf { server: server(args)?, ..report };
     if args.output == Format::Text {
         write(&report, io)?;
     } else {
@@ -26,7 +32,45 @@ pub(super) fn run(
         objects.put(&doctor(&report))?;
         objects.finish()?;
     }
-    Ok(Exit::Yes)
+    let good = report.server.as_ref().is_none_or(speaks);
+    Ok(if good { Exit::Yes } else { Exit::Connection })
+}
+
+/// Whether a server can be a control plane: it can be reached, and has a variant.
+fn speaks(server: &ServerOf) -> bool {
+    server.steps.iter().any(|step| step.state == "ok" && Variant::parse(step.step).is_some())
+}
+
+#[cfg(feature = "net")]
+fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
+    let Some(typed) = &args.server else { return Ok(None) };
+    let (address, tls) = super::client::reach(typed, &args.connect)?;
+    let headers = args.connect.headers()?;
+    let patient = crate::net::doctor::Patient {
+        address: &address,
+        tls: tls.as_ref(),
+        authority: args.connect.authority.as_deref(),
+        headers: &headers,
+        node_id: &args.node_id,
+        patience: args.connect_timeout,
+    };
+    let steps =
+        patient.examine().map_err(|error| CliError::new(Exit::Defect, "no runtime").because(error))?;
+    let steps = steps.into_iter().map(|step| StepOf {
+        step: step.name,
+        state: step.state.word(),
+        said: step.said,
+        ms: step.took.map(|took| took.as_secs_f64() * 1000.0),
+        next: step.next,
+    });
+    let mut steps: Vec<StepOf> = steps.collect();
+    let best = steps.iter().find(|step| step.state == "ok" && Variant::parse(step.step).is_some());
+    if let Some(variant) = best.map(|step| step.step)
+        && let Some(step) = steps.iter_mut().find(|step| step.step == variant)
+    {
+        step.next = Some(format!("xdscope watch {typed} --variant {variant}"));
+    }
+    Ok(Some(ServerOf { address: address.to_string(), steps }))
 }
 
 fn report(global: &Global, config: &Config, matches: &ArgMatches, io: &Io<'_>) -> DoctorOf {
@@ -46,6 +90,7 @@ fn report(global: &Global, config: &Config, matches: &ArgMatches, io: &Io<'_>) -
         config: settings::path(io).map(|path| (path.exists(), path.display().to_string())),
         state: io.state_dir().map(|path| path.display().to_string()),
         settings,
+        server: None,
     }
 }
 
@@ -92,7 +137,7 @@ fn write(of: &DoctorOf, io: &mut Io<'_>) -> Result<(), CliError> {
     let out = &mut *io.stdout;
     writeln!(out, "xdscope    {}", of.version)?;
     writeln!(out, "terminal   stdin {}, stdout {}", yes(of.stdin_is_terminal), yes(of.stdout_is_terminal))?;
-    writeln!(out, "  TERM     {}", crate::text::display_safe(of.term.as_deref().unwrap_or("not set")))?;
+    writeln!(out, "  TERM     {}", display_safe(of.term.as_deref().unwrap_or("not set")))?;
     match of.size {
         Some((columns, rows)) => writeln!(out, "  size     {columns}x{rows}")?,
         None => writeln!(out, "  size     not known")?,
@@ -110,6 +155,20 @@ fn write(of: &DoctorOf, io: &mut Io<'_>) -> Result<(), CliError> {
     writeln!(out, "settings")?;
     for setting in &of.settings {
         writeln!(out, "  {:<17} {:<8} {}", setting.name, setting.value, setting.where_from)?;
+    }
+    if let Some(server) = &of.server {
+        writeln!(out, "server     {}", display_safe(&server.address))?;
+        for step in &server.steps {
+            let took = step.ms.map(|ms| format!(" ({ms:.1}ms)")).unwrap_or_default();
+            for (at, said) in step.said.iter().enumerate() {
+                let (name, state) = if at == 0 { (step.step, step.state) } else { ("", "") };
+                let took = if at == 0 { took.as_str() } else { "" };
+                writeln!(out, "  {name:<10} {state:<6}  {}{took}", display_safe(said))?;
+            }
+            if let Some(next) = &step.next {
+                writeln!(out, "  {:<10} {:<6}  next: {}", "", "", display_safe(next))?;
+            }
+        }
     }
     Ok(())
 }

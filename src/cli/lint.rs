@@ -72,6 +72,10 @@ fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
     if source == "-" {
         return Ok(None);
     }
+    #[cfg(feature = "net")]
+    if source::is_server(source) {
+        return Ok(None);
+    }
     let path = source::find(source, io)?;
     let text = |ending: &str| matches!(ending, "json" | "yaml" | "yml");
     let small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= BOOTSTRAP);

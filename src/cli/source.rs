@@ -72,14 +72,24 @@ const LARGEST: u64 = 512 << 20;
 
 /// Reads the source that `args` name, and says on stderr what a person must know of it.
 pub(super) fn open(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
-    #[cfg(feature = "net")]
-    if is_server(&args.source) {
-        return super::client::fetch(args, global, io);
-    }
-    open_keyed(args, super::descriptors::seed()?, global, io)
+    open_any(args, super::descriptors::seed()?, global, io)
 }
 
-/// The same with ids of secrets keyed by `seed`, where they are not keyed yet: all but recordings.
+/// A server too, with ids of secrets keyed by `seed`, where they are not keyed yet: all but recordings.
+pub(super) fn open_any(
+    args: &SourceArgs,
+    seed: u64,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Source, CliError> {
+    #[cfg(feature = "net")]
+    if is_server(&args.source) {
+        return super::client::fetch(args, seed, global, io);
+    }
+    open_keyed(args, seed, global, io)
+}
+
+/// The same of what was recorded.
 pub(super) fn open_keyed(
     args: &SourceArgs,
     seed: u64,
@@ -101,7 +111,8 @@ pub(super) fn states(
 ) -> Result<(Store, Arc<Schema>), CliError> {
     #[cfg(feature = "net")]
     if is_server(&args.source) {
-        let Source { loaded, schema, .. } = super::client::fetch(args, global, io)?;
+        let Source { loaded, schema, .. } =
+            super::client::fetch(args, super::descriptors::seed()?, global, io)?;
         return Ok((replay_loaded(loaded, &schema, &args.timers), schema));
     }
     let schema = super::descriptors::schema(&args.descriptors)?;

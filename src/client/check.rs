@@ -18,6 +18,9 @@ pub enum Ruling {
 
 const INVALID_ARGUMENT: i32 = 3;
 
+/// What a resource travels in.
+const ANY: &str = "google.protobuf.Any";
+
 impl Ruling {
     /// A NACK with this text.
     pub fn refuse(text: impl Into<std::sync::Arc<str>>) -> Ruling {
@@ -59,9 +62,9 @@ fn fits(url: &TypeUrl, of: &str) -> bool {
     exempt || of == url.as_str() || of.strip_suffix("Collection") == Some(url.as_str())
 }
 
-/// What `--ack validate` refuses besides: content that is not what its type says (row J-01 is opt-in). The text of
-/// the NACK, naming resource and field.
-pub fn decoded(message: &Message, catalog: &Catalog, schema: &Schema) -> Option<String> {
+/// What `--ack validate` refuses besides: content that is not what its type says, or breaks the constraints that its
+/// type puts on fields (row J-01 is opt-in). The text of the NACK, naming resource and field.
+pub fn validated(message: &Message, catalog: &Catalog, schema: &Schema) -> Option<String> {
     let mut faults = Vec::new();
     for id in message.resources()?.blobs() {
         let entry = catalog.entry(*id);
@@ -70,8 +73,14 @@ pub fn decoded(message: &Message, catalog: &Catalog, schema: &Schema) -> Option<
         // A type or a field that is not known here may be known to the client that is stood in for.
         let damaged =
             |fault: &FaultAt| !matches!(fault.fault, Fault::UnknownType(_) | Fault::UnknownFields(_));
-        let found = schema.faults("google.protobuf.Any", &bytes).into_iter().filter(damaged);
+        let before = faults.len();
+        let found = schema.faults(ANY, &bytes).into_iter().filter(damaged);
         faults.extend(found.map(|fault| format!("{name}: {fault}")));
+        // A type that is not known, or content that can't be read, has been dealt with above.
+        if faults.len() == before {
+            let broken = schema.violations(ANY, &bytes).unwrap_or_default();
+            faults.extend(broken.into_iter().map(|violation| format!("{name}: {violation}")));
+        }
     }
     text(faults)
 }

@@ -32,7 +32,7 @@ mod tests;
 mod track;
 
 pub use crate::lint::Links;
-pub use check::{Ruling, check, decoded};
+pub use check::{Ruling, check, validated};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

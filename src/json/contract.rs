@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::SCHEMA;
-use super::doctor::FROM;
+use super::doctor::{FROM, STEP_STATES};
 use crate::diff::Op;
 use crate::event::{Dir, Side, Variant};
 use crate::lint::{Blame, Severity};
@@ -86,7 +86,7 @@ pub(super) const OBJECTS: &[(&str, &str, &[Field])] = &[
     ("finding", "A rule that was broken: `lint`", FINDING),
     ("rule", "A rule: `lint --list-rules`", RULE),
     ("change", "One resource that differs: `diff`", CHANGE),
-    ("doctor", "The terminal, the paths, the settings: `doctor`", DOCTOR),
+    ("doctor", "The terminal, the paths, the settings, a server: `doctor`", DOCTOR),
 ];
 
 const MESSAGE: &[Field] = &[
@@ -328,6 +328,20 @@ const DOCTOR: &[Field] = &[
     field(Always, "terminal", Object(TERMINAL), "what it can do"),
     field(Always, "paths", Object(PATHS), "where things are kept"),
     field(Always, "settings", List(&Object(SETTING)), "what can stand in config.toml, as it is in force"),
+    field(Maybe, "server", Object(SERVER), "with SERVER: what it speaks"),
+];
+
+const SERVER: &[Field] = &[
+    field(Always, "address", Text, "as it is connected to"),
+    field(Always, "steps", List(&Object(STEP)), "in order, up to the first without which the next can't be"),
+];
+
+const STEP: &[Field] = &[
+    field(Always, "step", Text, "name, port, TLS, HTTP/2, a variant, or reflection"),
+    field(Always, "state", Words(|| STEP_STATES.to_vec()), "none: not there, which is no fault"),
+    field(Always, "said", TEXTS, "what was found"),
+    known(Always, "ms", Number, "milliseconds that it took"),
+    known(Always, "next", Text, "a flag or a change that may help"),
 ];
 
 const TERMINAL: &[Field] = &[

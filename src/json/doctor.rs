@@ -19,7 +19,29 @@ pub struct DoctorOf {
     pub config: Option<(bool, String)>,
     pub state: Option<String>,
     pub settings: Vec<SettingOf>,
+    /// The server that was looked at.
+    pub server: Option<ServerOf>,
 }
+
+/// A server that was looked at.
+pub struct ServerOf {
+    pub address: String,
+    pub steps: Vec<StepOf>,
+}
+
+/// One thing that was looked at.
+pub struct StepOf {
+    pub step: &'static str,
+    /// One of `STEP_STATES`.
+    pub state: &'static str,
+    /// Lines.
+    pub said: Vec<String>,
+    pub ms: Option<f64>,
+    pub next: Option<String>,
+}
+
+/// How a step of `doctor SERVER` ended.
+pub const STEP_STATES: [&str; 3] = ["ok", "none", "failed"];
 
 /// One setting.
 pub struct SettingOf {
@@ -66,5 +88,13 @@ pub fn doctor(of: &DoctorOf) -> Value {
         })
     });
     out.put("settings", settings.collect::<Vec<Value>>());
+    if let Some(server) = &of.server {
+        let steps = server.steps.iter().map(|step| {
+            json!({
+                "step": step.step, "state": step.state, "said": step.said, "ms": step.ms, "next": step.next,
+            })
+        });
+        out.put("server", json!({ "address": server.address, "steps": steps.collect::<Vec<Value>>() }));
+    }
     out.done()
 }

@@ -30,7 +30,7 @@ use crate::store::{MessageFact, ResourceFact, Silence, StateFact, StreamFact, Ty
 
 pub use change::{ChangeOf, change};
 pub use contract::schema;
-pub use doctor::{DoctorOf, SettingOf, doctor};
+pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
 
 use object::Object;
 

@@ -94,6 +94,16 @@ impl Line {
     }
 }
 
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    Queued,
+    /// The server takes no more.
+    Stuck,
+    /// The stream has ended; that event is on its way.
+    Over,
+}
+
 struct Stream {
     turn: u64,
     requests: mpsc::Sender<Bytes>,
@@ -149,9 +159,13 @@ impl Streams {
         self.open.get(&happened.lane).is_some_and(|stream| stream.turn == happened.turn)
     }
 
-    /// Queues a request. False: the server takes none.
-    pub fn send(&self, lane: u32, bytes: Bytes) -> bool {
-        self.open.get(&lane).is_some_and(|stream| stream.requests.try_send(bytes).is_ok())
+    /// Queues a request.
+    pub fn send(&self, lane: u32, bytes: Bytes) -> Sent {
+        match self.open.get(&lane).map(|stream| stream.requests.try_send(bytes)) {
+            Some(Ok(())) => Sent::Queued,
+            Some(Err(mpsc::error::TrySendError::Full(_))) => Sent::Stuck,
+            Some(Err(mpsc::error::TrySendError::Closed(_))) | None => Sent::Over,
+        }
     }
 
     /// Ends a stream; nothing more is heard of it.

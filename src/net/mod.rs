@@ -4,6 +4,7 @@ pub mod bootstrap;
 pub mod client;
 pub mod demo;
 mod dial;
+pub mod doctor;
 pub mod identity;
 pub mod reflection;
 pub mod rpc;

@@ -80,6 +80,18 @@ impl Server<'_> {
         })
     }
 
+    /// How many services it lists over a connection that there is, and by which version of the protocol.
+    pub(super) async fn services(&self, channel: Channel) -> Result<(&'static str, usize), Status> {
+        let mut asked = Err(Status::unimplemented("not asked"));
+        for (path, version) in PATHS.into_iter().zip(["v1", "v1alpha"]) {
+            asked = Info::open(self, channel.clone(), path).await.map(|(_, listed)| (version, listed.len()));
+            if !matches!(&asked, Err(status) if status.code() == Code::Unimplemented) {
+                break;
+            }
+        }
+        asked
+    }
+
     fn fail(&self, what: String, tried: &[&str], next: Option<String>) -> ReflectionError {
         ReflectionError { what, tried: tried.iter().map(|step| (*step).to_owned()).collect(), next }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::{
     bootstrap::Variant,
     certs::{Ca, ServerTls},
-    control_plane::{ControlPlane, Flags},
+    control_plane::{ControlPlane, Event, Flags},
     process::{Child, free_port},
     snapshot::{
         CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster, endpoints, listener, route,
@@ -169,7 +169,7 @@ fn client_refuses_what_it_is_told_to() {
     plane.set(&chain.with(CLUSTER, "3", vec![cluster("echo", Variant::Ads)]));
     plane.wait_for_ack(mark, CLUSTER, "3");
     // go-control-plane answers a NACK with the snapshot that was refused.
-    assert_clean(&watch.stop(), &["nack-resend-loop", "sotw-needless-update"]);
+    assert_clean(&watch.stop(), &["nack-resend-loop", "sotw-needless-update", "pgv-violation"]);
 }
 
 fn run(world: &World, args: &[&str]) -> (Option<i32>, String, String) {
@@ -255,4 +255,73 @@ fn client_over_mutual_tls() {
     let wrong = ["get", &server, "cds", "--cacert", &ca, "--servername", "other.test"];
     let (code, _, err) = run(&world, &wrong);
     assert_eq!((code, err.contains("other.test")), (Some(3), true), "{err}");
+}
+
+#[test]
+fn client_refuses_what_breaks_constraints() {
+    let Some(world) = World::open("client_refuses_what_breaks_constraints") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let chain = Snapshot::chain(Variant::Ads, backend());
+    plane.set(&chain.clone().with(CLUSTER, "1", vec![dumped_cluster("bad", "x")]));
+    let watch = Watch::start(&world, plane.address(), &["--ack", "validate"]);
+    let nack = plane.wait_for(0, "a NACK", |event| event.is_nack(CLUSTER));
+    let text = nack.error.map(|error| error.message).unwrap_or_default();
+    assert!(text.starts_with("bad: connect_timeout must be greater than"), "{text}");
+    let mark = plane.mark();
+    plane.set(&chain.with(CLUSTER, "2", vec![cluster("echo", Variant::Ads)]));
+    plane.wait_for_ack(mark, CLUSTER, "2");
+    assert_clean(
+        &watch.stop(),
+        &["nack-resend-loop", "sotw-needless-update", "pgv-violation", "route-unknown-cluster"],
+    );
+}
+
+#[test]
+fn client_leaves_pushes_open_if_asked() {
+    let Some(world) = World::open("client_leaves_pushes_open_if_asked") else { return };
+    for who in ["ask", "never"] {
+        let mut plane = world.control_plane(Flags::default());
+        plane.set(&Snapshot::chain(Variant::Ads, backend()));
+        let watch = Watch::start(&world, plane.address(), &["--ack", who]);
+        for type_url in [CLUSTER, LISTENER] {
+            plane.wait_for(0, "a response", |event| event.is_response(type_url));
+        }
+        // Two requests and their responses.
+        wait_for("both pushes to be seen", || {
+            (watch.child.log().matches("push  version").count() >= 2).then_some(())
+        });
+        let recording = watch.stop();
+        let answered = |event: &Event| event.event == "request" && !event.nonce.is_empty();
+        assert!(!plane.events(0).iter().any(answered), "{who}: {}", recording.text("log", &[]));
+        assert!(recording.messages().iter().any(|message| message["dir"] == "resp"), "{who}");
+    }
+}
+
+#[test]
+fn servers_are_compared() {
+    let Some(world) = World::open("servers_are_compared") else { return };
+    let (mut a, mut b) = (world.control_plane(Flags::default()), world.control_plane(Flags::default()));
+    let chain = Snapshot::chain(Variant::Ads, backend());
+    a.set(&chain);
+    let more = vec![cluster("echo", Variant::Ads), cluster("more", Variant::Ads)];
+    b.set(&chain.clone().with(CLUSTER, "2", more));
+    let (first, second) = (a.address().to_string(), b.address().to_string());
+    let (code, out, err) = run(&world, &["diff", &first, &second, "cds"]);
+    assert_eq!(
+        (code, out.contains("cds/more"), out.contains("cds/echo")),
+        (Some(1), true, false),
+        "{out}{err}"
+    );
+    let (code, _, err) = run(&world, &["diff", &first, &first, "cds"]);
+    assert_eq!(code, Some(0), "{err}");
+    let (code, _, err) = run(&world, &["diff", &first, &second, "lds"]);
+    assert_eq!(code, Some(0), "{err}");
+    // A server against what was recorded of it.
+    let watch = Watch::start(&world, a.address(), &[]);
+    a.wait_for_ack(0, ENDPOINTS, "1");
+    let recording = watch.stop().file.display().to_string();
+    let (code, out, err) = run(&world, &["diff", &recording, &first]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let (code, out, err) = run(&world, &["diff", &second, &recording, "cds"]);
+    assert_eq!((code, out.contains("cds/more")), (Some(1), true), "{out}{err}");
 }

@@ -7,6 +7,7 @@ mod cli;
 mod client;
 mod config;
 mod corpora;
+mod doctor;
 mod equal;
 mod harness;
 mod house;

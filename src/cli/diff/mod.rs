@@ -150,7 +150,10 @@ impl Work<'_> {
     /// The resources of two sources.
     fn sources(&mut self, other: String, whats: &[What], io: &mut Io<'_>) -> Result<Exit, CliError> {
         let schema = super::descriptors::schema(&self.args.source.descriptors)?;
-        let (first, second) = (&self.args.source, SourceArgs { source: other, ..self.args.source.clone() });
+        // What a server is asked for.
+        let ask: Vec<String> = whats.iter().map(|what| what.text.clone()).collect();
+        let first = &SourceArgs { ask, ..self.args.source.clone() };
+        let second = SourceArgs { source: other, ..first.clone() };
         // A recording has the ids of its secrets keyed already; every other source is keyed like it.
         let swap = !side::is_keyed(&first.source, io) && side::is_keyed(&second.source, io);
         let (one, two) = if swap { (&second, first) } else { (first, &second) };

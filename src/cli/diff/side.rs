@@ -239,7 +239,7 @@ pub(super) fn open(
         members.retain(|member| whats.is_empty() || whats.iter().any(|what| member.is(what)));
         return Ok(Side { members, store: None, seed });
     }
-    let loaded = source::open_keyed(source, seed, global, io)?;
+    let loaded = source::open_any(source, seed, global, io)?;
     let limit = Limit::of(&At::End, &loaded.loaded, &io.zone)?;
     let seed = if loaded.form == Form::Recording { loaded.loaded.catalog.seed() } else { seed };
     let (store, _) = source::replay(loaded, &source.timers, &limit);

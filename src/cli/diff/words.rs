@@ -126,6 +126,10 @@ fn is_source(word: &str, after: usize, io: &Io<'_>) -> bool {
     if word.starts_with('@') {
         return false;
     }
+    #[cfg(feature = "net")]
+    if source::is_server(word) {
+        return true;
+    }
     if std::path::Path::new(word).exists() || source::find(word, io).is_ok() {
         return true;
     }

@@ -213,6 +213,8 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
         &["diff", "tests/fixtures/cli/diff.xds", "tests/fixtures/cli/config_dump.json", "-o", "json"][..],
         &["diff", TOUR, "cds/reviews", "41", "42", "-o", "json"],
         &["doctor", "-o", "json"],
+        #[cfg(feature = "net")]
+        &["doctor", "unix:/no/such/socket", "-o", "json"],
         &["lint", "--list-rules", "-o", "json"],
         &["lint", "tests/fixtures/lint/break-before-make.bad.xds", "-o", "json"],
         // Between a request with an old nonce and its successor.

@@ -42,6 +42,11 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
+/// What the other end presented above its own certificate, in its order.
+pub(super) fn chain(state: &CommonState) -> Vec<Certificate> {
+    state.peer_certificates().unwrap_or_default().iter().skip(1).map(certificate).collect()
+}
+
 /// What a finished handshake agreed on.
 pub(super) fn agreed(state: &CommonState, facts: &mut Secured) {
     facts.version = match state.protocol_version() {

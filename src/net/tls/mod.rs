@@ -216,3 +216,8 @@ async fn linger<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO) {
     // However it ends, it has ended.
     let _ = tokio::time::timeout(LINGER, read).await;
 }
+
+/// What the peer presented above its own certificate, in its order.
+pub(super) fn chain<IO>(stream: &TlsStream<IO>) -> Vec<Certificate> {
+    facts::chain(stream.get_ref().1)
+}

@@ -1,0 +1,146 @@
+//! The first words of HTTP/2, by hand: a library says only that they failed, not what was there instead.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// What answers to HTTP/2's preface.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// HTTP/2; the round trips of pings, shortest first.
+    Http2(Vec<Duration>),
+    /// HTTP/1; the first line of its answer.
+    Http1(String),
+    /// A TLS record.
+    Tls,
+    /// Something else; its first bytes.
+    Other(Vec<u8>),
+    Closed,
+    Broken(io::Error),
+    Silent,
+}
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Length, type, flags, stream (RFC 9113 section 4.1).
+const HEADER: usize = 9;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const ACK: u8 = 1;
+
+/// The largest frame that a peer may send which was told nothing else.
+const LARGEST: usize = 16 << 10;
+
+/// gRPC servers in Go close a connection without streams at the third.
+const PINGS: u8 = 2;
+
+/// Says hello in HTTP/2, and listens for at most `patience`.
+pub(super) async fn greet<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO, patience: Duration) -> Answer {
+    match tokio::time::timeout(patience, talk(io)).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Answer::Closed,
+        Ok(Err(error)) => Answer::Broken(error),
+        Err(_) => Answer::Silent,
+    }
+}
+
+async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<Answer> {
+    io.write_all(PREFACE).await?;
+    io.write_all(&frame(SETTINGS, 0, &[])).await?;
+    io.flush().await?;
+    let mut head = [0; HEADER];
+    let mut have = 0;
+    while let Some(room) = head.get_mut(have..).filter(|room| !room.is_empty()) {
+        match io.read(room).await? {
+            0 => break,
+            more => have += more,
+        }
+        // Nothing of HTTP/2 is shorter, but an alert of TLS is.
+        if head.starts_with(&[0x15, 3]) {
+            return Ok(Answer::Tls);
+        }
+    }
+    let said = head.get(..have).unwrap_or_default();
+    if said.is_empty() {
+        return Ok(Answer::Closed);
+    }
+    if said.starts_with(b"HTTP/") {
+        return Ok(Answer::Http1(line(said, io).await));
+    }
+    match parse(head) {
+        Some((SETTINGS, flags, length)) if have == HEADER && flags & ACK == 0 => {
+            skip(io, length).await?;
+        }
+        _ => return Ok(Answer::Other(said.to_vec())),
+    }
+    io.write_all(&frame(SETTINGS, ACK, &[])).await?;
+    let mut trips = Vec::new();
+    for n in 0..PINGS {
+        let begun = Instant::now();
+        io.write_all(&frame(PING, 0, &[n; 8])).await?;
+        io.flush().await?;
+        loop {
+            let mut head = [0; HEADER];
+            io.read_exact(&mut head).await?;
+            let Some((kind, flags, length)) = parse(head) else { return Ok(Answer::Other(head.to_vec())) };
+            skip(io, length).await?;
+            if kind == PING && flags & ACK != 0 {
+                break;
+            }
+        }
+        trips.push(begun.elapsed());
+    }
+    trips.sort_unstable();
+    Ok(Answer::Http2(trips))
+}
+
+fn frame(kind: u8, flags: u8, content: &[u8]) -> Vec<u8> {
+    // All that is sent is shorter than 256 bytes.
+    let length = u8::try_from(content.len()).unwrap_or_default();
+    let mut out = vec![0, 0, length, kind, flags, 0, 0, 0, 0];
+    out.extend(content);
+    out
+}
+
+/// Type, flags and length of a frame; `None` where it can't be one.
+fn parse([a, b, c, kind, flags, ..]: [u8; HEADER]) -> Option<(u8, u8, usize)> {
+    let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+    (length <= LARGEST).then_some((kind, flags, length))
+}
+
+async fn skip<IO: AsyncRead + Unpin>(io: &mut IO, length: usize) -> io::Result<()> {
+    io.read_exact(&mut vec![0; length]).await.map(|_| ())
+}
+
+/// The first line, of which `said` was read already.
+async fn line<IO: AsyncRead + Unpin>(said: &[u8], io: &mut IO) -> String {
+    let mut rest = [0; 128];
+    let more = io.read(&mut rest).await.unwrap_or_default();
+    let all = [said, rest.get(..more).unwrap_or_default()].concat();
+    String::from_utf8_lossy(&all).lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn answers(bytes: &'static [u8]) -> Answer {
+        let (mut ours, mut theirs) = tokio::io::duplex(1024);
+        theirs.write_all(bytes).await.unwrap();
+        theirs.shutdown().await.unwrap();
+        greet(&mut ours, Duration::from_secs(5)).await
+    }
+
+    #[tokio::test]
+    async fn what_is_no_http2_is_told_apart() {
+        assert!(matches!(answers(b"HTTP/1.1 400 Bad Request\r\n\r\n").await,
+            Answer::Http1(line) if line == "HTTP/1.1 400 Bad Request"));
+        assert!(matches!(answers(&[0x15, 3, 1, 0, 2, 2, 22]).await, Answer::Tls));
+        assert!(matches!(answers(b"").await, Answer::Closed));
+        assert!(matches!(answers(b"SSH-2.0-x\r\n").await, Answer::Other(_)));
+        assert!(matches!(answers(&[0xff; 40]).await, Answer::Other(_)));
+        // Settings, and then the end.
+        assert!(matches!(answers(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await, Answer::Closed));
+    }
+}

@@ -1,0 +1,307 @@
+//! Whether a server can be reached, and what it speaks: name, port, TLS, HTTP/2, variants, reflection.
+
+mod http2;
+mod variants;
+
+use std::io;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::dial::{self, Dial};
+use super::reflection;
+use super::tap::{Address, Leg, Step as Reached};
+use super::tls;
+use crate::pb::put_len_field;
+use crate::wire::{Certificate, Secured, date};
+use http2::Answer;
+
+/// Whom to ask, and as whom.
+pub struct Patient<'a> {
+    pub address: &'a Address,
+    /// `None`: plaintext.
+    pub tls: Option<&'a tls::Client>,
+    pub authority: Option<&'a str>,
+    /// Headers to add.
+    pub headers: &'a [(String, String)],
+    pub node_id: &'a str,
+    /// How long each step may take.
+    pub patience: Duration,
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Ok,
+    /// Not there, which is no fault.
+    None,
+    Failed,
+}
+
+impl State {
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::None => "none",
+            State::Failed => "failed",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub name: &'static str,
+    pub state: State,
+    /// What was found, in lines.
+    pub said: Vec<String>,
+    pub took: Option<Duration>,
+    /// A flag or a change that may help.
+    pub next: Option<String>,
+}
+
+impl Step {
+    fn new(name: &'static str, state: State, said: impl Into<String>) -> Step {
+        Step { name, state, said: vec![said.into()], took: None, next: None }
+    }
+
+    fn failed(name: &'static str, said: impl Into<String>, next: Option<&str>) -> Step {
+        Step { next: next.map(str::to_owned), ..Step::new(name, State::Failed, said) }
+    }
+
+    fn took(self, begun: Instant) -> Step {
+        Step { took: Some(begun.elapsed()), ..self }
+    }
+}
+
+const TO_TLS: &str = "https:// before the address, with --cacert FILE or --insecure";
+const TO_PLAINTEXT: &str = "--plaintext";
+const OTHER_PORT: &str = "another port: xDS is gRPC, and that is HTTP/2";
+
+impl Patient<'_> {
+    /// Looks at one step after the other, up to the first without which the next can't be.
+    ///
+    /// # Errors
+    /// No runtime here.
+    pub fn examine(&self) -> io::Result<Vec<Step>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut steps = Vec::new();
+        runtime.block_on(self.walk(&mut steps));
+        // A name that is still being looked up must not be waited for.
+        runtime.shutdown_background();
+        Ok(steps)
+    }
+
+    /// `None`: a step failed.
+    async fn walk(&self, steps: &mut Vec<Step>) -> Option<()> {
+        let leg = self.reach(steps).await?;
+        let (leg, seen) = self.secure(leg, steps).await?;
+        self.greet(leg, seen.as_ref(), steps).await?;
+        let dial =
+            Dial { address: self.address, tls: self.tls, authority: self.authority, patience: self.patience };
+        let metadata = match dial::metadata(self.headers) {
+            Ok(metadata) => metadata,
+            Err(status) => {
+                steps.push(Step::failed("headers", status.message(), Some("-H 'name: value'")));
+                return None;
+            }
+        };
+        let channel = match dial.connect(|endpoint| endpoint).await {
+            Ok((channel, _)) => channel,
+            Err(error) => {
+                steps.push(Step::failed("gRPC", error.what, error.next.as_deref()));
+                return None;
+            }
+        };
+        let mut node = Vec::new();
+        put_len_field(&mut node, 1, self.node_id.as_bytes());
+        put_len_field(&mut node, 6, b"xdscope");
+        steps.extend(variants::ask(&channel, &metadata, &node, self.patience).await);
+        let server = reflection::Server {
+            address: self.address,
+            tls: self.tls,
+            authority: self.authority,
+            headers: self.headers,
+            patience: self.patience,
+        };
+        steps.push(match server.services(channel).await {
+            Ok((version, count)) => {
+                Step::new("reflection", State::Ok, format!("{version}, {count} services"))
+            }
+            Err(status) if status.code() == tonic::Code::Unimplemented => {
+                let step = Step::new("reflection", State::None, "neither v1 nor v1alpha");
+                Step { next: Some("--protoset FILE for types that are not built in".into()), ..step }
+            }
+            Err(status) => Step::failed("reflection", dial::causes(&status), None),
+        });
+        Some(())
+    }
+
+    async fn reach(&self, steps: &mut Vec<Step>) -> Option<Leg> {
+        let begun = Instant::now();
+        if let Address::Tcp(name) = self.address {
+            let found = tokio::time::timeout(self.patience, tokio::net::lookup_host(name)).await;
+            let mut all: Vec<String> = match found {
+                Ok(Ok(found)) => found.map(|address| address.ip().to_string()).collect(),
+                Ok(Err(error)) => {
+                    let next = Some("the name as the server's own machine knows it, or an address");
+                    steps.push(Step::failed("name", error.to_string(), next).took(begun));
+                    return None;
+                }
+                Err(_) => {
+                    let said = format!("no answer in {:?}", self.patience);
+                    steps.push(Step::failed("name", said, Some("an address instead")).took(begun));
+                    return None;
+                }
+            };
+            all.dedup();
+            steps.push(Step::new("name", State::Ok, all.join(", ")).took(begun));
+        }
+        let begun = Instant::now();
+        match Leg::connect(self.address, self.patience).await {
+            Ok(leg) => {
+                steps.push(Step::new("port", State::Ok, "open").took(begun));
+                Some(leg)
+            }
+            Err((at, error)) => {
+                let name = if at == Reached::Resolve { "name" } else { "port" };
+                let next = match error.kind() {
+                    io::ErrorKind::ConnectionRefused => "is the server up? nothing listens there",
+                    io::ErrorKind::TimedOut => "a firewall, or --connect-timeout TIME",
+                    io::ErrorKind::NotFound => "unix:/path of a socket that is there",
+                    _ => "another address",
+                };
+                steps.push(Step::failed(name, error.to_string(), Some(next)).took(begun));
+                None
+            }
+        }
+    }
+
+    async fn secure(&self, leg: Leg, steps: &mut Vec<Step>) -> Option<(Leg, Option<Secured>)> {
+        let Some(client) = self.tls else {
+            steps.push(Step::new("TLS", State::None, "plaintext, as asked for or as usual on this machine"));
+            return Some((leg, None));
+        };
+        let begun = Instant::now();
+        let alpn = [b"h2".to_vec()];
+        let handshake = client.connect(leg, self.address.host(), None, &alpn);
+        match tokio::time::timeout(self.patience, handshake).await {
+            Ok(Ok((stream, seen))) => {
+                let mut said = vec![match &seen.alpn {
+                    Some(alpn) => format!("{}, ALPN {alpn}", seen.version),
+                    None => format!("{}, no ALPN: some clients insist on h2", seen.version),
+                }];
+                said.extend(seen.server.iter().flat_map(described));
+                let chain = tls::chain(&stream);
+                said.extend(chain.iter().map(|above| format!("chain  {}", above.subject)));
+                if seen.unverified {
+                    said.push("not verified (--insecure)".into());
+                }
+                if seen.asked {
+                    let own = seen.client.as_ref().map_or("it got none".into(), |own| own.name());
+                    said.push(format!("the server asks for a client certificate: {own}"));
+                }
+                steps.push(Step { said, ..Step::new("TLS", State::Ok, "") }.took(begun));
+                Some((Leg::Tls(Box::new(stream)), Some(seen)))
+            }
+            Ok(Err(failure)) => {
+                let mut step = Step::failed("TLS", failure.what, failure.next.as_deref()).took(begun);
+                match &failure.seen.server {
+                    Some(certificate) => step.said.extend(described(certificate)),
+                    None => self.without_tls(&mut step).await,
+                }
+                steps.push(step);
+                None
+            }
+            Err(_) => {
+                let said = format!("no answer to the handshake in {:?}", self.patience);
+                let mut step = Step::failed("TLS", said, Some(TO_PLAINTEXT)).took(begun);
+                self.without_tls(&mut step).await;
+                steps.push(step);
+                None
+            }
+        }
+    }
+
+    /// TLS failed without a certificate: perhaps there is none.
+    async fn without_tls(&self, step: &mut Step) {
+        let Ok(mut leg) = Leg::connect(self.address, self.patience).await else { return };
+        let (said, next) = match http2::greet(&mut leg, self.patience).await {
+            Answer::Http2(_) => ("the server speaks HTTP/2 in plaintext", TO_PLAINTEXT),
+            Answer::Http1(_) => ("the server speaks HTTP/1 in plaintext", OTHER_PORT),
+            _ => return,
+        };
+        step.said.push(said.into());
+        step.next = Some(next.into());
+    }
+
+    async fn greet(&self, mut leg: Leg, seen: Option<&Secured>, steps: &mut Vec<Step>) -> Option<()> {
+        let begun = Instant::now();
+        let answer = http2::greet(&mut leg, self.patience).await;
+        let failed = |said: String, next: Option<&str>| Step::failed("HTTP/2", said, next).took(begun);
+        let step = match answer {
+            Answer::Http2(trips) => {
+                let middle = trips.get(trips.len() / 2).copied().unwrap_or_default();
+                let least = trips.first().copied().unwrap_or_default();
+                let said = format!("round trip {} (least {})", millis(middle), millis(least));
+                steps.push(Step::new("HTTP/2", State::Ok, said).took(begun));
+                return Some(());
+            }
+            Answer::Http1(line) => failed(format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT)),
+            Answer::Tls => failed("the server speaks TLS".into(), Some(TO_TLS)),
+            Answer::Other(bytes) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                failed(format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT))
+            }
+            Answer::Broken(error) => match seen.and_then(|seen| tls::broken(&error, seen)) {
+                Some(said) => failed(said, Some("--cert FILE --key FILE")),
+                None => self.perhaps_tls(failed(format!("the connection broke: {error}"), None)).await,
+            },
+            Answer::Closed => self.perhaps_tls(failed("the server closed the connection".into(), None)).await,
+            Answer::Silent => {
+                let said = format!("the server says nothing in {:?}", self.patience);
+                self.perhaps_tls(failed(said, None)).await
+            }
+        };
+        steps.push(step);
+        None
+    }
+
+    /// No HTTP/2 in plaintext: perhaps under TLS.
+    async fn perhaps_tls(&self, mut step: Step) -> Step {
+        if self.tls.is_some() {
+            return step;
+        }
+        let any = tls::Client::load(&tls::ClientOptions { insecure: true, ..Default::default() });
+        let (Ok(any), Ok(leg)) = (any, Leg::connect(self.address, self.patience).await) else { return step };
+        let alpn = [b"h2".to_vec()];
+        let shown = any.connect(leg, self.address.host(), None, &alpn);
+        let certificate = match tokio::time::timeout(self.patience, shown).await {
+            Ok(Ok((_, seen))) => seen.server,
+            Ok(Err(failure)) => failure.seen.server,
+            Err(_) => None,
+        };
+        if let Some(certificate) = certificate {
+            step.said.push("the server speaks TLS".into());
+            step.said.extend(described(&certificate));
+            step.next = Some(TO_TLS.into());
+        }
+        step
+    }
+}
+
+/// Names, issuer and end of a certificate.
+fn described(certificate: &Certificate) -> [String; 3] {
+    let names = match certificate.names.is_empty() {
+        true => format!("{} (no alternative names)", certificate.subject),
+        false => certificate.names.join(", "),
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let left = certificate.not_after.saturating_sub(i64::try_from(now).unwrap_or(i64::MAX));
+    let days = left / (24 * 60 * 60);
+    let until = date(certificate.not_after);
+    let ends = if left < 0 { format!("expired on {until}") } else { format!("until {until}, {days} days") };
+    [format!("certificate for {names}"), format!("issued by {}", certificate.issuer), ends]
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.2}ms", time.as_secs_f64() * 1000.0)
+}

@@ -1,0 +1,157 @@
+//! Which variants of xDS a server answers in: one request on each stream there is, never a verdict.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tonic::metadata::MetadataMap;
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+use super::{State, Step};
+use crate::event::{ApiVersion, Kind, Method, Variant};
+use crate::net::{dial, rpc};
+use crate::pb::{Fields, put_len_field};
+
+/// A stream that neither answers nor is refused for this long is open.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// A name that no server has: where there is no wildcard, the stream is all that is asked about.
+const NAME: &str = "xdscope-doctor";
+
+const VARIANTS: [Variant; 4] = [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta];
+
+/// What became of a stream.
+enum Came {
+    /// Responses: the type and how many resources; when the first of them came.
+    Answers(Vec<(Kind, usize)>, Duration),
+    /// Nothing, and no refusal.
+    Open,
+    Refused(Status),
+}
+
+/// A step for each variant.
+pub(super) async fn ask(channel: &Channel, metadata: &MetadataMap, node: &[u8], most: Duration) -> Vec<Step> {
+    let mut streams = JoinSet::new();
+    for (at, variant) in VARIANTS.into_iter().enumerate() {
+        let alone = Kind::all().map(|kind| vec![kind]);
+        let kinds = if variant.is_aggregated() { vec![vec![Kind::Lds, Kind::Cds]] } else { alone.collect() };
+        for kinds in kinds {
+            let Some(path) = Method::path(variant, kinds.first().copied(), ApiVersion::V3) else { continue };
+            let requests: Vec<Bytes> =
+                kinds.iter().filter_map(|kind| request(variant, *kind, node)).collect();
+            let (channel, metadata) = (channel.clone(), metadata.clone());
+            streams.spawn(async move {
+                (at, kinds, stream(channel, &path, metadata, requests, most.min(SETTLED)).await)
+            });
+        }
+    }
+    let mut came = streams.join_all().await;
+    came.sort_by_key(|(at, kinds, _)| (*at, kinds.first().copied()));
+    let of = |at: usize| came.iter().filter(move |(of, ..)| *of == at);
+    VARIANTS.into_iter().enumerate().map(|(at, variant)| step(variant, of(at))).collect()
+}
+
+fn request(variant: Variant, kind: Kind, node: &[u8]) -> Option<Bytes> {
+    let (of_node, of_type) = if variant.is_delta() { (1, 2) } else { (2, 4) };
+    let mut out = Vec::new();
+    put_len_field(&mut out, of_node, node);
+    put_len_field(&mut out, of_type, kind.type_url(ApiVersion::V3)?.as_str().as_bytes());
+    // The wildcard of listeners and clusters: none in state of the world, `*` in delta (rows E-38, F-20).
+    let name = if kind.full_state() { variant.is_delta().then_some("*") } else { Some(NAME) };
+    if let Some(name) = name {
+        put_len_field(&mut out, 3, name.as_bytes());
+    }
+    Some(out.into())
+}
+
+async fn stream(
+    channel: Channel,
+    path: &str,
+    metadata: MetadataMap,
+    asked: Vec<Bytes>,
+    most: Duration,
+) -> Came {
+    let begun = Instant::now();
+    let (mut came, mut first) = (Vec::new(), Duration::ZERO);
+    let wanted = asked.len();
+    let talk = async {
+        let (requests, ready) = mpsc::channel(wanted.max(1));
+        for request in asked {
+            // The other end of it waits below.
+            let _ = requests.send(request).await;
+        }
+        let mut responses = rpc::open_with(channel, path, metadata, ready).await?;
+        while came.len() < wanted {
+            let Some(bytes) = responses.message().await? else { break };
+            if came.is_empty() {
+                first = begun.elapsed();
+            }
+            came.extend(response(&bytes));
+        }
+        // Dropped only now, so that the server did not see the client go.
+        drop(requests);
+        Ok(())
+    };
+    match tokio::time::timeout(most, talk).await {
+        Ok(Err(status)) if came.is_empty() => Came::Refused(status),
+        _ if came.is_empty() => Came::Open,
+        _ => Came::Answers(came, first),
+    }
+}
+
+/// The type and how many resources: fields 4 and 2 of both responses.
+fn response(bytes: &[u8]) -> Option<(Kind, usize)> {
+    let fields = || Fields::new(bytes).map_while(Result::ok);
+    let url = fields().find(|field| field.number == 4)?;
+    let (kind, _) = Kind::of_type_url(&url.text())?;
+    Some((kind, fields().filter(|field| field.number == 2).count()))
+}
+
+fn step<'a>(variant: Variant, came: impl Iterator<Item = &'a (usize, Vec<Kind>, Came)>) -> Step {
+    let (mut answers, mut open, mut none) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut refused, mut took) = (Vec::new(), None);
+    for (_, kinds, came) in came {
+        let words = kinds.iter().map(|kind| kind.word().to_owned());
+        match came {
+            Came::Answers(found, first) => {
+                let mut found = found.clone();
+                found.sort();
+                answers.extend(found.into_iter().map(|(kind, count)| format!("{} {count}", kind.word())));
+                took = Some(took.map_or(*first, |took: Duration| took.min(*first)));
+            }
+            Came::Open => open.extend(words),
+            Came::Refused(status) if status.code() == Code::Unimplemented => none.extend(words),
+            Came::Refused(status) => {
+                let code = crate::event::Code(status.code().into());
+                let text = format!("{code}: {}", dial::causes(status));
+                if !refused.contains(&text) {
+                    refused.push(text);
+                }
+            }
+        }
+    }
+    let state = match (answers.is_empty() && open.is_empty(), refused.is_empty()) {
+        (false, _) => State::Ok,
+        (true, false) => State::Failed,
+        (true, true) => State::None,
+    };
+    let mut said = Vec::new();
+    if !answers.is_empty() {
+        said.push(format!("answers: {}", answers.join(", ")));
+    }
+    if !open.is_empty() {
+        said.push(format!("open, without an answer: {}", open.join(" ")));
+    }
+    if !none.is_empty() && state != State::None {
+        said.push(format!("not there: {}", none.join(" ")));
+    }
+    let denied = refused.iter().any(|text| text.starts_with("UNAUTH") || text.starts_with("PERMISSION"));
+    said.extend(refused);
+    if state == State::None {
+        said.push("not there (UNIMPLEMENTED)".into());
+    }
+    let next = denied.then(|| "-H 'authorization: Bearer TOKEN'".to_owned());
+    Step { name: variant.word(), state, said, took, next }
+}

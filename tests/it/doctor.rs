@@ -1,0 +1,211 @@
+//! `doctor SERVER`, and a client whose server fails, in each way its own words.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::support::{
+    bootstrap::Variant,
+    certs::{Ca, Pair, ServerTls},
+    control_plane::Flags,
+    process::{Child, free_port},
+    snapshot::{CLUSTER, Snapshot},
+    tap::xdscope,
+    wait::wait_for,
+    world::World,
+};
+
+/// A server on loopback that reads a little, says `says` to everybody, and then closes or stays silent.
+fn fake(says: &'static [u8], closes: bool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address").to_string();
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.read(&mut [0; 256]);
+            let _ = stream.write_all(says);
+            if !closes {
+                kept.push(stream);
+            }
+        }
+    });
+    address
+}
+
+/// The exit code and the steps of `doctor`.
+fn doctor(folder: &Path, server: &str, args: &[&str]) -> (Option<i32>, Vec<Value>) {
+    let output = xdscope(folder)
+        .args(["doctor", server, "-o", "jsonl", "--connect-timeout", "2s"])
+        .args(args)
+        .output()
+        .expect("xdscope runs");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{error}"));
+    (output.status.code(), report["server"]["steps"].as_array().expect("steps").clone())
+}
+
+/// The last step: its name, state, words and what comes next.
+fn last(steps: &[Value]) -> (String, String, String, String) {
+    let step = steps.last().expect("a step");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let said = step["said"].as_array().expect("lines").iter().map(text).collect::<Vec<_>>().join("; ");
+    (text(&step["step"]), text(&step["state"]), said, text(&step["next"]))
+}
+
+#[test]
+fn doctor_tells_what_a_control_plane_speaks() {
+    let Some(world) = World::open("doctor_tells_what_a_control_plane_speaks") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
+    let (code, steps) = doctor(world.folder(), &plane.address().to_string(), &[]);
+    assert_eq!(code, Some(0), "{steps:#?}");
+    let names: Vec<_> = steps.iter().filter_map(|step| step["step"].as_str()).collect();
+    let all = ["name", "port", "TLS", "HTTP/2", "ads", "delta-ads", "sotw", "delta", "reflection"];
+    assert_eq!(names, all);
+    for name in ["ads", "delta-ads"] {
+        let step = steps.iter().find(|step| step["step"] == name).expect("a step");
+        assert_eq!(
+            (step["state"].as_str(), step["said"][0].as_str()),
+            (Some("ok"), Some("answers: lds 1, cds 1"))
+        );
+    }
+    assert!(steps[3]["said"][0].as_str().is_some_and(|said| said.starts_with("round trip")), "{steps:#?}");
+    assert!(steps[4]["next"].as_str().is_some_and(|next| next.ends_with("--variant ads")), "{steps:#?}");
+}
+
+#[test]
+fn doctor_tells_tls_failures_apart() {
+    let Some(world) = World::open("doctor_tells_tls_failures_apart") else { return };
+    let ca = Ca::new(world.folder(), "ca");
+    let plane = |own: Pair, client_ca| {
+        world.control_plane(Flags { tls: Some(ServerTls { own, client_ca }), ..Flags::default() })
+    };
+    let good = plane(ca.issue("good", &["cp.test"]), None);
+    let (server, file) = (good.address().to_string(), ca.file.display().to_string());
+    let folder = world.folder();
+
+    let (code, steps) = doctor(folder, &server, &["--cacert", &file, "--servername", "cp.test"]);
+    assert_eq!(code, Some(0), "{steps:#?}");
+    let said = steps[2]["said"].to_string();
+    for words in ["ALPN h2", "certificate for cp.test", "issued by CN=ca", "until "] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+
+    // Plaintext to TLS, a wrong name, a CA that is not trusted.
+    let (code, steps) = doctor(folder, &server, &[]);
+    let (step, state, said, next) = last(&steps);
+    assert_eq!((code, step.as_str(), state.as_str()), (Some(3), "HTTP/2", "failed"));
+    assert!(said.contains("the server speaks TLS") && next.contains("--cacert"), "{said} {next}");
+    let (_, steps) = doctor(folder, &server, &["--cacert", &file, "--servername", "other.test"]);
+    let (step, _, said, next) = last(&steps);
+    assert!(
+        step == "TLS" && said.starts_with("wrong name") && next == "--servername cp.test",
+        "{said} {next}"
+    );
+    let stranger = Ca::new(folder, "stranger").file.display().to_string();
+    let (_, steps) = doctor(folder, &server, &["--cacert", &stranger, "--servername", "cp.test"]);
+    let (_, _, said, next) = last(&steps);
+    assert!(said.starts_with("unknown CA") && next == "--cacert FILE", "{said} {next}");
+
+    let old = plane(ca.expired("old", &["cp.test"]), None);
+    let (_, steps) =
+        doctor(folder, &old.address().to_string(), &["--cacert", &file, "--servername", "cp.test"]);
+    let (_, _, said, _) = last(&steps);
+    assert!(said.starts_with("expired") && said.contains("expired on 2021"), "{said}");
+
+    let mutual = plane(ca.issue("mutual", &["cp.test"]), Some(ca.file.clone()));
+    let mutual = mutual.address().to_string();
+    drop(old);
+    let (code, _) = doctor(folder, &mutual, &["--cacert", &file, "--servername", "cp.test"]);
+    assert_eq!(code, Some(3));
+
+    // TLS to plaintext.
+    let plain = world.control_plane(Flags::default());
+    let (_, steps) = doctor(folder, &plain.address().to_string(), &["--insecure"]);
+    let (step, _, said, next) = last(&steps);
+    assert!(step == "TLS" && said.contains("HTTP/2 in plaintext") && next == "--plaintext", "{said} {next}");
+}
+
+#[test]
+fn doctor_tells_other_ports_apart() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let of = |server: &str| {
+        let (code, steps) = doctor(folder, server, &[]);
+        assert_eq!(code, Some(3), "{steps:#?}");
+        last(&steps)
+    };
+    let (step, _, said, _) = of(&fake(b"HTTP/1.1 400 Bad Request\r\n\r\n", true));
+    assert!(step == "HTTP/2" && said.contains("an HTTP/1 port: `HTTP/1.1 400 Bad Request`"), "{said}");
+    let (_, _, said, _) = of(&fake(b"SSH-2.0-OpenSSH_9\r\n", true));
+    assert!(said.contains("neither HTTP/2 nor HTTP/1 nor TLS"), "{said}");
+    let (_, _, said, _) = of(&fake(b"", false));
+    assert!(said.contains("says nothing in 2s"), "{said}");
+    let (step, _, said, _) = of(&format!("127.0.0.1:{}", free_port()));
+    assert!(step == "port" && said.contains("refused"), "{said}");
+    let (step, _, _, _) = of("no-such-host.invalid:1");
+    assert_eq!(step, "name");
+    let (step, _, _, _) = of("unix:/no/such/socket");
+    assert_eq!(step, "port");
+}
+
+/// Starts `watch`, and gives its log to look at.
+fn watch(world: &World, server: &str, name: &str, args: &[&str]) -> Child {
+    let mut command = xdscope(world.folder());
+    command.args(["watch", server, "--no-tui", "--no-record", "--connect-timeout", "1s"]).args(args);
+    Child::start(&mut command, &world.folder().join(format!("{name}.log")))
+}
+
+#[test]
+fn client_says_how_a_server_fails() {
+    let Some(world) = World::open("client_says_how_a_server_fails") else { return };
+    let goaway = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0b";
+    let reset = b"\0\0\0\x04\0\0\0\0\0\0\0\x04\x03\0\0\0\0\x01\0\0\0\x07";
+    for (name, says, closes) in [
+        ("goaway", &goaway[..], false),
+        ("reset", &reset[..], false),
+        ("garbage", b"\xff\xfe\xfd this is no HTTP/2 at all, and goes on for a while", false),
+        ("closed", b"", true),
+    ] {
+        let child = watch(&world, &fake(says, closes), name, &[]);
+        let log = wait_for(name, || Some(child.log()).filter(|log| log.contains("attempt 2, next in")));
+        assert!(
+            log.contains("127.0.0.1") || log.contains("the stream broke") || log.contains("ended"),
+            "{log}"
+        );
+        assert!(!log.contains("panicked"), "{log}");
+        child.interrupt();
+    }
+}
+
+#[test]
+fn client_outlives_its_server() {
+    let Some(world) = World::open("client_outlives_its_server") else { return };
+    let port = free_port();
+    let flags = || Flags { port, ..Flags::default() };
+    let chain = Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address"));
+    let mut plane = world.control_plane(flags());
+    plane.set(&chain);
+    let server = SocketAddr::from(([127, 0, 0, 1], port)).to_string();
+    let child = watch(&world, &server, "outlives", &[]);
+    plane.wait_for_ack(0, CLUSTER, "1");
+    // Killed, not asked to go.
+    drop(plane);
+    wait_for("a word about the end", || {
+        let log = child.log();
+        (log.contains("the stream broke") && log.contains("cannot reach")).then_some(())
+    });
+    thread::sleep(Duration::from_millis(200));
+    let mut plane = world.control_plane(flags());
+    plane.set(&chain);
+    let first = plane.wait_for(0, "a request", |event| event.is_request(CLUSTER));
+    assert_eq!((first.nonce.as_str(), first.version.as_str()), ("", "1"), "what was held is said");
+    wait_for("a word about the return", || child.log().contains("\nconnected\n").then_some(()));
+    child.interrupt();
+}
