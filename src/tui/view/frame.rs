@@ -45,7 +45,13 @@ pub fn head(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     canvas.line(second, &tabs);
     let right = summary(model, layout);
     let room = usize::from(third.width).saturating_sub(text::width(&right) + 2);
-    canvas.line(Rect { width: u16::try_from(room).unwrap_or(third.width), ..third }, &scope(model, layout));
+    let mut left = scope(model, layout);
+    // That nothing is filtered is the first thing to go.
+    let fits = left.iter().map(|span| text::width(&span.text)).sum::<usize>() <= room;
+    if model.filter.is_none() && !fits {
+        left.truncate(3);
+    }
+    canvas.line(Rect { width: u16::try_from(room).unwrap_or(third.width), ..third }, &left);
     canvas.right(Rect { width: third.width - 1, ..third }, &right, Role::Muted);
     if !layout.low {
         canvas.rule(Rect { y: third.y + 1, ..third }, "", "");
@@ -135,7 +141,7 @@ fn scope(model: &Model, layout: &Layout) -> Line {
 }
 
 /// The node of a stream, from whatever has been loaded.
-fn node_of(model: &Model, stream: crate::event::StreamId) -> Option<String> {
+pub(super) fn node_of(model: &Model, stream: crate::event::StreamId) -> Option<String> {
     let rows = model.overview.table.rows.iter();
     let row = rows.flat_map(|row| row.streams.iter().map(move |s| (s.stream, &row.name)));
     let row = row.filter(|(id, _)| *id == stream).map(|(_, name)| name.clone()).next();
