@@ -207,6 +207,7 @@ impl Running {
 
     /// Tells it something. False: it has too much to do, or has ended.
     pub fn command(&self, command: Command) -> bool {
+        lock(&self.progress).refused = None;
         self.commands.as_ref().is_some_and(|commands| commands.try_send(command).is_ok())
     }
 

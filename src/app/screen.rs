@@ -7,16 +7,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::client::Ruling;
 use crate::content::BlobId;
-use crate::event::Seq;
+use crate::event::{Nonce, Seq};
 use crate::record::Loaded;
 use crate::schema::{self, Names, Schema};
 use crate::store::{MessageFact, Store};
 use crate::text::{display_safe, hex};
-use crate::tui::{Bodies, Data, Feed, Format, Held, Info, Mode, Msg, Seek, StoreData};
+use crate::tui::{Bodies, Data, Feed, Format, Held, Info, Mode, Msg, Seek, StoreData, Tell};
 use crate::wire::What;
 
 use super::body;
+use super::client::{self, Command};
 use super::live::Shared;
 use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
@@ -80,7 +82,9 @@ const LOOKS: u32 = 10;
 const LOOK: Duration = Duration::from_millis(60);
 
 /// A live source as the screens want it. Held, it goes back in its own session file.
-pub struct LiveFeed {
+pub struct LiveFeed<'a> {
+    /// The client whose streams these are, if they are ours.
+    client: Option<&'a client::Running>,
     shared: Arc<Shared>,
     bodies: Decoded,
     about: About,
@@ -90,12 +94,18 @@ pub struct LiveFeed {
     turns: Cell<u64>,
 }
 
-impl LiveFeed {
-    pub fn new(shared: Arc<Shared>, bodies: Decoded, about: About, reopen: Reopen) -> LiveFeed {
+impl<'a> LiveFeed<'a> {
+    pub fn new(shared: Arc<Shared>, bodies: Decoded, about: About, reopen: Reopen) -> LiveFeed<'a> {
         if let Some(recording) = &about.recording {
             saved::forget(recording);
         }
-        LiveFeed { shared, bodies, about, reopen, rewound: RefCell::new(None), turns: Cell::new(0) }
+        let (rewound, turns) = (RefCell::new(None), Cell::new(0));
+        LiveFeed { client: None, shared, bodies, about, reopen, rewound, turns }
+    }
+
+    /// The streams are those of this client, which can be told what to say.
+    pub fn of_client(self, client: Option<&'a client::Running>) -> LiveFeed<'a> {
+        LiveFeed { client, ..self }
     }
 
     /// The session file up to where the source is held.
@@ -128,7 +138,7 @@ impl LiveFeed {
     }
 }
 
-impl Feed for LiveFeed {
+impl Feed for LiveFeed<'_> {
     fn read(&self, with: &mut dyn FnMut(&dyn Data)) {
         if let Some(rewound) = &*self.rewound.borrow() {
             return rewound.read(with);
@@ -154,11 +164,17 @@ impl Feed for LiveFeed {
             recording: path.map(|path| (name(path), self.shared.recorded())),
             dropped: streams.iter().map(|stream| stream.gaps).sum(),
             rerun: path.map_or_else(|| "SOURCE".into(), |path| path.display().to_string()),
-            clients: streams.iter().filter(|stream| stream.closed.is_none()).count() as u64,
+            // Those of our own client are nobody's loss.
+            clients: match self.client {
+                Some(_) => 0,
+                None => streams.iter().filter(|stream| stream.closed.is_none()).count() as u64,
+            },
             empty: self.about.empty.clone(),
             notice: (self.shared.recording_error())
                 .or_else(|| self.shared.trouble())
+                .or_else(|| self.client.and_then(|client| client.progress().refused))
                 .or_else(|| self.about.notice.clone()),
+            client: self.client.is_some(),
             bar: None,
         };
         match &*self.rewound.borrow() {
@@ -183,6 +199,27 @@ impl Feed for LiveFeed {
             _ => {}
         }
         self.rewound.borrow().as_ref().map_or(Ok(()), |rewound| rewound.replay(None, seek))
+    }
+
+    fn tell(&self, tell: Tell) -> Result<(), String> {
+        let client = self.client.ok_or("there is no client here")?;
+        let refuse = |text: String| Ruling::refuse(display_safe(&text).into_owned());
+        let rule = |type_url, nonce: Arc<str>, ruling| {
+            let nonce = Some(Nonce::new(nonce.to_string()));
+            Command::Rule { type_url, nonce, ruling }
+        };
+        let command = match tell {
+            Tell::Subscribe { type_url, name } => Command::Subscribe { type_url, names: vec![name] },
+            Tell::Unsubscribe { type_url, name } => Command::Unsubscribe { type_url, names: vec![name] },
+            Tell::Wildcard { type_url, wanted } => Command::Wildcard { type_url, wanted },
+            Tell::Ack { type_url, nonce } => rule(type_url, nonce, Ruling::Accept),
+            Tell::Nack { type_url, nonce, text } => rule(type_url, nonce, refuse(text)),
+            Tell::Reconnect => Command::Reconnect,
+        };
+        match client.command(command) {
+            true => Ok(()),
+            false => Err("the client has too much to do, or has ended".into()),
+        }
     }
 
     fn save_marks(&self, marks: &saved::Letters) -> io::Result<bool> {

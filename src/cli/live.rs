@@ -178,6 +178,7 @@ impl Run<'_> {
                 recording: running.recording.clone(),
                 source: running.source.clone(),
                 notice,
+                client: None,
             };
             self.screens(io, shown, schema, signals)
         } else {
@@ -249,7 +250,7 @@ impl Run<'_> {
     pub(super) fn screens(
         &self,
         io: &mut Io<'_>,
-        shown: Shown,
+        shown: Shown<'_>,
         schema: Arc<Schema>,
         signals: std::sync::mpsc::Receiver<Signal>,
     ) -> Result<(), CliError> {
@@ -264,13 +265,13 @@ impl Run<'_> {
             notice: shown.notice,
             copies,
         };
-        let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen);
+        let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);
         super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals)
     }
 
     /// How the session file is read while it is written, to go back in it.
     #[cfg(feature = "tui")]
-    fn reopen(&self, shown: &Shown, schema: &Arc<Schema>, io: &Io<'_>) -> crate::app::screen::Reopen {
+    fn reopen(&self, shown: &Shown<'_>, schema: &Arc<Schema>, io: &Io<'_>) -> crate::app::screen::Reopen {
         let timers = self.flags.timers;
         let (schema, source) = (schema.clone(), shown.source.clone());
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
@@ -327,11 +328,13 @@ pub(super) fn say_kept(path: &Path, size: u64, io: &mut Io<'_>) {
 }
 
 /// What the screens show of a run.
-pub(super) struct Shown {
+pub(super) struct Shown<'a> {
     pub shared: Arc<Shared>,
     pub recording: Option<PathBuf>,
     pub source: String,
     pub notice: Option<String>,
+    /// The client, where the streams are its own.
+    pub client: Option<&'a crate::app::client::Running>,
 }
 
 /// Until a signal says stop, or `done`.

@@ -55,7 +55,8 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let running = Running::start(options, sink).map_err(live::start_error)?;
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
-        run.screens(io, Shown { shared, recording, source, notice: run.notice.clone() }, schema, signals)
+        let (notice, client) = (run.notice.clone(), Some(&running));
+        run.screens(io, Shown { shared, recording, source, notice, client }, schema, signals)
     } else {
         let mut said = None;
         live::until_stopped(&signals, || {

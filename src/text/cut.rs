@@ -34,7 +34,7 @@ pub fn cut<'a>(text: &'a str, cells: usize, keep: Keep, mark: &str) -> Cow<'a, s
 }
 
 /// A resource or node name in at most `cells` cells: it loses its middle; an `xdstp://` name keeps its
-/// authority and its id.
+/// authority and its id, or where there is no room for that its id.
 pub fn cut_name<'a>(name: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
     if name.len() <= cells || name.width() <= cells {
         return Cow::Borrowed(name);
@@ -43,8 +43,9 @@ pub fn cut_name<'a>(name: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
         && let Some((authority, path)) = rest.split_once('/')
         && let Some((_, id)) = path.split_once('/')
     {
-        let short = format!("xdstp://{authority}/{mark}/{}", id.rsplit('/').next().unwrap_or(id));
-        if short.width() <= cells {
+        let id = id.rsplit('/').next().unwrap_or(id);
+        let shorter = [format!("xdstp://{authority}/{mark}/{id}"), format!("{mark}/{id}")];
+        if let Some(short) = shorter.into_iter().find(|short| short.width() <= cells) {
             return Cow::Owned(short);
         }
     }
@@ -159,6 +160,7 @@ mod tests {
     fn xdstp_names_keep_authority_and_id() {
         let name = "xdstp://auth.example/envoy.config.cluster.v3.Cluster/prod/eu/reviews";
         assert_eq!(cut_name(name, 34, "…"), "xdstp://auth.example/…/reviews");
+        assert_eq!(cut_name(name, 15, "…"), "…/reviews");
         assert_eq!(cut_name(name, 9, "…"), "xdst…iews");
     }
 

@@ -169,7 +169,15 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
             );
         }
         Command::CopyCommand => return copied(model, copy::command(model), "there is no source to name"),
-        Command::Yes => return vec![Effect::Quit],
+        Command::Resubscribe | Command::AckHeld | Command::NackHeld | Command::Reconnect => {
+            super::tell::act(model, command, data);
+        }
+        Command::Yes => {
+            return match model.overlays.pop() {
+                Some(Overlay::ConfirmTell(tells)) => super::tell::send(tells),
+                _ => vec![Effect::Quit],
+            };
+        }
         Command::Cancel | Command::No => {
             model.overlays.pop();
         }
@@ -357,6 +365,10 @@ fn quit(model: &mut Model) -> Vec<Effect> {
 }
 
 fn interrupt(model: &mut Model) -> Vec<Effect> {
+    if matches!(model.overlays.last(), Some(Overlay::ConfirmTell(_))) {
+        model.overlays.pop();
+        return vec![];
+    }
     if model.info.clients > 0 && !matches!(model.overlays.last(), Some(Overlay::ConfirmQuit)) {
         model.overlays.push(Overlay::ConfirmQuit);
         return vec![];

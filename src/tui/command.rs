@@ -16,6 +16,10 @@ macro_rules! commands {
             pub fn label(self) -> &'static str {
                 match self { $(Command::$variant => $label),* }
             }
+            /// What a client says then: its keys carry a `!`.
+            pub fn is_wire(self) -> bool {
+                matches!(self, Command::Resubscribe | Command::AckHeld | Command::NackHeld | Command::Reconnect)
+            }
             /// One line for help and palette.
             pub fn doc(self) -> &'static str {
                 match self { $(Command::$variant => $doc),* }
@@ -110,6 +114,10 @@ commands! {
     CopyJson "copy-json" "json" "copy the selected message or resource as JSON";
     CopyYaml "copy-yaml" "yaml" "copy the selected message or resource as YAML";
     CopyCommand "copy-command" "command" "copy the command that prints this view";
+    Resubscribe "change-subscription" "subscribe" "client: subscribe or unsubscribe names, or a wildcard: eds/reviews -eds/ratings cds/*";
+    AckHeld "held-ack" "ACK" "client: acknowledge the response that is held (--ack ask)";
+    NackHeld "held-nack" "NACK" "client: refuse the response that is held, with a text (--ack ask)";
+    Reconnect "reconnect" "reconnect" "client: end the stream and open another";
     Accept "accept" "accept" "use what is typed or chosen";
     Cancel "cancel" "cancel" "close without doing anything";
     Complete "complete" "complete" "take over the chosen name";

@@ -19,6 +19,7 @@ use crate::store::{
 };
 
 use super::replay::{Bar, Marked, Seek};
+use super::tell::Tell;
 
 /// How a message's body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -252,6 +253,8 @@ pub struct Info {
     pub empty: Vec<String>,
     /// Something a person should know now.
     pub notice: Option<String>,
+    /// The source is a client of ours, which can be told what to say.
+    pub client: bool,
     /// The time cursor of a replay.
     pub bar: Option<Bar>,
 }
@@ -276,6 +279,13 @@ pub trait Feed {
     /// # Errors
     /// Why it can't, in words.
     fn replay(&self, held: Option<Held>, seek: Seek) -> Result<(), String>;
+    /// Tells the client what to say; the stream shows what came of it.
+    ///
+    /// # Errors
+    /// Why it can't, in words.
+    fn tell(&self, _tell: Tell) -> Result<(), String> {
+        Err("there is no client here".into())
+    }
     /// Marks that were kept with the source.
     fn marks(&self) -> BTreeMap<char, Marked> {
         BTreeMap::new()

@@ -31,6 +31,8 @@ pub enum Context {
     Replay,
     /// While what to find is typed.
     Find,
+    /// While what a client is told is typed.
+    Tell,
     /// After `s`.
     Sort,
     /// After `y`.
@@ -42,7 +44,7 @@ pub enum Context {
 }
 
 impl Context {
-    pub const ALL: [Context; 20] = [
+    pub const ALL: [Context; 21] = [
         Context::Overview,
         Context::Stream,
         Context::Timeline,
@@ -62,6 +64,7 @@ impl Context {
         Context::Palette,
         Context::Input,
         Context::Find,
+        Context::Tell,
         Context::Confirm,
     ];
 
@@ -84,6 +87,7 @@ impl Context {
             Context::Input => "filter",
             Context::Replay => "time cursor",
             Context::Find => "find",
+            Context::Tell => "told to the client",
             Context::Sort => "after s",
             Context::Copy => "after y",
             Context::Mark => "after m",
@@ -112,6 +116,11 @@ const fn key(context: Context, key: &'static str, command: Command) -> Binding {
 
 const fn shown(context: Context, key: &'static str, command: Command) -> Binding {
     Binding { context, key, command, footer: true }
+}
+
+/// What goes on the wire: uppercase, and in the footer of a client only.
+const fn wire(name: &'static str, command: Command) -> Binding {
+    Binding { context: Context::Everywhere, key: name, command, footer: true }
 }
 
 use Context as C;
@@ -179,6 +188,10 @@ pub const BINDINGS: &[Binding] = &[
     shown(C::Everywhere, "}", NextProblem),
     key(C::Everywhere, "{", PreviousProblem),
     shown(C::Everywhere, "/", Filter),
+    wire("S", Resubscribe),
+    wire("A", AckHeld),
+    wire("B", NackHeld),
+    wire("R", Reconnect),
     key(C::Everywhere, "n", NextMatch),
     key(C::Everywhere, "N", PreviousMatch),
     shown(C::Everywhere, "t", NextType),
@@ -200,8 +213,8 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Everywhere, "1", Overview),
     key(C::Everywhere, "2", Stream),
     key(C::Everywhere, "3", Timeline),
-    key(C::Everywhere, "5", DiffScreen),
     key(C::Everywhere, "4", Resources),
+    key(C::Everywhere, "5", DiffScreen),
     key(C::Everywhere, "6", Nack),
     key(C::Everywhere, "7", Subs),
     key(C::Everywhere, "8", Graph),
@@ -262,6 +275,11 @@ pub const BINDINGS: &[Binding] = &[
     shown(C::Find, "^u", EraseAll),
     key(C::Find, "^c", Cancel),
     shown(C::Find, "Esc", Cancel),
+    shown(C::Tell, "Enter", Accept),
+    key(C::Tell, "Backspace", Erase),
+    shown(C::Tell, "^u", EraseAll),
+    key(C::Tell, "^c", Cancel),
+    shown(C::Tell, "Esc", Cancel),
     shown(C::Sort, "1", SortWorst),
     shown(C::Sort, "2", SortName),
     shown(C::Sort, "3", SortNewest),
@@ -357,9 +375,18 @@ mod tests {
 
     #[test]
     fn every_context_can_be_left_and_ctrl_c_works_in_it() {
-        for context in
-            [C::Help, C::Palette, C::Input, C::Find, C::Sort, C::Copy, C::Mark, C::Confirm, C::Everywhere]
-        {
+        for context in [
+            C::Help,
+            C::Palette,
+            C::Input,
+            C::Find,
+            C::Tell,
+            C::Sort,
+            C::Copy,
+            C::Mark,
+            C::Confirm,
+            C::Everywhere,
+        ] {
             for key in ["Esc", "^c"] {
                 assert!(Keymap::default().lookup(&[context], key).is_some(), "{context:?} {key}");
             }

@@ -31,6 +31,7 @@ mod sort;
 mod stream;
 mod subs;
 mod table;
+mod tell;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -49,6 +50,7 @@ pub use model::{Model, Overlay, Scope, Screen};
 pub use rebind::{Change, KEYS, Keymap};
 pub use replay::{Bar, Mark, Marked, Seek, Sign, Speed};
 pub use run::{Options, run, terminal_size};
+pub use tell::Tell;
 #[cfg(test)]
 pub use tests::drawn_text as drawn;
 pub use theme::Theme;

@@ -23,6 +23,7 @@ use super::resources::Resources;
 use super::sort::Sorts;
 use super::stream::StreamScreen;
 use super::subs::Subs;
+use super::tell::{Ask, Tell};
 use super::theme::Theme;
 use super::timeline::Timeline;
 
@@ -142,6 +143,13 @@ pub enum Overlay {
     Find {
         input: String,
     },
+    /// What the client is to be told.
+    Tell {
+        ask: Ask,
+        input: String,
+    },
+    /// Whether that is to be sent.
+    ConfirmTell(Vec<Tell>),
     /// By what a list is sorted.
     Sort,
     Copy,
@@ -162,7 +170,8 @@ impl Overlay {
             Overlay::Sort => Context::Sort,
             Overlay::Copy => Context::Copy,
             Overlay::Mark { .. } => Context::Mark,
-            Overlay::ConfirmQuit => Context::Confirm,
+            Overlay::Tell { .. } => Context::Tell,
+            Overlay::ConfirmQuit | Overlay::ConfirmTell(_) => Context::Confirm,
         }
     }
 }

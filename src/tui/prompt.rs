@@ -30,9 +30,12 @@ pub fn typed(model: &mut Model, c: char, data: &dyn Data) {
 
 fn input(model: &mut Model) -> Option<&mut String> {
     match model.overlays.last_mut() {
-        Some(Overlay::Palette { input, .. } | Overlay::Filter { input, .. } | Overlay::Find { input }) => {
-            Some(input)
-        }
+        Some(
+            Overlay::Palette { input, .. }
+            | Overlay::Filter { input, .. }
+            | Overlay::Find { input }
+            | Overlay::Tell { input, .. },
+        ) => Some(input),
         _ => None,
     }
 }
@@ -93,6 +96,10 @@ fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
         Some(Overlay::Filter { error: Some(error), .. }) => {
             let why = format!("not a filter: {error}; Esc returns to the one before");
             model.say(why);
+            vec![]
+        }
+        Some(Overlay::Tell { .. }) => {
+            super::tell::accept(model);
             vec![]
         }
         Some(Overlay::Find { input }) => {

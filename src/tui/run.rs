@@ -113,6 +113,14 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                 Effect::Redraw => painter.forget(),
                 Effect::SaveMarks => save_marks(feed, &mut model),
                 Effect::Replay(seek) => replay(feed, &mut model, seek),
+                Effect::Tell(tell) => {
+                    let words = tell.words();
+                    model.say(match feed.tell(tell) {
+                        Ok(()) => format!("told the client: {words}"),
+                        Err(why) => why,
+                    });
+                    dirty = true;
+                }
                 Effect::Copy(text) => {
                     let said = copy(feed, &mut painter, &text, options.multiplexer);
                     model.notice = Some(said);

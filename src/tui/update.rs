@@ -13,6 +13,7 @@ use super::model::{Model, Overlay, Screen};
 use super::overview::{Table, scroll, stream_of};
 use super::prompt;
 use super::replay::{self, Seek};
+use super::tell::Tell;
 use super::view::detail_lines;
 
 /// What happened outside.
@@ -42,6 +43,8 @@ pub enum Effect {
     Copy(String),
     /// Keep the marks with the source.
     SaveMarks,
+    /// The client is to say this.
+    Tell(Tell),
     /// Move the time cursor; a live source is held.
     Replay(Seek),
 }
@@ -74,7 +77,12 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         Msg::Paste(text) => {
             if matches!(
                 model.overlays.last(),
-                Some(Overlay::Palette { .. } | Overlay::Filter { .. } | Overlay::Find { .. })
+                Some(
+                    Overlay::Palette { .. }
+                        | Overlay::Filter { .. }
+                        | Overlay::Find { .. }
+                        | Overlay::Tell { .. }
+                )
             ) {
                 text.chars().filter(|c| !c.is_control()).for_each(|c| prompt::typed(model, c, data));
             }
@@ -93,11 +101,25 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
     let command = model.keys.lookup(&model.contexts(), &name);
     match (command, model.overlays.last()) {
         (Some(command @ (Command::Suspend | Command::Redraw)), _) => act::run(model, command, data),
-        (Some(command), Some(Overlay::Palette { .. } | Overlay::Filter { .. } | Overlay::Find { .. })) => {
-            prompt::edit(model, command, data)
-        }
+        (
+            Some(command),
+            Some(
+                Overlay::Palette { .. }
+                | Overlay::Filter { .. }
+                | Overlay::Find { .. }
+                | Overlay::Tell { .. },
+            ),
+        ) => prompt::edit(model, command, data),
         (Some(command), _) => act::run(model, command, data),
-        (None, Some(Overlay::Palette { .. } | Overlay::Filter { .. } | Overlay::Find { .. })) => {
+        (
+            None,
+            Some(
+                Overlay::Palette { .. }
+                | Overlay::Filter { .. }
+                | Overlay::Find { .. }
+                | Overlay::Tell { .. },
+            ),
+        ) => {
             if let (KeyCode::Char(c), false) = (key.code, key.modifiers.contains(KeyModifiers::CONTROL)) {
                 prompt::typed(model, c, data);
             }

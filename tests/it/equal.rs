@@ -142,7 +142,7 @@ fn verbs(store: &Store, findings: &[Finding]) -> BTreeMap<&'static str, Vec<Valu
 struct Live {
     running: Running,
     schema: Arc<Schema>,
-    feed: LiveFeed,
+    feed: LiveFeed<'static>,
     file: PathBuf,
     /// Lines as they came.
     lines: Arc<Mutex<Vec<String>>>,

@@ -233,6 +233,7 @@ impl Feed for ReplayFeed {
             dropped: store.streams().iter().map(|stream| stream.gaps).sum(),
             rerun: self.options.rerun.clone(),
             clients: 0,
+            client: false,
             empty: match state.cursor.messages() {
                 0 => vec!["There is no message in it.".into()],
                 _ => vec!["Nothing has happened at this moment yet: . goes on, G to the end.".into()],

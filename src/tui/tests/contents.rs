@@ -389,3 +389,31 @@ fn a_body_is_searched_and_its_path_and_content_are_copied() {
     let secret = typed(&real, &format!("{}<tab>", select("sds/edge-cert")));
     assert!(!copied(&mut secret.clone(), "yy").contains(KEY));
 }
+
+#[test]
+fn d_on_a_resource_shows_how_another_node_has_it() {
+    let real = Real::gateway();
+    let mut model = typed(&real, &format!("{}D", select("cds/reviews")));
+    assert_eq!(model.screen, Screen::Diff);
+    let shown = text(&drawn(&model));
+    assert!(shown.contains("CDS reviews") && shown.contains("edge-gw-2"), "{shown}");
+    type_keys(&mut model, &real.data(), "<esc>");
+    assert_eq!((model.screen, selected(&model)), (Screen::Resources, name(Kind::Cds, "reviews")));
+    let same = typed(&real, &format!("{}D", select("sds/edge-cert")));
+    assert_eq!(same.screen, Screen::Resources);
+    assert_eq!(same.notice.as_deref(), Some("every stream that has it has the same content"));
+}
+
+#[test]
+fn d_on_two_nodes_says_how_their_contents_differ() {
+    let real = Real::gateway();
+    let mut model = typed(&real, "gD");
+    let marked = model.overview.marked;
+    assert!(marked.is_some() && marked == model.overview.selected);
+    assert!(model.notice.as_ref().is_some_and(|said| said.contains("is marked")), "{:?}", model.notice);
+    type_keys(&mut model, &real.data(), "jD");
+    assert_eq!(model.overview.marked, None);
+    assert_eq!(model.notice.as_deref(), Some("edge-gw-2 against edge-gw-1: CDS ~1 -1 +0"));
+    type_keys(&mut model, &real.data(), "DD");
+    assert!(model.notice.as_ref().is_some_and(|said| said.contains("is marked")), "a node against itself");
+}

@@ -9,6 +9,7 @@ mod random;
 mod real;
 mod screens;
 mod story;
+mod tell;
 #[cfg(feature = "net")]
 mod views;
 

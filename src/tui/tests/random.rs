@@ -27,7 +27,7 @@ fn msg() -> impl Strategy<Value = Msg> {
         KeyCode::F(5),
     ]);
     let bound = prop::sample::select(
-        "123456jkhlgGLfvznNtTyrcpdDuobwiP()[]:/?{}\\q 名é'\"x,.<>m".chars().collect::<Vec<_>>(),
+        "123456jkhlgGLfvznNtTyrcpdDuobwiPABSR()[]:/?{}\\q 名é'\"x,.<>m".chars().collect::<Vec<_>>(),
     );
     prop_oneof![
         8 => bound.prop_map(|c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE))),
@@ -56,6 +56,7 @@ proptest! {
         ascii in any::<bool>(),
     ) {
         let mut model = model(80, 24, Theme { color: false, ascii, contrast: false });
+        model.info.client = ascii;
         for (message, rows, streams) in messages {
             update(&mut model, message, &part(rows, streams));
             let buffer = drawn(&model);

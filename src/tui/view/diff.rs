@@ -10,6 +10,7 @@ use crate::tui::diff::{Row, ready};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane};
 
+use super::frame::node_of;
 use super::stream::focused;
 
 /// What of a line is drawn at most: more than a screen holds.
@@ -134,22 +135,29 @@ fn summary(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     at
 }
 
-/// `reviews  @41 (in force) → @42 (rejected)`.
+/// `reviews  @41 (in force) → @42 (rejected)`; of two streams `edge-gw-2 @41 (in force) → edge-gw-1 @42 (rejected)`.
 fn title(model: &Model) -> String {
     let diff = &model.diff;
     let Some(target) = &diff.target else { return "no resource".to_owned() };
-    let in_force = diff.versions.iter().rposition(|version| version.verdict == Verdict::Accepted);
+    let stream = |at| diff.version(at).map(|version| version.stream);
+    let two = stream(diff.old).zip(stream(diff.new)).is_some_and(|(old, new)| old != new);
     let word = |at: Option<usize>| {
         let Some(version) = diff.version(at) else { return "nothing".to_owned() };
+        let own = |other: &&crate::diff::Version| {
+            other.stream == version.stream && other.verdict == Verdict::Accepted
+        };
+        let in_force = diff.versions.iter().rev().find(own).is_some_and(|last| std::ptr::eq(last, version));
         let said = match version.verdict {
             _ if version.content.is_none() => "removed",
-            Verdict::Accepted if at == in_force => "in force",
+            Verdict::Accepted if in_force => "in force",
             Verdict::Accepted => "accepted",
             Verdict::Refused => "rejected",
             Verdict::Open => "not answered",
         };
         let times = if version.times > 1 { format!(", sent {}×", version.times) } else { String::new() };
-        format!("@{} ({said}{times})", version.version)
+        let node = if two { node_of(model, version.stream) } else { None };
+        let node = node.map_or(String::new(), |node| format!("{} ", display_safe(&node)));
+        format!("{node}@{} ({said}{times})", version.version)
     };
     let label = type_label(target.type_url.as_str());
     let arrow = model.theme.glyphs().to;

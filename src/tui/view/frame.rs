@@ -15,6 +15,7 @@ use crate::tui::find;
 use crate::tui::keymap;
 use crate::tui::layout::Layout;
 use crate::tui::model::{Model, Overlay, Screen};
+use crate::tui::tell::{Ask, Tell};
 use crate::tui::theme;
 
 /// Lines of a notice, at most.
@@ -44,7 +45,13 @@ pub fn head(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     canvas.line(second, &tabs);
     let right = summary(model, layout);
     let room = usize::from(third.width).saturating_sub(text::width(&right) + 2);
-    canvas.line(Rect { width: u16::try_from(room).unwrap_or(third.width), ..third }, &scope(model, layout));
+    let mut left = scope(model, layout);
+    // That nothing is filtered is the first thing to go.
+    let fits = left.iter().map(|span| text::width(&span.text)).sum::<usize>() <= room;
+    if model.filter.is_none() && !fits {
+        left.truncate(3);
+    }
+    canvas.line(Rect { width: u16::try_from(room).unwrap_or(third.width), ..third }, &left);
     canvas.right(Rect { width: third.width - 1, ..third }, &right, Role::Muted);
     if !layout.low {
         canvas.rule(Rect { y: third.y + 1, ..third }, "", "");
@@ -134,7 +141,7 @@ fn scope(model: &Model, layout: &Layout) -> Line {
 }
 
 /// The node of a stream, from whatever has been loaded.
-fn node_of(model: &Model, stream: crate::event::StreamId) -> Option<String> {
+pub(super) fn node_of(model: &Model, stream: crate::event::StreamId) -> Option<String> {
     let rows = model.overview.table.rows.iter();
     let row = rows.flat_map(|row| row.streams.iter().map(move |s| (s.stream, &row.name)));
     let row = row.filter(|(id, _)| *id == stream).map(|(_, name)| name.clone()).next();
@@ -240,6 +247,18 @@ pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
             cursor = Some(filter_prompt(canvas, line, input, None));
             true
         }
+        Some(Overlay::Tell { ask, input }) => {
+            cursor = Some(tell_prompt(canvas, line, ask, input));
+            true
+        }
+        Some(Overlay::ConfirmTell(tells)) => {
+            let words: Vec<String> = tells.iter().map(Tell::words).collect();
+            let words = text::display_safe(&words.join(", ")).into_owned();
+            let room = usize::from(line.width).saturating_sub(18);
+            let words = text::cut(&words, room, text::Keep::Head, canvas.glyphs().cut);
+            canvas.text(line, &format!(" {words}?  y send  n not"), Role::Warn);
+            true
+        }
         Some(Overlay::Sort) => {
             let text = " sort: 1 problems first  2 by name  3 newest first";
             canvas.text(line, text, Role::Warn);
@@ -288,6 +307,26 @@ fn said_above(canvas: &mut Canvas, area: Rect, notice: &str) {
     }
 }
 
+/// What the client is to be told, as it is typed.
+fn tell_prompt(canvas: &mut Canvas, area: Rect, ask: &Ask, input: &str) -> Position {
+    let (lead, about) = match ask {
+        Ask::Subscription => (" S! ".to_owned(), "eds/NAME adds, -eds/NAME drops, cds/* all"),
+        Ask::Refusal { type_url, nonce } => (
+            format!(" B! NACK {} {}: ", text::type_label(type_url.as_str()), text::display_safe(nonce)),
+            "the text of it",
+        ),
+    };
+    let start = canvas.text(area, &lead, Role::Key);
+    let room = Rect { x: start, width: area.right().saturating_sub(start), ..area };
+    let safe = text::display_safe(input);
+    let keep = usize::from(room.width).saturating_sub(2);
+    let shown = text::cut(&safe, keep, text::Keep::Tail, canvas.glyphs().cut);
+    let end = canvas.text(room, &shown, Role::Plain).max(room.x);
+    let beside = Rect { x: (end + 2).min(room.right()), ..room };
+    canvas.text(Rect { width: room.right().saturating_sub(beside.x), ..beside }, about, Role::Muted);
+    Position { x: end.min(area.right().saturating_sub(1)), y: area.y }
+}
+
 /// `/ expression`, underlined from where it breaks, the reason beside it.
 fn filter_prompt(
     canvas: &mut Canvas,
@@ -321,14 +360,20 @@ fn filter_prompt(
 /// What works here and now, from the key map. Too many: those in the middle go, help and quit stay.
 fn footer(model: &Model, canvas: &mut Canvas, area: Rect) {
     let mut named = HashSet::new();
-    let mut items: Vec<(&str, &str)> = model
+    let told = model.info.client && model.info.bar.is_none();
+    let mut items: Vec<(String, &str)> = model
         .contexts()
         .into_iter()
         .flat_map(|context| model.keys.of(context))
         .filter(|binding| named.insert(binding.key) && binding.footer)
-        .map(|binding| (keymap::shown_key(binding.key, canvas.glyphs()), label(model, binding.command)))
+        .filter(|binding| told || !binding.command.is_wire())
+        .map(|binding| {
+            let key = keymap::shown_key(binding.key, canvas.glyphs());
+            let key = if binding.command.is_wire() { format!("{key}!") } else { key.to_owned() };
+            (key, label(model, binding.command))
+        })
         .collect();
-    let width = |items: &[(&str, &str)]| {
+    let width = |items: &[(String, &str)]| {
         items.iter().map(|(key, label)| text::width(key) + text::width(label) + 3).sum::<usize>()
     };
     while width(&items) > usize::from(area.width) && items.len() > 3 {

@@ -39,8 +39,8 @@ fn chain(model: &Model) -> Line {
     let problems = graph.problems().count() as u64;
     let mut line = vec![plain(format!(" {}", parts.join(&to)))];
     match problems {
-        0 => line.push(span("        no problem", Role::Ok)),
-        n => line.push(span(format!("        {}", plural(n, "problem")), Role::Warn)),
+        0 => line.push(span("   no problem", Role::Ok)),
+        n => line.push(span(format!("   {}", plural(n, "problem")), Role::Warn)),
     }
     if model.graph.view.problems {
         line.push(span("   problems only (p)", Role::Warn));

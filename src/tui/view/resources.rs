@@ -164,7 +164,9 @@ fn side(model: &Model, canvas: &mut Canvas, area: Rect) {
             let mut lines: Vec<Line> =
                 detail.versions.iter().map(|version| version_line(model, version)).collect();
             if detail.fact.is_some() {
-                lines.push(vec![span("   nothing older is kept", Role::Muted)]);
+                let none = detail.versions.is_empty();
+                let text = if none { "   nothing of it was sent" } else { "   nothing older is kept" };
+                lines.push(vec![span(text, Role::Muted)]);
             }
             lines.extend(detail.holders.iter().map(|holder| holder_line(model, holder)));
             ("versions".to_owned(), detail.shown(), lines)
@@ -172,9 +174,10 @@ fn side(model: &Model, canvas: &mut Canvas, area: Rect) {
     };
     canvas.rule(title, &format!("{}{heading}", mark(model, Focus::Side)), "");
     let top = at.saturating_sub(height.saturating_sub(1));
+    let chooses = detail.users.is_some() || !detail.versions.is_empty();
     for (i, (row, line)) in rest.rows().zip(lines.iter().skip(top)).enumerate() {
         canvas.line(row, line);
-        if top + i == at {
+        if top + i == at && chooses {
             canvas.text(
                 Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row },
                 canvas.glyphs().selected,

@@ -12,8 +12,10 @@ use crate::tui::table::{self, Cut, column};
 use super::detail::field;
 use super::stream::focused;
 
-fn mode(wildcard: Wildcard) -> &'static str {
+fn mode(wildcard: Wildcard, narrow: bool) -> &'static str {
     match wildcard {
+        Wildcard::Legacy if narrow => "* (legacy)",
+        Wildcard::Ambiguous if narrow => "* or none ?",
         Wildcard::None => "by name",
         Wildcard::Explicit => "* by name",
         Wildcard::Legacy => "* by empty list",
@@ -44,12 +46,12 @@ pub fn summary(model: &Model) -> String {
     }
 }
 
-fn type_row(of: &OfType) -> Line {
+fn type_row(of: &OfType, narrow: bool) -> Line {
     let fact = &of.fact;
     let by_name = fact.names > 0 || of.wildcard == Wildcard::None;
     vec![
         plain(type_label(fact.type_url.as_str())),
-        plain(mode(of.wildcard)),
+        plain(mode(of.wildcard, narrow)),
         plain(if by_name { count(fact.names) } else { "-".to_owned() }),
         match (by_name, fact.missing) {
             (false, _) => plain("-"),
@@ -110,7 +112,8 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
         let height = usize::from(parts.types.height.saturating_sub(1));
         let at = subs.position().unwrap_or(0);
         let top = at.saturating_sub(height.saturating_sub(1));
-        let rows: Vec<Line> = subs.types.iter().skip(top).take(height).map(type_row).collect();
+        let rows = subs.types.iter().skip(top).take(height);
+        let rows: Vec<Line> = rows.map(|of| type_row(of, layout.narrow)).collect();
         let at = table::draw(canvas, parts.types, &columns, &rows, at.checked_sub(top));
         cursor = at.map(|y| Position { x: parts.types.x, y });
         changes(model, canvas, parts.changes);

@@ -1,0 +1,94 @@
+//! What a client is told: by key, after a question.
+
+use std::sync::Arc;
+
+use crate::event::Kind;
+use crate::store::TypeState;
+use crate::tui::data::Info;
+use crate::tui::model::{Model, Overlay};
+use crate::tui::tell::Tell;
+use crate::tui::update::Effect;
+
+use super::story::{Story, info, story, url};
+use super::{PLAIN, drawn_text, model, type_keys};
+
+/// A client that holds a push of routes.
+fn client() -> (Model, Story) {
+    let mut model = model(100, 30, PLAIN);
+    model.info = Info { client: true, ..info() };
+    let mut data = story();
+    for state in data.states.iter_mut().filter(|state| state.state == TypeState::Stale) {
+        state.pending = vec![Arc::from("b7"), Arc::from("b8")];
+    }
+    (model, data)
+}
+
+#[test]
+fn a_subscription_is_typed_and_goes_out_after_y_only() {
+    let (mut model, data) = client();
+    assert_eq!(type_keys(&mut model, &data, "Seds/pay -eds/old cds/* -lds/*<enter>"), []);
+    assert!(drawn_text(&model).contains("subscribe eds/pay, unsubscribe eds/old, subscribe cds/*"));
+    assert_eq!(type_keys(&mut model, &data, "<enter>S"), [], "only y confirms");
+    let sent = type_keys(&mut model, &data, "y");
+    let told = [
+        Tell::Subscribe { type_url: url(Kind::Eds), name: "pay".to_owned() },
+        Tell::Unsubscribe { type_url: url(Kind::Eds), name: "old".to_owned() },
+        Tell::Wildcard { type_url: url(Kind::Cds), wanted: true },
+        Tell::Wildcard { type_url: url(Kind::Lds), wanted: false },
+    ];
+    assert_eq!(sent, told.map(Effect::Tell));
+    assert!(model.overlays.is_empty());
+}
+
+#[test]
+fn what_is_no_subscription_stays_in_the_prompt_and_says_why() {
+    let (mut model, data) = client();
+    for (typed, why) in [("nope/x", "nope is no type"), ("eds/", "names nothing"), ("-cds", "names nothing")]
+    {
+        assert_eq!(type_keys(&mut model, &data, &format!("S^u{typed}<enter>")), []);
+        assert!(
+            matches!(model.overlays.last(), Some(Overlay::Tell { input, .. }) if input == typed),
+            "{typed}"
+        );
+        assert!(model.notice.as_ref().is_some_and(|said| said.contains(why)), "{typed}: {:?}", model.notice);
+        type_keys(&mut model, &data, "<esc>");
+        assert!(model.overlays.is_empty());
+    }
+}
+
+#[test]
+fn verdicts_go_to_the_oldest_response_that_waits() {
+    let (mut model, data) = client();
+    let (type_url, nonce) = (url(Kind::Rds), Arc::<str>::from("b7"));
+    type_keys(&mut model, &data, "A");
+    assert!(drawn_text(&model).contains("ACK RDS nonce b7?"), "{}", drawn_text(&model));
+    assert_eq!(type_keys(&mut model, &data, "n"), []);
+    let acked = type_keys(&mut model, &data, "Ay");
+    assert_eq!(acked, [Effect::Tell(Tell::Ack { type_url: type_url.clone(), nonce: nonce.clone() })]);
+    let refused = type_keys(&mut model, &data, "Bbad route<enter>y");
+    assert_eq!(refused, [Effect::Tell(Tell::Nack { type_url, nonce, text: "bad route".to_owned() })]);
+    let none = story();
+    assert_eq!(type_keys(&mut model, &none, "A"), []);
+    assert!(model.notice.as_ref().is_some_and(|said| said.contains("--ack ask")));
+}
+
+#[test]
+fn reconnecting_asks_and_ctrl_c_takes_the_question_back() {
+    let (mut model, data) = client();
+    assert_eq!(type_keys(&mut model, &data, "R^c"), [], "nothing sent, nothing quit");
+    assert!(model.overlays.is_empty());
+    assert_eq!(type_keys(&mut model, &data, "Ry"), [Effect::Tell(Tell::Reconnect)]);
+}
+
+#[test]
+fn elsewhere_the_keys_say_why_not_and_the_footer_has_none_of_them() {
+    let (mut model, data) = client();
+    assert!(drawn_text(&model).contains("S! subscribe"));
+    model.info.client = false;
+    assert!(!drawn_text(&model).contains("S! subscribe"));
+    for key in ["A", "B", "S", "R"] {
+        assert_eq!(type_keys(&mut model, &data, &format!("{key}y<esc>")), [], "{key}");
+        type_keys(&mut model, &data, key);
+        assert!(model.overlays.is_empty() && model.notice.is_some(), "{key}");
+    }
+}
