@@ -47,7 +47,7 @@ pub fn silences_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<Sil
 pub fn silence(silence: &Silence) -> String {
     let mut text: String = match &silence.names[..] {
         [] => "*".into(),
-        [names @ ..] => {
+        names => {
             let spelled: Vec<&str> = names.iter().take(3).map(|name| &**name).collect();
             spelled.join(", ")
         }

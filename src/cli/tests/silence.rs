@@ -15,7 +15,8 @@ fn run(script: &str, args: &[&str]) -> Said {
 fn reasons(script: &str, word: &str) -> Value {
     let said = run(script, &["status", "-", "-o", "jsonl"]);
     let states = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let state = states.filter(|state| state["type"] == word).last().unwrap();
+    let mut states = states.filter(|state| state["type"] == word);
+    let state = states.next_back().unwrap();
     let items = state["waiting_reason"].as_array().cloned().unwrap_or_default();
     let of = |item: &Value| {
         assert_eq!(item["guess"], true);
