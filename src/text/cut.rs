@@ -161,7 +161,8 @@ mod tests {
         let name = "xdstp://auth.example/envoy.config.cluster.v3.Cluster/prod/eu/reviews";
         assert_eq!(cut_name(name, 34, "…"), "xdstp://auth.example/…/reviews");
         assert_eq!(cut_name(name, 15, "…"), "…/reviews");
-        assert_eq!(cut_name(name, 9, "…"), "xdst…iews");
+        assert_eq!(cut_name(name, 9, "…"), "…/reviews");
+        assert_eq!(cut_name(name, 7, "…"), "xds…ews");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{self, Event, KeyEventKind};
 use crossterm::terminal::size;
 use jiff::tz::TimeZone;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::event::Seq;
 use crate::text;
@@ -66,8 +67,9 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     let mut revision = None;
     let mut changed = Instant::now();
     let mut dirty = true;
+    let stdin = Stdin::of_process();
     loop {
-        let mut messages = keys(pace.wait(frame, &model, dirty))?;
+        let Some(mut messages) = keys(stdin, pace.wait(frame, &model, dirty))? else { return Ok(()) };
         pace.keyed |= !messages.is_empty();
         loop {
             match options.messages.try_recv() {
@@ -195,10 +197,21 @@ impl Pace {
     }
 }
 
-/// Waits for a key, then takes what else is there.
-fn keys(wait: Duration) -> io::Result<Vec<Msg>> {
+/// Waits for a key, then takes what else is there. `None`: the terminal is gone.
+fn keys(stdin: Stdin, wait: Duration) -> io::Result<Option<Vec<Msg>>> {
     let mut messages = Vec::new();
     let mut wait = wait;
+    if stdin == Stdin::Terminal {
+        // crossterm reads the end of a terminal for ever, so it is not let near one.
+        let mut polled = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
+        // A signal that cuts the wait short may be a new size, which crossterm tells.
+        let _ = poll(&mut polled, Timespec::try_from(wait).ok().as_ref());
+        let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+        if polled.iter().any(|polled| polled.revents().intersects(gone)) {
+            return Ok(None);
+        }
+        wait = Duration::ZERO;
+    }
     while messages.len() < BURST && event::poll(wait)? {
         wait = Duration::ZERO;
         match event::read()? {
@@ -208,7 +221,25 @@ fn keys(wait: Duration) -> io::Result<Vec<Msg>> {
             _ => {}
         }
     }
-    Ok(messages)
+    Ok(Some(messages))
+}
+
+/// What keys come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stdin {
+    Terminal,
+    /// A pipe: keys come from the controlling terminal.
+    Other,
+}
+
+impl Stdin {
+    /// To be asked while the terminal is there.
+    fn of_process() -> Stdin {
+        match rustix::termios::isatty(rustix::stdio::stdin()) {
+            true => Stdin::Terminal,
+            false => Stdin::Other,
+        }
+    }
 }
 
 /// Copies, and says what it did.
