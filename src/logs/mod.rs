@@ -1,6 +1,6 @@
 //! What log lines, admin texts and access logs of peers mean, and where the answer is to be seen.
 //!
-//! Data, in [`forms`]: each form of a text is a pattern with its variable parts named, what it means and what to look
+//! Data, in `forms`: each form of a text is a pattern with its variable parts named, what it means and what to look
 //! at. A form says whose words it is; texts are those of Envoy 1.40, istioctl, go-control-plane, and of the gRPC
 //! clients (C-core, grpc-go, grpc-java, grpc-js). Nothing else is guessed: a line that has none of the forms is
 //! unknown.

@@ -73,7 +73,7 @@ pub(super) enum Kind {
 
 #[derive(Debug)]
 pub(super) struct Enum {
-    /// In order of their numbers; of aliases the first.
+    /// In order of their numbers; of aliases the first declared, as protobuf JSON has it.
     values: Box<[(i32, Box<str>)]>,
     /// `google.protobuf.NullValue`, which is `null` in JSON.
     pub null: bool,
@@ -222,8 +222,10 @@ impl Kind {
 
 impl Enum {
     fn new(item: &EnumDescriptor) -> Enum {
+        // From the declaration: `EnumDescriptor::values` has aliases in an order of its own.
+        let declared = &item.enum_descriptor_proto().value;
         let mut values: Vec<(i32, Box<str>)> =
-            item.values().map(|value| (value.number(), value.name().into())).collect();
+            declared.iter().map(|value| (value.number(), value.name().into())).collect();
         values.sort_by_key(|value| value.0);
         values.dedup_by_key(|value| value.0);
         Enum { values: values.into(), null: item.full_name() == "google.protobuf.NullValue" }

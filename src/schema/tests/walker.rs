@@ -1,3 +1,6 @@
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use prost::Message;
 use prost_reflect::{DynamicMessage, SerializeOptions};
@@ -10,8 +13,25 @@ use crate::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 use crate::schema::pool::Pool;
 use crate::schema::{Names, Schema, builtin};
 
+/// For each name of an enum value that is not the first of its number: the first.
+static ALIASES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
+    let mut aliases = HashMap::new();
+    for pool in [builtin::v3(), builtin::v2()] {
+        for item in pool.messages()[0].parent_pool().all_enums() {
+            let declared = &item.enum_descriptor_proto().value;
+            for value in declared {
+                let first = declared.iter().find(|first| first.number() == value.number());
+                if let Some(first) = first.filter(|first| first.name() != value.name()) {
+                    aliases.insert(value.name().to_owned(), first.name().to_owned());
+                }
+            }
+        }
+    }
+    aliases
+});
+
 /// Numbers that are whole are integers, as the walker writes them; an Empty in an Any is, as C++ has it, no value of
-/// its own.
+/// its own. Of the names of one enum value the reference takes any; here the first stands for all.
 fn normal(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(normal),
@@ -20,6 +40,11 @@ fn normal(value: &mut Value) {
                 members.remove("value");
             }
             members.values_mut().for_each(normal);
+        }
+        Value::String(text) => {
+            if let Some(first) = ALIASES.get(text) {
+                first.clone_into(text);
+            }
         }
         Value::Number(number) => {
             if let Some(float) =
@@ -89,6 +114,19 @@ fn a_message_of_every_type_reads_as_prost_reflect_reads_it_and_comes_back() {
             check(pool, at, at as u64).unwrap_or_else(|error| panic!("{error}"));
         }
     }
+}
+
+#[test]
+fn of_names_for_one_number_the_first_declared_is_shown() {
+    // The other name, BEST_COMPRESSION, is declared after it.
+    let name = "envoy.extensions.compression.gzip.compressor.v3.Gzip";
+    let message = Schema::builtin().message(name).expect("in the set");
+    let field = message.get_field_by_name("compression_level").expect("a field");
+    let mut bytes = Vec::new();
+    put_tag(&mut bytes, field.number(), WIRE_VARINT);
+    put_varint(&mut bytes, 9);
+    let shown = Schema::builtin().message_to_json(name, &bytes);
+    assert_eq!(shown.to_string(), r#"{"compression_level":"COMPRESSION_LEVEL_9"}"#);
 }
 
 #[test]
