@@ -361,7 +361,7 @@ fn private_keys_are_seen_where_nothing_can_be_read() {
 #[test]
 fn what_lies_within_a_key_is_the_same_fields_still() {
     let line = b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg".as_slice();
-    let letters = [b'M'; 64].as_slice();
+    let letters = [b'M'; 77].as_slice();
     let body = [letters, b"-----END PRIVATE KEY-----\n"].concat();
     let group = [&[0x6b][..], &any_field(1, line), &any_field(1, letters), &[0x6c]].concat();
     let many = any_field(3, &body).repeat(20);
