@@ -222,6 +222,24 @@ impl Catalog {
         self.add(hash, bytes.len(), false, Form::Other, bytes)
     }
 
+    /// Interns fields in a row.
+    pub fn intern_run(&mut self, run: &[u8]) -> BlobId {
+        let hash = self.hash(run);
+        if let Some(id) = self.by_hash.get(&hash) {
+            return *id;
+        }
+        let clean = self.redact.as_ref().and_then(|redact| redact.fields(run));
+        self.put(hash, run.len(), clean.is_some(), Form::Other, clean.as_deref().unwrap_or(run))
+    }
+
+    /// What `read` interns is kept as it is: it comes out of this catalog, so it has no secrets any more.
+    pub fn with_clean<T>(&mut self, read: impl FnOnce(&mut Catalog) -> T) -> T {
+        let redact = self.redact.take();
+        let out = read(self);
+        self.redact = redact;
+        out
+    }
+
     /// Interns an entry as it stands in a response: a `Resource` (delta) or an `Any` (SotW). `hint` is looked
     /// at first; in a re-push in the same order it is right, and then no table is searched.
     pub fn intern_entry(&mut self, bytes: &[u8], delta: bool, hint: Option<BlobId>) -> BlobId {
@@ -353,7 +371,11 @@ impl Catalog {
         // An `Any` has been through the redactor whole.
         let unread = self.redact.as_ref().filter(|_| !matches!(form, Form::Any { .. }));
         let clean = unread.and_then(|redact| redact.raw(body));
-        let (redacted, body) = (redacted || clean.is_some(), clean.as_deref().unwrap_or(body));
+        self.put(hash, size, redacted || clean.is_some(), form, clean.as_deref().unwrap_or(body))
+    }
+
+    /// `body` is clean.
+    fn put(&mut self, hash: u128, size: usize, redacted: bool, form: Form, body: &[u8]) -> BlobId {
         let kept = match &form {
             Form::Wrapper { wrapper, .. } => {
                 let payload = wrapper.payload.map(|id| self.blob(id).kept as usize);

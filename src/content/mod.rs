@@ -29,4 +29,7 @@ pub trait Redact: Send + Sync {
     /// The same for bytes that can't be read field by field: what is known by its looks, private keys, is
     /// overwritten in place. The length stays.
     fn raw(&self, bytes: &[u8]) -> Option<Vec<u8>>;
+    /// The same for fields in a row of which nothing is known, and what may stand behind them unreadable: their tags
+    /// and lengths stay, so that they are still the same fields.
+    fn fields(&self, bytes: &[u8]) -> Option<Vec<u8>>;
 }

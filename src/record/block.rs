@@ -113,7 +113,10 @@ pub(super) struct Blocks<R> {
 enum Try {
     Whole(Kind, Block),
     Not,
-    Short,
+    /// The file ends within it.
+    Short {
+        loose: bool,
+    },
 }
 
 impl<R: Read> Blocks<R> {
@@ -148,26 +151,25 @@ impl<R: Read> Blocks<R> {
         let Some(head) = self.rest().first_chunk::<HEAD>() else {
             let rest = self.rest();
             let shared = rest.len().min(MARKER.len());
-            return Ok(if rest[..shared] == MARKER[..shared] { Try::Short } else { Try::Not });
+            return Ok(if rest[..shared] == MARKER[..shared] {
+                Try::Short { loose: false }
+            } else {
+                Try::Not
+            });
         };
         let &[m0, m1, kind, p0, p1, p2, r0, r1, r2, ..] = head;
         let (packed, raw) = (u32::from_le_bytes([p0, p1, p2, 0]), u32::from_le_bytes([r0, r1, r2, 0]));
         if [m0, m1] != MARKER || !matches!(kind, 1..=6) || packed.max(raw) as usize > MAX {
             return Ok(Try::Not);
         }
+        let loose = matches!(kind, 3 | 4);
         let len = HEAD + packed as usize;
         self.fill(len)?;
-        let Some(block) = self.rest().get(..len) else { return Ok(Try::Short) };
+        let Some(block) = self.rest().get(..len) else { return Ok(Try::Short { loose }) };
         if sum(block)[..] != block[9..HEAD] {
             return Ok(Try::Not);
         }
-        let block = Block {
-            at: self.at + HEAD as u64,
-            packed,
-            raw,
-            first: kind % 2 == 1,
-            loose: matches!(kind, 3 | 4),
-        };
+        let block = Block { at: self.at + HEAD as u64, packed, raw, first: kind % 2 == 1, loose };
         if kind < 5 {
             return Ok(Try::Whole(Kind::Packed, block));
         }
@@ -195,8 +197,16 @@ impl<R: Read> Blocks<R> {
                         _ => Next::Block(block, packed),
                     });
                 }
+                // A loose one holds what peers sent as it came, so it isn't searched: blocks in there are forged. Nothing
+                // of worth can follow, if only its length is damaged: that segment ends here.
+                Try::Short { loose: true } if self.at > start => break,
+                Try::Short { loose: true } => {
+                    cut = true;
+                    self.skip(self.rest().len());
+                    break;
+                }
                 // At the very end this is a block that was not finished; elsewhere a length that is damaged.
-                Try::Short => cut |= self.at == start,
+                Try::Short { loose: false } => cut |= self.at == start,
                 Try::Not => {}
             }
             if !self.seek()? {
@@ -250,6 +260,21 @@ mod tests {
                 Next::Cut { at, bytes } => format!("cut {at}+{bytes}"),
                 Next::End => return out,
             });
+        }
+    }
+
+    #[test]
+    fn no_block_is_found_within_a_loose_one_that_is_cut() {
+        let inner = encode(Kind::Packed, true, b"forged", 6);
+        let loose = encode(Kind::Loose, true, &[&inner[..], b"more"].concat(), inner.len() + 4);
+        for before in [encode(Kind::Packed, true, b"one", 3), b"junk".to_vec()] {
+            let file = [&before[..], &loose].concat();
+            for end in before.len() + HEAD..file.len() {
+                let found = scan(&file[..end]);
+                let cut = format!("cut {}+{}", before.len(), end - before.len());
+                assert_eq!(found.last(), Some(&cut), "{found:?}");
+                assert_eq!(found.len(), 2, "{found:?}");
+            }
         }
     }
 

@@ -20,6 +20,9 @@ const UNSETTLED: usize = 4 << 20;
 /// some kilobytes could ask for any number.
 const MAX_ENTRIES: usize = 1 << 28;
 
+/// Blobs that any file may have; above that one for each packed byte, as no two are equal.
+const MANY_BLOBS: u64 = 1 << 20;
+
 /// Reads a recording from its first byte on. `source` is the same bytes, for reading bodies later.
 pub(super) fn read(input: impl Read, source: Box<dyn Source>) -> Result<Loaded, RecordReadError> {
     let (mut catalog, mut reading) = Reading::new(input, source)?;
@@ -61,7 +64,8 @@ impl<R: Read> Reading<R> {
     pub fn next(&mut self, catalog: &mut Catalog, out: &mut Vec<Frame>) -> Result<bool, RecordReadError> {
         let segments = self.reader.segments;
         while self.reader.segments == segments {
-            match self.blocks.next()? {
+            let next = if self.reader.full { Next::End } else { self.blocks.next()? };
+            match next {
                 Next::Block(block, packed) if !block.loose => {
                     self.take_unsettled(catalog);
                     self.settled = block.at + u64::from(block.packed);
@@ -145,7 +149,10 @@ impl<R: Read> Reading<R> {
 
     fn end_segment(&mut self, catalog: &mut Catalog) {
         if let Some((unpacker, blocks)) = self.segment.take() {
-            self.reader.segment(unpacker, blocks, catalog);
+            // What is left out takes no memory.
+            if !self.reader.full {
+                self.reader.segment(unpacker, blocks, catalog);
+            }
         }
     }
 }
@@ -179,6 +186,10 @@ struct Reader {
     malformed: u64,
     /// Entries of the lists so far.
     entries: usize,
+    /// So many blobs more may be read.
+    blobs_left: u64,
+    /// There were more.
+    full: bool,
     finished: bool,
 }
 
@@ -217,6 +228,8 @@ impl Reader {
             cut: None,
             malformed: 0,
             entries: 0,
+            blobs_left: MANY_BLOBS,
+            full: false,
             finished: false,
         }
     }
@@ -228,11 +241,15 @@ impl Reader {
 
     fn segment(&mut self, unpacker: Unpacker, blocks: Vec<Block>, catalog: &mut Catalog) {
         self.segments += 1;
+        self.blobs_left += blocks.iter().map(|block| u64::from(block.packed)).sum::<u64>();
         let raw = Bytes::from(unpacker.raw);
         let number = self.bodies.segment(blocks, raw.clone());
         let mut state = State { number, raw: raw.clone(), lists: Vec::new(), stream: StreamId(0) };
         // The end of a segment may be a record that was not finished.
         for field in Fields::new(&raw).map_while(Result::ok) {
+            if self.full {
+                return;
+            }
             let bytes = field.bytes();
             match field.number {
                 encode::START => self.start(decode::start(bytes)),
@@ -302,13 +319,24 @@ impl Reader {
         if let Some(id) = self.lost.get(&number) {
             return Some(*id);
         }
+        self.take_blob()?;
         self.bodies.place(Place::Lost);
         let id = catalog.restore(Blob::new(number.into(), 0, 0, false, Form::Other));
         self.lost.insert(number, id);
         Some(id)
     }
 
+    /// Counts a blob; `None` if there are too many.
+    fn take_blob(&mut self) -> Option<()> {
+        self.full |= self.blobs_left == 0;
+        self.blobs_left = self.blobs_left.saturating_sub(1);
+        (!self.full).then_some(())
+    }
+
     fn blob(&mut self, record: BlobRecord<'_>, state: &State, catalog: &mut Catalog) {
+        if self.take_blob().is_none() {
+            return;
+        }
         let payload = record.payload.and_then(|back| self.id(self.next().checked_sub(back)?, catalog));
         let form = match (record.form, record.body.filter(|_| !record.redacted)) {
             (0, Some(body)) => catalog.read_any(body),
@@ -458,12 +486,16 @@ impl Reader {
             let text = "the rest is lost";
             self.notices.push(format!("damaged at byte {at} ({bytes} bytes skipped): {text}; {read}"));
         }
+        if self.full {
+            let text = "the file unpacks to more content than one of its size can hold";
+            self.notices.push(format!("{text}: the rest is left out; {read}"));
+        }
         match self.cut {
             Some((at, bytes)) => {
                 let text = format!("ends within a block at byte {at}: its {bytes} bytes can't be read");
                 self.notices.push(format!("{text}; {read}"));
             }
-            None if !self.finished && self.damage.is_none() => {
+            None if !self.finished && !self.full && self.damage.is_none() => {
                 self.notices.push(format!("not closed: xdscope was stopped, or is still recording; {read}"));
             }
             None => {}
@@ -506,6 +538,28 @@ mod tests {
         let mut state = State { number: 0, raw: Bytes::new(), lists: Vec::new(), stream: StreamId(1) };
         reader.blob(decode::blob(b""), &state, &mut catalog);
         reader.message(&message(again), &mut state, &mut catalog)
+    }
+
+    /// A highly packed segment of so many blobs.
+    fn blobs(left: u64, blobs: usize) -> (u64, Vec<String>) {
+        let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
+        reader.blobs_left = left;
+        let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
+        let mut unpacker = Unpacker::new().expect("a decoder");
+        for _ in 0..blobs {
+            put_len_field(&mut unpacker.raw, encode::BLOB, b"");
+        }
+        let block = Block { at: 0, packed: 5, raw: unpacker.raw.len() as u32, first: true, loose: false };
+        reader.segment(unpacker, vec![block], &mut catalog);
+        (catalog.blobs().len() as u64, reader.finish(&Header::default()).1)
+    }
+
+    #[test]
+    fn a_file_has_no_more_blobs_than_its_size_allows() {
+        let (all, notices) = blobs(2, 7);
+        assert!(all == 7 && notices.iter().all(|text| !text.contains("unpacks to more")), "{notices:?}");
+        let (some, notices) = blobs(2, 8);
+        assert!(some == 7 && notices.iter().any(|text| text.contains("unpacks to more")), "{notices:?}");
     }
 
     #[test]

@@ -38,6 +38,8 @@ struct Parts {
     entries: ListBuilder,
     size: u64,
     redacted: bool,
+    /// Something was overwritten that had been read before.
+    covered: bool,
     /// The runs of entries, one as a rule; joined at the end, for a hostile message may have very many.
     lists: Vec<Arc<List>>,
     node: Option<Arc<NodeInfo>>,
@@ -196,8 +198,25 @@ impl MessageBuilder {
         self.parts.size
     }
 
-    /// The message, complete.
-    pub fn finish(mut self, catalog: &mut Catalog) -> Message {
+    /// The message, complete. It says what is kept of it: where a secret was overwritten only after it had been read,
+    /// it is read again, as from a recording.
+    pub fn finish(self, catalog: &mut Catalog) -> Message {
+        let (message, covered) = self.end(catalog);
+        if !covered {
+            return message;
+        }
+        let mut again = MessageBuilder::new(message.shape);
+        let (clean, _) = catalog.with_clean(|catalog| {
+            for segment in message.segments {
+                again.push_segment(segment, catalog);
+            }
+            again.end(catalog)
+        });
+        Message { size: message.size, redacted: true, ..clean }
+    }
+
+    /// The message, and whether anything in it was overwritten after it had been read.
+    fn end(mut self, catalog: &mut Catalog) -> (Message, bool) {
         self.parts.end_names(catalog);
         self.parts.end_entries(catalog);
         if self.failed.is_none() && !self.splitter.rest().is_empty() {
@@ -207,12 +226,12 @@ impl MessageBuilder {
         self.parts.flush_inline(catalog);
         let mut parts = self.parts;
         let segments = std::mem::take(&mut parts.segments);
-        let (size, redacted) = (parts.size, parts.redacted);
+        let (size, redacted, covered) = (parts.size, parts.redacted, parts.covered);
         let body = match self.failed {
             Some(reason) => Body::Undecodable { reason },
             None => parts.body(self.shape, catalog),
         };
-        Message { shape: self.shape, segments, size, redacted, body }
+        (Message { shape: self.shape, segments, size, redacted, body }, covered)
     }
 }
 
@@ -232,9 +251,12 @@ impl Parts {
         let names = if run.len() < RUN {
             catalog.read_names(|strings| read_names(run, strings))
         } else {
-            let blob = catalog.intern_other(run);
+            let blob = catalog.intern_run(run);
+            let redacted = catalog.blob(blob).redacted;
+            let clean = if redacted { catalog.bytes(blob) } else { None };
+            let run = clean.as_deref().unwrap_or(run);
             let names = catalog.run_names(blob, |strings| read_names(run, strings));
-            self.redacted |= catalog.blob(blob).redacted;
+            self.redacted |= redacted;
             self.inline.truncate(from);
             self.flush_inline(catalog);
             self.segments.push(Segment::Run(blob));
@@ -249,9 +271,10 @@ impl Parts {
             return;
         }
         let mut inline = std::mem::take(&mut self.inline);
-        if let Some(clean) = catalog.redactor().and_then(|redact| redact.raw(&inline)) {
+        if let Some(clean) = catalog.redactor().and_then(|redact| redact.fields(&inline)) {
             inline = clean;
             self.redacted = true;
+            self.covered = true;
         }
         self.segments.push(Segment::Inline(Bytes::from(inline)));
     }
@@ -260,6 +283,7 @@ impl Parts {
     fn other(&mut self, bytes: &[u8], catalog: &mut Catalog) -> BlobId {
         let blob = catalog.intern_other(bytes);
         self.redacted |= catalog.blob(blob).redacted;
+        self.covered |= catalog.blob(blob).redacted;
         blob
     }
 

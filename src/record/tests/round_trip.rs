@@ -83,6 +83,9 @@ impl Redact for NoSecrets {
     fn raw(&self, _: &[u8]) -> Option<Vec<u8>> {
         None
     }
+    fn fields(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::table::{Kind, Shape, Table};
 use super::walk::redacted;
 use super::{LIMIT, Schema, message_name};
 use crate::content::Redact;
-use crate::pb::{Field, Fields, Value, WIRE_LEN, read_varint, rebuild};
+use crate::pb::{Field, Fields, Value, WIRE_LEN, rebuild};
 
 /// Redacts by a schema. Equal secrets of one seed get equal ids.
 pub struct Redactor {
@@ -203,12 +203,9 @@ fn overwrite(bytes: &[u8], kept: usize) -> Option<Vec<u8>> {
 /// The same for bytes that begin with a field that can't be read, its tag and length kept: damage stays damage. Not
 /// if they all belong to a field that can hold no secret.
 fn overwrite_rest(rest: &[u8], may_hold: impl FnOnce(u32) -> bool) -> Option<Vec<u8>> {
-    let (tag, mut kept) = read_varint(rest).unwrap_or((0, 0));
-    if tag & 7 == u64::from(WIRE_LEN) {
-        if !u32::try_from(tag >> 3).is_ok_and(may_hold) {
-            return None;
-        }
-        kept += read_varint(rest.get(kept..)?).map_or(0, |(_, len)| len);
+    let (tag, kept) = raw::unreadable_head(rest);
+    if tag & 7 == u64::from(WIRE_LEN) && !u32::try_from(tag >> 3).is_ok_and(may_hold) {
+        return None;
     }
     overwrite(rest, kept)
 }
@@ -230,6 +227,10 @@ impl Redact for Redactor {
 
     fn raw(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         raw::clean(bytes, &|secret| self.mark(secret))
+    }
+
+    fn fields(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        raw::clean_fields(bytes, &|secret| self.mark(secret))
     }
 }
 

@@ -201,6 +201,9 @@ impl Redact for Hush {
         }
         (out != bytes).then_some(out)
     }
+    fn fields(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.raw(bytes)
+    }
 }
 
 #[test]
@@ -349,6 +352,37 @@ fn private_keys_are_seen_where_nothing_can_be_read() {
                 assert!(message.redacted, "{shape:?} {bytes:?}");
                 assert!(!kept.windows(4).any(|four| four == b"MIIE" || four == b"BAQE"), "{kept:?}");
                 assert_eq!(kept.len(), bytes.len(), "only the key is overwritten");
+            }
+        }
+    }
+}
+
+/// A key without its end reaches over the next fields, whose tags and lengths are letters too.
+#[test]
+fn what_lies_within_a_key_is_the_same_fields_still() {
+    let line = b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg".as_slice();
+    let letters = [b'M'; 77].as_slice();
+    let body = [letters, b"-----END PRIVATE KEY-----\n"].concat();
+    let group = [&[0x6b][..], &any_field(1, line), &any_field(1, letters), &[0x6c]].concat();
+    let many = any_field(3, &body).repeat(20);
+    let node = any_field(1, &[any_field(1, line), any_field(1, letters)].concat());
+    let cut = [&any_field(1, line)[..], b"2z", letters].concat();
+    for bytes in
+        [[any_field(1, line), any_field(6, letters), any_field(1, letters)].concat(), group, many, node, cut]
+    {
+        for shape in [Shape::SotwResponse, Shape::DeltaResponse, Shape::SotwRequest, Shape::DeltaRequest] {
+            let mut catalog = redacting();
+            let message = Message::parse(shape, &bytes, &mut catalog);
+            let kept = message.bytes(&catalog).expect("kept");
+            assert!(message.redacted && message.size == bytes.len() as u64, "{shape:?}");
+            assert!(!kept.windows(8).any(|part| b"MIIEvQIBADANBgMMMMMMMM".windows(8).any(|key| key == part)));
+            let heads = |bytes| {
+                Fields::new(bytes).map(|field| field.map(|f| (f.number, f.raw.len()))).collect::<Vec<_>>()
+            };
+            assert_eq!(heads(&kept), heads(&bytes), "{shape:?}");
+            let back = catalog.with_clean(|catalog| again(&message, catalog));
+            if !matches!(message.body, Body::Undecodable { .. }) {
+                assert_eq!(format!("{:?}", back.body), format!("{:?}", message.body), "{shape:?}");
             }
         }
     }

@@ -23,11 +23,10 @@ pub fn recording_reader(data: &[u8]) {
     let (setup, cut) = (input.byte(), input.byte());
     let (file, blocks) = if setup == 0 { (input.0.to_vec(), None) } else { build(input, setup) };
     let whole = read(&file);
-    // A block on its way takes the place of others, so with it more bytes may hold less; blocks within a block are
-    // found only where that one is cut.
+    // A block on its way takes the place of others, so with it more bytes may hold less; blocks within a packed
+    // block are found only where that one is cut: its length might be what is damaged.
     let moving = file.windows(3).any(|bytes| bytes == b"\xd5\xb1\x05" || bytes == b"\xd5\xb1\x06");
-    let nested =
-        blocks.is_some_and(|blocks| file.windows(2).filter(|bytes| bytes == b"\xd5\xb1").count() > blocks);
+    let nested = blocks.is_some_and(|blocks| markers(&file) > blocks);
     let recording = record::detect(&file) == Format::Recording;
     let Some(whole) = whole.filter(|_| recording && !moving && !nested) else { return };
     let cut = file.len() * usize::from(cut) / 256;
@@ -70,7 +69,11 @@ fn read(file: &[u8]) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// The file, and how many blocks it has.
+fn markers(bytes: &[u8]) -> usize {
+    bytes.windows(2).filter(|bytes| bytes == b"\xd5\xb1").count()
+}
+
+/// The file, and how many markers it has that begin blocks or lie in loose ones.
 fn build(mut input: Input<'_>, setup: u8) -> (Vec<u8>, Option<usize>) {
     let header = Header {
         seed: setup.into(),
@@ -95,7 +98,7 @@ fn build(mut input: Input<'_>, setup: u8) -> (Vec<u8>, Option<usize>) {
         let home = home.map(|part| places[part % places.len()].to_le_bytes());
         let body = [home.as_ref().map_or(&[][..], |home| home), &body].concat();
         put_block(&mut file, kind, &body, bytes.len());
-        blocks += 1;
+        blocks += 1 + if matches!(kind, 3 | 4) { markers(bytes) } else { 0 };
     }
     (file, Some(blocks))
 }
