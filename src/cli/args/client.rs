@@ -1,0 +1,115 @@
+//! Flags of xdscope as a client, and the verbs that only a client has: `watch` and `wait`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::*;
+
+/// Who xdscope is as a client, and how it behaves.
+#[cfg(feature = "net")]
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Client")]
+pub struct ClientFlags {
+    /// How the protocol is spoken: state of the world or delta, one stream or one for each type
+    #[arg(long, value_name = "VARIANT")]
+    pub variant: Option<VariantWord>,
+    /// An Envoy or gRPC bootstrap: its node, server and variant, where flags don't say otherwise
+    #[arg(long, value_name = "FILE")]
+    pub bootstrap: Option<PathBuf>,
+    /// The node's id; without it one of our own
+    #[arg(long, value_name = "ID", visible_alias = "service-node")]
+    pub node_id: Option<String>,
+    /// The node's cluster
+    #[arg(long, value_name = "NAME", visible_alias = "service-cluster")]
+    pub node_cluster: Option<String>,
+    /// Where the node says it is
+    #[arg(long, value_name = "REGION/ZONE/SUBZONE")]
+    pub node_locality: Option<String>,
+    /// A text in the node's metadata; may stand several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub node_metadata: Vec<String>,
+    /// Subscribe to what resources refer to, as Envoy does; the default where no WHAT is given
+    #[arg(long, conflicts_with = "no_expand")]
+    pub expand: bool,
+    /// Subscribe to WHAT and nothing else
+    #[arg(long)]
+    pub no_expand: bool,
+    /// Ask for everything by an empty list; the default in state of the world, as Envoy does
+    #[arg(long, conflicts_with = "explicit_wildcard")]
+    pub legacy_wildcard: bool,
+    /// Ask for everything by the name `*`; the default in delta
+    #[arg(long)]
+    pub explicit_wildcard: bool,
+    /// Who answers pushes. validate refuses what can't be decoded or breaks its type's rules; ask and never leave them open
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    pub ack: AckWord,
+    /// How long each answer waits
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time)]
+    pub ack_delay: Duration,
+    /// Refuse pushes that match, with this text: 'type:cds version:42 => no thanks'
+    #[arg(long, value_name = "EXPR => TEXT")]
+    pub nack: Vec<String>,
+    /// How long each step of connecting may take
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub connect_timeout: Duration,
+    /// The largest message that is taken
+    #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = bytes)]
+    pub max_message_size: u64,
+}
+
+/// `--variant`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum VariantWord {
+    Ads,
+    DeltaAds,
+    Sotw,
+    Delta,
+}
+
+/// `--ack`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AckWord {
+    Auto,
+    Validate,
+    Ask,
+    Never,
+}
+
+/// `watch`: be a client and stay subscribed.
+#[cfg(feature = "net")]
+#[derive(Clone, Debug, Args)]
+pub struct WatchArgs {
+    /// The control plane: host:port, http://, https:// or unix:/path
+    #[arg(value_name = "SERVER", required_unless_present = "bootstrap")]
+    pub server: Option<String>,
+    /// TYPE or TYPE/NAME: cds, cds/reviews, eds/*. Nothing: all listeners and clusters, and what they refer to
+    #[arg(value_name = "WHAT")]
+    pub what: Vec<String>,
+    /// Without screens: end with success once this is so, as `wait` says it
+    #[arg(long, value_name = "CONDITION")]
+    pub until: Option<String>,
+    #[command(flatten)]
+    pub client: ClientFlags,
+    #[command(flatten)]
+    pub live: LiveFlags,
+}
+
+/// `wait`: block until a condition holds.
+#[cfg(feature = "net")]
+#[derive(Clone, Debug, Args)]
+pub struct WaitArgs {
+    /// synced: all that is subscribed is; nack: something is refused; or an expression over resources or states
+    /// ('type:cds name:reviews version:43')
+    #[arg(value_name = "CONDITION", index = 2)]
+    pub condition: String,
+    /// How long to wait
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
+    pub timeout: Duration,
+    /// It must hold for so many nodes, all of them; on a recording that is still growing
+    #[arg(long, value_name = "N")]
+    pub nodes: Option<u64>,
+    #[command(flatten)]
+    pub source: SourceArgs,
+}

@@ -1,0 +1,135 @@
+//! Words and sizes that flags take, and how they are read.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+
+use crate::{diff, filter, lint};
+
+/// The forms of `-o`; each verb takes some of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Wide,
+    Text,
+    Json,
+    Jsonl,
+    Yaml,
+    Name,
+    Tree,
+}
+
+/// Reads only the formats that a verb has.
+pub(super) fn formats(known: &'static [Format]) -> impl clap::builder::TypedValueParser<Value = Format> {
+    use clap::builder::TypedValueParser as _;
+    let values = known.iter().filter_map(|format| format.to_possible_value()).collect::<Vec<PossibleValue>>();
+    clap::builder::PossibleValuesParser::new(values).try_map(|word| Format::from_str(&word, false))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+    #[value(name = "16")]
+    Sixteen,
+    #[value(name = "256")]
+    Many,
+    True,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimeFormat {
+    Local,
+    Utc,
+    Relative,
+    Delta,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportTo {
+    Raw,
+    Jsonl,
+    Script,
+    Xdsrec,
+    Dot,
+    Mermaid,
+}
+
+/// One stream, or all of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamPick {
+    Stream(u32),
+    Node(String),
+}
+
+impl std::str::FromStr for StreamPick {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix('#') {
+            Some(number) => {
+                number.parse().map(StreamPick::Stream).map_err(|_| "expected #N, or a node".into())
+            }
+            None => Ok(StreamPick::Node(text.to_owned())),
+        }
+    }
+}
+
+/// A place in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    Start,
+    End,
+    /// The first NACK.
+    Nack,
+    Moment(filter::Moment),
+}
+
+impl std::str::FromStr for At {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "start" => Ok(At::Start),
+            "end" => Ok(At::End),
+            "nack" => Ok(At::Nack),
+            text => filter::Moment::parse(text)
+                .map(At::Moment)
+                .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start, end or nack".into()),
+        }
+    }
+}
+
+pub(super) fn ignored(text: &str) -> Result<diff::Pattern, String> {
+    diff::Pattern::parse(text).map_err(|(at, why)| format!("{why} at column {}", at + 1))
+}
+
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    filter::bytes(text).ok_or_else(|| "expected a size such as 512MB".into())
+}
+
+/// `ack=5s,answer=15s`: what is left out keeps its default.
+pub(super) fn timers(text: &str) -> Result<lint::Timers, String> {
+    let mut timers = lint::Timers::default();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').ok_or("expected NAME=TIME such as ack=5s")?;
+        let slot = match name.trim() {
+            "ack" => &mut timers.ack,
+            "answer" => &mut timers.answer,
+            "exist" => &mut timers.exist,
+            "warm" => &mut timers.warm,
+            other => return Err(format!("no timer `{other}`: ack, answer, exist or warm")),
+        };
+        *slot = time(value.trim())?;
+    }
+    Ok(timers)
+}
+
+pub(super) fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.trim_end_matches('x').parse().ok().filter(|speed| (0.25..=64.0).contains(speed));
+    speed.ok_or_else(|| "expected a number from 0.25 to 64".into())
+}
+
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    filter::duration(text).ok_or_else(|| "expected a time such as 500ms, 10s or 2m".into())
+}
