@@ -1,6 +1,7 @@
 //! Flags of the verbs that run until they are stopped: `tap` and `demo`.
 
 use std::path::PathBuf;
+#[cfg(feature = "net")]
 use std::time::Duration;
 
 use clap::Args;
