@@ -34,6 +34,8 @@ const TICK: Duration = Duration::from_secs(1);
 const SEARCH: Duration = Duration::from_millis(6);
 /// A held screen looks for messages from outside this often.
 const HELD: Duration = Duration::from_millis(250);
+/// The shortest wait in which crossterm looks at all: with none it does not even give what it has read.
+const GLANCE: Duration = Duration::from_millis(1);
 /// Keys taken in before a frame is drawn.
 const BURST: usize = 256;
 
@@ -200,9 +202,9 @@ impl Pace {
 /// Waits for a key, then takes what else is there. `None`: the terminal is gone.
 fn keys(stdin: Stdin, wait: Duration) -> io::Result<Option<Vec<Msg>>> {
     let mut messages = Vec::new();
-    let mut wait = wait;
+    let mut wait = wait.max(GLANCE);
     if stdin == Stdin::Terminal {
-        // crossterm reads the end of a terminal for ever, so it is not let near one.
+        // crossterm does not tell the end of a terminal, so it is not asked.
         let mut polled = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
         // A signal that cuts the wait short may be a new size, which crossterm tells.
         let _ = poll(&mut polled, Timespec::try_from(wait).ok().as_ref());
@@ -210,10 +212,10 @@ fn keys(stdin: Stdin, wait: Duration) -> io::Result<Option<Vec<Msg>>> {
         if polled.iter().any(|polled| polled.revents().intersects(gone)) {
             return Ok(None);
         }
-        wait = Duration::ZERO;
+        wait = GLANCE;
     }
     while messages.len() < BURST && event::poll(wait)? {
-        wait = Duration::ZERO;
+        wait = GLANCE;
         match event::read()? {
             Event::Key(key) if key.kind != KeyEventKind::Release => messages.push(Msg::Key(key)),
             Event::Resize(width, height) => messages.push(Msg::Resize(width, height)),

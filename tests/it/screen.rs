@@ -269,6 +269,39 @@ fn random_sizes_and_keys_leave_a_screen_as_if_painted_afresh() {
     }
 }
 
+/// A terminal that is closed under a program takes the program with it, though nobody signals its whole group.
+#[test]
+fn a_terminal_that_goes_away_ends_the_program() {
+    let size = PtySize { rows: 30, cols: 100, pixel_width: 0, pixel_height: 0 };
+    let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
+    let home = tempfile::tempdir().expect("a folder");
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_xdscope"));
+    command.args(["demo", "--no-record"]);
+    command.env_clear();
+    command.env("TERM", "xterm-256color");
+    command.env("HOME", home.path());
+    let mut child = pair.slave.spawn_command(command).expect("it starts");
+    drop(pair.slave);
+    let mut reader = pair.master.try_clone_reader().expect("a reader");
+    let mut screen = vt100::Parser::new(30, 100, 0);
+    let mut buffer = [0; 4096];
+    while !screen.screen().contents().contains("edge-gw-1") {
+        let n = reader.read(&mut buffer).expect("a screen");
+        assert_ne!(n, 0, "it ended:\n{}", screen.screen().contents());
+        screen.process(&buffer[..n]);
+    }
+    drop(reader);
+    drop(pair.master);
+    let end = Instant::now() + LIMIT;
+    while child.try_wait().expect("its state").is_none() {
+        if Instant::now() > end {
+            child.kill().expect("its end");
+            panic!("it goes on without a terminal");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Where a re-executed test looks when to panic.
 const PANIC: &str = "XDSCOPE_TEST_PANICS_AT";
 
