@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,11 +24,16 @@ struct Place {
     len: u32,
 }
 
-/// Bodies in memory, compressed in blocks: 100,000 clusters (39 MB) take a few megabytes.
+/// The newest blocks stay as they are: what just came is what is looked at.
+const RAW: usize = 32;
+
+/// Bodies in memory, compressed in blocks but for the newest 8 MB: 100,000 clusters (39 MB) take a few megabytes more.
 #[derive(Default)]
 pub struct MemoryBodies {
     places: Vec<Place>,
     sealed: Vec<Box<[u8]>>,
+    /// The blocks that follow the sealed ones.
+    raw: VecDeque<Vec<u8>>,
     open: Vec<u8>,
     hot: RefCell<Vec<(u32, Arc<Vec<u8>>)>>,
 }
@@ -49,10 +55,14 @@ impl MemoryBodies {
         Some(block)
     }
 
-    fn seal(&mut self) {
-        if let Ok(packed) = zstd::bulk::compress(&self.open, 1) {
+    /// The open block is full: it is one of the newest, and the oldest of those is sealed.
+    fn close(&mut self) {
+        self.raw.push_back(std::mem::take(&mut self.open));
+        if self.raw.len() > RAW
+            && let Some(Ok(packed)) = self.raw.front().map(|oldest| zstd::bulk::compress(oldest, 1))
+        {
             self.sealed.push(packed.into_boxed_slice());
-            self.open.clear();
+            self.raw.pop_front();
         }
     }
 }
@@ -60,18 +70,23 @@ impl MemoryBodies {
 impl Bodies for MemoryBodies {
     fn put(&mut self, bytes: &[u8]) {
         let at = self.open.len() as u32;
-        self.places.push(Place { block: self.sealed.len() as u32, at, len: bytes.len() as u32 });
+        self.places.push(Place {
+            block: (self.sealed.len() + self.raw.len()) as u32,
+            at,
+            len: bytes.len() as u32,
+        });
         self.open.extend_from_slice(bytes);
         if self.open.len() >= BLOCK {
-            self.seal();
+            self.close();
         }
     }
 
     fn get(&self, index: u32) -> Option<Bytes> {
         let place = self.places.get(index as usize)?;
         let range = place.at as usize..(place.at + place.len) as usize;
-        if place.block as usize == self.sealed.len() {
-            return Some(Bytes::copy_from_slice(self.open.get(range)?));
+        if let Some(after) = (place.block as usize).checked_sub(self.sealed.len()) {
+            let block = self.raw.get(after).unwrap_or(&self.open);
+            return Some(Bytes::copy_from_slice(block.get(range)?));
         }
         Some(Bytes::copy_from_slice(self.block(place.block)?.get(range)?))
     }
@@ -82,16 +97,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_come_back_from_open_and_sealed_blocks() {
+    fn bodies_come_back_from_open_and_sealed_and_other_blocks() {
         let mut bodies = MemoryBodies::default();
         let body = |i: usize| vec![(i % 251) as u8; 1 + (i * 37) % 3000];
-        for i in 0..1000 {
+        for i in 0..8000 {
             bodies.put(&body(i));
         }
-        assert!(bodies.sealed.len() > 2, "several blocks are sealed");
-        for i in (0..1000).rev() {
+        assert!(bodies.sealed.len() > 2 && bodies.raw.len() == RAW, "several blocks are sealed");
+        for i in (0..8000).rev() {
             assert_eq!(bodies.get(i as u32).as_deref(), Some(body(i).as_slice()), "{i}");
         }
-        assert_eq!(bodies.get(1000), None);
+        assert_eq!(bodies.get(8000), None);
     }
 }

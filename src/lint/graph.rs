@@ -54,10 +54,10 @@ pub(super) struct Graphs {
 /// One client's references.
 #[derive(Clone, Debug, Default)]
 struct Graph {
-    of: HashMap<(Kind, Sym), Refs>,
-    users: HashMap<(Kind, Sym), Users>,
+    of: HashMap<(Kind, Sym), Refs, DenseHash>,
+    users: HashMap<(Kind, Sym), Users, DenseHash>,
     /// When the last that referred to it was gone.
-    released: HashMap<(Kind, Sym), Time>,
+    released: HashMap<(Kind, Sym), Time, DenseHash>,
 }
 
 /// How many refer to a resource, and how many of them say that it comes from which source.
@@ -120,11 +120,14 @@ impl Graphs {
         self.refs.clear();
     }
 
-    pub(super) fn learn(&mut self, payload: BlobId, refs: Vec<Ref>) {
-        if self.refs.len() >= CONTENTS {
+    /// Whether what was known before is still known.
+    pub(super) fn learn(&mut self, payload: BlobId, refs: Vec<Ref>) -> bool {
+        let room = self.refs.len() < CONTENTS;
+        if !room {
             self.refs.clear();
         }
         self.refs.insert(payload, refs.into());
+        room
     }
 
     /// What the newest content of a name refers to; `None` while that is not known.

@@ -8,7 +8,7 @@ use super::clock::Alarm;
 use super::graph::{Graphs, WarmingMap};
 use super::node::Digests;
 use crate::content::{BlobId, List};
-use crate::event::{DenseHash, Seq, Sym, Time, VersionInfo};
+use crate::event::{DenseHash, Kind, Seq, Sym, Time, VersionInfo};
 use crate::session::{Name, SymMap, SymSet};
 use crate::wire::NodeInfo;
 
@@ -196,6 +196,8 @@ pub(super) struct World {
     pub(super) ages: HashMap<String, VecDeque<Duration>>,
     /// Constraints that contents break, by payload; `None` where that can't be told (row J-01).
     pub(super) broken: HashMap<BlobId, Option<Arc<[String]>>, DenseHash>,
+    /// Of each type the last resources whose references and constraints were looked up.
+    pub(super) looked_at: HashMap<Option<Kind>, Arc<List>>,
     /// What nodes say (row E-06).
     pub(super) nodes: Digests,
     /// What an alternative stands in for: both names in canonical form (row K-29).

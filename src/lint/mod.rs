@@ -157,7 +157,8 @@ impl Lint {
         let stream = store.engine().stream(outcome.stream);
         let track = stream.zip(outcome.track).and_then(|(stream, track)| stream.tracks.get(track));
         let links = self.options.links.clone();
-        let links = links.filter(|_| graph::refers(track.and_then(|track| track.kind)));
+        let kind = track.and_then(|track| track.kind);
+        let links = links.filter(|_| graph::refers(kind));
         let message = outcome.seq.and_then(|seq| store.message(seq));
         let Some(list) = message.and_then(Message::resources).cloned() else { return };
         if self.options.constrained.is_some_and(|most| self.world.broken.len().max(list.len()) > most) {
@@ -165,7 +166,13 @@ impl Lint {
             self.world.broken.clear();
         }
         let constraints = self.options.constraints.clone();
-        for id in list.blobs() {
+        // A push mostly repeats the one before: what stands where it stood has been looked at.
+        let before = self.world.looked_at.insert(kind, list.clone());
+        let before = before.as_ref().map_or(&[][..], |list| list.blobs());
+        for (i, id) in list.blobs().iter().enumerate() {
+            if before.get(i) == Some(id) {
+                continue;
+            }
             let catalog = store.catalog();
             let Some(payload) = catalog.entry(*id).payload else { continue };
             let links = links.as_ref().filter(|_| !self.world.graphs.knows(payload));
@@ -177,6 +184,7 @@ impl Lint {
             if let Some(constraints) = constraints {
                 if self.world.broken.len() >= graph::CONTENTS {
                     self.world.broken.clear();
+                    self.world.looked_at.clear();
                 }
                 self.world.broken.insert(payload, constraints(&any).map(Arc::from));
             }
@@ -203,7 +211,9 @@ impl Lint {
                 self.world.note_alternative(&name, &alternative);
             }
         }
-        self.world.graphs.learn(payload, refs);
+        if !self.world.graphs.learn(payload, refs) {
+            self.world.looked_at.clear();
+        }
     }
 
     /// What the newest frame did.

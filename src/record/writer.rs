@@ -23,6 +23,9 @@ const SEGMENT_RAW: usize = 2 << 20;
 const SEGMENT_PACKED: usize = 192 << 10;
 /// 3 is faster, but packs small messages a sixth worse; only new content costs time.
 const LEVEL: i32 = 5;
+/// So in what follows a segment with fewer frames than this: there large pushes come, and their cost is felt.
+const LEVEL_BULK: i32 = 3;
+const BULK: u64 = 16;
 /// Shorter lists are no base for others.
 const BASE: usize = 8;
 
@@ -75,6 +78,8 @@ struct SegmentState {
     packed: usize,
     /// The first blob number that is in this segment.
     blobs: u32,
+    /// Frames before it.
+    frames: u64,
     /// Of the last frame.
     stream: StreamId,
     mentioned: HashSet<StreamId>,
@@ -255,11 +260,14 @@ impl Writer {
             }
             _ => self.pack()?,
         }
+        let bulk = self.segment.as_ref().is_some_and(|last| self.frames - last.frames < BULK);
+        let level = if bulk { LEVEL_BULK } else { LEVEL };
         self.segment = Some(SegmentState {
-            encoder: Encoder::new(Vec::new(), LEVEL)?,
+            encoder: Encoder::new(Vec::new(), level)?,
             raw: 0,
             packed: 0,
             blobs: self.next_blob,
+            frames: self.frames,
             stream: StreamId(0),
             mentioned: HashSet::new(),
             lists: Lists::default(),

@@ -51,7 +51,7 @@ impl Schema {
         let parts: Vec<&str> = name.split('.').collect();
         for cut in (1..=parts.len()).rev() {
             let whole = parts[..cut].join(".");
-            if let Some(pool) = self.pool_of(&whole)
+            if let Some((pool, _)) = self.place_of(&whole)
                 && let Some(message) = pool.message(&whole)
             {
                 return Ok((pool, message, parts[cut..].to_vec()));

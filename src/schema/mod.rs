@@ -81,24 +81,24 @@ impl Schema {
     }
 
     fn find(&self, name: &str) -> Option<(&Pool, &Table)> {
-        let pool = self.pool_of(name)?;
-        Some((pool, pool.find(name)?))
+        let (pool, place) = self.place_of(name)?;
+        Some((pool, pool.table(place)?))
     }
 
-    /// The first pool that knows the message.
-    fn pool_of(&self, name: &str) -> Option<&Pool> {
-        let user = self.user.iter().find(|pool| pool.place(name).is_some());
-        user.or_else(|| Some(builtin::v3()).filter(|pool| pool.place(name).is_some()))
-            // Only the Envoy API has a second version.
-            .or_else(|| {
-                name.starts_with("envoy.").then(builtin::v2).filter(|pool| pool.place(name).is_some())
-            })
+    /// The first pool that knows the message, and its place there.
+    fn place_of(&self, name: &str) -> Option<(&Pool, u32)> {
+        let place = |pool| Pool::place(pool, name).map(|place| (pool, place));
+        let user = self.user.iter().find_map(place);
+        // Only the Envoy API has a second version.
+        user.or_else(|| place(builtin::v3()))
+            .or_else(|| name.starts_with("envoy.").then(builtin::v2).and_then(place))
     }
 
     /// The descriptor of a message, by type URL or full name.
     pub fn message(&self, type_url_or_name: &str) -> Option<MessageDescriptor> {
         let name = message_name(type_url_or_name);
-        self.pool_of(name)?.message(name)
+        let (pool, place) = self.place_of(name)?;
+        pool.messages().get(place as usize).cloned()
     }
 
     /// A serialized `Any` as protobuf JSON with the API's own field names.

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use foldhash::fast::RandomState;
 use prost_reflect::{
     DescriptorError, DescriptorPool, ExtensionDescriptor, FieldDescriptor, MessageDescriptor, Value,
 };
@@ -13,7 +14,7 @@ use super::validate::Compiled;
 #[derive(Debug)]
 pub(super) struct Pool {
     pub descriptors: DescriptorPool,
-    places: HashMap<Box<str>, u32>,
+    places: HashMap<Box<str>, u32, RandomState>,
     messages: Vec<MessageDescriptor>,
     tables: Vec<OnceLock<Table>>,
     /// Constraints of each, read when it is first checked.

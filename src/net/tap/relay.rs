@@ -88,10 +88,16 @@ async fn connection(conn: ConnId, client: Leg, peer: String, upstream: Address, 
     let Some(Legs { client, server, server_tls }) = meeting.legs(client).await else { return };
     let (client_read, client_write) = tokio::io::split(client);
     let (server_read, server_write) = tokio::io::split(server);
-    let quiet = if server_tls.is_some() { SECURED } else { QUIET };
-    let talk = Arc::new(AtomicU8::new(quiet));
-    let pump =
-        |from, to, dir| Pump { from, to, dir, conn, shared: shared.clone(), talk: talk.clone(), early: None };
+    let stands = Stands::new(if server_tls.is_some() { Stand::Secured } else { Stand::Quiet });
+    let pump = |from, to, dir| Pump {
+        from,
+        to,
+        dir,
+        conn,
+        shared: shared.clone(),
+        stands: stands.clone(),
+        early: None,
+    };
     let mut requests = pump(client_read, server_write, Dir::Req);
     let mut responses = pump(server_read, client_write, Dir::Resp);
     let result = tokio::try_join!(requests.run(), responses.run());
@@ -100,14 +106,14 @@ async fn connection(conn: ConnId, client: Leg, peer: String, upstream: Address, 
         Ok(_) => (None, None),
         Err((side, error)) => (Some(side), Some(error)),
     };
-    let stood = talk.load(Ordering::Relaxed);
-    let unanswered = by == Some(Side::Server) && waits(stood);
+    let stood = stands.get();
+    let unanswered = by == Some(Side::Server) && stood.waits();
     let early = unanswered.then(|| requests.early.take().unwrap_or_default());
     let words = error.map(|error| {
         let seen = server_tls.as_deref();
         match seen.and_then(|seen| tls::broken(&error, seen)) {
             Some(words) => words,
-            None if stood == HELLO => format!("{error}: the client spoke TLS, and the server may not"),
+            None if stood == Stand::Hello => format!("{error}: the client spoke TLS, and the server may not"),
             None if early.is_some() => silence(&error, seen),
             None => error.to_string(),
         }
@@ -120,7 +126,7 @@ async fn connection(conn: ConnId, client: Leg, peer: String, upstream: Address, 
     drop(server);
     shared.tell(conn, Happened::Closed { by, error: words.clone() });
     match (early, words) {
-        (Some(_), Some(_)) if stood == HELLO => answer::alert(client).await,
+        (Some(_), Some(_)) if stood == Stand::Hello => answer::alert(client).await,
         (Some(early), Some(words)) => {
             let client = Leg::Again(early.into(), Box::new(client));
             answer::refuse(client, &format!("xdscope tap: {upstream}: {words}")).await;
@@ -148,19 +154,47 @@ fn silence(error: &io::Error, seen: Option<&Secured>) -> String {
     }
 }
 
-/// Where a connection stands: nobody said anything,
-const QUIET: u8 = 0;
-/// the same, with an upstream that agreed on TLS: from here on it owes an answer,
-const SECURED: u8 = 3;
-/// a client that speaks TLS to the upstream itself, unread, waits for the first byte of an answer,
-const HELLO: u8 = 4;
-/// an HTTP/2 client waits for the first byte of an answer,
-const ASKED: u8 = 1;
-/// bytes go both ways, or the client speaks something else.
-const TALKING: u8 = 2;
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Stand {
+    /// Nobody said anything.
+    Quiet,
+    /// The same, with an upstream that agreed on TLS: from here on it owes an answer.
+    Secured,
+    /// A client that speaks TLS to the upstream itself, unread, waits for the first byte of an answer.
+    Hello,
+    /// An HTTP/2 client waits for the first byte of an answer.
+    Asked,
+    /// Bytes go both ways, or the client speaks something else.
+    Talking,
+}
 
-fn waits(stands: u8) -> bool {
-    matches!(stands, ASKED | SECURED | HELLO)
+impl Stand {
+    /// The upstream owes an answer.
+    fn waits(self) -> bool {
+        matches!(self, Stand::Secured | Stand::Hello | Stand::Asked)
+    }
+}
+
+/// The same for both directions of it, which run side by side.
+#[derive(Clone)]
+struct Stands(Arc<AtomicU8>);
+
+impl Stands {
+    fn new(stand: Stand) -> Stands {
+        Stands(Arc::new(AtomicU8::new(stand as u8)))
+    }
+
+    fn get(&self) -> Stand {
+        const ALL: [Stand; 4] = [Stand::Quiet, Stand::Secured, Stand::Hello, Stand::Asked];
+        let stand = usize::from(self.0.load(Ordering::Relaxed));
+        ALL.get(stand).copied().unwrap_or(Stand::Talking)
+    }
+
+    fn set(&self, stand: Stand) {
+        self.0.store(stand as u8, Ordering::Relaxed);
+    }
 }
 
 /// One direction of a connection.
@@ -171,7 +205,7 @@ struct Pump {
     conn: ConnId,
     shared: Shared,
     /// Where the connection stands, for both directions.
-    talk: Arc<AtomicU8>,
+    stands: Stands,
     /// Requests since the beginning, until there is an answer.
     early: Option<Vec<u8>>,
 }
@@ -187,7 +221,7 @@ impl Pump {
         let counter = if self.dir == Dir::Req { &counter.bytes_in } else { &counter.bytes_out };
         loop {
             let bytes = self.read().await.map_err(|error| (reading, error))?;
-            if self.talk.load(Ordering::Relaxed) != TALKING {
+            if self.stands.get() != Stand::Talking {
                 self.begin(&bytes).map_err(|error| (reading, error))?;
             } else if self.early.is_some() {
                 self.early = None;
@@ -222,34 +256,35 @@ impl Pump {
     /// Looks at what comes before the first answer: nothing more of it is looked at than whether an HTTP/2 client
     /// will get one.
     fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let stands = self.talk.load(Ordering::Relaxed);
-        let asked = waits(stands);
+        let stood = self.stands.get();
         match self.dir {
             Dir::Req => {
                 let early = self.early.get_or_insert_default();
                 let goes_on = early.len() + bytes.len() <= EARLY && !bytes.is_empty();
                 early.extend_from_slice(if goes_on { bytes } else { &[] });
                 let next = match answer::speaks(early) {
-                    Speaks::Http2 if goes_on => ASKED,
-                    Speaks::Tls if goes_on => HELLO,
-                    _ => TALKING,
+                    Speaks::Http2 if goes_on => Stand::Asked,
+                    Speaks::Tls if goes_on => Stand::Hello,
+                    _ => Stand::Talking,
                 };
-                self.talk.store(next, Ordering::Relaxed);
+                self.stands.set(next);
             }
-            Dir::Resp if asked && bytes.is_empty() => {
+            Dir::Resp if stood.waits() && bytes.is_empty() => {
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "end of stream"));
             }
-            Dir::Resp if stands == HELLO && !bytes.first().is_some_and(|byte| TLS_RECORDS.contains(byte)) => {
+            Dir::Resp
+                if stood == Stand::Hello && !bytes.first().is_some_and(|byte| TLS_RECORDS.contains(byte)) =>
+            {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
                     "the server answered TLS in plaintext",
                 ));
             }
-            Dir::Resp if stands == ASKED && bytes.starts_with(&ALERT) => {
+            Dir::Resp if stood == Stand::Asked && bytes.starts_with(&ALERT) => {
                 let error = "the server wants TLS: it answered plaintext with a TLS alert";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }
-            Dir::Resp => self.talk.store(TALKING, Ordering::Relaxed),
+            Dir::Resp => self.stands.set(Stand::Talking),
         }
         Ok(())
     }

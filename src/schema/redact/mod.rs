@@ -73,8 +73,7 @@ impl Redactor {
         let url = Fields::new(any).map_while(Result::ok).filter(|field| field.number == 1).last()?;
         let url = url.text();
         let name = message_name(&url);
-        let pool = self.schema.pool_of(name)?;
-        Some((pool, pool.place(name)?))
+        self.schema.place_of(name)
     }
 
     /// An `Any` without its secrets, or `None` if it has none.

@@ -251,8 +251,8 @@ impl<'s> Check<'s> {
             return;
         };
         let name = message_name(url);
-        let Some(pool) = self.schema.pool_of(name).filter(|_| depth < LIMIT) else { return };
-        let Some(descriptor) = pool.message(name) else { return };
+        let Some((pool, place)) = self.schema.place_of(name).filter(|_| depth < LIMIT) else { return };
+        let Some(descriptor) = pool.messages().get(place as usize).cloned() else { return };
         if let Ok(inner) = DynamicMessage::decode(descriptor, bytes.clone()) {
             self.message(pool, &inner, depth + 1);
         }

@@ -64,8 +64,8 @@ impl Schema {
     fn violations_in(&self, type_url: &str, bytes: &[u8]) -> Result<Vec<Violation>, Unchecked> {
         let name = message_name(type_url);
         let unknown = || Unchecked::UnknownType(name.to_owned());
-        let pool = self.pool_of(name).ok_or_else(unknown)?;
-        let descriptor = pool.message(name).ok_or_else(unknown)?;
+        let (pool, place) = self.place_of(name).ok_or_else(unknown)?;
+        let descriptor = pool.messages().get(place as usize).cloned().ok_or_else(unknown)?;
         let message =
             DynamicMessage::decode(descriptor, bytes).map_err(|_| Unchecked::Unreadable(name.to_owned()))?;
         let mut check = check::Check::new(self);
