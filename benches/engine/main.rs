@@ -90,7 +90,7 @@ impl Engine {
 /// The reference: each field of a message hashed by itself, and nothing kept but one number.
 fn split_and_hash(grpc: &[u8]) -> u128 {
     let fields = Fields::new(&grpc[5..]).flatten();
-    fields.fold(0, |sum, field| sum ^ xxhash_rust::xxh3::xxh3_128(field.raw))
+    fields.fold(0, |sum, field| sum ^ twox_hash::XxHash3_128::oneshot(field.raw))
 }
 
 /// Seconds that it takes.

@@ -4,7 +4,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_secret};
+use twox_hash::{XxHash3_64, XxHash3_128};
 
 use super::entry::{RawWrapper, any, is_wrapper, raw_wrapper};
 use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
@@ -71,7 +71,7 @@ const SECRET: usize = 192;
 fn secret(seed: u64) -> [u8; SECRET] {
     let mut out = [0; SECRET];
     for (i, part) in out.chunks_mut(8).enumerate() {
-        part.copy_from_slice(&xxh3_64_with_seed(&[i as u8], seed).to_le_bytes());
+        part.copy_from_slice(&XxHash3_64::oneshot_with_seed(seed, &[i as u8]).to_le_bytes());
     }
     out
 }
@@ -210,7 +210,7 @@ impl Catalog {
 
     /// The keyed hash of bytes as they are on the wire: [`Blob::hash`].
     pub fn hash(&self, bytes: &[u8]) -> u128 {
-        xxh3_128_with_secret(bytes, &self.secret)
+        XxHash3_128::oneshot_with_secret(&self.secret, bytes).expect("a secret of the usual length")
     }
 
     /// Interns bytes that are no entry (a node, a run of names).

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use super::{BlobId, Catalog};
 use crate::event::{DenseHash, Sym};
@@ -82,7 +82,7 @@ pub(super) fn fingerprint(blobs: &[BlobId]) -> u128 {
     for id in blobs {
         bytes.extend_from_slice(&id.0.to_le_bytes());
     }
-    xxh3_128(&bytes)
+    XxHash3_128::oneshot(&bytes)
 }
 
 /// Collects the entries of a response while they arrive.

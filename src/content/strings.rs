@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use twox_hash::XxHash3_64;
 
 use crate::event::Sym;
 
@@ -37,7 +37,7 @@ impl Hasher for Keyed {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64_with_seed(bytes, self.0);
+        self.0 = XxHash3_64::oneshot_with_seed(self.0, bytes);
     }
 
     /// What ends a text.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 use crate::content::{BlobId, Catalog};
 use crate::event::DenseHash;
@@ -30,7 +30,7 @@ impl Digests {
             let mut parts: Vec<Vec<u8>> = fields.map(|field| unordered(&field, 0)).collect();
             parts.sort_unstable();
             let lengths = parts.iter().map(|part| part.len().to_le_bytes()).collect::<Vec<_>>();
-            xxh3_128(&[lengths.concat(), parts.concat()].concat())
+            XxHash3_128::oneshot(&[lengths.concat(), parts.concat()].concat())
         });
         if self.0.len() == NODES {
             self.0.clear();

@@ -1,7 +1,8 @@
+use std::hash::Hasher;
 use std::io::{self, Read};
 
 use memchr::memmem;
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_64;
 
 const MARKER: [u8; 2] = [0xd5, 0xb1];
 /// Marker, kind, two lengths, check.
@@ -72,10 +73,10 @@ pub(super) fn encode(kind: Kind, first: bool, packed: &[u8], raw: usize) -> Vec<
 
 /// The check of a block: of everything but the check itself.
 fn sum(block: &[u8]) -> [u8; 4] {
-    let mut hash = Xxh3::new();
-    hash.update(&block[..9]);
-    hash.update(&block[HEAD..]);
-    (hash.digest() as u32).to_le_bytes()
+    let mut hash = XxHash3_64::new();
+    hash.write(&block[..9]);
+    hash.write(&block[HEAD..]);
+    (hash.finish() as u32).to_le_bytes()
 }
 
 /// What comes next in a file.

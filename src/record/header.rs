@@ -1,6 +1,6 @@
 use std::io::Read;
 
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use super::RecordReadError;
 use crate::event::Clock;
@@ -50,7 +50,7 @@ pub(super) fn put_u64(out: &mut Vec<u8>, number: u32, value: u64) {
 
 /// The low half of a XXH3-64: the check of headers and blocks.
 pub(super) fn check(bytes: &[u8]) -> [u8; 4] {
-    (xxh3_64(bytes) as u32).to_le_bytes()
+    (XxHash3_64::oneshot(bytes) as u32).to_le_bytes()
 }
 
 impl Header {

@@ -9,7 +9,7 @@ mod text;
 
 use std::sync::{Arc, Mutex};
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use twox_hash::XxHash3_64;
 
 use super::pool::Pool;
 use super::table::{Kind, Shape, Table};
@@ -52,7 +52,7 @@ impl Redactor {
     }
 
     fn mark(&self, secret: &[u8]) -> String {
-        mark(secret.len(), xxh3_64_with_seed(secret, self.seed))
+        mark(secret.len(), XxHash3_64::oneshot_with_seed(self.seed, secret))
     }
 
     fn remember(&self, secret: &[u8]) {
