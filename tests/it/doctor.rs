@@ -206,6 +206,6 @@ fn client_outlives_its_server() {
     plane.set(&chain);
     let first = plane.wait_for(0, "a request", |event| event.is_request(CLUSTER));
     assert_eq!((first.nonce.as_str(), first.version.as_str()), ("", "1"), "what was held is said");
-    wait_for("a word about the return", || child.log().contains("\nconnected\n").then_some(()));
+    wait_for("a word about the return", || child.log().contains("xdscope: connected\n").then_some(()));
     child.interrupt();
 }

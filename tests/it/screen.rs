@@ -387,3 +387,33 @@ fn a_client_opens_the_screens_and_says_why_nothing_comes() {
     terminal.signal("TERM");
     assert_eq!(terminal.end(), 0);
 }
+
+#[test]
+fn a_client_is_told_by_key_what_to_ask_and_how_to_answer() {
+    let Some(world) = World::open("a_client_is_told_by_key") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
+    let server = format!("127.0.0.1:{}", plane.address().port());
+    let watch = ["watch", &server, "cds", "--ack", "ask", "--no-expand", "--no-record", "--view", "timeline"];
+    let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &watch);
+    terminal.until("push");
+    terminal.press("A");
+    terminal.until("y send");
+    terminal.press("y");
+    terminal.until("ack #");
+    terminal.press("S");
+    terminal.until("adds");
+    terminal.press("\u{15}lds/*\r");
+    terminal.until("subscribe lds/*?");
+    terminal.press("y");
+    terminal.until("told the client");
+    terminal.until("← LDS");
+    terminal.press("B");
+    terminal.until("the text of it");
+    terminal.press("not this one\r");
+    terminal.until("y send");
+    terminal.press("y");
+    terminal.until("NACK #");
+    terminal.signal("TERM");
+    assert_eq!(terminal.end(), 0);
+}
