@@ -131,7 +131,7 @@ const BATCH: usize = 64;
 
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(StartError::Thread)?;
         let random =
             || getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())));
@@ -392,9 +392,14 @@ impl Work {
                 lock(&self.progress).failed = None;
                 self.client.handle_opened(lane, into.store.catalog());
             }
-            Event::Message(bytes) => {
+            Event::Bytes(bytes) => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
-                let Some(message) = self.frame(id, Dir::Resp, &bytes, into) else { return };
+                self.assembler.data(id, Dir::Resp, &bytes, into.store.catalog_mut());
+                return;
+            }
+            Event::Message => {
+                let Some(id) = self.open.get(&lane.0).copied() else { return };
+                let Some(message) = self.message(id, Dir::Resp, into) else { return };
                 let ruling = self.ruling(&message, into);
                 let catalog = into.store.catalog_mut();
                 self.client.handle_response(now, lane, message, ruling, catalog);
@@ -409,8 +414,10 @@ impl Work {
             Event::Ended(end) => {
                 let said = said(&end);
                 if let Some(id) = self.open.remove(&lane.0) {
-                    let status = end.status.map(|(code, text)| (code, into.store.catalog().clean_text(text)));
-                    self.assembler.end(now, id, End { status, ..end }, &mut self.out);
+                    let catalog = into.store.catalog();
+                    let status = end.status.map(|(code, text)| (code, catalog.clean_text(text)));
+                    let note = end.note.map(|note| catalog.clean_text(note));
+                    self.assembler.end(now, id, End { status, note, ..end }, &mut self.out);
                     self.flush(into);
                 }
                 self.client.handle_ended(now, lane);
@@ -486,7 +493,8 @@ impl Work {
                     let bytes = Bytes::from(bytes);
                     match self.streams.send(lane.0, bytes.clone()) {
                         Sent::Queued => {
-                            self.frame(id, Dir::Req, &bytes, into);
+                            self.assembler.data(id, Dir::Req, &bytes, into.store.catalog_mut());
+                            self.message(id, Dir::Req, into);
                         }
                         Sent::Stuck => {
                             stuck.insert(lane);
@@ -522,10 +530,9 @@ impl Work {
         now
     }
 
-    /// A message that passes, as a frame for all who keep them.
-    fn frame(&mut self, id: StreamId, dir: Dir, bytes: &[u8], into: &mut Into<'_>) -> Option<Arc<Message>> {
+    /// The message that has passed, as a frame for all who keep them.
+    fn message(&mut self, id: StreamId, dir: Dir, into: &mut Into<'_>) -> Option<Arc<Message>> {
         let (now, catalog) = (since(self.about.start), into.store.catalog_mut());
-        self.assembler.data(id, dir, bytes, catalog);
         self.assembler.message(now, id, dir, catalog, &mut self.out);
         let message = self.out.iter().rev().find_map(|frame| match &frame.what {
             What::Message(message) if dir == Dir::Resp => Some(message.clone()),
@@ -547,10 +554,14 @@ impl Work {
 
 /// How a stream ended, never without the server's own words.
 fn said(end: &End) -> String {
-    match (&end.status, &end.note) {
+    let mut out = match (&end.status, &end.note) {
         (Some((code, text)), _) if text.is_empty() => format!("the server ended the stream: {code}"),
         (Some((code, text)), _) => format!("the server ended the stream: {code}: {text}"),
-        (None, Some(note)) => format!("the stream broke: {note}"),
+        (None, Some(note)) => return format!("the stream broke: {note}"),
         (None, None) => "the stream ended".into(),
+    };
+    if let Some(note) = &end.note {
+        out.push_str(&format!("; {note}"));
     }
+    out
 }

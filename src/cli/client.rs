@@ -123,7 +123,9 @@ impl Ask<'_> {
             authority: self.connect.authority.clone(),
             headers: self.connect.headers()?,
             patience: self.flags.connect_timeout,
-            max_message: usize::try_from(self.flags.max_message_size).unwrap_or(usize::MAX),
+            max_message: self.flags.max_message_size,
+            keepalive: self.flags.keepalive,
+            keepalive_timeout: self.flags.keepalive_timeout,
         })
     }
 
