@@ -186,6 +186,7 @@ impl Running {
                     paths: BTreeMap::new(),
                     out: Vec::new(),
                     kept: collect.then(Vec::new),
+                    changed: true,
                     progress: progress_too,
                     shared: keep.shared.clone(),
                 };
@@ -282,6 +283,8 @@ struct Work {
     paths: BTreeMap<u32, String>,
     out: Vec<Frame>,
     kept: Option<Vec<Frame>>,
+    /// The client may want or have other things than `progress` says.
+    changed: bool,
     progress: Arc<Mutex<Progress>>,
     shared: Arc<Shared>,
 }
@@ -341,6 +344,7 @@ impl Work {
     }
 
     fn command(&mut self, command: Command, into: &mut Into<'_>) {
+        self.changed = true;
         let now = since(self.about.start);
         let catalog = into.store.catalog_mut();
         let symbols = |names: Vec<String>, catalog: &mut Catalog| -> Vec<Sym> {
@@ -377,6 +381,7 @@ impl Work {
             return;
         }
         let (now, lane) = (since(self.about.start), Lane(happened.lane));
+        self.changed |= !matches!(happened.what, Event::Bytes(_));
         match happened.what {
             Event::Opened { tls } => {
                 let open = Open {
@@ -400,6 +405,10 @@ impl Work {
             Event::Message => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
                 let Some(message) = self.message(id, Dir::Resp, into) else { return };
+                // The facts are looked at only by expressions: else the verdict goes out before they are taken in.
+                if !self.about.refuse.is_empty() {
+                    self.flush(into);
+                }
                 let ruling = self.ruling(&message, into);
                 let catalog = into.store.catalog_mut();
                 self.client.handle_response(now, lane, message, ruling, catalog);
@@ -438,13 +447,16 @@ impl Work {
         self.shared.set_trouble(Some(format!("{what}{again}")));
     }
 
-    /// What becomes of the response that the store has just taken in.
+    /// What becomes of a response, which the store has taken in if there are expressions to refuse by.
     fn ruling(&self, message: &Message, into: &Into<'_>) -> Ruling {
         let store: &Store = into.store;
         if self.about.judge == Judge::Never {
             return Ruling::Hold;
         }
-        if let Some(fact) = store.rows().checked_sub(1).and_then(|row| store.row(row)) {
+        let newest = || store.rows().checked_sub(1).and_then(|row| store.row(row));
+        if !self.about.refuse.is_empty()
+            && let Some(fact) = newest()
+        {
             let refused = self.about.refuse.iter().find(|(filter, _)| filter.message(&fact, store));
             if let Some((_, text)) = refused {
                 return Ruling::refuse(text.as_str());
@@ -462,15 +474,17 @@ impl Work {
 
     fn timeout(&mut self, into: &mut Into<'_>) -> Time {
         let now = since(self.about.start);
+        self.changed |= self.client.due().is_some_and(|due| due <= now);
         self.client.handle_timeout(now, into.store.catalog_mut());
         self.effects(into);
-        let text = |name: Option<Sym>| name.map(|name| into.store.catalog().text(name).to_owned());
-        let unanswered: Vec<_> = self.client.unanswered();
-        let mut progress = lock(&self.progress);
-        progress.begun = true;
-        progress.open = self.client.is_open();
-        progress.unanswered = unanswered.into_iter().map(|(url, name)| (url, text(name))).collect();
-        drop(progress);
+        if std::mem::take(&mut self.changed) {
+            let text = |name: Option<Sym>| name.map(|name| into.store.catalog().text(name).to_owned());
+            let unanswered: Vec<_> = self.client.unanswered();
+            let mut progress = lock(&self.progress);
+            progress.begun = true;
+            progress.open = self.client.is_open();
+            progress.unanswered = unanswered.into_iter().map(|(url, name)| (url, text(name))).collect();
+        }
         if self.client.is_open() {
             self.shared.set_trouble(None);
         }
@@ -480,6 +494,7 @@ impl Work {
     /// Does what the client says.
     fn effects(&mut self, into: &mut Into<'_>) {
         let effects: Vec<Effect> = self.client.effects().collect();
+        self.changed |= !effects.is_empty();
         let mut stuck = BTreeSet::new();
         for effect in effects {
             let now = since(self.about.start);
@@ -505,6 +520,7 @@ impl Work {
                 Effect::Close { lane } => self.close(now, lane, None, into),
             }
         }
+        self.flush(into);
         for lane in stuck {
             let now = since(self.about.start);
             self.close(now, lane, Some("the server takes no more requests".into()), into);
@@ -530,16 +546,14 @@ impl Work {
         now
     }
 
-    /// The message that has passed, as a frame for all who keep them.
+    /// The message that has passed, as a frame for all who keep them once it is flushed.
     fn message(&mut self, id: StreamId, dir: Dir, into: &mut Into<'_>) -> Option<Arc<Message>> {
         let (now, catalog) = (since(self.about.start), into.store.catalog_mut());
         self.assembler.message(now, id, dir, catalog, &mut self.out);
-        let message = self.out.iter().rev().find_map(|frame| match &frame.what {
-            What::Message(message) if dir == Dir::Resp => Some(message.clone()),
+        match &self.out.last()?.what {
+            What::Message(message) => Some(message.clone()),
             _ => None,
-        });
-        self.flush(into);
-        message
+        }
     }
 
     fn flush(&mut self, into: &mut Into<'_>) {
