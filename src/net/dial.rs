@@ -45,7 +45,7 @@ impl DialError {
 
 /// Where to look for more.
 fn doctor(address: &Address) -> Option<String> {
-    Some(format!("xdscope doctor {address}   tells what speaks there"))
+    Some(format!("xdscope doctor {address}"))
 }
 
 const TO_TLS: &str = "https:// before the address: it speaks TLS";
@@ -84,18 +84,27 @@ impl Dial<'_> {
     pub(super) async fn hear(&self, first: &First, secured: Option<&Secured>) -> Result<(), DialError> {
         let Err(instead) = first.hear(self.patience).await else { return Ok(()) };
         let address = self.address;
+        let alert = match &instead {
+            Instead::Broken(error) => secured.and_then(|seen| tls::broken(error, seen)),
+            _ => None,
+        };
         let (what, next) = match instead {
+            _ if alert.is_some() => (alert.unwrap_or_default(), None),
             Instead::Http1(line) => (format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT.to_owned())),
             Instead::Tls => ("the server speaks TLS".into(), Some(TO_TLS.to_owned())),
             Instead::Other(bytes) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 (format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT.to_owned()))
             }
+            Instead::Closed | Instead::Broken(_)
+                if secured.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
+            {
+                // Its alert says so, if that came through.
+                let text = "client certificate required: the server asks for one and got none";
+                (text.into(), Some("--cert FILE --key FILE".to_owned()))
+            }
             Instead::Closed => ("the server closed the connection".into(), doctor(address)),
-            Instead::Broken(error) => match secured.and_then(|seen| tls::broken(&error, seen)) {
-                Some(said) => (said, None),
-                None => (format!("the connection broke: {error}"), doctor(address)),
-            },
+            Instead::Broken(error) => (format!("the connection broke: {error}"), doctor(address)),
             Instead::Silent(time) => (format!("the server says nothing in {time:?}"), doctor(address)),
         };
         let tls = if self.tls.is_some() { Some("TLS ok") } else { None };

@@ -159,13 +159,37 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Heard<IO> {
     }
 }
 
-impl<IO: AsyncWrite + Unpin> AsyncWrite for Heard<IO> {
+impl<IO: AsyncRead + Unpin> Heard<IO> {
+    /// Whoever can't write to a server does not read what it said before it went.
+    fn failed(&mut self, error: &io::Error, cx: &mut Context<'_>) {
+        if self.known {
+            return;
+        }
+        let mut last = [0; SHOWN];
+        let read = Pin::new(&mut *self).poll_read(cx, &mut ReadBuf::new(&mut last));
+        if read.is_pending() {
+            self.first.said().end = Some(Err(io::Error::new(error.kind(), error.to_string())));
+            self.known = true;
+            self.first.told.notify_waiters();
+        }
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Heard<IO> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, bytes)
+        let written = ready!(Pin::new(&mut self.io).poll_write(cx, bytes));
+        if let Err(error) = &written {
+            self.failed(error, cx);
+        }
+        Poll::Ready(written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
+        let flushed = ready!(Pin::new(&mut self.io).poll_flush(cx));
+        if let Err(error) = &flushed {
+            self.failed(error, cx);
+        }
+        Poll::Ready(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

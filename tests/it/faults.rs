@@ -80,7 +80,7 @@ fn streams_that_are_reset() {
 
 #[test]
 fn a_server_that_goes_away() {
-    fails(Fault::Says { bytes: TOO_MANY_PINGS, closes: true }, "GOAWAY ENHANCE_YOUR_CALM (too_many_pings)");
+    fails(Fault::Says { bytes: TOO_MANY_PINGS, closes: false }, "GOAWAY ENHANCE_YOUR_CALM (too_many_pings)");
 }
 
 #[test]
