@@ -175,7 +175,7 @@ impl Running {
         let (server, wants, progress_too) = (options.server, options.wants, progress.clone());
         let (client, collect) = (Client::new(options.client), options.collect);
         let thread = std::thread::Builder::new().name("client".into()).spawn(move || {
-            runtime.block_on(async move {
+            let kept = runtime.block_on(async move {
                 let (streams, events) = Streams::new(server);
                 let work = Work {
                     about,
@@ -191,7 +191,10 @@ impl Running {
                     shared: keep.shared.clone(),
                 };
                 work.run(keep, wants, told, events).await
-            })
+            });
+            // A name that is still being looked up must not be waited for.
+            runtime.shutdown_background();
+            kept
         });
         let thread = Some(thread.map_err(StartError::Thread)?);
         Ok(Running { shared, progress, commands: Some(commands), thread, recording, clock, start })

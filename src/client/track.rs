@@ -167,7 +167,12 @@ impl Track {
         self.version = pending.version.clone();
         let mut changes = Changes::default();
         let mut named: HashSet<Sym, DenseHash> = HashSet::default();
-        for id in pending.message.resources().map(|list| list.blobs()).unwrap_or_default() {
+        let blobs = pending.message.resources().map(|list| list.blobs()).unwrap_or_default();
+        named.reserve(blobs.len());
+        if self.held.is_empty() {
+            self.held.reserve(blobs.len());
+        }
+        for id in blobs {
             let entry = catalog.entry(*id);
             // Asked for by an alias is asked for (row F-30).
             let alias = entry.aliases.iter().copied().find(|alias| self.wants(*alias) && !self.wildcard);

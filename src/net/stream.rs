@@ -328,6 +328,6 @@ mod tests {
         let chunk = Bytes::from_static(b"hello, world");
         let part = share(&chunk, &chunk[7..]);
         assert_eq!((&part[..], part.as_ptr()), (&b"world"[..], chunk[7..].as_ptr()));
-        assert_eq!(&share(&chunk, &b"other".to_vec())[..], b"other");
+        assert_eq!(&share(&chunk, b"other")[..], b"other");
     }
 }

@@ -346,3 +346,23 @@ fn servers_are_compared() {
     let (code, out, err) = run(&world, &["diff", &second, &recording, "cds"]);
     assert_eq!((code, out.contains("cds/more")), (Some(1), true), "{out}{err}");
 }
+
+/// A server of grpc-go takes a PING every five minutes.
+#[test]
+fn a_server_that_is_asked_too_often_says_so() {
+    let Some(world) = World::open("a_server_that_is_asked_too_often_says_so") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, backend()));
+    let watch = Watch::start(&world, plane.address(), &["--keepalive", "100ms"]);
+    plane.wait_for_ack(0, ENDPOINTS, "1");
+    let mark = plane.mark();
+    wait_for("its words", || {
+        watch
+            .child
+            .log()
+            .contains("the stream broke: GOAWAY ENHANCE_YOUR_CALM (too_many_pings)")
+            .then_some(())
+    });
+    plane.wait_for(mark, "another stream", |event| event.is_request(CLUSTER));
+    assert_clean(&watch.stop(), &["sotw-needless-update"]);
+}

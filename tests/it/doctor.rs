@@ -123,8 +123,14 @@ fn doctor_tells_tls_failures_apart() {
     let mutual = plane(ca.issue("mutual", &["cp.test"]), Some(ca.file.clone()));
     let mutual = mutual.address().to_string();
     drop(old);
-    let (code, _) = doctor(folder, &mutual, &["--cacert", &file, "--servername", "cp.test"]);
-    assert_eq!(code, Some(3));
+    let (code, steps) = doctor(folder, &mutual, &["--cacert", &file, "--servername", "cp.test"]);
+    let (step, _, said, next) = last(&steps);
+    assert_eq!((code, step.as_str(), next.as_str()), (Some(3), "HTTP/2", "--cert FILE --key FILE"), "{said}");
+    assert!(said.contains("client certificate required"), "{said}");
+    assert!(
+        steps[2]["said"].to_string().contains("asks for a client certificate: it got none"),
+        "{steps:#?}"
+    );
 
     // TLS to plaintext.
     let plain = world.control_plane(Flags::default());
