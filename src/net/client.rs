@@ -133,16 +133,24 @@ impl Streams {
 
     /// Connects, and opens a stream at a gRPC path.
     pub fn open(&mut self, lane: u32, path: String) {
+        let keepalive = self.keepalive.clone();
+        self.begin(lane, |server, ready, line| async move {
+            let end = server.carry(&path, ready, &line, &keepalive).await;
+            line.say(end.map_or_else(Event::Failed, Event::Ended)).await;
+        });
+    }
+
+    fn begin<F: Future<Output = ()> + Send + 'static>(
+        &mut self,
+        lane: u32,
+        work: impl FnOnce(Arc<Server>, mpsc::Receiver<Bytes>, Line) -> F,
+    ) {
         self.close(lane);
         self.turns += 1;
         let turn = self.turns;
         let (requests, ready) = mpsc::channel(REQUESTS);
-        let (server, line) = (self.server.clone(), Line { events: self.events.clone(), lane, turn });
-        let keepalive = self.keepalive.clone();
-        let task = tokio::spawn(async move {
-            let end = server.carry(&path, ready, &line, &keepalive).await;
-            line.say(end.map_or_else(Event::Failed, Event::Ended)).await;
-        });
+        let line = Line { events: self.events.clone(), lane, turn };
+        let task = tokio::spawn(work(self.server.clone(), ready, line));
         self.open.insert(lane, Stream { turn, requests, task: task.abort_handle() });
     }
 
@@ -169,7 +177,19 @@ impl Streams {
 }
 
 impl Server {
-    /// Connects, and carries one stream to its end. `None`: there was none, which has been said.
+    pub(super) fn dial(&self) -> Dial<'_> {
+        Dial {
+            address: &self.address,
+            tls: self.tls.as_ref(),
+            authority: self.authority.as_deref(),
+            patience: self.patience,
+        }
+    }
+
+    /// Connects, and carries one stream to its end.
+    ///
+    /// # Errors
+    /// There is no stream: the step that failed.
     async fn carry(
         &self,
         path: &str,
@@ -177,13 +197,8 @@ impl Server {
         line: &Line,
         keepalive: &AtomicU64,
     ) -> Result<End, DialError> {
-        let dial = Dial {
-            address: &self.address,
-            tls: self.tls.as_ref(),
-            authority: self.authority.as_deref(),
-            patience: self.patience,
-        };
-        let (leg, secured) = dial.leg().await?;
+        let dial = self.dial();
+        let (leg, secured) = dial.leg(b"h2").await?;
         let mut parts = dial.origin()?.into_parts();
         parts.path_and_query = path.parse().ok();
         let refused = |what: String| DialError::new(what, &["port ok", "HTTP/2"], None);

@@ -52,8 +52,8 @@ const TO_TLS: &str = "https:// before the address: it speaks TLS";
 const OTHER_PORT: &str = "another port: xDS is gRPC, and that is HTTP/2";
 
 impl Dial<'_> {
-    /// Connects up to TLS.
-    pub(super) async fn leg(&self) -> Result<(Leg, Option<Arc<Secured>>), DialError> {
+    /// Name, port and TLS, offering this protocol.
+    pub(super) async fn leg(&self, alpn: &[u8]) -> Result<(Leg, Option<Arc<Secured>>), DialError> {
         let address = self.address;
         let leg = match Leg::connect(address, self.patience).await {
             Ok(leg) => leg,
@@ -63,7 +63,7 @@ impl Dial<'_> {
             }
         };
         let Some(client) = self.tls else { return Ok((leg, None)) };
-        let alpn = [b"h2".to_vec()];
+        let alpn = [alpn.to_vec()];
         let handshake = client.connect(leg, address.host(), None, &alpn);
         let tried = &["name ok", "port ok", "TLS handshake"];
         match tokio::time::timeout(self.patience, handshake).await {
@@ -116,12 +116,17 @@ impl Dial<'_> {
         })
     }
 
-    /// What requests are addressed to: scheme and authority.
-    pub(super) fn origin(&self) -> Result<http::Uri, DialError> {
-        let authority = self.authority.unwrap_or(match self.address {
+    /// The name under which the server is asked.
+    pub(super) fn authority(&self) -> &str {
+        self.authority.unwrap_or(match self.address {
             Address::Tcp(text) => text,
             Address::Unix(_) => "localhost",
-        });
+        })
+    }
+
+    /// What requests are addressed to: scheme and authority.
+    pub(super) fn origin(&self) -> Result<http::Uri, DialError> {
+        let authority = self.authority();
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{authority}").parse::<http::Uri>().map_err(|_| {
             let what = format!("`{authority}` is no authority");
@@ -135,7 +140,7 @@ impl Dial<'_> {
         with: impl FnOnce(Endpoint) -> Endpoint,
     ) -> Result<(Channel, Option<Arc<Secured>>), DialError> {
         let address = self.address;
-        let (leg, secured) = self.leg().await?;
+        let (leg, secured) = self.leg(b"h2").await?;
         let (heard, first) = Heard::new(leg);
         let origin = self.origin()?;
         let mut leg = Some(heard);
