@@ -76,6 +76,8 @@ fn a_silent_server() {
 fn streams_that_are_reset() {
     fails(Fault::Reset(Reason::REFUSED_STREAM), "RST_STREAM REFUSED_STREAM");
     fails(Fault::Reset(Reason::INTERNAL_ERROR), "RST_STREAM INTERNAL_ERROR");
+    // In the middle of a message.
+    fails(Fault::Cut(20), "RST_STREAM CANCEL");
 }
 
 #[test]

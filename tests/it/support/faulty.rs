@@ -39,6 +39,8 @@ pub enum Fault {
     Body(u16, &'static str, &'static str),
     /// This response, then nothing.
     Sends(Bytes),
+    /// The first bytes of a response, and the stream is dropped.
+    Cut(usize),
     /// Headers, no response, and these trailers.
     Trailers(Vec<(&'static str, String)>),
     None,
@@ -137,6 +139,11 @@ async fn stream_of(mut asked: h2::RecvStream, mut answer: SendResponse<Bytes>, f
     let mut out = answer.send_response(grpc, false).ok()?;
     if let Fault::Trailers(fields) = fault {
         out.send_trailers(trailers(fields)).ok()?;
+        return None;
+    }
+    if let Fault::Cut(at) = fault {
+        out.send_data(clusters(&["echo"]).slice(..*at), false).ok()?;
+        out.send_reset(Reason::CANCEL);
         return None;
     }
     let response = if let Fault::Sends(bytes) = fault { bytes.clone() } else { clusters(&["echo"]) };
