@@ -378,6 +378,11 @@ impl Client {
             if accepted {
                 self.follow(now, url, changes, catalog);
             }
+            // A refusal that nothing pairs with its response would be none (rows E-21, F-05).
+            if error.is_some() && pending.nonce.is_empty() {
+                self.settle(url, catalog);
+                continue;
+            }
             let Some(track) = self.tracks.get_mut(url) else { return };
             let request = track.verdict(pending.nonce, error, &self.config);
             self.send(lane, url, request, catalog);

@@ -19,6 +19,7 @@ mod readme;
 mod reflection;
 mod rows;
 mod screen;
+mod scripted;
 mod support;
 mod tap;
 mod tls;

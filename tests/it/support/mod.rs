@@ -10,6 +10,7 @@ pub mod http;
 pub mod peers;
 pub mod process;
 pub mod screens;
+pub mod scripted;
 pub mod snapshot;
 pub mod tap;
 pub mod wait;

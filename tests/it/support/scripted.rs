@@ -1,0 +1,472 @@
+//! A control plane that plays the server's side of an arrow script over gRPC, against our own client.
+//!
+//! The script is the whole conversation. What its server says is sent; what its client says must be what ours sends,
+//! message for message; where its clock is moved on (`advance 1s`) nothing may be said for so long. Its comments that
+//! begin with `#!` are for the client: the first says who it is and what it wants, later ones change its mind:
+//!
+//! ```text
+//! #! client ads legacy follow cds eds/a
+//! #! subscribe eds a b
+//! ```
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::net::TcpListener;
+use tokio_stream::StreamExt;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Code, Status, Streaming};
+use xdscope::app::client::{Command, Judge, Options, Running, Want};
+use xdscope::app::watched;
+use xdscope::client::{Config, Ruling};
+use xdscope::content::Catalog;
+use xdscope::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
+use xdscope::json;
+use xdscope::lint;
+use xdscope::net::client::Server;
+use xdscope::net::rpc::{Handler, Responses, Streams};
+use xdscope::record::Loaded;
+use xdscope::schema::Schema;
+use xdscope::script::{self, Body, Codec, Expect, Item, Line, Script};
+use xdscope::store;
+use xdscope::wire::{self, Message, Shape, What};
+
+use super::wait::{PATIENCE, wait_for};
+
+/// How long nothing may be said after the last line.
+const SILENCE: Duration = Duration::from_millis(150);
+
+/// Content of scripts by the descriptors.
+struct SchemaCodec(Arc<Schema>);
+
+impl Codec for SchemaCodec {
+    fn encode(&self, message: &str, json: &serde_json::Value) -> Result<Vec<u8>, String> {
+        self.0.encode(message, json)
+    }
+
+    fn decode(&self, message: &str, bytes: &[u8]) -> Option<serde_json::Value> {
+        self.0.message(message)?;
+        Some(self.0.message_to_json(message, bytes))
+    }
+}
+
+/// A stream that the client opened.
+struct Opened {
+    path: String,
+    /// The stream's requests; its end is theirs.
+    requests: mpsc::Receiver<Bytes>,
+    responses: Responses,
+}
+
+struct Doors(mpsc::Sender<Opened>);
+
+impl Handler for Doors {
+    fn stream(
+        &self,
+        path: &str,
+        mut requests: Streaming<Bytes>,
+        responses: Responses,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let (send, receive) = mpsc::channel();
+        // Nobody plays any more: the stream ends.
+        let _ = self.0.send(Opened { path: path.to_owned(), requests: receive, responses });
+        Box::pin(async move {
+            while let Some(Ok(bytes)) = requests.next().await {
+                if send.send(bytes).is_err() {
+                    return;
+                }
+            }
+        })
+    }
+}
+
+/// A server on loopback that hands over each stream; it lives as long as the runtime.
+struct Plane {
+    opened: mpsc::Receiver<Opened>,
+    address: String,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Plane {
+    fn start() -> Plane {
+        let (send, opened) = mpsc::channel();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let address = listener.local_addr().expect("its address").to_string();
+        runtime.spawn(async move {
+            let incoming = TcpIncoming::from(listener);
+            let served = tonic::transport::Server::builder()
+                .serve_with_incoming(Streams::new(Doors(send)), incoming)
+                .await;
+            served.expect("a server");
+        });
+        Plane { opened, address, runtime: Some(runtime) }
+    }
+}
+
+impl Drop for Plane {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A word of the client's first line that asks for something: `cds`, `eds/a`, `xdstp://…`.
+fn want(word: &str) -> Want {
+    let (kind, name) = word.split_once('/').unwrap_or((word, "*"));
+    let wildcard = name == "*";
+    let names = if wildcard { Vec::new() } else { vec![name.to_owned()] };
+    Want { type_url: url(kind), wildcard, names }
+}
+
+fn url(kind: &str) -> TypeUrl {
+    let kind = Kind::parse(kind).unwrap_or_else(|| panic!("{kind} is no type"));
+    kind.type_url(ApiVersion::V3).expect("its URL")
+}
+
+/// What `#! client …` says.
+struct Setup {
+    variant: Variant,
+    wants: Vec<Want>,
+    legacy: bool,
+    follow: bool,
+    judge: Judge,
+    delay: Duration,
+    existence: Duration,
+}
+
+impl Setup {
+    fn read(text: &str) -> Setup {
+        let mut words = text.split_whitespace();
+        let variant = match words.next() {
+            Some("ads") => Variant::Ads,
+            Some("delta-ads") => Variant::DeltaAds,
+            Some("sotw") => Variant::Sotw,
+            Some("delta") => Variant::Delta,
+            other => panic!("{other:?} is no variant"),
+        };
+        let existence = store::Options::default().resource_timeout;
+        let (wants, judge, delay) = (Vec::new(), Judge::Auto, Duration::ZERO);
+        let mut setup = Setup { variant, wants, legacy: false, follow: false, judge, delay, existence };
+        for word in words {
+            let millis = |text: &str| Duration::from_millis(text.parse().expect("milliseconds"));
+            match word.split_once('=') {
+                Some(("delay", time)) => setup.delay = millis(time),
+                Some(("existence", time)) => setup.existence = millis(time),
+                _ => match word {
+                    "legacy" => setup.legacy = true,
+                    "follow" => setup.follow = true,
+                    "ask" => setup.judge = Judge::Ask,
+                    "validate" => setup.judge = Judge::Validate,
+                    _ => setup.want(want(word)),
+                },
+            }
+        }
+        setup
+    }
+
+    fn want(&mut self, want: Want) {
+        match self.wants.iter_mut().find(|known| known.type_url == want.type_url) {
+            Some(known) => {
+                known.wildcard |= want.wildcard;
+                known.names.extend(want.names);
+            }
+            None => self.wants.push(want),
+        }
+    }
+
+    fn start(&self, node: &script::Node, address: &str, schema: &Arc<Schema>) -> Running {
+        let mut bytes = Vec::new();
+        xdscope::pb::put_len_field(&mut bytes, 1, node.id.as_bytes());
+        for feature in &node.features {
+            xdscope::pb::put_len_field(&mut bytes, 10, feature.as_bytes());
+        }
+        let server = Server {
+            address: address.parse().expect("an address"),
+            tls: None,
+            authority: None,
+            headers: Vec::new(),
+            patience: PATIENCE,
+            max_message: 1 << 24,
+        };
+        let client = Config {
+            variant: self.variant,
+            node: bytes,
+            legacy_wildcard: self.legacy,
+            ack_delay: self.delay,
+            links: if self.follow { watched::rules(schema).links } else { None },
+            seed: 1,
+        };
+        let options = Options {
+            server,
+            client,
+            wants: self.wants.clone(),
+            judge: self.judge,
+            refuse: Vec::new(),
+            record: None,
+            collect: true,
+            keep_secrets: true,
+            seed: Some(1),
+            store: self.timers(),
+            schema: schema.clone(),
+            source: "a scripted server".into(),
+        };
+        Running::start(options, None).expect("a client")
+    }
+
+    fn timers(&self) -> store::Options {
+        store::Options { resource_timeout: self.existence, ..store::Options::default() }
+    }
+}
+
+/// A line that changes the client's mind.
+fn command(text: &str) -> Command {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    match &words[..] {
+        ["subscribe", kind, rest @ ..] => Command::Subscribe { type_url: url(kind), names: names(rest) },
+        ["unsubscribe", kind, rest @ ..] => Command::Unsubscribe { type_url: url(kind), names: names(rest) },
+        ["wildcard", kind, on] => Command::Wildcard { type_url: url(kind), wanted: *on == "on" },
+        ["accept", kind] => Command::Rule { type_url: url(kind), nonce: None, ruling: Ruling::Accept },
+        ["refuse", kind, rest @ ..] => {
+            let ruling = Ruling::refuse(rest.join(" "));
+            Command::Rule { type_url: url(kind), nonce: None, ruling }
+        }
+        ["reconnect"] => Command::Reconnect,
+        _ => panic!("what is `{text}`?"),
+    }
+}
+
+/// Plays a script, and holds the client's recording against what the script expects at its end.
+///
+/// # Panics
+/// When the client says anything else than the script's, or is blamed for anything.
+pub fn play(file: &str, text: &str) {
+    let schema = Schema::builtin();
+    let codec = SchemaCodec(schema.clone());
+    let script = script::parse(text, file).unwrap_or_else(|error| panic!("{error}"));
+    let orders = text.lines().zip(1u32..).filter_map(|(line, n)| Some((n, line.strip_prefix("#! ")?)));
+    let mut orders: VecDeque<(u32, &str)> = orders.collect();
+    let (_, first) = orders.pop_front().unwrap_or_else(|| panic!("{file}: no `#! client`"));
+    let setup = Setup::read(first.strip_prefix("client ").expect("`#! client`"));
+    let check = |script: &Script, what: &str| {
+        let (rules, meaning) = (watched::rules(&schema), xdscope::app::tap::meaning(schema.clone()));
+        let failed = script::check(script, &codec, setup.timers(), rules, Some(meaning));
+        let failed = failed.unwrap_or_else(|error| panic!("{what}: {error}"));
+        let failed: Vec<String> = failed.iter().map(|failure| format!("{file}: {failure}")).collect();
+        assert!(failed.is_empty(), "{what}:\n{}\n{}", failed.join("\n"), script::write(script));
+    };
+    check(&script, "the script itself");
+    let loaded = script::load_into(&script, &codec, Catalog::in_memory()).expect("a script");
+    let plane = Plane::start();
+    let node = script.lines.iter().find_map(|line| match &line.item {
+        Item::Node(node) => Some(node.clone()),
+        _ => None,
+    });
+    let running = setup.start(&node.expect("a node"), &plane.address, &schema);
+    let mut player = Player {
+        file,
+        frames: loaded.frames.into(),
+        catalog: loaded.catalog,
+        plane,
+        streams: BTreeMap::new(),
+        unasked: Vec::new(),
+        played: 0,
+        running: &running,
+    };
+    for line in &script.lines {
+        while orders.front().is_some_and(|(number, _)| *number < line.number) {
+            player.tell(orders.pop_front().expect("an order").1);
+        }
+        player.line(line);
+    }
+    player.silence(SILENCE, "the end");
+    drop(player);
+    let loaded = running.into_loaded().expect("what was said");
+    let exported = script::from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &codec).script;
+    let noted = |rule: &str| {
+        script.lines.iter().any(|line| match &line.item {
+            Item::Expect(Expect::Lint { pick, .. }) => pick.rule == rule,
+            _ => false,
+        })
+    };
+    let blamed = blamed(loaded, &schema, &setup, &noted);
+    assert!(blamed.is_empty(), "{file}: blamed on the client: {blamed:?}\n{}", script::write(&exported));
+    let mut lines = exported.lines;
+    // What ends with the test is not of the script.
+    while lines.pop_if(|line| matches!(line.item, Item::End { .. })).is_some() {}
+    let last = script.lines.iter().rposition(|line| !matches!(line.item, Item::Expect(_)));
+    lines.extend(script.lines.into_iter().skip(last.map_or(0, |last| last + 1)));
+    check(&Script { file: file.to_owned(), lines }, "the recording of our client");
+}
+
+/// Findings of which the client is to blame, but for verdicts and for notes that the script has itself.
+fn blamed(loaded: Loaded, schema: &Arc<Schema>, setup: &Setup, noted: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let store = store::Store::new(loaded.catalog, loaded.clock, setup.timers());
+    let mut watched = watched::Watched::new(store, watched::rules(schema));
+    loaded.frames.into_iter().for_each(|frame| watched.handle(frame));
+    watched.advance(loaded.end);
+    let of_client = |finding: &&lint::Finding| {
+        let verdict = matches!(finding.rule.id, "nack" | "nack-unexplained");
+        let note = finding.severity == lint::Severity::Info && noted(finding.rule.id);
+        finding.blame.word() == "client" && !verdict && !note
+    };
+    watched.findings().iter().filter(of_client).map(|f| format!("{}: {}", f.rule.id, f.text)).collect()
+}
+
+struct Player<'a> {
+    file: &'a str,
+    /// Of the script, in order.
+    frames: VecDeque<wire::Frame>,
+    catalog: Catalog,
+    plane: Plane,
+    streams: BTreeMap<StreamId, Opened>,
+    /// Opened before their lines.
+    unasked: Vec<Opened>,
+    /// Messages so far.
+    played: usize,
+    running: &'a Running,
+}
+
+impl Player<'_> {
+    fn line(&mut self, line: &Line) {
+        let place = format!("{}:{}", self.file, line.number);
+        match &line.item {
+            Item::Advance(time) => self.silence(*time, &place),
+            Item::Stream { .. } | Item::Message { .. } | Item::End { .. } => {
+                let frame = self.frames.pop_front().expect("a frame for each line");
+                self.frame(&place, frame, &line.item);
+            }
+            _ => {}
+        }
+    }
+
+    fn frame(&mut self, place: &str, frame: wire::Frame, item: &Item) {
+        match (&frame.what, item) {
+            (What::Open(open), _) => {
+                let known = self.unasked.iter().position(|opened| opened.path == open.method);
+                let opened = match known {
+                    Some(at) => self.unasked.remove(at),
+                    None => self.door(place, &open.method),
+                };
+                self.streams.insert(frame.stream, opened);
+            }
+            (
+                What::Message(message),
+                Item::Message { body: Body::Response(_) | Body::Raw(Dir::Resp, _), .. },
+            ) => {
+                let bytes = message.bytes(&self.catalog).expect("the bytes of a response");
+                let sent = self.stream(place, frame.stream).responses.blocking_send(Ok(bytes.into()));
+                sent.unwrap_or_else(|_| panic!("{place}: the stream is over"));
+                self.played += 1;
+            }
+            (What::Message(wanted), _) => {
+                let got = self.stream(place, frame.stream).requests.recv_timeout(PATIENCE);
+                let wanted = said(wanted, &self.catalog);
+                let got = got.unwrap_or_else(|_| panic!("{place}: nothing came, wanted {wanted}"));
+                let delta = wanted.starts_with("delta");
+                let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+                let got = Message::parse(shape, &got, &mut self.catalog);
+                assert_eq!(said(&got, &self.catalog), wanted, "{place}");
+                self.played += 1;
+            }
+            (What::End(_), Item::End { end: script::Ending::Status(code, text), .. }) => {
+                let opened = self.streams.remove(&frame.stream).expect("an open stream");
+                let status = Status::new(Code::from(*code), text.clone());
+                // The client may have gone already.
+                let _ = opened.responses.blocking_send(Err(status));
+            }
+            (What::End(_), _) => {
+                let opened = self.streams.remove(&frame.stream).expect("an open stream");
+                let rest = opened.requests.recv_timeout(PATIENCE);
+                assert!(
+                    matches!(rest, Err(mpsc::RecvTimeoutError::Disconnected)),
+                    "{place}: the client has not ended the stream: {rest:?}"
+                );
+            }
+            other => panic!("{place}: can't be played: {other:?}"),
+        }
+    }
+
+    /// The next stream at this path; what else is opened meanwhile waits for its line.
+    fn door(&mut self, place: &str, path: &str) -> Opened {
+        loop {
+            let opened = self.plane.opened.recv_timeout(PATIENCE);
+            let opened = opened.unwrap_or_else(|_| panic!("{place}: no stream was opened at {path}"));
+            if opened.path == path {
+                return opened;
+            }
+            self.unasked.push(opened);
+        }
+    }
+
+    fn stream(&self, place: &str, id: StreamId) -> &Opened {
+        self.streams.get(&id).unwrap_or_else(|| panic!("{place}: the stream is not open"))
+    }
+
+    /// Nothing is said for so long.
+    fn silence(&mut self, time: Duration, place: &str) {
+        thread::sleep(time);
+        for (id, opened) in &self.streams {
+            if let Ok(bytes) = opened.requests.try_recv() {
+                let shapes = [Shape::DeltaRequest, Shape::SotwRequest];
+                let shape = shapes[usize::from(!opened.path.contains("/Delta"))];
+                let got = Message::parse(shape, &bytes, &mut self.catalog);
+                panic!("{place}: nobody expects on stream {}: {}", id.0, said(&got, &self.catalog));
+            }
+        }
+    }
+
+    /// Tells the client something, once it has seen all that was played.
+    fn tell(&self, order: &str) {
+        wait_for("the client to catch up", || {
+            let store = self.running.shared.store();
+            let messages = (0..store.rows()).filter(|row| {
+                store.row(*row).is_some_and(|fact| json::message(&fact, &store.clock())["n"].is_number())
+            });
+            (messages.count() >= self.played).then_some(())
+        });
+        assert!(self.running.command(command(order)), "{order}");
+    }
+}
+
+/// A request as text: all that a server may look at, names in order.
+fn said(message: &Message, catalog: &Catalog) -> String {
+    let list = |names: &[Sym]| {
+        let mut names: Vec<&str> = names.iter().map(|name| catalog.text(*name)).collect();
+        names.sort_unstable();
+        names.join(" ")
+    };
+    let node = message.node().map_or("", |node| node.id.as_str());
+    let error = message.error_detail().map(|error| (error.code, error.message.to_string()));
+    let url = message.type_url();
+    match &message.body {
+        wire::Body::SotwRequest(it) => format!(
+            "sotw {url} node={node} v={} names=[{}] n={} nack={error:?}",
+            it.version_info,
+            list(&it.resource_names),
+            it.response_nonce
+        ),
+        wire::Body::DeltaRequest(it) => {
+            let held = it.initial_resource_versions.iter();
+            let mut held: Vec<String> =
+                held.map(|(name, v)| format!("{}:{}", catalog.text(*name), catalog.text(*v))).collect();
+            held.sort_unstable();
+            format!(
+                "delta {url} node={node} sub=[{}] unsub=[{}] irv={{{}}} n={} nack={error:?}",
+                list(&it.subscribe),
+                list(&it.unsubscribe),
+                held.join(" "),
+                it.response_nonce
+            )
+        }
+        other => panic!("no request: {other:?}"),
+    }
+}
