@@ -51,6 +51,8 @@ pub enum Judge {
 /// Whom to be, to whom, and how it is kept.
 pub struct Options {
     pub server: Server,
+    /// Servers of authorities, from 1 on as [`client::Config::authorities`] numbers them.
+    pub others: Vec<Server>,
     pub client: client::Config,
     pub wants: Vec<Want>,
     pub judge: Judge,
@@ -164,26 +166,27 @@ impl Running {
         let keep = Keep::new(store, recorder, sink);
         let (shared, progress) = (keep.shared.clone(), Arc::new(Mutex::new(Progress::default())));
         let (commands, told) = mpsc::channel(COMMANDS);
+        let servers: Vec<Server> = [options.server].into_iter().chain(options.others).collect();
         let about = About {
-            address: options.server.address.to_string(),
-            metadata: cleaned(&options.server.headers),
+            addresses: servers.iter().map(|server| server.address.to_string()).collect(),
+            metadata: cleaned(servers.first().map_or(&[], |server| &server.headers)),
             judge: options.judge,
             refuse: options.refuse,
             schema: options.schema,
             start,
         };
-        let (server, wants, progress_too) = (options.server, options.wants, progress.clone());
+        let (wants, progress_too) = (options.wants, progress.clone());
         let (client, collect) = (Client::new(options.client), options.collect);
         let thread = std::thread::Builder::new().name("client".into()).spawn(move || {
             let kept = runtime.block_on(async move {
-                let (streams, events) = Streams::new(server);
+                let (streams, events) = Streams::new(servers);
                 let work = Work {
                     about,
                     client,
                     streams,
                     assembler: Assembler::default(),
                     open: BTreeMap::new(),
-                    paths: BTreeMap::new(),
+                    ways: BTreeMap::new(),
                     out: Vec::new(),
                     kept: collect.then(Vec::new),
                     changed: true,
@@ -267,7 +270,8 @@ fn cleaned(headers: &[(String, String)]) -> Vec<(String, String)> {
 
 /// What does not change.
 struct About {
-    address: String,
+    /// Of the servers, in their order.
+    addresses: Vec<String>,
     metadata: Vec<(String, String)>,
     judge: Judge,
     refuse: Vec<(Filter, String)>,
@@ -283,7 +287,8 @@ struct Work {
     assembler: Assembler,
     /// Streams by lane, as frames number them.
     open: BTreeMap<u32, StreamId>,
-    paths: BTreeMap<u32, String>,
+    /// What each lane leads to: a server, and a path.
+    ways: BTreeMap<u32, (u32, String)>,
     out: Vec<Frame>,
     kept: Option<Vec<Frame>>,
     /// The client may want or have other things than `progress` says.
@@ -369,7 +374,7 @@ impl Work {
                 Ok(())
             }
             Command::Reconnect => {
-                self.client.reconnect(now);
+                self.client.reconnect(now, catalog);
                 Ok(())
             }
         };
@@ -387,9 +392,10 @@ impl Work {
         self.changed |= !matches!(happened.what, Event::Bytes(_));
         match happened.what {
             Event::Opened { tls } => {
+                let (server, method) = self.ways.get(&lane.0).cloned().unwrap_or_default();
                 let open = Open {
-                    method: self.paths.get(&lane.0).cloned().unwrap_or_default(),
-                    server: Some(self.about.address.clone()),
+                    method,
+                    server: self.about.addresses.get(server as usize).cloned(),
                     metadata: self.about.metadata.clone(),
                     tls: Tls { client: None, server: tls },
                     ..Open::default()
@@ -417,7 +423,7 @@ impl Work {
                 self.client.handle_response(now, lane, message, ruling, catalog);
             }
             Event::Failed(error) => {
-                self.client.handle_ended(now, lane);
+                self.client.handle_ended(now, lane, into.store.catalog_mut());
                 self.trouble(lane, now, &error.what);
                 let mut progress = lock(&self.progress);
                 progress.failed = Some(error);
@@ -432,7 +438,7 @@ impl Work {
                     self.assembler.end(now, id, End { status, note, ..end }, &mut self.out);
                     self.flush(into);
                 }
-                self.client.handle_ended(now, lane);
+                self.client.handle_ended(now, lane, into.store.catalog_mut());
                 self.trouble(lane, now, &said);
                 let mut progress = lock(&self.progress);
                 progress.ended = Some(said);
@@ -502,9 +508,9 @@ impl Work {
         for effect in effects {
             let now = since(self.about.start);
             match effect {
-                Effect::Open { lane, path } => {
-                    self.paths.insert(lane.0, path.clone());
-                    self.streams.open(lane.0, path);
+                Effect::Open { lane, server, path } => {
+                    self.ways.insert(lane.0, (server, path.clone()));
+                    self.streams.open(lane.0, server, path);
                 }
                 Effect::Send { lane, bytes } => {
                     let Some(id) = self.open.get(&lane.0).copied() else { continue };
@@ -527,7 +533,7 @@ impl Work {
         for lane in stuck {
             let now = since(self.about.start);
             self.close(now, lane, Some("the server takes no more requests".into()), into);
-            self.client.handle_ended(now, lane);
+            self.client.handle_ended(now, lane, into.store.catalog_mut());
         }
     }
 

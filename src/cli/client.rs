@@ -1,5 +1,6 @@
 //! Flags to a client: who it is, whom it asks for what; and a server as SOURCE.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -70,6 +71,9 @@ impl Ask<'_> {
             None => identity.variant.unwrap_or(Variant::Ads),
         };
         let (wants, follow) = self.wants()?;
+        let (authorities, others) = self.authorities()?;
+        let structured =
+            self.flags.xdstp || !others.is_empty() || self.what.iter().any(|what| what.contains("xdstp:"));
         let links = follow.then(|| watched::rules(&self.schema).links).flatten();
         let client = client::Config {
             variant,
@@ -79,11 +83,14 @@ impl Ask<'_> {
                 || (!variant.is_delta() && !self.flags.explicit_wildcard),
             ack_delay: self.flags.ack_delay,
             links,
+            structured: structured && !self.flags.no_expand,
+            authorities,
             seed: descriptors::seed()?,
         };
         Ok(Options {
             source: format!("watch {}", server.address),
             server,
+            others,
             client,
             wants,
             judge: match self.flags.ack {
@@ -100,6 +107,28 @@ impl Ask<'_> {
             store,
             schema: self.schema.clone(),
         })
+    }
+
+    /// `--xdstp-authority NAME=SERVER`: which server answers for which authority, and the servers, numbered from 1.
+    fn authorities(&self) -> Result<(BTreeMap<String, u32>, Vec<Server>), CliError> {
+        let (mut map, mut servers, mut known) = (BTreeMap::new(), Vec::new(), Vec::<&str>::new());
+        for pair in &self.flags.xdstp_authority {
+            let (name, typed) = pair.split_once('=').ok_or_else(|| {
+                CliError::usage(format!("`{pair}` is no NAME=SERVER"))
+                    .next("--xdstp-authority shop.example=cp-2.mesh:15010")
+            })?;
+            let number = match known.iter().position(|other| *other == typed) {
+                _ if self.server == Some(typed) => 0,
+                Some(at) => at + 1,
+                None => {
+                    servers.push(self.server(typed)?);
+                    known.push(typed);
+                    known.len()
+                }
+            };
+            map.insert(name.to_owned(), u32::try_from(number).unwrap_or(u32::MAX));
+        }
+        Ok((map, servers))
     }
 
     /// `--nack 'EXPR => text'`.
@@ -177,6 +206,19 @@ impl Ask<'_> {
         })
     }
 
+    /// A name as the client takes it: a structured one with its directives, which the client needs, unless it is only
+    /// text to it.
+    fn name_of(&self, text: &str, name: &str) -> Result<String, CliError> {
+        match text.find("xdstp:").and_then(|at| text.get(at..)) {
+            Some(url) if client::asked(url).is_none() => {
+                let error = CliError::usage(format!("`{url}` is no structured name"));
+                Err(error.next("xdstp://AUTHORITY/TYPE/ID?PARAMETERS"))
+            }
+            Some(url) if !self.flags.no_expand => Ok(url.to_owned()),
+            _ => Ok(name.to_owned()),
+        }
+    }
+
     /// What to ask for, and whether to follow references. A type that is found by references only (EDS without a
     /// name) is reached from the roots.
     fn wants(&self) -> Result<(Vec<Want>, bool), CliError> {
@@ -199,7 +241,7 @@ impl Ask<'_> {
             let full_state = what.kind.is_none_or(Kind::full_state);
             let (wildcard, names) = match what.name.as_deref() {
                 Some("*") => (true, vec![]),
-                Some(name) => (false, vec![name.to_owned()]),
+                Some(name) => (false, vec![self.name_of(text, name)?]),
                 None if full_state => (true, vec![]),
                 None if flags.no_expand => {
                     let error = CliError::usage(format!("{text} has no wildcard: what of it?"));

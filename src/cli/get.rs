@@ -11,6 +11,7 @@ use crate::filter::{Filter, Rows};
 use crate::json;
 use crate::report::{self, Role};
 use crate::schema::{Names, Schema};
+use crate::session::glob_matches;
 use crate::store::{ResourceFact, ResourceState, StateFact, Store};
 use crate::text::{count, size, type_label};
 
@@ -72,7 +73,12 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     Ok(if unanswered.iter().any(of) { Exit::Never } else { Exit::Yes })
 }
 
-/// `TYPE` or `TYPE/NAME`.
+/// A structured name, which says its type itself, as it is asked for: parameters in order, no directives (row K-08).
+fn structured(text: &str) -> Option<(TypeUrl, String)> {
+    text.starts_with("xdstp:").then(|| crate::client::asked(text)).flatten()
+}
+
+/// `TYPE`, `TYPE/NAME`, or a structured name.
 pub(super) struct What {
     pub text: String,
     pub kind: Option<Kind>,
@@ -84,6 +90,11 @@ pub(super) struct What {
 impl What {
     /// Split at the first `/`, so that `xdstp://` names work; a type URL has a `/` of its own.
     pub(super) fn parse(text: &str) -> What {
+        if let Some((url, name)) = structured(text) {
+            let type_text = url.as_str().rsplit('/').next().unwrap_or_default().to_owned();
+            let kind = Kind::of_message(&type_text).map(|(kind, _)| kind);
+            return What { text: text.to_owned(), kind, type_text, name: Some(name) };
+        }
         let (type_text, name) = match text.strip_prefix(crate::event::TYPE_PREFIX) {
             Some(rest) => match rest.split_once('/') {
                 Some((message, name)) => (message, Some(name)),
@@ -98,7 +109,7 @@ impl What {
             text: text.to_owned(),
             kind: Kind::parse(type_text).or_else(|| Kind::of_message(type_text).map(|(kind, _)| kind)),
             type_text: type_text.to_owned(),
-            name: name.map(str::to_owned),
+            name: name.map(|name| structured(name).map_or_else(|| name.to_owned(), |(_, name)| name)),
         }
     }
 
@@ -111,8 +122,13 @@ impl What {
     }
 
     fn is(&self, fact: &ResourceFact) -> bool {
-        let named =
-            |name: &String| *fact.name == **name || fact.aliases.iter().any(|alias| **alias == **name);
+        let own = structured(&fact.name).map(|(_, name)| name);
+        let named = |name: &String| {
+            *fact.name == **name
+                || own.as_ref() == Some(name)
+                || glob_matches(name, &fact.name)
+                || fact.aliases.iter().any(|alias| **alias == **name)
+        };
         self.is_type(&fact.type_url) && self.name.as_ref().is_none_or(named)
     }
 }

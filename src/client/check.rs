@@ -3,6 +3,7 @@ use std::collections::HashSet;
 use crate::content::Catalog;
 use crate::event::{DenseHash, Sym, TypeUrl};
 use crate::schema::{Fault, FaultAt, Schema};
+use crate::session::is_glob;
 use crate::wire::{Body, ErrorDetail, Message};
 
 /// What becomes of a response.
@@ -32,7 +33,8 @@ impl Ruling {
 const LISTED: usize = 20;
 
 /// What every client must refuse: a name twice (rows E-43, F-29), a resource of another type than the response's
-/// (rows E-28, F-31). The text of the NACK, naming resources; `None`: nothing of that.
+/// (rows E-28, F-31), a redirect in the place of a glob (row K-28). The text of the NACK, naming resources; `None`:
+/// nothing of that.
 pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
     let removed = match &message.body {
         Body::DeltaResponse(response) => &response.removed[..],
@@ -50,7 +52,11 @@ pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
         // All are of one type, as a rule.
         if entry.payload.is_some() && (entry.type_url != fit || fit == Sym::EMPTY) {
             let of = catalog.text(entry.type_url);
-            if fits(&url, of) {
+            if of.ends_with(".ResourceLocator") {
+                if is_glob(name()) {
+                    faults.push(format!("{}: a glob can't be redirected", name()));
+                }
+            } else if fits(&url, of) {
                 fit = entry.type_url;
             } else {
                 faults.push(format!("{}: type {of} in a response of {url}", name()));

@@ -15,18 +15,21 @@
 //! is not its business: what it sends and gets passes as frames through the store and the rules like the traffic
 //! of any other client.
 //!
-//! * A [`Lane`] is one stream at a time: the aggregated one, or one for each type. It ends, backs off and is opened
+//! * A [`Lane`] is one stream at a time: the aggregated one, or one for each type, of one server. It ends, backs off and is opened
 //!   again; nonces and what was sent die with the stream, versions and wishes do not (rows E-02, E-11, F-15, F-18).
 //! * A track is one type on its lane. In SotW each request names all that is wanted; in delta only what changed.
 //! * A response waits for its ruling in a queue and is answered in order, once (rows E-04, F-36). While one waits,
 //!   SotW changes of interest are folded into its answer (row E-27).
 //! * With [`Config::links`] accepted resources are searched for references, and what they refer to is subscribed to
 //!   for as long as something refers to it (row A-15).
+//! * With [`Config::structured`] so are redirects and members of lists, and a name's authority picks its server
+//!   (rows K-13, K-24, K-27).
 
 mod backoff;
 mod check;
 mod encode;
 mod references;
+mod structured;
 #[cfg(test)]
 mod tests;
 mod track;
@@ -34,7 +37,7 @@ mod track;
 pub use crate::lint::Links;
 pub use check::{Ruling, check, validated};
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,19 +47,24 @@ use crate::wire::{Body, Message};
 
 use backoff::Backoff;
 use encode::Request;
-use references::References;
+use references::{Finder, References};
+use structured::Wish;
+pub use structured::{BadName, asked};
 use track::{Changes, Pending, Track};
 
 /// One stream at a time, reopened when it ends. Numbered from 0 in the order in which they were needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lane(pub u32);
 
+/// Tries in vain in a row that make a server unreachable (row K-29).
+const UNREACHABLE: u32 = 2;
+
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Connect, and open a stream at this gRPC path; then [`Client::handle_opened`] or
+    /// Connect to this server, one of [`Config::authorities`] or 0, and open a stream at this gRPC path; then [`Client::handle_opened`] or
     /// [`Client::handle_ended`].
-    Open { lane: Lane, path: String },
+    Open { lane: Lane, server: u32, path: String },
     /// Send this message on the lane's open stream.
     Send { lane: Lane, bytes: Vec<u8> },
     /// End the lane's stream.
@@ -75,6 +83,11 @@ pub struct Config {
     pub ack_delay: Duration,
     /// Finds references; `None`: nothing is followed.
     pub links: Option<Links>,
+    /// Structured names are more than text: opt-in, as row K-01 says.
+    pub structured: bool,
+    /// Which server answers for an authority (row K-24); the others' numbers begin at 1. Empty: the one server
+    /// answers for all. Otherwise what is of an authority that is not among them has no source.
+    pub authorities: BTreeMap<String, u32>,
     /// Of the jitter.
     pub seed: u64,
 }
@@ -85,6 +98,25 @@ pub struct Config {
 pub struct NoStream {
     pub type_url: TypeUrl,
     pub variant: &'static str,
+}
+
+/// What can't be asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error(transparent)]
+    NoStream(#[from] NoStream),
+    #[error(transparent)]
+    Name(#[from] BadName),
+    /// Row K-24.
+    #[error("no server answers for the authority `{0}`")]
+    Unmapped(String),
+}
+
+/// A type at a server: versions of two servers have nothing to do with each other (row E-17).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    url: TypeUrl,
+    server: u32,
 }
 
 /// A stream's life.
@@ -101,6 +133,7 @@ enum Life {
 
 #[derive(Debug)]
 struct LaneState {
+    server: u32,
     path: String,
     life: Life,
     backoff: Backoff,
@@ -110,8 +143,10 @@ struct LaneState {
 pub struct Client {
     config: Config,
     lanes: Vec<LaneState>,
-    tracks: BTreeMap<TypeUrl, Track>,
+    tracks: BTreeMap<Key, Track>,
     references: References,
+    /// What stands in for a name while its source is unreachable (row K-29).
+    alternatives: BTreeMap<(TypeUrl, Sym), Vec<Wish>>,
     effects: VecDeque<Effect>,
 }
 
@@ -122,6 +157,7 @@ impl Client {
             lanes: Vec::new(),
             tracks: BTreeMap::new(),
             references: References::default(),
+            alternatives: BTreeMap::new(),
             effects: VecDeque::new(),
         }
     }
@@ -152,28 +188,46 @@ impl Client {
     /// Wants these names of a type too.
     ///
     /// # Errors
-    /// The variant has no stream for the type.
+    /// The variant has no stream for the type; a structured name is none, or has no source. The others are asked for.
     pub fn subscribe(
         &mut self,
         now: Time,
         url: &TypeUrl,
         names: &[Sym],
-        catalog: &Catalog,
-    ) -> Result<(), NoStream> {
-        self.track(now, url)?.asked.extend(names);
-        self.settle(url, catalog);
-        Ok(())
+        catalog: &mut Catalog,
+    ) -> Result<(), Refused> {
+        let (mut result, mut keys) = (Ok(()), BTreeSet::new());
+        if names.is_empty() {
+            let key = Key { url: url.clone(), server: 0 };
+            self.track(now, &key)?;
+            keys.insert(key);
+        }
+        for name in names {
+            match self.place(url, *name, catalog) {
+                Ok((server, name)) => {
+                    let key = Key { url: url.clone(), server };
+                    self.track(now, &key)?.asked.insert(name);
+                    keys.insert(key);
+                }
+                Err(refused) => result = Err(refused),
+            }
+        }
+        keys.iter().for_each(|key| self.settle(key, catalog));
+        result
     }
 
     /// Wants these names no more. Unknown ones are no harm (row F-24).
     pub fn unsubscribe(&mut self, now: Time, url: &TypeUrl, names: &[Sym], catalog: &mut Catalog) {
-        let Some(track) = self.tracks.get_mut(url) else { return };
-        names.iter().for_each(|name| {
-            track.asked.remove(name);
-        });
-        let gone = names.iter().copied().filter(|name| !track.wants(*name)).collect();
-        self.settle(url, catalog);
-        self.follow(now, url, Changes { gone, ..Changes::default() }, catalog);
+        let placed: Vec<_> = names.iter().filter_map(|name| self.place(url, *name, catalog).ok()).collect();
+        for key in self.keys_of(url) {
+            let Some(track) = self.tracks.get_mut(&key) else { continue };
+            for (_, name) in placed.iter().filter(|(server, _)| *server == key.server) {
+                track.asked.remove(name);
+            }
+            let gone = track.unwanted();
+            self.settle(&key, catalog);
+            self.follow(now, url, Changes { gone, ..Changes::default() }, catalog);
+        }
     }
 
     /// Begins or ends the wildcard of a type (rows E-38, E-41, F-20, F-23).
@@ -186,13 +240,51 @@ impl Client {
         url: &TypeUrl,
         wanted: bool,
         catalog: &mut Catalog,
-    ) -> Result<(), NoStream> {
-        let track = self.track(now, url)?;
+    ) -> Result<(), Refused> {
+        let key = Key { url: url.clone(), server: 0 };
+        let track = self.track(now, &key)?;
         track.wildcard = wanted;
         let gone = track.unwanted();
-        self.settle(url, catalog);
+        self.settle(&key, catalog);
         self.follow(now, url, Changes { gone, ..Changes::default() }, catalog);
         Ok(())
+    }
+
+    /// The server that a name is asked of, and the name as it is asked for.
+    fn place(&mut self, url: &TypeUrl, name: Sym, catalog: &mut Catalog) -> Result<(u32, Sym), Refused> {
+        let text = catalog.text(name);
+        if !self.config.structured || !structured::is_one(text) {
+            return Ok((0, name));
+        }
+        let wish = Wish::configured(text)?;
+        if wish.type_url != *url {
+            return Err(BadName::Type(text.to_owned()).into());
+        }
+        if wish.glob && !self.config.variant.is_delta() {
+            return Err(BadName::GlobInSotw(text.to_owned()).into());
+        }
+        let server = self.server(&wish).ok_or_else(|| Refused::Unmapped(wish.authority.clone()))?;
+        let name = catalog.intern(&wish.name);
+        self.keep_alternatives(url, name, wish);
+        Ok((server, name))
+    }
+
+    /// Which server answers for a structured name (row K-24).
+    fn server(&self, wish: &Wish) -> Option<u32> {
+        let authorities = &self.config.authorities;
+        if authorities.is_empty() { Some(0) } else { authorities.get(&wish.authority).copied() }
+    }
+
+    fn keep_alternatives(&mut self, url: &TypeUrl, name: Sym, wish: Wish) {
+        if !wish.alternatives.is_empty() {
+            self.alternatives.insert((url.clone(), name), wish.alternatives);
+        }
+    }
+
+    /// The tracks of a type, one for each server that is asked for it.
+    fn keys_of(&self, url: &TypeUrl) -> Vec<Key> {
+        let from = Key { url: url.clone(), server: 0 };
+        self.tracks.range(from..).map(|(key, _)| key).take_while(|key| key.url == *url).cloned().collect()
     }
 
     /// The lane's stream is open: every type of it starts anew.
@@ -200,31 +292,69 @@ impl Client {
         if let Some(state) = self.lanes.get_mut(lane.0 as usize) {
             state.life = Life::Open { greeted: false };
         }
-        for url in self.on(lane) {
-            self.settle(&url, catalog);
+        for key in self.on(lane) {
+            self.settle(&key, catalog);
         }
     }
 
-    /// The lane's stream has ended, or never was; it is opened again after a back-off.
-    pub fn handle_ended(&mut self, now: Time, lane: Lane) {
-        for url in self.on(lane) {
-            if let Some(track) = self.tracks.get_mut(&url) {
+    /// The lane's stream has ended, or never was; it is opened again after a back-off. What has an alternative is
+    /// had from there once the next try has failed too (row K-29).
+    pub fn handle_ended(&mut self, now: Time, lane: Lane, catalog: &mut Catalog) {
+        for key in self.on(lane) {
+            if let Some(track) = self.tracks.get_mut(&key) {
                 track.stream_ended();
             }
         }
-        if let Some(state) = self.lanes.get_mut(lane.0 as usize) {
-            state.life = Life::Waiting(now.after(state.backoff.next()));
+        let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
+        state.life = Life::Waiting(now.after(state.backoff.next()));
+        if state.backoff.attempts() >= UNREACHABLE {
+            self.stand_in(now, lane, true, catalog);
+        }
+    }
+
+    /// Asks for the alternatives of what the lane should bring, or gives them up.
+    fn stand_in(&mut self, now: Time, lane: Lane, needed: bool, catalog: &mut Catalog) {
+        if self.alternatives.is_empty() {
+            return;
+        }
+        let mut wishes = Vec::new();
+        for key in self.on(lane) {
+            let Some(track) = self.tracks.get(&key) else { continue };
+            let alternatives = self.alternatives.iter().filter(|((url, _), _)| *url == key.url);
+            let wanted = alternatives
+                .filter(|((_, name), _)| track.asked.contains(name) || track.referred.contains(name));
+            // The first of another server: the lane's own is the one that can't be reached.
+            wishes.extend(wanted.filter_map(|(_, list)| {
+                let reachable = |wish: &&Wish| self.server(wish).is_some_and(|server| server != key.server);
+                list.iter().find(reachable).cloned()
+            }));
+        }
+        let mut keys = BTreeSet::new();
+        for wish in wishes {
+            let Some(server) = self.server(&wish) else { continue };
+            let (name, key) = (catalog.intern(&wish.name), Key { url: wish.type_url, server });
+            // What has no stream in this variant can't stand in.
+            let Ok(track) = self.track(now, &key) else { continue };
+            let changed = if needed { track.stand_ins.insert(name) } else { track.stand_ins.remove(&name) };
+            if changed {
+                keys.insert(key);
+            }
+        }
+        for key in keys {
+            let gone = self.tracks.get(&key).map(Track::unwanted).unwrap_or_default();
+            self.settle(&key, catalog);
+            self.follow(now, &key.url, Changes { gone, ..Changes::default() }, catalog);
         }
     }
 
     /// Ends the lane's stream and opens another at once.
-    pub fn reconnect(&mut self, now: Time) {
+    pub fn reconnect(&mut self, now: Time, catalog: &mut Catalog) {
         for index in 0..self.lanes.len() {
             let lane = Lane(index as u32);
             if matches!(self.lanes[index].life, Life::Open { .. } | Life::Opening) {
                 self.effects.push_back(Effect::Close { lane });
             }
-            self.handle_ended(now, lane);
+            self.handle_ended(now, lane, catalog);
             self.lanes[index].backoff.reset();
             self.lanes[index].life = Life::Waiting(now);
         }
@@ -242,17 +372,21 @@ impl Client {
         catalog: &mut Catalog,
     ) {
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
+        let was_away = state.backoff.attempts() > 0;
         state.backoff.reset();
+        if was_away {
+            self.stand_in(now, lane, false, catalog);
+        }
         let (version, nonce) = match &message.body {
             Body::SotwResponse(response) => (response.version_info.clone(), response.nonce.clone()),
             Body::DeltaResponse(response) => (response.system_version_info.clone(), response.nonce.clone()),
             _ => return,
         };
-        let Some(url) = self.url_of(lane, &message) else { return };
-        let Some(track) = self.tracks.get_mut(&url) else { return };
+        let Some(key) = self.key_of(lane, &message) else { return };
+        let Some(track) = self.tracks.get_mut(&key) else { return };
         let wait = self.config.ack_delay.max(track.patience(&message, &ruling));
         track.pending.push_back(Pending { message, version, nonce, ruling, due: now.after(wait) });
-        self.answer(now, &url, catalog);
+        self.answer(now, &key, catalog);
     }
 
     /// Rules on a response that is held ([`Ruling::Hold`]); the newest of the type where `nonce` is `None`.
@@ -264,25 +398,26 @@ impl Client {
         ruling: Ruling,
         catalog: &mut Catalog,
     ) {
-        if let Some(track) = self.tracks.get_mut(url) {
+        for key in self.keys_of(url) {
+            let Some(track) = self.tracks.get_mut(&key) else { continue };
             let held = track.pending.iter_mut().rev().find(|pending| {
                 matches!(pending.ruling, Ruling::Hold) && nonce.is_none_or(|nonce| *nonce == pending.nonce)
             });
             if let Some(held) = held {
-                held.ruling = ruling;
+                held.ruling = ruling.clone();
             }
-            self.answer(now, url, catalog);
+            self.answer(now, &key, catalog);
         }
     }
 
     /// Does what is due: verdicts, resources whose TTL has run out (row G-02), streams to be opened again.
     pub fn handle_timeout(&mut self, now: Time, catalog: &mut Catalog) {
-        let urls: Vec<TypeUrl> = self.tracks.keys().cloned().collect();
-        for url in urls {
-            if let Some(track) = self.tracks.get_mut(&url) {
+        let keys: Vec<Key> = self.tracks.keys().cloned().collect();
+        for key in keys {
+            if let Some(track) = self.tracks.get_mut(&key) {
                 track.expire(now);
             }
-            self.answer(now, &url, catalog);
+            self.answer(now, &key, catalog);
         }
         self.open_due(now);
     }
@@ -291,11 +426,11 @@ impl Client {
     /// do not exist are answered.
     pub fn unanswered(&self) -> Vec<(TypeUrl, Option<Sym>)> {
         let mut out = Vec::new();
-        for (url, track) in &self.tracks {
+        for (Key { url, .. }, track) in &self.tracks {
             if (track.wildcard && !track.answered) || !track.pending.is_empty() {
                 out.push((url.clone(), None));
             }
-            out.extend(track.missing().map(|name| (url.clone(), Some(name))));
+            out.extend(track.missing().into_iter().map(|name| (url.clone(), Some(name))));
         }
         out
     }
@@ -306,51 +441,54 @@ impl Client {
     }
 
     /// Types with a track on this lane.
-    fn on(&self, lane: Lane) -> Vec<TypeUrl> {
-        let on = |(url, track): (&TypeUrl, &Track)| (track.lane == lane).then(|| url.clone());
+    fn on(&self, lane: Lane) -> Vec<Key> {
+        let on = |(key, track): (&Key, &Track)| (track.lane == lane).then(|| key.clone());
         // The roots first, as Envoy asks: clusters, then listeners.
-        let mut urls: Vec<TypeUrl> = self.tracks.iter().filter_map(on).collect();
-        urls.sort_by_key(|url| match Kind::of_type_url(url.as_str()) {
+        let mut keys: Vec<Key> = self.tracks.iter().filter_map(on).collect();
+        keys.sort_by_key(|key| match Kind::of_type_url(key.url.as_str()) {
             Some((Kind::Cds, _)) => 0,
             Some((Kind::Eds, _)) => 1,
             Some((Kind::Lds, _)) => 2,
             _ => 3,
         });
-        urls
+        keys
     }
 
-    /// The type of a response: the stream's own where the message leaves it out (row I-02).
-    fn url_of(&self, lane: Lane, message: &Message) -> Option<TypeUrl> {
-        let stated = message.type_url();
-        if !stated.is_empty() {
-            return self.tracks.get(&stated).filter(|track| track.lane == lane).map(|_| stated);
+    /// The track of a response: the stream's own type where the message leaves it out (row I-02).
+    fn key_of(&self, lane: Lane, message: &Message) -> Option<Key> {
+        let url = message.type_url();
+        let server = self.lanes.get(lane.0 as usize)?.server;
+        if !url.is_empty() {
+            let key = Key { url, server };
+            return self.tracks.get(&key).filter(|track| track.lane == lane).map(|_| key);
         }
         let aggregated = self.config.variant.is_aggregated();
         if aggregated { None } else { self.on(lane).into_iter().next() }
     }
 
     /// The track of a type, with the lane that it needs.
-    fn track(&mut self, now: Time, url: &TypeUrl) -> Result<&mut Track, NoStream> {
-        if !self.tracks.contains_key(url) {
+    fn track(&mut self, now: Time, key: &Key) -> Result<&mut Track, NoStream> {
+        let Key { url, server } = key;
+        if !self.tracks.contains_key(key) {
             let variant = self.config.variant;
             let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
             let delta_only = matches!(kind, Some(Kind::Vhds | Kind::Leds)) && !variant.is_delta();
             let path = Method::path(variant, kind, ApiVersion::V3).filter(|_| !delta_only);
             let path = path.ok_or_else(|| NoStream { type_url: url.clone(), variant: variant.word() })?;
-            let known = self.lanes.iter().position(|lane| lane.path == path);
+            let known = self.lanes.iter().position(|lane| lane.path == path && lane.server == *server);
             let index = known.unwrap_or_else(|| {
                 let seed = self.config.seed.wrapping_add(self.lanes.len() as u64);
                 let backoff = Backoff::new(seed);
-                self.lanes.push(LaneState { path, life: Life::Waiting(now), backoff });
+                self.lanes.push(LaneState { server: *server, path, life: Life::Waiting(now), backoff });
                 self.lanes.len() - 1
             });
             let full_state = kind.is_some_and(Kind::full_state);
             let track = Track::new(Lane(index as u32), full_state && !variant.is_delta());
-            self.tracks.insert(url.clone(), track);
+            self.tracks.insert(key.clone(), track);
             self.open_due(now);
         }
         self.tracks
-            .get_mut(url)
+            .get_mut(key)
             .ok_or_else(|| NoStream { type_url: url.clone(), variant: self.config.variant.word() })
     }
 
@@ -358,15 +496,15 @@ impl Client {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if matches!(lane.life, Life::Waiting(until) if until <= now) {
                 lane.life = Life::Opening;
-                let (lane, path) = (Lane(index as u32), lane.path.clone());
-                self.effects.push_back(Effect::Open { lane, path });
+                let (server, path) = (lane.server, lane.path.clone());
+                self.effects.push_back(Effect::Open { lane: Lane(index as u32), server, path });
             }
         }
     }
 
     /// Answers the responses of a type whose time has come, in order.
-    fn answer(&mut self, now: Time, url: &TypeUrl, catalog: &mut Catalog) {
-        while let Some(track) = self.tracks.get_mut(url) {
+    fn answer(&mut self, now: Time, key: &Key, catalog: &mut Catalog) {
+        while let Some(track) = self.tracks.get_mut(key) {
             let Some(pending) = track.take_due(now) else { return };
             let error = match &pending.ruling {
                 Ruling::Refuse(error) => Some(error.clone()),
@@ -376,52 +514,87 @@ impl Client {
             let lane = track.lane;
             let changes = track.settle_response(now, &pending, catalog);
             if accepted {
-                self.follow(now, url, changes, catalog);
+                self.follow(now, &key.url, changes, catalog);
             }
             // A refusal that nothing pairs with its response would be none (rows E-21, F-05).
             if error.is_some() && pending.nonce.is_empty() {
-                self.settle(url, catalog);
+                self.settle(key, catalog);
                 continue;
             }
-            let Some(track) = self.tracks.get_mut(url) else { return };
+            let Some(track) = self.tracks.get_mut(key) else { return };
             let request = track.verdict(pending.nonce, error, &self.config);
-            self.send(lane, url, request, catalog);
+            self.send(lane, &key.url, request, catalog);
         }
     }
 
     /// Subscribes to what accepted resources refer to, before their verdict as Envoy does; gives up what nothing
     /// refers to any more, and what that referred to.
     fn follow(&mut self, now: Time, url: &TypeUrl, changes: Changes, catalog: &mut Catalog) {
-        let Some(links) = self.config.links.clone() else { return };
+        let finder = Finder {
+            links: self.config.links.clone(),
+            structured: self.config.structured,
+            globs: self.config.variant.is_delta(),
+        };
+        if finder.links.is_none() && !finder.structured {
+            return;
+        }
         let Some((kind, version)) = Kind::of_type_url(url.as_str()) else { return };
         let mut open = vec![(kind, changes)];
         while let Some((kind, changes)) = open.pop() {
-            for (child, wanted) in self.references.update(kind, changes, &links, catalog) {
+            let updated = self.references.update(kind, changes, &finder, catalog);
+            for wish in updated.wishes {
+                let (url, name) = (wish.type_url.clone(), catalog.intern(&wish.name));
+                self.keep_alternatives(&url, name, wish);
+            }
+            for (child, wanted) in updated.names {
                 let Some(child_url) = child.type_url(version) else { continue };
-                // What has no stream in this variant can't be followed.
-                let Ok(track) = self.track(now, &child_url) else { continue };
-                // The server picks the members of a wildcard.
-                if track.wildcard {
-                    continue;
+                for (server, wanted) in self.by_server(&child_url, wanted, catalog) {
+                    let key = Key { url: child_url.clone(), server };
+                    // What has no stream in this variant can't be followed.
+                    let Ok(track) = self.track(now, &key) else { continue };
+                    // The server picks the members of a wildcard, which has no structured names.
+                    let named = |name: &Sym| finder.structured && structured::is_one(catalog.text(*name));
+                    let wildcard = track.wildcard;
+                    track.referred = wanted.into_iter().filter(|name| !wildcard || named(name)).collect();
+                    let gone = track.unwanted();
+                    open.push((child, Changes { gone, ..Changes::default() }));
+                    self.settle(&key, catalog);
                 }
-                let before = std::mem::replace(&mut track.referred, wanted);
-                let gone = before.into_iter().filter(|name| !track.wants(*name)).collect();
-                open.push((child, Changes { gone, ..Changes::default() }));
-                self.settle(&child_url, catalog);
             }
         }
     }
 
+    /// The names of a type by the server that each is asked of; also of servers that were asked for some and are
+    /// asked for none any more. What has no source is not asked for (row K-24).
+    fn by_server(
+        &self,
+        url: &TypeUrl,
+        names: BTreeSet<Sym>,
+        catalog: &Catalog,
+    ) -> BTreeMap<u32, BTreeSet<Sym>> {
+        let known = self.keys_of(url).into_iter();
+        let mut out: BTreeMap<u32, BTreeSet<Sym>> = known.map(|key| (key.server, BTreeSet::new())).collect();
+        for name in names {
+            let text = catalog.text(name);
+            let plain = self.config.authorities.is_empty() || !structured::is_one(text);
+            let server = if plain { Some(0) } else { Wish::found(text).and_then(|wish| self.server(&wish)) };
+            if let Some(server) = server {
+                out.entry(server).or_default().insert(name);
+            }
+        }
+        out
+    }
+
     /// Brings the server's view of a type's subscription to what is wanted, if it is time for that.
-    fn settle(&mut self, url: &TypeUrl, catalog: &Catalog) {
-        let Some(track) = self.tracks.get_mut(url) else { return };
+    fn settle(&mut self, key: &Key, catalog: &Catalog) {
+        let Some(track) = self.tracks.get_mut(key) else { return };
         let lane = track.lane;
         let open = self.lanes.get(lane.0 as usize).is_some_and(|lane| matches!(lane.life, Life::Open { .. }));
         if !open {
             return;
         }
         for request in track.changes(&self.config) {
-            self.send(lane, url, request, catalog);
+            self.send(lane, &key.url, request, catalog);
         }
     }
 

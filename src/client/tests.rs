@@ -25,7 +25,16 @@ struct Play {
 fn config(variant: Variant) -> Config {
     let mut node = Vec::new();
     put_len_field(&mut node, 1, b"me");
-    Config { variant, node, legacy_wildcard: false, ack_delay: Duration::ZERO, links: None, seed: 1 }
+    Config {
+        variant,
+        node,
+        legacy_wildcard: false,
+        ack_delay: Duration::ZERO,
+        links: None,
+        structured: false,
+        authorities: BTreeMap::new(),
+        seed: 1,
+    }
 }
 
 /// Every cluster refers to the endpoints of its name.
@@ -58,7 +67,7 @@ impl Play {
 
     fn subscribe(&mut self, url: &str, names: &[&str]) {
         let names = self.names(names);
-        self.client.subscribe(self.now, &url.into(), &names, &self.catalog).expect("a stream");
+        self.client.subscribe(self.now, &url.into(), &names, &mut self.catalog).expect("a stream");
         self.run();
     }
 
@@ -112,7 +121,8 @@ impl Play {
         removed.iter().for_each(|name| put_len_field(&mut out, 6, name.as_bytes()));
         let shape = if self.delta { Shape::DeltaResponse } else { Shape::SotwResponse };
         let message = Arc::new(Message::parse(shape, &out, &mut self.catalog));
-        let lane = self.client.tracks.get(&TypeUrl::from(url)).map_or(Lane(0), |track| track.lane);
+        let lane =
+            self.client.tracks.get(&Key { url: url.into(), server: 0 }).map_or(Lane(0), |track| track.lane);
         self.client.handle_response(self.now, lane, message, ruling, &mut self.catalog);
         self.run();
     }
@@ -269,7 +279,7 @@ fn a_new_stream_knows_versions_and_no_nonces() {
     play.respond(CDS, "1", "a", &["x"], Ruling::Accept);
     play.respond(CDS, "2", "b", &["x"], Ruling::Hold);
     play.said.clear();
-    play.client.handle_ended(play.now, Lane(0));
+    play.client.handle_ended(play.now, Lane(0), &mut play.catalog);
     play.pass(Duration::from_secs(1));
     play.says(&["cds node v1 =*"]);
     let mut play = Play::new(config(Variant::DeltaAds));
@@ -278,7 +288,7 @@ fn a_new_stream_knows_versions_and_no_nonces() {
     play.respond(CDS, "1", "a", &["x"], Ruling::Accept);
     play.respond(EDS, "7", "b", &["x"], Ruling::Accept);
     play.says(&["cds node +*", "eds +x,y", "cds na", "eds nb"]);
-    play.client.handle_ended(play.now, Lane(0));
+    play.client.handle_ended(play.now, Lane(0), &mut play.catalog);
     play.pass(Duration::from_secs(1));
     play.says(&["cds node +* has x@1", "eds +x,y has x@7"]);
 }
@@ -348,7 +358,11 @@ fn types_without_a_stream_are_refused_by_name() {
         [(Variant::Ads, false), (Variant::Sotw, false), (Variant::Delta, true), (Variant::DeltaAds, true)]
     {
         let mut play = Play::new(config(variant));
-        assert_eq!(play.client.subscribe(Time::ZERO, &vhds, &[], &play.catalog).is_ok(), has, "{variant:?}");
+        assert_eq!(
+            play.client.subscribe(Time::ZERO, &vhds, &[], &mut play.catalog).is_ok(),
+            has,
+            "{variant:?}"
+        );
     }
 }
 
@@ -423,7 +437,7 @@ proptest! {
                 }
                 5 => {
                     server.clear();
-                    play.client.handle_ended(play.now, Lane(0));
+                    play.client.handle_ended(play.now, Lane(0), &mut play.catalog);
                     play.pass(Duration::from_secs(60));
                 }
                 _ => play.pass(Duration::from_secs(60)),

@@ -7,7 +7,9 @@ use crate::event::{DenseHash, Nonce, Sym, Time, VersionInfo};
 use crate::wire::{Body, ErrorDetail, Message};
 
 use super::encode::Request;
+use super::structured;
 use super::{Config, Lane, Ruling};
+use crate::session::{Name, glob_matches, is_glob};
 
 /// A response that was refused is answered later each time it comes again (row E-30), up to this.
 const REFUSED_AGAIN: Duration = Duration::from_secs(30);
@@ -24,6 +26,8 @@ pub(super) struct Track {
     pub asked: BTreeSet<Sym>,
     /// Names wanted because a resource refers to them.
     pub referred: BTreeSet<Sym>,
+    /// Names wanted while the source of others is unreachable (row K-29).
+    pub stand_ins: BTreeSet<Sym>,
     /// What this stream was told; `None` before its first request.
     sent: Option<Sent>,
     /// Newest version accepted, kept across streams (row E-02).
@@ -53,6 +57,8 @@ struct Sent {
 
 struct Held {
     version: Sym,
+    /// Names asked for that it answers beside its own: aliases (row F-30), globs (row K-18).
+    answers: Box<[Sym]>,
     /// When its TTL runs out (row G-02).
     until: Option<Time>,
 }
@@ -82,6 +88,7 @@ impl Track {
             wildcard: false,
             asked: BTreeSet::new(),
             referred: BTreeSet::new(),
+            stand_ins: BTreeSet::new(),
             sent: None,
             version: VersionInfo::default(),
             nonce: Nonce::default(),
@@ -102,23 +109,74 @@ impl Track {
         verdict.map(|pending| pending.due).into_iter().chain(ttl).min()
     }
 
-    pub(super) fn wants(&self, name: Sym) -> bool {
-        self.wildcard || self.asked.contains(&name) || self.referred.contains(&name)
+    /// Whether the name is asked for by itself.
+    pub(super) fn names(&self, name: Sym) -> bool {
+        [&self.asked, &self.referred, &self.stand_ins].into_iter().any(|names| names.contains(&name))
     }
 
     /// Resources held that are not wanted any more.
     pub(super) fn unwanted(&self) -> Vec<Sym> {
-        self.held.keys().copied().filter(|name| !self.wants(*name)).collect()
+        if self.wildcard {
+            return Vec::new();
+        }
+        let wanted =
+            |name: Sym, held: &Held| self.names(name) || held.answers.iter().any(|name| self.names(*name));
+        self.held.iter().filter(|(name, held)| !wanted(**name, held)).map(|(name, _)| *name).collect()
     }
 
     fn wanted(&self) -> BTreeSet<Sym> {
-        self.asked.union(&self.referred).copied().collect()
+        self.asked.iter().chain(&self.referred).chain(&self.stand_ins).copied().collect()
     }
 
     /// Names wanted that neither came nor were said not to exist.
-    pub(super) fn missing(&self) -> impl Iterator<Item = Sym> + '_ {
-        let answered = |name: &Sym| self.held.contains_key(name) || self.absent.contains(name);
-        self.asked.union(&self.referred).copied().filter(move |name| !answered(name))
+    pub(super) fn missing(&self) -> Vec<Sym> {
+        let known = |name: &Sym| self.held.contains_key(name) || self.absent.contains(name);
+        let names = self.asked.union(&self.referred).copied();
+        let mut missing: Vec<Sym> = names.filter(|name| !known(name)).collect();
+        if !missing.is_empty() {
+            let answered: HashSet<Sym> =
+                self.held.values().flat_map(|held| held.answers.iter().copied()).collect();
+            missing.retain(|name| !answered.contains(name));
+        }
+        missing
+    }
+
+    /// The names asked for that a resource answers beside its own.
+    fn answers(&self, name: Sym, aliases: &[Sym], globs: &[Sym], catalog: &Catalog) -> Box<[Sym]> {
+        let mut found: Vec<Sym> = aliases.iter().copied().filter(|alias| self.names(*alias)).collect();
+        found.extend(globs.iter().filter(|glob| glob_matches(catalog.text(**glob), catalog.text(name))));
+        found.into()
+    }
+
+    /// The globs asked for.
+    fn globs(&self, catalog: &Catalog) -> Vec<Sym> {
+        let names = self.asked.iter().chain(&self.referred).chain(&self.stand_ins).copied();
+        names.filter(|name| is_glob(catalog.text(*name))).collect()
+    }
+
+    /// The name as it is asked for: a structured one has its parameters in order (row K-08).
+    fn spelled(&self, name: Sym, catalog: &mut Catalog) -> Sym {
+        let own = Name::parse(catalog.text(name)).map(|name| structured::wire(&name));
+        own.map_or(name, |own| catalog.intern(&own))
+    }
+
+    /// Takes a name that the server says does not exist; what goes by it.
+    fn remove(&mut self, name: Sym, catalog: &mut Catalog) -> Vec<Sym> {
+        let name = self.spelled(name, catalog);
+        let mut gone: Vec<Sym> = self.held.remove(&name).map(|_| name).into_iter().collect();
+        if is_glob(catalog.text(name)) {
+            // All its members go (row K-20), but for those that are wanted by themselves.
+            let member = |held: &Held| held.answers.contains(&name);
+            let members = self.held.iter().filter(|(own, held)| member(held) && !self.names(**own));
+            gone.extend(members.map(|(own, _)| *own).collect::<Vec<_>>());
+            gone.iter().for_each(|name| {
+                self.held.remove(name);
+            });
+        }
+        if self.names(name) {
+            self.absent.insert(name);
+        }
+        gone
     }
 
     /// Nonces and what was sent die with the stream (rows E-11, F-18); responses without a verdict too.
@@ -155,7 +213,7 @@ impl Track {
     }
 
     /// Takes over what a response says, if it was accepted: all of it or nothing (row F-34).
-    pub(super) fn settle_response(&mut self, now: Time, pending: &Pending, catalog: &Catalog) -> Changes {
+    pub(super) fn settle_response(&mut self, now: Time, pending: &Pending, catalog: &mut Catalog) -> Changes {
         self.answered = true;
         if matches!(pending.ruling, Ruling::Refuse(_)) {
             let print = pending.message.resources().map(|list| list.fingerprint()).unwrap_or_default();
@@ -166,6 +224,7 @@ impl Track {
         self.refused = None;
         self.version = pending.version.clone();
         let mut changes = Changes::default();
+        let globs = self.globs(catalog);
         let mut named: HashSet<Sym, DenseHash> = HashSet::default();
         let blobs = pending.message.resources().map(|list| list.blobs()).unwrap_or_default();
         named.reserve(blobs.len());
@@ -174,34 +233,31 @@ impl Track {
         }
         for id in blobs {
             let entry = catalog.entry(*id);
-            // Asked for by an alias is asked for (row F-30).
-            let alias = entry.aliases.iter().copied().find(|alias| self.wants(*alias) && !self.wildcard);
-            if entry.name == Sym::EMPTY || !(self.wants(entry.name) || alias.is_some()) {
+            let (name, version, payload, ttl) = (entry.name, entry.version, entry.payload, entry.ttl);
+            let aliases: Vec<Sym> = entry.aliases.to_vec();
+            let name = self.spelled(name, catalog);
+            let answers = self.answers(name, &aliases, &globs, catalog);
+            if name == Sym::EMPTY || !(self.wildcard || self.names(name) || !answers.is_empty()) {
                 continue;
             }
-            named.insert(entry.name);
-            let until = entry.ttl.and_then(|ttl| u64::try_from(ttl).ok());
+            named.insert(name);
+            let until = ttl.and_then(|ttl| u64::try_from(ttl).ok());
             let until = until.map(|ttl| now.after(Duration::from_nanos(ttl)));
             self.timed |= until.is_some();
-            let Some(content) = entry.payload else {
-                self.without_content(entry.name, entry.version, until);
+            let Some(content) = payload else {
+                self.without_content(name, version, until);
                 continue;
             };
-            for name in [Some(entry.name), alias].into_iter().flatten() {
-                self.absent.remove(&name);
-                self.held.insert(name, Held { version: entry.version, until });
+            for name in answers.iter().chain([&name]) {
+                self.absent.remove(name);
             }
-            changes.accepted.push((entry.name, content));
+            self.held.insert(name, Held { version, answers, until });
+            changes.accepted.push((name, content));
         }
         match &pending.message.body {
             Body::DeltaResponse(response) => {
                 for name in &response.removed {
-                    if self.held.remove(name).is_some() {
-                        changes.gone.push(*name);
-                    }
-                    if self.asked.contains(name) || self.referred.contains(name) {
-                        self.absent.insert(*name);
-                    }
+                    changes.gone.extend(self.remove(*name, catalog));
                 }
             }
             _ if self.full_state => {
@@ -237,7 +293,7 @@ impl Track {
     /// Requests that bring the server's view to what is wanted: none, if it is that already or a verdict will.
     pub(super) fn changes(&mut self, config: &Config) -> Vec<Request> {
         let first = self.sent.is_none();
-        let nothing = !self.wildcard && self.asked.is_empty() && self.referred.is_empty();
+        let nothing = !self.wildcard && self.wanted().is_empty();
         if first && nothing {
             return Vec::new();
         }
@@ -264,6 +320,13 @@ impl Track {
         requests
     }
 
+    /// Drops what is not wanted any more; a member of the wildcard stays until the server says otherwise (row F-26).
+    fn forget(&mut self) {
+        for name in self.unwanted() {
+            self.held.remove(&name);
+        }
+    }
+
     /// The next request without its nonce: SotW says all that is wanted, delta what changed.
     fn request(&mut self, config: &Config) -> Request {
         let names = self.wanted();
@@ -282,22 +345,14 @@ impl Track {
             request.unsubscribe_wildcard = before.wildcard && !self.wildcard;
             for name in &request.unsubscribe {
                 self.absent.remove(name);
-                // A member of the wildcard stays until the server says otherwise (row F-26).
-                if !self.wildcard {
-                    self.held.remove(name);
-                }
             }
-            if request.unsubscribe_wildcard {
-                self.held.retain(|name, _| names.contains(name));
-            }
+            self.forget();
             if first {
-                let held = self.held.iter().filter(|(name, _)| self.wildcard || names.contains(name));
-                request.initial = held.map(|(name, held)| (*name, held.version)).collect::<BTreeMap<_, _>>();
+                let held = self.held.iter().map(|(name, held)| (*name, held.version));
+                request.initial = held.collect::<BTreeMap<_, _>>();
             }
         } else {
-            if !self.wildcard {
-                self.held.retain(|name, _| names.contains(name));
-            }
+            self.forget();
             request.version = self.version.clone();
             request.names = names.iter().copied().collect();
             request.wildcard = self.wildcard && !legacy;

@@ -114,7 +114,7 @@ struct Stream {
 
 /// The open streams, a connection for each.
 pub struct Streams {
-    server: Arc<Server>,
+    servers: Vec<Arc<Server>>,
     events: mpsc::Sender<Happened>,
     open: HashMap<u32, Stream>,
     turns: u64,
@@ -124,17 +124,20 @@ pub struct Streams {
 
 impl Streams {
     /// The streams, and where their events come out. To be used in a tokio runtime.
-    pub fn new(server: Server) -> (Streams, mpsc::Receiver<Happened>) {
+    pub fn new(servers: Vec<Server>) -> (Streams, mpsc::Receiver<Happened>) {
         let (events, receive) = mpsc::channel(EVENTS);
-        let every = u64::try_from(server.keepalive.as_millis()).unwrap_or(u64::MAX);
+        let every = servers.first().map_or(Duration::ZERO, |server| server.keepalive).as_millis();
+        let every = u64::try_from(every).unwrap_or(u64::MAX);
+        let servers = servers.into_iter().map(Arc::new).collect();
         let keepalive = Arc::new(AtomicU64::new(every));
-        (Streams { server: Arc::new(server), events, open: HashMap::new(), turns: 0, keepalive }, receive)
+        (Streams { servers, events, open: HashMap::new(), turns: 0, keepalive }, receive)
     }
 
-    /// Connects, and opens a stream at a gRPC path.
-    pub fn open(&mut self, lane: u32, path: String) {
+    /// Connects to one of the servers, and opens a stream at a gRPC path. There is no stream to a server that is not
+    /// among them.
+    pub fn open(&mut self, lane: u32, server: u32, path: String) {
         let keepalive = self.keepalive.clone();
-        self.begin(lane, |server, ready, line| async move {
+        self.begin(lane, server, |server, ready, line| async move {
             let end = server.carry(&path, ready, &line, &keepalive).await;
             line.say(end.map_or_else(Event::Failed, Event::Ended)).await;
         });
@@ -143,14 +146,16 @@ impl Streams {
     fn begin<F: Future<Output = ()> + Send + 'static>(
         &mut self,
         lane: u32,
+        server: u32,
         work: impl FnOnce(Arc<Server>, mpsc::Receiver<Bytes>, Line) -> F,
     ) {
         self.close(lane);
+        let Some(server) = self.servers.get(server as usize).cloned() else { return };
         self.turns += 1;
         let turn = self.turns;
         let (requests, ready) = mpsc::channel(REQUESTS);
         let line = Line { events: self.events.clone(), lane, turn };
-        let task = tokio::spawn(work(self.server.clone(), ready, line));
+        let task = tokio::spawn(work(server, ready, line));
         self.open.insert(lane, Stream { turn, requests, task: task.abort_handle() });
     }
 

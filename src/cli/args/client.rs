@@ -42,6 +42,13 @@ pub struct ClientFlags {
     /// Ask for everything by the name `*`; the default in delta
     #[arg(long)]
     pub explicit_wildcard: bool,
+    /// Structured names (xdstp:) are more than text: redirects and lists are followed; the default where WHAT has one
+    #[arg(long)]
+    pub xdstp: bool,
+    /// The server that answers for an authority of structured names; may stand several times. Other authorities have
+    /// none then
+    #[arg(long, value_name = "NAME=SERVER")]
+    pub xdstp_authority: Vec<String>,
     /// Who answers pushes. validate refuses what can't be decoded or breaks its type's rules; ask and never leave them open
     #[arg(long, value_name = "WHO", default_value = "auto")]
     pub ack: AckWord,

@@ -120,6 +120,9 @@ impl Drop for Plane {
 
 /// A word of the client's first line that asks for something: `cds`, `eds/a`, `xdstp://…`.
 fn want(word: &str) -> Want {
+    if let Some((type_url, _)) = word.starts_with("xdstp:").then(|| xdscope::client::asked(word)).flatten() {
+        return Want { type_url, wildcard: false, names: vec![word.to_owned()] };
+    }
     let (kind, name) = word.split_once('/').unwrap_or((word, "*"));
     let wildcard = name == "*";
     let names = if wildcard { Vec::new() } else { vec![name.to_owned()] };
@@ -140,6 +143,9 @@ struct Setup {
     judge: Judge,
     delay: Duration,
     existence: Duration,
+    structured: bool,
+    /// `map=AUTHORITY:N`, server by server; the script calls server 1 `1`.
+    authorities: BTreeMap<String, u32>,
 }
 
 impl Setup {
@@ -154,13 +160,28 @@ impl Setup {
         };
         let existence = store::Options::default().resource_timeout;
         let (wants, judge, delay) = (Vec::new(), Judge::Auto, Duration::ZERO);
-        let mut setup = Setup { variant, wants, legacy: false, follow: false, judge, delay, existence };
+        let mut setup = Setup {
+            variant,
+            wants,
+            legacy: false,
+            follow: false,
+            judge,
+            delay,
+            existence,
+            structured: false,
+            authorities: BTreeMap::new(),
+        };
         for word in words {
             let millis = |text: &str| Duration::from_millis(text.parse().expect("milliseconds"));
             match word.split_once('=') {
                 Some(("delay", time)) => setup.delay = millis(time),
                 Some(("existence", time)) => setup.existence = millis(time),
+                Some(("map", pair)) => {
+                    let (authority, number) = pair.rsplit_once(':').expect("AUTHORITY:N");
+                    setup.authorities.insert(authority.to_owned(), number.parse().expect("a number"));
+                }
                 _ => match word {
+                    "structured" => setup.structured = true,
                     "legacy" => setup.legacy = true,
                     "follow" => setup.follow = true,
                     "ask" => setup.judge = Judge::Ask,
@@ -182,14 +203,14 @@ impl Setup {
         }
     }
 
-    fn start(&self, node: &script::Node, address: &str, schema: &Arc<Schema>) -> Running {
+    fn start(&self, node: &script::Node, planes: &[Plane], schema: &Arc<Schema>) -> Running {
         let mut bytes = Vec::new();
         xdscope::pb::put_len_field(&mut bytes, 1, node.id.as_bytes());
         for feature in &node.features {
             xdscope::pb::put_len_field(&mut bytes, 10, feature.as_bytes());
         }
-        let server = Server {
-            address: address.parse().expect("an address"),
+        let server = |plane: &Plane| Server {
+            address: plane.address.parse().expect("an address"),
             tls: None,
             authority: None,
             headers: Vec::new(),
@@ -202,10 +223,13 @@ impl Setup {
             legacy_wildcard: self.legacy,
             ack_delay: self.delay,
             links: if self.follow { watched::rules(schema).links } else { None },
+            structured: self.structured,
+            authorities: self.authorities.clone(),
             seed: 1,
         };
         let options = Options {
-            server,
+            server: server(&planes[0]),
+            others: planes[1..].iter().map(server).collect(),
             client,
             wants: self.wants.clone(),
             judge: self.judge,
@@ -265,17 +289,18 @@ pub fn play(file: &str, text: &str) {
     };
     check(&script, "the script itself");
     let loaded = script::load_into(&script, &codec, Catalog::in_memory()).expect("a script");
-    let plane = Plane::start();
+    let servers = setup.authorities.values().max().map_or(1, |last| last + 1);
+    let planes: Vec<Plane> = (0..servers).map(|_| Plane::start()).collect();
     let node = script.lines.iter().find_map(|line| match &line.item {
         Item::Node(node) => Some(node.clone()),
         _ => None,
     });
-    let running = setup.start(&node.expect("a node"), &plane.address, &schema);
+    let running = setup.start(&node.expect("a node"), &planes, &schema);
     let mut player = Player {
         file,
         frames: loaded.frames.into(),
         catalog: loaded.catalog,
-        plane,
+        planes,
         streams: BTreeMap::new(),
         unasked: Vec::new(),
         played: 0,
@@ -326,10 +351,10 @@ struct Player<'a> {
     /// Of the script, in order.
     frames: VecDeque<wire::Frame>,
     catalog: Catalog,
-    plane: Plane,
+    planes: Vec<Plane>,
     streams: BTreeMap<StreamId, Opened>,
     /// Opened before their lines.
-    unasked: Vec<Opened>,
+    unasked: Vec<(usize, Opened)>,
     /// Messages so far.
     played: usize,
     running: &'a Running,
@@ -351,10 +376,11 @@ impl Player<'_> {
     fn frame(&mut self, place: &str, frame: wire::Frame, item: &Item) {
         match (&frame.what, item) {
             (What::Open(open), _) => {
-                let known = self.unasked.iter().position(|opened| opened.path == open.method);
-                let opened = match known {
-                    Some(at) => self.unasked.remove(at),
-                    None => self.door(place, &open.method),
+                let at = open.server.as_ref().and_then(|server| server.parse().ok()).unwrap_or(0);
+                let is = |(plane, opened): &(usize, Opened)| *plane == at && opened.path == open.method;
+                let opened = match self.unasked.iter().position(is) {
+                    Some(known) => self.unasked.remove(known).1,
+                    None => self.door(place, at, &open.method),
                 };
                 self.streams.insert(frame.stream, opened);
             }
@@ -395,15 +421,15 @@ impl Player<'_> {
         }
     }
 
-    /// The next stream at this path; what else is opened meanwhile waits for its line.
-    fn door(&mut self, place: &str, path: &str) -> Opened {
+    /// The next stream to a server at this path; what else is opened meanwhile waits for its line.
+    fn door(&mut self, place: &str, at: usize, path: &str) -> Opened {
         loop {
-            let opened = self.plane.opened.recv_timeout(PATIENCE);
+            let opened = self.planes[at].opened.recv_timeout(PATIENCE);
             let opened = opened.unwrap_or_else(|_| panic!("{place}: no stream was opened at {path}"));
             if opened.path == path {
                 return opened;
             }
-            self.unasked.push(opened);
+            self.unasked.push((at, opened));
         }
     }
 
