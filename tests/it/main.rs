@@ -12,6 +12,7 @@ mod equal;
 mod faults;
 mod harness;
 mod house;
+mod likeness;
 mod lint;
 mod nacks;
 mod peers_direct;

@@ -1,0 +1,157 @@
+//! A real Envoy and our client, with the same bootstrap at the same control plane: where the two differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::SocketAddr;
+
+use serde_json::Value;
+
+use crate::support::{
+    bootstrap::{self, Variant},
+    control_plane::{ControlPlane, Flags},
+    process::Child,
+    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, endpoints, route},
+    tap::{Recording, xdscope},
+    world::World,
+};
+
+#[test]
+fn like_envoy_over_ads() {
+    alike("like_envoy_over_ads", Variant::Ads);
+}
+
+#[test]
+fn like_envoy_over_delta_ads() {
+    alike("like_envoy_over_delta_ads", Variant::DeltaAds);
+}
+
+fn backend() -> SocketAddr {
+    "127.0.0.1:9".parse().expect("an address")
+}
+
+/// What is served, step by step: it begins, grows, and shrinks.
+fn steps(variant: Variant) -> [Snapshot; 3] {
+    let first = Snapshot::chain(variant, backend());
+    let more = first
+        .clone()
+        .with(CLUSTER, "2", vec![cluster("echo", variant), cluster("more", variant)])
+        .with(ENDPOINTS, "2", vec![endpoints("echo", backend()), endpoints("more", backend())])
+        .with(ROUTE, "2", vec![route("r-in", "more")]);
+    let fewer = more.clone().with(CLUSTER, "3", vec![cluster("more", variant)]).with(
+        ENDPOINTS,
+        "3",
+        vec![endpoints("more", backend())],
+    );
+    [first, more, fewer]
+}
+
+/// Serves the steps to whoever is there, each once the one before is accepted.
+fn serve(plane: &mut ControlPlane, variant: Variant, mut mark: usize) {
+    for (step, types) in steps(variant).iter().zip([
+        &[CLUSTER, ENDPOINTS, LISTENER, ROUTE][..],
+        &[CLUSTER, ENDPOINTS, ROUTE],
+        &[CLUSTER],
+    ]) {
+        plane.set(step);
+        let version = step.to_json()[CLUSTER]["version"].as_str().expect("a version").to_owned();
+        for type_url in types {
+            let of_type = step.to_json()[type_url]["version"].as_str().unwrap_or(&version).to_owned();
+            plane.wait_for_ack(mark, type_url, &of_type);
+        }
+        mark = plane.mark();
+    }
+    // The endpoints of the cluster that went are given up.
+    plane.wait_for(0, "the end of a subscription", |event| match variant.is_delta() {
+        true => event.is_request(ENDPOINTS) && event.unsubscribe == ["echo"],
+        false => event.is_request(ENDPOINTS) && event.names == ["more"],
+    });
+}
+
+/// The requests of a recording, by type, that are more than an answer: what they do, and all names they state. Each push
+/// was accepted; how many there were is the server's doing.
+fn requests(recording: &Recording) -> BTreeMap<String, Vec<String>> {
+    let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut open = BTreeSet::new();
+    for message in recording.messages() {
+        let text = |key: &str| message[key].as_str().unwrap_or_default().to_owned();
+        let nonce = (text("type"), text("nonce"));
+        if message["dir"] == "resp" {
+            open.insert(nonce);
+            continue;
+        }
+        let names = message["names"].as_array().cloned().unwrap_or_default();
+        let names: BTreeSet<&str> = names.iter().filter_map(Value::as_str).collect();
+        match text("kind").as_str() {
+            "ack" => assert!(open.remove(&nonce), "answered twice: {message}"),
+            kind => out.entry(text("type")).or_default().push(format!("{kind} {names:?}")),
+        }
+    }
+    assert!(open.is_empty(), "without an answer: {open:?}");
+    out
+}
+
+/// Types in the order in which they are first asked for.
+fn order(recording: &Recording) -> Vec<String> {
+    let mut types = Vec::new();
+    for message in recording.messages().iter().filter(|message| message["dir"] == "req") {
+        let word = message["type"].as_str().unwrap_or_default().to_owned();
+        if !types.contains(&word) {
+            types.push(word);
+        }
+    }
+    types
+}
+
+/// What is held at the end, with versions.
+fn held(recording: &Recording) -> BTreeSet<String> {
+    let live = |resource: &&Value| resource["state"] == "present" || resource["state"] == "kept";
+    let resources = recording.objects("get", &[]);
+    let name =
+        |r: &Value| format!("{}/{}", r["type"].as_str().unwrap_or("?"), r["name"].as_str().unwrap_or("?"));
+    resources.iter().filter(live).map(name).collect()
+}
+
+fn alike(test: &str, variant: Variant) {
+    let Some(world) = World::open(test) else { return };
+    let envoys = {
+        let mut plane = world.control_plane(Flags::default());
+        let tap = world.tap(plane.address(), &[]);
+        let _envoy = world.envoy("edge", variant, tap.address());
+        serve(&mut plane, variant, 0);
+        tap.stop()
+    };
+    let ours = {
+        let mut plane = world.control_plane(Flags::default());
+        let file = world.folder().join("bootstrap.json");
+        fs::write(&file, bootstrap::envoy("edge", variant, plane.address(), None).to_string())
+            .expect("a file");
+        let recording = world.folder().join("watch.xdsrec");
+        let mut command = xdscope(world.folder());
+        command.args(["watch", "--no-tui", "--bootstrap"]).arg(&file).arg("--record").arg(&recording);
+        let child = Child::start(&mut command, &world.folder().join("watch.log"));
+        serve(&mut plane, variant, 0);
+        child.interrupt();
+        Recording { file: recording }
+    };
+    assert_eq!(held(&envoys), held(&ours));
+    let (theirs, mut own) = (requests(&envoys), requests(&ours));
+    // First difference: in delta we ask for everything by its name, Envoy by an empty list.
+    if variant.is_delta() {
+        for kind in ["cds", "lds"] {
+            let first = own.get_mut(kind).and_then(|requests| requests.first_mut()).expect("a first request");
+            assert_eq!(first, "subscribe {\"*\"}");
+            *first = "subscribe {}".into();
+        }
+    }
+    assert_eq!(theirs, own, "{}\n{}", envoys.text("log", &[]), ours.text("log", &[]));
+    // Second difference: Envoy asks for listeners once its clusters are there, we at once.
+    assert_eq!(order(&envoys), ["cds", "eds", "lds", "rds"]);
+    assert_eq!(order(&ours)[..2], ["cds", "lds"]);
+    // Third: Envoy says who it is each time, we once.
+    let sizes = |recording: &Recording| -> Vec<u64> {
+        let all = recording.messages();
+        all.iter().filter(|m| m["dir"] == "req").filter_map(|m| m["size"].as_u64()).skip(1).collect()
+    };
+    assert!(sizes(&envoys).iter().all(|size| *size > 1000), "{:?}", sizes(&envoys));
+    assert!(sizes(&ours).iter().all(|size| *size < 200), "{:?}", sizes(&ours));
+}
