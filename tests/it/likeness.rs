@@ -10,6 +10,7 @@ use crate::support::{
     bootstrap::{self, Variant},
     control_plane::{ControlPlane, Flags},
     process::Child,
+    scripted::serve as serve_script,
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, endpoints, route},
     tap::{Recording, xdscope},
     world::World,
@@ -23,6 +24,29 @@ fn like_envoy_over_ads() {
 #[test]
 fn like_envoy_over_delta_ads() {
     alike("like_envoy_over_delta_ads", Variant::DeltaAds);
+}
+
+/// Our client is held to the same script.
+const GLOB: &str = include_str!("../fixtures/client/xdstp-as-envoy.xds");
+
+/// Rows K-08, K-18, K-19.
+#[test]
+fn globs_as_envoy_asks_for_them() {
+    let Some(world) = World::open("globs_as_envoy_asks_for_them") else { return };
+    let mut tap = None;
+    let _envoy = serve_script("envoy", GLOB, |address| {
+        let through = world.tap(address.parse().expect("an address"), &[]);
+        let mut bootstrap = bootstrap::envoy("edge", Variant::DeltaAds, through.address(), None);
+        let dynamic = &mut bootstrap["dynamic_resources"];
+        dynamic["cds_resources_locator"] = "xdstp://shop/envoy.config.cluster.v3.Cluster/mine/*?b=2&a=1".into();
+        dynamic.as_object_mut().expect("an object").remove("lds_config");
+        let envoy = world.envoy_with("edge", &bootstrap);
+        tap = Some(through);
+        envoy
+    });
+    let recording = tap.expect("a tap").stop();
+    let unsubscribed = recording.messages().iter().filter(|message| message["kind"] == "unsubscribe").count();
+    assert_eq!(unsubscribed, 1, "{}", recording.text("log", &[]));
 }
 
 fn backend() -> SocketAddr {

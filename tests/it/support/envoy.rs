@@ -32,9 +32,14 @@ impl Envoy {
         xds: SocketAddr,
         tls: Option<&ClientTls>,
     ) -> Self {
+        Self::with(peers, folder, node, &bootstrap::envoy(node, variant, xds, tls))
+    }
+
+    /// The same with a bootstrap of one's own.
+    pub(super) fn with(peers: &Peers, folder: &Path, node: &str, bootstrap: &Value) -> Self {
         let file = |ending: &str| -> PathBuf { folder.join(format!("{node}{ending}")) };
         let (config, admin) = (file(".json"), file(".admin"));
-        fs::write(&config, bootstrap::envoy(node, variant, xds, tls).to_string()).expect("a bootstrap");
+        fs::write(&config, bootstrap.to_string()).expect("a bootstrap");
         let mut command = Command::new(&peers.envoy);
         command.args(["--disable-hot-restart", "--concurrency", "1", "--log-level", "info"]);
         // Else it keeps a stream's end to itself for half a minute.

@@ -304,7 +304,7 @@ pub fn play(file: &str, text: &str) {
         streams: BTreeMap::new(),
         unasked: Vec::new(),
         played: 0,
-        running: &running,
+        running: Some(&running),
     };
     for line in &script.lines {
         while orders.front().is_some_and(|(number, _)| *number < line.number) {
@@ -332,6 +332,31 @@ pub fn play(file: &str, text: &str) {
     check(&Script { file: file.to_owned(), lines }, "the recording of our client");
 }
 
+/// Plays a script to a client that is no part of this program: `start` starts it, with the server's address.
+///
+/// # Panics
+/// When it says anything else than the script's.
+pub fn serve<T>(file: &str, text: &str, start: impl FnOnce(&str) -> T) -> T {
+    let codec = SchemaCodec(Schema::builtin());
+    let script = script::parse(text, file).unwrap_or_else(|error| panic!("{error}"));
+    let loaded = script::load_into(&script, &codec, Catalog::in_memory()).expect("a script");
+    let plane = Plane::start();
+    let client = start(&plane.address);
+    let mut player = Player {
+        file,
+        frames: loaded.frames.into(),
+        catalog: loaded.catalog,
+        planes: vec![plane],
+        streams: BTreeMap::new(),
+        unasked: Vec::new(),
+        played: 0,
+        running: None,
+    };
+    script.lines.iter().for_each(|line| player.line(line));
+    player.silence(SILENCE, "the end");
+    client
+}
+
 /// Findings of which the client is to blame, but for verdicts and for notes that the script has itself.
 fn blamed(loaded: Loaded, schema: &Arc<Schema>, setup: &Setup, noted: &dyn Fn(&str) -> bool) -> Vec<String> {
     let store = store::Store::new(loaded.catalog, loaded.clock, setup.timers());
@@ -357,7 +382,8 @@ struct Player<'a> {
     unasked: Vec<(usize, Opened)>,
     /// Messages so far.
     played: usize,
-    running: &'a Running,
+    /// `None`: another client than ours, whose node is its own business.
+    running: Option<&'a Running>,
 }
 
 impl Player<'_> {
@@ -395,12 +421,12 @@ impl Player<'_> {
             }
             (What::Message(wanted), _) => {
                 let got = self.stream(place, frame.stream).requests.recv_timeout(PATIENCE);
-                let wanted = said(wanted, &self.catalog);
+                let wanted = self.said(wanted);
                 let got = got.unwrap_or_else(|_| panic!("{place}: nothing came, wanted {wanted}"));
                 let delta = wanted.starts_with("delta");
                 let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
                 let got = Message::parse(shape, &got, &mut self.catalog);
-                assert_eq!(said(&got, &self.catalog), wanted, "{place}");
+                assert_eq!(self.said(&got), wanted, "{place}");
                 self.played += 1;
             }
             (What::End(_), Item::End { end: script::Ending::Status(code, text), .. }) => {
@@ -433,6 +459,11 @@ impl Player<'_> {
         }
     }
 
+    fn said(&self, message: &Message) -> String {
+        let node = self.running.and_then(|_| message.node()).map_or("", |node| node.id.as_str());
+        said(message, node, &self.catalog)
+    }
+
     fn stream(&self, place: &str, id: StreamId) -> &Opened {
         self.streams.get(&id).unwrap_or_else(|| panic!("{place}: the stream is not open"))
     }
@@ -445,32 +476,32 @@ impl Player<'_> {
                 let shapes = [Shape::DeltaRequest, Shape::SotwRequest];
                 let shape = shapes[usize::from(!opened.path.contains("/Delta"))];
                 let got = Message::parse(shape, &bytes, &mut self.catalog);
-                panic!("{place}: nobody expects on stream {}: {}", id.0, said(&got, &self.catalog));
+                panic!("{place}: nobody expects on stream {}: {}", id.0, self.said(&got));
             }
         }
     }
 
     /// Tells the client something, once it has seen all that was played.
     fn tell(&self, order: &str) {
+        let running = self.running.expect("a client that listens");
         wait_for("the client to catch up", || {
-            let store = self.running.shared.store();
+            let store = running.shared.store();
             let messages = (0..store.rows()).filter(|row| {
                 store.row(*row).is_some_and(|fact| json::message(&fact, &store.clock())["n"].is_number())
             });
             (messages.count() >= self.played).then_some(())
         });
-        assert!(self.running.command(command(order)), "{order}");
+        assert!(running.command(command(order)), "{order}");
     }
 }
 
 /// A request as text: all that a server may look at, names in order.
-fn said(message: &Message, catalog: &Catalog) -> String {
+fn said(message: &Message, node: &str, catalog: &Catalog) -> String {
     let list = |names: &[Sym]| {
         let mut names: Vec<&str> = names.iter().map(|name| catalog.text(*name)).collect();
         names.sort_unstable();
         names.join(" ")
     };
-    let node = message.node().map_or("", |node| node.id.as_str());
     let error = message.error_detail().map(|error| (error.code, error.message.to_string()));
     let url = message.type_url();
     match &message.body {

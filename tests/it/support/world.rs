@@ -60,6 +60,11 @@ impl World {
         Envoy::start(self.peers, &self.folder, node, variant, xds, None)
     }
 
+    /// The same with a bootstrap of one's own.
+    pub fn envoy_with(&self, node: &str, bootstrap: &serde_json::Value) -> Envoy {
+        Envoy::with(self.peers, &self.folder, node, bootstrap)
+    }
+
     /// The same with TLS to its xDS server.
     pub fn envoy_tls(&self, node: &str, variant: Variant, xds: SocketAddr, tls: &ClientTls) -> Envoy {
         Envoy::start(self.peers, &self.folder, node, variant, xds, Some(tls))
