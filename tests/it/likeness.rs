@@ -38,7 +38,8 @@ fn globs_as_envoy_asks_for_them() {
         let through = world.tap(address.parse().expect("an address"), &[]);
         let mut bootstrap = bootstrap::envoy("edge", Variant::DeltaAds, through.address(), None);
         let dynamic = &mut bootstrap["dynamic_resources"];
-        dynamic["cds_resources_locator"] = "xdstp://shop/envoy.config.cluster.v3.Cluster/mine/*?b=2&a=1".into();
+        dynamic["cds_resources_locator"] =
+            "xdstp://shop/envoy.config.cluster.v3.Cluster/mine/*?b=2&a=1".into();
         dynamic.as_object_mut().expect("an object").remove("lds_config");
         let envoy = world.envoy_with("edge", &bootstrap);
         tap = Some(through);

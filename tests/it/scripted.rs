@@ -1,5 +1,6 @@
 //! Our client against a server that plays scripts, for what real control planes never do.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -32,4 +33,53 @@ fn the_client_says_what_the_scripts_say() {
         })
         .collect();
     assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// What the client does for each row is held by a script that names it, or by a test.
+#[test]
+fn every_row_that_binds_clients_is_held() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let table = read("tests/client_rows.txt");
+    let lines: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split(" | ").collect())
+        .collect();
+    let ids: Vec<String> = lines.iter().map(|line| line[0].to_owned()).collect();
+    let groups = [('A', 19), ('E', 51), ('F', 36), ('G', 12), ('H', 12), ('K', 33)];
+    let all = groups.iter().flat_map(|(group, rows)| (1..=*rows).map(move |n| format!("{group}-{n:02}")));
+    assert_eq!(ids, all.collect::<Vec<_>>());
+    let mut used = BTreeSet::new();
+    for line in &lines {
+        let [id, does, held] = line[..] else { panic!("three columns: {line:?}") };
+        assert!(does.len() > 5, "{id}");
+        if let Some(why) = held.strip_prefix("none: ") {
+            assert!(why.len() > 20, "{id} says why");
+            continue;
+        }
+        for proof in held.split(' ') {
+            if let Some(name) = proof.strip_prefix("client/") {
+                let text = read(&format!("tests/fixtures/client/{name}.xds"));
+                let first = text.lines().next().unwrap_or_default();
+                let mut words = first.split(|c: char| !c.is_alphanumeric() && c != '-');
+                assert!(words.any(|word| word == id), "{name} does not name {id}");
+                used.insert(name.to_owned());
+            } else {
+                let (path, function) = proof.split_once("::").expect("PATH::FN");
+                assert!(read(path).contains(&format!("fn {function}(")), "{id}: no {proof}");
+            }
+        }
+    }
+    // Each script is of some row; those of groups that have no table here say which.
+    for entry in fs::read_dir(folder()).expect("the scripts").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let text = fs::read_to_string(entry.path()).expect("a script");
+        let first = text.lines().next().unwrap_or_default();
+        let own = used.contains(name.trim_end_matches(".xds"));
+        assert!(
+            own || ["row I-", "row B-", "row M-"].iter().any(|row| first.contains(row)),
+            "{name}: {first}"
+        );
+    }
 }
