@@ -108,8 +108,8 @@ pub struct Progress {
     pub ended: Option<String>,
     /// Types, or names of them, that were asked for and not answered.
     pub unanswered: Vec<(TypeUrl, Option<String>)>,
-    /// What the variant has no stream for.
-    pub refused: Option<String>,
+    /// What can't be asked for.
+    pub refused: Option<client::Refused>,
     /// Tries and streams so far.
     pub attempts: u32,
 }
@@ -379,7 +379,7 @@ impl Work {
             }
         };
         if let Err(error) = done {
-            lock(&self.progress).refused = Some(error.to_string());
+            lock(&self.progress).refused = Some(error);
         }
         self.effects(into);
     }

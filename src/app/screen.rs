@@ -172,7 +172,10 @@ impl Feed for LiveFeed<'_> {
             empty: self.about.empty.clone(),
             notice: (self.shared.recording_error())
                 .or_else(|| self.shared.trouble())
-                .or_else(|| self.client.and_then(|client| client.progress().refused))
+                .or_else(|| {
+                    self.client
+                        .and_then(|client| client.progress().refused.map(|refused| refused.to_string()))
+                })
                 .or_else(|| self.about.notice.clone()),
             client: self.client.is_some(),
             bar: None,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::client::{Judge, Options, Progress, Running, Want};
 use crate::app::watched;
-use crate::client;
+use crate::client::{self, BadName, Refused};
 use crate::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl, Variant};
 use crate::filter::Rows;
 use crate::json as words;
@@ -324,7 +324,7 @@ pub(super) fn fetch(
     let progress = loop {
         let progress = running.progress();
         if let Some(refused) = &progress.refused {
-            return Err(CliError::usage(refused.clone()).next("--variant delta-ads"));
+            return Err(self::refused(refused));
         }
         if progress.begun && progress.unanswered.is_empty() {
             break progress;
@@ -344,6 +344,15 @@ pub(super) fn fetch(
     }
     let name = args.source.clone();
     Ok(Source { name, form: Form::Live, size: None, loaded, schema, unanswered })
+}
+
+/// What can't be asked for, and what to do instead.
+pub(super) fn refused(refused: &Refused) -> CliError {
+    CliError::usage(refused.to_string()).next(match refused {
+        Refused::NoStream(_) | Refused::Name(BadName::GlobInSotw(_)) => "--variant delta-ads",
+        Refused::Name(_) => "xdstp://AUTHORITY/TYPE/ID?PARAMETERS",
+        Refused::Unmapped(_) => "--xdstp-authority NAME=SERVER",
+    })
 }
 
 /// Waiting for a server, with a word to the user from time to time.

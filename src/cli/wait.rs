@@ -129,7 +129,7 @@ fn on_server(
     loop {
         let progress = running.progress();
         if let Some(refused) = progress.refused {
-            return Err(CliError::usage(refused).next("--variant delta-ads"));
+            return Err(super::client::refused(&refused));
         }
         if condition.is_met_by(&running) {
             return Ok(Exit::Yes);

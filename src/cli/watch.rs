@@ -72,7 +72,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
             met || running.shared.unread() || running.progress().refused.is_some()
         });
         match running.progress().refused {
-            Some(refused) => Err(CliError::usage(refused).next("--variant delta-ads")),
+            Some(refused) => Err(super::client::refused(&refused)),
             None => Ok(()),
         }
     };

@@ -21,7 +21,7 @@ pub enum BadName {
     Directive(String),
     #[error("`{0}`: `*` stands only at the end of a path")]
     Glob(String),
-    #[error("`{0}` has its variant delta: a glob can't be asked for in state of the world")]
+    #[error("`{0}`: a glob can't be asked for in state of the world")]
     GlobInSotw(String),
     #[error("`{0}` is of another type than what it is asked for as")]
     Type(String),

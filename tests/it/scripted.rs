@@ -3,8 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
-use crate::support::scripted::play;
+use crate::support::{
+    scripted::{play, serve},
+    tap::xdscope,
+};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/client")
@@ -33,6 +37,45 @@ fn the_client_says_what_the_scripts_say() {
         })
         .collect();
     assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// A structured name as WHAT, as people type it.
+#[test]
+fn structured_names_are_got() {
+    const SCRIPT: &str = r#"
+node me
+stream 1 delta-ads
+> cds sub=["xdstp://a/envoy.config.cluster.v3.Cluster/foo?a=1&b=2"]
+< cds n=1 ["xdstp://a/envoy.config.cluster.v3.Cluster/foo?a=1&b=2"@1]
+"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = serve("get", SCRIPT, |address| {
+        let mut command = xdscope(folder.path());
+        let name = "xdstp://a/envoy.config.cluster.v3.Cluster/foo?b=2&a=1";
+        command.args(["get", address, name, "-o", "name", "--variant", "delta-ads"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("xdscope runs")
+    });
+    let output = child.wait_with_output().expect("its end");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(out, "cds/xdstp://a/envoy.config.cluster.v3.Cluster/foo?a=1&b=2\n", "{err}");
+    let refused = |args: &[&str]| {
+        let mut command = xdscope(folder.path());
+        let output = command.args(["get", "127.0.0.1:9"]).args(args).output().expect("xdscope runs");
+        (output.status.code(), text(&output.stderr))
+    };
+    let glob = "xdstp://a/envoy.config.cluster.v3.Cluster/x/*";
+    for (args, why) in [
+        (&[glob][..], "--variant delta-ads"),
+        (&["xdstp://a"], "is no structured name"),
+        (
+            &[glob, "--variant", "delta", "--xdstp-authority", "b=127.0.0.1:9"],
+            "--xdstp-authority NAME=SERVER",
+        ),
+    ] {
+        let (code, err) = refused(args);
+        assert!(code == Some(2) && err.contains(why), "{args:?}: {code:?} {err}");
+    }
 }
 
 /// What the client does for each row is held by a script that names it, or by a test.

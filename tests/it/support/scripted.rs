@@ -353,7 +353,6 @@ pub fn serve<T>(file: &str, text: &str, start: impl FnOnce(&str) -> T) -> T {
         running: None,
     };
     script.lines.iter().for_each(|line| player.line(line));
-    player.silence(SILENCE, "the end");
     client
 }
 

@@ -1,0 +1,104 @@
+//! Which server is asked for a structured name, and which instead while that one is away.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::content::Catalog;
+use crate::event::{Sym, Time, TypeUrl};
+
+use super::structured::{self, BadName, Wish};
+use super::track::{Changes, Track};
+use super::{Client, Key, Lane, Refused};
+
+impl Client {
+    /// The server that a name is asked of, and the name as it is asked for.
+    pub(super) fn place(
+        &mut self,
+        url: &TypeUrl,
+        name: Sym,
+        catalog: &mut Catalog,
+    ) -> Result<(u32, Sym), Refused> {
+        let text = catalog.text(name);
+        if !self.config.structured || !structured::is_one(text) {
+            return Ok((0, name));
+        }
+        let wish = Wish::configured(text)?;
+        if wish.type_url != *url {
+            return Err(BadName::Type(text.to_owned()).into());
+        }
+        if wish.glob && !self.config.variant.is_delta() {
+            return Err(BadName::GlobInSotw(text.to_owned()).into());
+        }
+        let server = self.server(&wish).ok_or_else(|| Refused::Unmapped(wish.authority.clone()))?;
+        let name = catalog.intern(&wish.name);
+        self.keep_alternatives(url, name, wish);
+        Ok((server, name))
+    }
+
+    /// Which server answers for a structured name (row K-24).
+    fn server(&self, wish: &Wish) -> Option<u32> {
+        let authorities = &self.config.authorities;
+        if authorities.is_empty() { Some(0) } else { authorities.get(&wish.authority).copied() }
+    }
+
+    pub(super) fn keep_alternatives(&mut self, url: &TypeUrl, name: Sym, wish: Wish) {
+        if !wish.alternatives.is_empty() {
+            self.alternatives.insert((url.clone(), name), wish.alternatives);
+        }
+    }
+
+    /// Asks for the alternatives of what the lane should bring, or gives them up.
+    pub(super) fn stand_in(&mut self, now: Time, lane: Lane, needed: bool, catalog: &mut Catalog) {
+        if self.alternatives.is_empty() {
+            return;
+        }
+        let mut wishes = Vec::new();
+        for key in self.on(lane) {
+            let Some(track) = self.tracks.get(&key) else { continue };
+            let alternatives = self.alternatives.iter().filter(|((url, _), _)| *url == key.url);
+            let wanted = alternatives
+                .filter(|((_, name), _)| track.asked.contains(name) || track.referred.contains(name));
+            // The first of another server: the lane's own is the one that can't be reached.
+            wishes.extend(wanted.filter_map(|(_, list)| {
+                let reachable = |wish: &&Wish| self.server(wish).is_some_and(|server| server != key.server);
+                list.iter().find(reachable).cloned()
+            }));
+        }
+        let mut keys = BTreeSet::new();
+        for wish in wishes {
+            let Some(server) = self.server(&wish) else { continue };
+            let (name, key) = (catalog.intern(&wish.name), Key { url: wish.type_url, server });
+            // What has no stream in this variant can't stand in.
+            let Ok(track) = self.track(now, &key) else { continue };
+            let changed = if needed { track.stand_ins.insert(name) } else { track.stand_ins.remove(&name) };
+            if changed {
+                keys.insert(key);
+            }
+        }
+        for key in keys {
+            let gone = self.tracks.get(&key).map(Track::unwanted).unwrap_or_default();
+            self.settle(&key, catalog);
+            self.follow(now, &key.url, Changes { gone, ..Changes::default() }, catalog);
+        }
+    }
+
+    /// The names of a type by the server that each is asked of; also of servers that were asked for some and are
+    /// asked for none any more. What has no source is not asked for (row K-24).
+    pub(super) fn by_server(
+        &self,
+        url: &TypeUrl,
+        names: BTreeSet<Sym>,
+        catalog: &Catalog,
+    ) -> BTreeMap<u32, BTreeSet<Sym>> {
+        let known = self.keys_of(url).into_iter();
+        let mut out: BTreeMap<u32, BTreeSet<Sym>> = known.map(|key| (key.server, BTreeSet::new())).collect();
+        for name in names {
+            let text = catalog.text(name);
+            let plain = self.config.authorities.is_empty() || !structured::is_one(text);
+            let server = if plain { Some(0) } else { Wish::found(text).and_then(|wish| self.server(&wish)) };
+            if let Some(server) = server {
+                out.entry(server).or_default().insert(name);
+            }
+        }
+        out
+    }
+}
