@@ -215,6 +215,8 @@ impl Setup {
             authority: None,
             headers: Vec::new(),
             patience: PATIENCE,
+            keepalive: PATIENCE,
+            keepalive_timeout: PATIENCE,
             max_message: 1 << 24,
         };
         let client = Config {
