@@ -34,7 +34,7 @@ const GLOB: &str = include_str!("../fixtures/client/xdstp-as-envoy.xds");
 fn globs_as_envoy_asks_for_them() {
     let Some(world) = World::open("globs_as_envoy_asks_for_them") else { return };
     let mut tap = None;
-    let _envoy = serve_script("envoy", GLOB, |address| {
+    let (_envoy, _stage) = serve_script("envoy", GLOB, |address| {
         let through = world.tap(address.parse().expect("an address"), &[]);
         let mut bootstrap = bootstrap::envoy("edge", Variant::DeltaAds, through.address(), None);
         let dynamic = &mut bootstrap["dynamic_resources"];

@@ -49,7 +49,7 @@ stream 1 delta-ads
 < cds n=1 ["xdstp://a/envoy.config.cluster.v3.Cluster/foo?a=1&b=2"@1]
 "#;
     let folder = tempfile::tempdir().expect("a folder");
-    let child = serve("get", SCRIPT, |address| {
+    let (child, _stage) = serve("get", SCRIPT, |address| {
         let mut command = xdscope(folder.path());
         let name = "xdstp://a/envoy.config.cluster.v3.Cluster/foo?b=2&a=1";
         command.args(["get", address, name, "-o", "name", "--variant", "delta-ads"]);

@@ -334,11 +334,17 @@ pub fn play(file: &str, text: &str) {
     check(&Script { file: file.to_owned(), lines }, "the recording of our client");
 }
 
+/// The server after the last line: its streams stay open as long as it is kept.
+pub struct Stage {
+    _planes: Vec<Plane>,
+    _streams: BTreeMap<StreamId, Opened>,
+}
+
 /// Plays a script to a client that is no part of this program: `start` starts it, with the server's address.
 ///
 /// # Panics
 /// When it says anything else than the script's.
-pub fn serve<T>(file: &str, text: &str, start: impl FnOnce(&str) -> T) -> T {
+pub fn serve<T>(file: &str, text: &str, start: impl FnOnce(&str) -> T) -> (T, Stage) {
     let codec = SchemaCodec(Schema::builtin());
     let script = script::parse(text, file).unwrap_or_else(|error| panic!("{error}"));
     let loaded = script::load_into(&script, &codec, Catalog::in_memory()).expect("a script");
@@ -355,7 +361,7 @@ pub fn serve<T>(file: &str, text: &str, start: impl FnOnce(&str) -> T) -> T {
         running: None,
     };
     script.lines.iter().for_each(|line| player.line(line));
-    client
+    (client, Stage { _planes: player.planes, _streams: player.streams })
 }
 
 /// Findings of which the client is to blame, but for verdicts and for notes that the script has itself.
