@@ -227,6 +227,9 @@ impl Ask<'_> {
         let mut follow = flags.expand || (self.what.is_empty() && !flags.no_expand);
         let mut roots = self.what.is_empty();
         for text in self.what {
+            if text.starts_with("xdstp:") {
+                self.name_of(text, text)?;
+            }
             let what = What::parse(text);
             let url = match what.kind.and_then(|kind| kind.type_url(ApiVersion::V3)) {
                 Some(url) => url,
