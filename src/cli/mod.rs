@@ -5,6 +5,7 @@
 //! the words of the screens; they decide nothing about the protocol.
 
 pub mod args;
+mod applied;
 mod bodies;
 #[cfg(feature = "net")]
 mod client;

@@ -37,7 +37,7 @@ fn lines(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Resu
     let filter = select::filter(args.filter.as_deref(), Rows::Messages, &zone)?;
     let style = io.style(global);
     let jsonl = args.output == Some(Format::Jsonl);
-    let opened = source::open_keyed(&args.source, seed, global, io)?;
+    let opened = source::open_keyed(&args.source, seed, global, io)?.with_messages()?;
     let limit = Limit::of(&args.at, &opened.loaded, &zone)?;
     let reload = if args.follow {
         Some(follow(args, seed, &opened.schema, opened.size.unwrap_or(0), io)?)

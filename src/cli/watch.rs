@@ -114,6 +114,7 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
             record: None,
             no_record: true,
             keep_secrets: args.source.keep_secrets,
+            applied: None,
             screens: ScreenFlags { theme: ThemeWord::Default, slow_link: false },
             timers: args.source.timers,
             descriptors: args.source.descriptors.clone(),

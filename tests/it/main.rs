@@ -3,6 +3,7 @@
 //! Peers (Envoy, gRPC, go-control-plane) are fetched by the first test which needs them, see [`support::peers`].
 //! `XDSCOPE_PEERS=off` leaves the tests which need them out.
 
+mod applied;
 mod cli;
 mod client;
 mod config;

@@ -42,6 +42,9 @@ pub struct ReplayArgs {
     /// Times of day, or seconds from the start, or from the row before
     #[arg(long, value_name = "FORM", default_value = "local", help_heading = "Replay")]
     pub time: TimeFormat,
+    /// What the client has applied, to hold against what it was sent: a config dump of Envoy, or a CSDS answer
+    #[arg(long, value_name = "FILE", help_heading = "Replay")]
+    pub applied: Option<PathBuf>,
     #[command(flatten)]
     pub screens: ScreenFlags,
     #[command(flatten)]
@@ -58,6 +61,9 @@ pub struct StatusArgs {
     #[cfg(feature = "net")]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub wait: Option<Duration>,
+    /// What the client has applied, to hold against what it was sent: a config dump of Envoy, or a CSDS answer
+    #[arg(long, value_name = "FILE")]
+    pub applied: Option<PathBuf>,
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]
