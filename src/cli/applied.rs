@@ -48,3 +48,15 @@ pub(super) fn notices(path: &Path, beside: &Beside, nodes: &HashSet<&str>) -> Ve
     }
     out
 }
+
+/// The same for screens, which read it again when it changes.
+#[cfg(all(feature = "net", feature = "tui"))]
+pub(super) fn file(
+    path: Option<&Path>,
+    schema: &Arc<Schema>,
+) -> Result<Option<std::rc::Rc<crate::app::applied::AppliedFile>>, CliError> {
+    use crate::app::applied::AppliedFile;
+    let Some(path) = path else { return Ok(None) };
+    let beside = open(path, schema)?;
+    Ok(Some(AppliedFile::new(path.to_owned(), beside, schema.clone()).into()))
+}

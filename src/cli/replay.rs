@@ -145,7 +145,8 @@ fn screens(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Re
     let reload = if args.follow { Some(follow(args, seed, &schema, known, io)?) } else { None };
     options.file.clone_from(&path);
     options.notices = notices;
-    let feed = ReplayFeed::new(cursor, options, Decoded(schema), reload);
+    let applied = super::applied::file(args.applied.as_deref(), &schema)?;
+    let feed = ReplayFeed::new(cursor, options, Decoded(schema), reload).beside(applied);
     let begin = [Some(at).filter(|at| *at != Seek::End), args.play.then_some(Seek::Toggle)];
     for seek in begin.into_iter().flatten() {
         feed.replay(None, seek)
