@@ -162,15 +162,10 @@ impl Beside {
                 account.missing.push(name);
             }
         }
-        // A config dump lists endpoints of clusters that have no EDS, too.
-        let all = self.dump.origin == Origin::ConfigDump
-            && Kind::of_type_url(state.type_url.as_str()).is_some_and(|(kind, _)| kind == Kind::Eds);
-        if !all {
-            let extra = client.entries.iter().filter(|entry| {
-                entry.type_url == state.type_url && entry.active.is_some() && !sent.contains(&entry.name)
-            });
-            account.extra.extend(extra.map(|entry| entry.name.clone()));
-        }
+        let extra = client.entries.iter().filter(|entry| {
+            entry.type_url == state.type_url && entry.active.is_some() && !sent.contains(&entry.name)
+        });
+        account.extra.extend(extra.map(|entry| entry.name.clone()));
         account
     }
 

@@ -1,6 +1,7 @@
 //! Envoy's config dump: a section for each type, and in it what came by xDS (`dynamic_...`); what the bootstrap holds
 //! (`static_...`) was never sent and is left out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -79,8 +80,31 @@ pub(super) fn client(dump: &Value, reader: &mut Reader<'_>) -> Client {
             _ => {}
         }
     }
+    if let Some(names) = by_eds(dump) {
+        let eds = |entry: &Entry| kind_of(entry) == Some(Kind::Eds);
+        client.entries.retain(|entry| !eds(entry) || names.contains(&*entry.name));
+    }
     client.merge();
     client
+}
+
+fn kind_of(entry: &Entry) -> Option<Kind> {
+    Kind::of_type_url(entry.type_url.as_str()).map(|(kind, _)| kind)
+}
+
+/// Names of the endpoints that clusters get by EDS: the dump lists those of all other clusters, too. `None`: it has no
+/// clusters to tell by.
+fn by_eds(dump: &Value) -> Option<BTreeSet<&str>> {
+    let is_clusters = |config: &&Value| config["@type"].as_str().is_some_and(|url| url.ends_with(".ClustersConfigDump"));
+    let section = list(&dump["configs"]).iter().find(is_clusters)?;
+    let lists = ["static_clusters", "dynamic_active_clusters", "dynamic_warming_clusters"];
+    let clusters = lists.into_iter().flat_map(|name| list(field(section, name))).map(|item| field(item, "cluster"));
+    let eds = clusters.filter(|cluster| cluster["type"] == "EDS");
+    let names = eds.filter_map(|cluster| {
+        let service = field(field(cluster, "eds_cluster_config"), "service_name").as_str();
+        service.filter(|name| !name.is_empty()).or_else(|| cluster["name"].as_str())
+    });
+    Some(names.collect())
 }
 
 fn about(kind: Kind, version: Option<Arc<str>>, client: &mut Client) {

@@ -9,8 +9,8 @@ use crate::support::{
     certs::Ca,
     control_plane::Flags,
     snapshot::{
-        CLUSTER, ENDPOINTS, LISTENER, SECRET, Snapshot, bad_clusters, cluster, cluster_with_secret, listener,
-        secret,
+        CLUSTER, ENDPOINTS, LISTENER, SECRET, Snapshot, bad_clusters, cluster, cluster_with_secret, endpoints,
+        listener, secret,
     },
     tap::{Recording, xdscope},
     wait::wait_for,
@@ -66,12 +66,13 @@ fn envoy(test: &str, variant: Variant) {
         &chain
             .clone()
             .with(CLUSTER, "2", [good, bad_clusters()].concat())
+            .with(ENDPOINTS, "2", ["echo", "new"].map(|name| endpoints(name, envoy.admin())).to_vec())
             .with(LISTENER, "2", vec![listener("in", "r-in", variant), waits]),
     );
     plane.wait_for(mark, "a NACK", |event| event.is_nack(CLUSTER));
-    plane.wait_for_ack(mark, LISTENER, "2");
+    // It gives the route up after 15 s.
     let text = wait_for("a dump with the new listener", || {
-        Some(envoy.get("/config_dump?include_eds")).filter(|text| text.contains("\"waits\""))
+        Some(envoy.get("/config_dump?include_eds")).filter(|text| text.contains("\"warming_state\""))
     });
     let dump = world.folder().join("config_dump.json");
     fs::write(&dump, &text).expect("a file");
