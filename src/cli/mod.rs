@@ -23,6 +23,8 @@ mod export;
 mod export_graph;
 mod get;
 mod help;
+#[cfg(feature = "net")]
+mod identity;
 mod info;
 pub mod io;
 mod json_out;

@@ -122,6 +122,7 @@ fn on_server(
         flags: &of.client,
         connect: &of.descriptors.connect,
         schema: descriptors::schema(&of.descriptors)?,
+        quiet: global.quiet,
     };
     let options = ask.options(source::options(&of.timers), io)?;
     let running = Running::start(options, None).map_err(live::start_error)?;

@@ -19,6 +19,7 @@ use super::dial::{self, Dial};
 use super::rpc::Raw;
 use super::tap::Address;
 use super::tls;
+use super::token::Token;
 use crate::event::{Code, Side};
 use crate::wire::{End, Secured};
 
@@ -42,6 +43,10 @@ pub struct Server {
     pub authority: Option<String>,
     /// Headers to add.
     pub headers: Vec<(String, String)>,
+    /// A token to add, as it is when a stream is opened.
+    pub token: Option<Token>,
+    /// Servers to ask in this order if this one can't be reached; those of their own are not asked.
+    pub fallback: Vec<Server>,
     /// How long each step of connecting may take.
     pub patience: Duration,
     /// The largest message that is taken, in bytes.
@@ -55,6 +60,15 @@ impl Server {
     /// In words: the first that can't.
     pub fn check_headers(&self) -> Result<(), String> {
         dial::metadata(&self.headers).map(|_| ()).map_err(|status| status.message().to_owned())
+    }
+
+    /// All headers of a stream that is opened now.
+    ///
+    /// # Errors
+    /// In words: the token can't be read.
+    pub fn headers_now(&self) -> Result<Vec<(String, String)>, String> {
+        let token = self.token.as_ref().map(Token::header).transpose()?;
+        Ok(self.headers.iter().cloned().chain(token).collect())
     }
 }
 
@@ -112,7 +126,10 @@ struct Stream {
 
 /// The open streams, a connection for each.
 pub struct Streams {
-    server: Arc<Server>,
+    /// In the order in which they are asked.
+    servers: Vec<Arc<Server>>,
+    /// By lane: which of them is asked, and for what path.
+    asked: HashMap<u32, (usize, String)>,
     events: mpsc::Sender<Happened>,
     open: HashMap<u32, Stream>,
     turns: u64,
@@ -120,19 +137,56 @@ pub struct Streams {
 
 impl Streams {
     /// The streams, and where their events come out. To be used in a tokio runtime.
-    pub fn new(server: Server) -> (Streams, mpsc::Receiver<Happened>) {
+    pub fn new(mut server: Server) -> (Streams, mpsc::Receiver<Happened>) {
         let (events, receive) = mpsc::channel(EVENTS);
-        (Streams { server: Arc::new(server), events, open: HashMap::new(), turns: 0 }, receive)
+        let others = std::mem::take(&mut server.fallback);
+        let servers = std::iter::once(server).chain(others).map(Arc::new).collect();
+        (Streams { servers, asked: HashMap::new(), events, open: HashMap::new(), turns: 0 }, receive)
     }
 
-    /// Connects, and opens a stream at a gRPC path.
+    /// The server that a lane asks.
+    fn server(&self, lane: u32) -> Option<&Arc<Server>> {
+        let at = self.asked.get(&lane).map_or(0, |(at, _)| *at);
+        self.servers.get(at)
+    }
+
+    /// Its address.
+    pub fn address(&self, lane: u32) -> Option<String> {
+        self.server(lane).map(|server| server.address.to_string())
+    }
+
+    /// Asks the next server, where the one that was asked can't be reached. False: that was the last.
+    pub fn fall_back(&mut self, lane: u32) -> bool {
+        let Some((at, path)) = self.asked.get_mut(&lane).filter(|(at, _)| at + 1 < self.servers.len()) else {
+            return false;
+        };
+        *at += 1;
+        let path = path.clone();
+        self.connect(lane, path);
+        true
+    }
+
+    /// Connects to the first server, and opens a stream at a gRPC path.
     pub fn open(&mut self, lane: u32, path: String) {
+        self.asked.insert(lane, (0, path.clone()));
+        self.connect(lane, path);
+    }
+
+    fn connect(&mut self, lane: u32, path: String) {
         self.close(lane);
+        let Some(server) = self.server(lane).cloned() else { return };
         self.turns += 1;
         let turn = self.turns;
         let (requests, ready) = mpsc::channel(REQUESTS);
-        let (server, line) = (self.server.clone(), Line { events: self.events.clone(), lane, turn });
+        let line = Line { events: self.events.clone(), lane, turn };
         let task = tokio::spawn(async move {
+            let headers = match server.headers_now() {
+                Ok(headers) => headers,
+                Err(what) => {
+                    line.say(Event::Failed(DialError::new(what, &["token"], None))).await;
+                    return;
+                }
+            };
             let (channel, tls) = match server.connect().await {
                 Ok(connected) => connected,
                 Err(error) => {
@@ -143,7 +197,7 @@ impl Streams {
             if !line.say(Event::Opened { tls }).await {
                 return;
             }
-            let end = match server.run(channel, &path, ready, &line).await {
+            let end = match server.run(channel, &path, (&headers, ready), &line).await {
                 Ok(()) => {
                     End { by: Some(Side::Server), status: Some((Code(0), String::new())), ..End::default() }
                 }
@@ -198,7 +252,7 @@ impl Server {
         &self,
         channel: Channel,
         path: &str,
-        requests: mpsc::Receiver<Bytes>,
+        (headers, requests): (&[(String, String)], mpsc::Receiver<Bytes>),
         line: &Line,
     ) -> Result<(), Status> {
         let path = PathAndQuery::try_from(path).map_err(|error| Status::internal(error.to_string()))?;
@@ -208,7 +262,7 @@ impl Server {
             .accept_compressed(CompressionEncoding::Zstd);
         grpc.ready().await.map_err(|error| Status::from_error(error.into()))?;
         let mut request = Request::new(ReceiverStream::new(requests));
-        *request.metadata_mut() = dial::metadata(&self.headers)?;
+        *request.metadata_mut() = dial::metadata(headers)?;
         let mut responses = grpc.streaming(request, path, Raw).await?.into_inner();
         while let Some(bytes) = responses.message().await? {
             if !line.say(Event::Message(bytes)).await {

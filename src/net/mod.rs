@@ -10,3 +10,4 @@ pub mod reflection;
 pub mod rpc;
 pub mod tap;
 pub mod tls;
+pub mod token;
