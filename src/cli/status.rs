@@ -26,6 +26,8 @@ use super::json_out::Objects;
 use super::select::{self, Picked};
 use super::source;
 use super::table::{Cell, Table};
+#[cfg(feature = "net")]
+use super::wait;
 use super::words;
 
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
@@ -34,6 +36,8 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     let source = &SourceArgs { patience: args.wait, ..args.source.clone() };
     #[cfg(not(feature = "net"))]
     let source = &args.source;
+    #[cfg(feature = "net")]
+    let in_time = synced(args, global, io)?;
     let (store, schema) = source::states(source, global, io)?;
     let beside = match &args.applied {
         Some(path) => Some(beside(path, &store, &schema, global, io)?),
@@ -109,7 +113,27 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
         let again = format!("xdscope status {} -o wide", args.source.source);
         io.say(&format!("{}; {again} says who owes what", plural(problems, "problem")));
     }
+    #[cfg(feature = "net")]
+    if !in_time {
+        return Ok(Exit::Never);
+    }
     Ok(if problems > 0 { Exit::No } else { Exit::Yes })
+}
+
+/// `--wait` on a recording: until all in it are in sync. False: they never were, which is said.
+#[cfg(feature = "net")]
+fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, CliError> {
+    let Some(patience) = args.wait else { return Ok(true) };
+    if source::is_server(&args.source.source) {
+        return if args.nodes.is_some() { Err(wait::one_node()) } else { Ok(true) };
+    }
+    let condition = wait::Condition::Synced;
+    let met = wait::on_recording(&args.source, &condition, args.nodes, patience, global, io)?;
+    if !met && !global.quiet {
+        let nodes = args.nodes.map_or_else(|| "not all nodes were".into(), |n| format!("{} were not", plural(n, "node")));
+        io.say(&format!("{nodes} in sync within {patience:?}"));
+    }
+    Ok(met)
 }
 
 /// Names of a line.

@@ -12,6 +12,7 @@ mod doctor;
 mod equal;
 mod harness;
 mod house;
+mod identity;
 mod lint;
 mod nacks;
 mod peers_direct;
