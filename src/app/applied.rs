@@ -50,7 +50,9 @@ impl AppliedFile {
         match self.read() {
             Ok(beside) => (state.beside, state.failed) = (beside, None),
             // It may be half written: the next look sees more of it.
-            Err(why) => state.failed = Some(format!("{}: {why}; what was read before is shown", self.path.display())),
+            Err(why) => {
+                state.failed = Some(format!("{}: {why}; what was read before is shown", self.path.display()))
+            }
         }
         state.turn
     }

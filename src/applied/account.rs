@@ -59,7 +59,9 @@ impl Account {
     /// A line for each part that is not empty: its word, and its names.
     pub fn lines(&self) -> Vec<(String, &[Arc<str>])> {
         let lines = self.parts().into_iter().filter(|(names, _)| !names.is_empty());
-        lines.map(|(names, word)| (format!("{} {word}", plural(names.len() as u64, "resource")), names)).collect()
+        lines
+            .map(|(names, word)| (format!("{} {word}", plural(names.len() as u64, "resource")), names))
+            .collect()
     }
 
     fn parts(&self) -> [(&[Arc<str>], &'static str); 6] {
@@ -145,7 +147,8 @@ impl Beside {
             account.of += 1;
             sent.insert(fact.name.clone());
             let held = entry(&fact.name);
-            let is = |content: Option<&Content>| content.is_some_and(|content| self.same(content, &fact, store));
+            let is =
+                |content: Option<&Content>| content.is_some_and(|content| self.same(content, &fact, store));
             let name = fact.name.clone();
             if is(held.and_then(|entry| entry.active.as_ref())) {
                 account.applied += 1;

@@ -95,10 +95,12 @@ fn kind_of(entry: &Entry) -> Option<Kind> {
 /// Names of the endpoints that clusters get by EDS: the dump lists those of all other clusters, too. `None`: it has no
 /// clusters to tell by.
 fn by_eds(dump: &Value) -> Option<BTreeSet<&str>> {
-    let is_clusters = |config: &&Value| config["@type"].as_str().is_some_and(|url| url.ends_with(".ClustersConfigDump"));
+    let is_clusters =
+        |config: &&Value| config["@type"].as_str().is_some_and(|url| url.ends_with(".ClustersConfigDump"));
     let section = list(&dump["configs"]).iter().find(is_clusters)?;
     let lists = ["static_clusters", "dynamic_active_clusters", "dynamic_warming_clusters"];
-    let clusters = lists.into_iter().flat_map(|name| list(field(section, name))).map(|item| field(item, "cluster"));
+    let clusters =
+        lists.into_iter().flat_map(|name| list(field(section, name))).map(|item| field(item, "cluster"));
     let eds = clusters.filter(|cluster| cluster["type"] == "EDS");
     let names = eds.filter_map(|cluster| {
         let service = field(field(cluster, "eds_cluster_config"), "service_name").as_str();

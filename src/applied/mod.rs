@@ -153,7 +153,8 @@ fn binary(content: &[u8], schema: &Schema) -> Option<Value> {
 
 /// Whether a text that can't be read was meant to be a dump: a cut file is told as that.
 pub fn looks_like(head: &str) -> bool {
-    head.contains("ConfigDump\"") || (head.contains("generic_xds_configs") || head.contains("genericXdsConfigs"))
+    head.contains("ConfigDump\"")
+        || (head.contains("generic_xds_configs") || head.contains("genericXdsConfigs"))
 }
 
 /// A field by its proto name or its JSON name; null where there is none.
@@ -226,7 +227,8 @@ impl Reader<'_> {
         if Kind::of_type_url(url).is_some_and(|(kind, _)| kind == Kind::Eds) {
             config_dump::without_additions(&mut body);
         }
-        let label = format!("{} {}", crate::text::type_label(url), name.as_deref().unwrap_or("without a name"));
+        let label =
+            format!("{} {}", crate::text::type_label(url), name.as_deref().unwrap_or("without a name"));
         let bytes = match self.schema.encode_known(url, &body) {
             Ok((bytes, left_out)) => {
                 if let Some(why) = left_out {

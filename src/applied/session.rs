@@ -86,8 +86,7 @@ impl Session<'_> {
             let version = refused.content.version.as_deref().unwrap_or_default();
             self.push(url, version, &nonce, content.as_slice(), &[]);
             let named = refused.text.contains(&*entry.name);
-            let text =
-                if named { refused.text.clone() } else { format!("{}: {}", entry.name, refused.text) };
+            let text = if named { refused.text.clone() } else { format!("{}: {}", entry.name, refused.text) };
             self.verdict(url, &nonce, Some(text));
         }
         let warming = entries.iter().filter_map(|entry| Some((*entry, entry.warming.as_ref()?)));

@@ -44,7 +44,9 @@ pub(super) fn notices(path: &Path, beside: &Beside, nodes: &HashSet<&str>) -> Ve
         out.push(format!("{name} is of {}: no stream of this source has that node", of.join(", ")));
     }
     if of.is_empty() && nodes.len() > 1 {
-        out.push(format!("{name} does not say of which node it is (a dump without its bootstrap): held against each"));
+        out.push(format!(
+            "{name} does not say of which node it is (a dump without its bootstrap): held against each"
+        ));
     }
     out
 }

@@ -54,11 +54,7 @@ pub(super) struct Ask<'a> {
 
 impl Ask<'_> {
     /// The options of the run; the caller fills in what is kept.
-    pub(super) fn options(
-        &self,
-        store: crate::store::Options,
-        io: &mut Io<'_>,
-    ) -> Result<Options, CliError> {
+    pub(super) fn options(&self, store: crate::store::Options, io: &mut Io<'_>) -> Result<Options, CliError> {
         let bootstrap = self.flags.bootstrap.as_deref().map(identity::read_bootstrap).transpose()?;
         let bootstrap = bootstrap.unwrap_or_default();
         let like = self.flags.like.as_deref().map(|text| identity::like(text, self.flags, &self.schema, io));
@@ -122,7 +118,8 @@ impl Ask<'_> {
         };
         if let Some((node, of)) = whose.filter(|_| !own) {
             let id = node["id"].as_str().unwrap_or_default();
-            let text = format!("warning: the node {id} of the {of} is borrowed: the server may see two of it");
+            let text =
+                format!("warning: the node {id} of the {of} is borrowed: the server may see two of it");
             io.say(&display_safe(&text));
             let marked = |node: &Value| node.to_string().contains("[redacted ");
             if marked(node) {
@@ -232,7 +229,8 @@ impl Ask<'_> {
         if let Value::Array(features) = features {
             // A recorded client announces what it did.
             let own = FEATURES.into_iter().filter(|_| like.is_none());
-            let all = own.chain(flags.client_feature.iter().map(String::as_str)).map(|feature| json!(feature));
+            let all =
+                own.chain(flags.client_feature.iter().map(String::as_str)).map(|feature| json!(feature));
             let missing: Vec<Value> = all.filter(|feature| !features.contains(feature)).collect();
             features.extend(missing);
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::net::reflection::Server as Reflecting;
 use crate::net::tap::{Address, Tls};
-use crate::net::token::Token;
 use crate::net::tls::{Client, ClientOptions, LoadError, Pem, Server, ServerOptions};
+use crate::net::token::Token;
 
 use crate::schema::Schema;
 
@@ -99,7 +99,12 @@ pub(super) fn of_tls_clients(args: &TapArgs, maps: &[(Address, Address)]) -> &'s
 /// TLS on the legs of a tap.
 pub(super) fn tap(args: &TapArgs, maps: &[(Address, Address)]) -> Result<Tls, CliError> {
     let flags = &args.live.descriptors.connect;
-    let altering = [("--authority", flags.authority.is_some()), ("-H", !flags.header.is_empty()), ("--token-file", flags.token_file.is_some()), ("--token-env", flags.token_env.is_some())];
+    let altering = [
+        ("--authority", flags.authority.is_some()),
+        ("-H", !flags.header.is_empty()),
+        ("--token-file", flags.token_file.is_some()),
+        ("--token-env", flags.token_env.is_some()),
+    ];
     if let Some((flag, _)) = altering.iter().find(|(_, given)| *given) {
         let text = format!("{flag} can't be had on a tap: it passes every byte on unchanged, headers too");
         return Err(CliError::usage(text)

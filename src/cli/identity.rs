@@ -55,7 +55,9 @@ pub(super) fn read_node(path: &Path) -> Result<Value, CliError> {
     let node = if value["node"].is_object() { value["node"].clone() } else { value };
     match node.is_object() {
         true => Ok(node),
-        false => Err(failed().because("it holds no object").next("{\"id\": \"edge-1\", \"cluster\": \"edge\"}")),
+        false => {
+            Err(failed().because("it holds no object").next("{\"id\": \"edge-1\", \"cluster\": \"edge\"}"))
+        }
     }
 }
 
@@ -71,7 +73,8 @@ pub(super) fn servers(
             Some(tls) if !connect.wants_tls() && !connect.plaintext => {
                 let address = upstream.address.parse::<Address>();
                 let address = address.map_err(|error| {
-                    CliError::usage(format!("the bootstrap's server: {error}")).next("xdscope watch HOST:PORT")
+                    CliError::usage(format!("the bootstrap's server: {error}"))
+                        .next("xdscope watch HOST:PORT")
                 })?;
                 (address, Some(tls::Client::load(tls).map_err(not_loaded)?))
             }
@@ -133,13 +136,20 @@ pub(super) fn like(
     let nodes: std::collections::BTreeSet<_> = xds.iter().filter_map(|stream| select::node(stream)).collect();
     if pick.is_none() && nodes.len() > 1 {
         let next = nodes.iter().take(5).map(|node| format!("--like '{path}#{node}'")).collect();
-        return Err(CliError { next, ..CliError::usage(format!("{path} has {} nodes: which one?", nodes.len())) });
+        return Err(CliError {
+            next,
+            ..CliError::usage(format!("{path} has {} nodes: which one?", nodes.len()))
+        });
     }
-    let none = || CliError::usage(format!("--like {text}: no stream with xDS on it")).next(format!("xdscope info {path}"));
+    let none = || {
+        CliError::usage(format!("--like {text}: no stream with xDS on it"))
+            .next(format!("xdscope info {path}"))
+    };
     let model = *xds.last().ok_or_else(none)?;
     let variant = model.variant.ok_or_else(none)?;
     let node = model.node.as_ref().and_then(|node| store.catalog().bytes(node.blob?));
-    let node = node.ok_or_else(|| CliError::usage(format!("--like {text}: its node is not in the recording")))?;
+    let node =
+        node.ok_or_else(|| CliError::usage(format!("--like {text}: its node is not in the recording")))?;
     let (wants, legacy_wildcard) = wants(&store, model, variant);
     Ok(Like {
         variant,
@@ -159,7 +169,9 @@ fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<Want>, boo
         variant.is_aggregated() && stream == model.stream
             || !variant.is_aggregated()
                 && store.stream(stream).is_some_and(|other| {
-                    other.variant == Some(variant) && select::node(&other) == node && other.server == model.server
+                    other.variant == Some(variant)
+                        && select::node(&other) == node
+                        && other.server == model.server
                 })
     };
     for state in store.states().into_iter().rev().filter(|state| same(state.stream)) {

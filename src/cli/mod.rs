@@ -4,8 +4,8 @@
 //! [`Exit`] or a [`CliError`]; this module parses, calls, and reports. Verbs print the facts of the store with
 //! the words of the screens; they decide nothing about the protocol.
 
-pub mod args;
 mod applied;
+pub mod args;
 mod bodies;
 #[cfg(feature = "net")]
 mod client;

@@ -347,11 +347,7 @@ fn read_one(
 }
 
 /// What a client has applied; `None`: something else. A dump that is cut is an error.
-pub(super) fn read_dump(
-    name: &str,
-    content: &[u8],
-    schema: &Arc<Schema>,
-) -> Result<Option<Dump>, CliError> {
+pub(super) fn read_dump(name: &str, content: &[u8], schema: &Arc<Schema>) -> Result<Option<Dump>, CliError> {
     match applied::read(name, content, schema) {
         Ok(dump) if dump.clients.is_empty() => {
             Err(CliError::unreadable(format!("{name} is a CSDS answer without a client")))
@@ -360,9 +356,11 @@ pub(super) fn read_dump(
         Err(error @ DumpError::Syntax(_)) => {
             let head = String::from_utf8_lossy(content.get(..HEAD.min(content.len())).unwrap_or_default());
             match applied::looks_like(&head) {
-                true => Err(CliError::unreadable(format!("cannot read {name}, which looks like a dump of a client"))
-                    .because(error)
-                    .next("curl -s http://ADMIN/config_dump?include_eds > config_dump.json")),
+                true => Err(CliError::unreadable(format!(
+                    "cannot read {name}, which looks like a dump of a client"
+                ))
+                .because(error)
+                .next("curl -s http://ADMIN/config_dump?include_eds > config_dump.json")),
                 false => Ok(None),
             }
         }

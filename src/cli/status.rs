@@ -16,9 +16,9 @@ use crate::schema::Schema;
 use crate::store::{StateFact, Store};
 use crate::text::{age, count, display_safe, latency, plural, type_label};
 
+use super::applied;
 #[cfg(feature = "net")]
 use super::args::SourceArgs;
-use super::applied;
 use super::args::{Format, Global, StatusArgs};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
@@ -96,14 +96,16 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
         }
         for (state, account) in states.iter().zip(&accounts) {
             for (what, names) in account.iter().flat_map(Account::lines) {
-                let node = state.node.as_deref().map_or_else(|| format!("#{}", state.stream.0), str::to_owned);
+                let node =
+                    state.node.as_deref().map_or_else(|| format!("#{}", state.stream.0), str::to_owned);
                 let label = type_label(state.type_url.as_str());
                 let line = format!("{node}: {label} applied: {what}: {}", report::names(names, NAMES));
                 writeln!(io.stdout, "{}", display_safe(&line))?;
             }
         }
     }
-    let problems = problems(&matrix) + accounts.iter().flatten().filter(|account| account.is_problem()).count() as u64;
+    let problems =
+        problems(&matrix) + accounts.iter().flatten().filter(|account| account.is_problem()).count() as u64;
     let talks = matches!(args.output, Format::Table) && !global.quiet;
     if talks && matrix.rows.is_empty() {
         io.flush()?;
@@ -130,7 +132,9 @@ fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, C
     let condition = wait::Condition::Synced;
     let met = wait::on_recording(&args.source, &condition, args.nodes, patience, global, io)?;
     if !met && !global.quiet {
-        let nodes = args.nodes.map_or_else(|| "not all nodes were".into(), |n| format!("{} were not", plural(n, "node")));
+        let nodes = args
+            .nodes
+            .map_or_else(|| "not all nodes were".into(), |n| format!("{} were not", plural(n, "node")));
         io.say(&format!("{nodes} in sync within {patience:?}"));
     }
     Ok(met)

@@ -176,7 +176,12 @@ const STATE: &[Field] = &[
         "`status`, `get --subscriptions`: why what is waited for may not come",
     ),
     field(Maybe, "warming", List(&Object(WARMING)), "`status`: resources that are sent and wait for others"),
-    field(Maybe, "applied", Object(APPLIED), "`status --applied`: what the client has applied of what it was given"),
+    field(
+        Maybe,
+        "applied",
+        Object(APPLIED),
+        "`status --applied`: what the client has applied of what it was given",
+    ),
 ];
 
 const APPLIED: &[Field] = &[

@@ -9,8 +9,8 @@ use crate::support::{
     certs::Ca,
     control_plane::Flags,
     snapshot::{
-        CLUSTER, ENDPOINTS, LISTENER, SECRET, Snapshot, bad_clusters, cluster, cluster_with_secret, endpoints,
-        listener, secret,
+        CLUSTER, ENDPOINTS, LISTENER, SECRET, Snapshot, bad_clusters, cluster, cluster_with_secret,
+        endpoints, listener, secret,
     },
     tap::{Recording, xdscope},
     wait::wait_for,
@@ -60,7 +60,8 @@ fn envoy(test: &str, variant: Variant) {
     plane.wait_for_ack(0, ENDPOINTS, "1");
     plane.wait_for_ack(0, SECRET, "1");
     let mark = plane.mark();
-    let good = vec![cluster("echo", variant), cluster_with_secret("safe", "own", variant), cluster("new", variant)];
+    let good =
+        vec![cluster("echo", variant), cluster_with_secret("safe", "own", variant), cluster("new", variant)];
     let waits = listener("waits", "no-such-route", variant);
     plane.set(
         &chain
@@ -85,12 +86,20 @@ fn envoy(test: &str, variant: Variant) {
     assert_eq!(cds["in_spite"].as_array().map(|names| names.contains(&json!("new"))), Some(true), "{cds}");
     let refused: Vec<_> = cds["refused"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     assert_eq!(refused, ["bad-1", "bad-2"], "{cds}");
-    assert_eq!((&cds["missing"], &cds["other"], &cds["resources"]), (&json!([]), &json!([]), &json!(5)), "{cds}");
+    assert_eq!(
+        (&cds["missing"], &cds["other"], &cds["resources"]),
+        (&json!([]), &json!([]), &json!(5)),
+        "{cds}"
+    );
     let lds = applied(&states, "lds");
     assert_eq!((&lds["warming"], &lds["applied"]), (&json!(["waits"]), &json!(1)), "{lds}");
     for whole in ["rds", "eds", "sds"] {
         let of = applied(&states, whole);
-        assert_eq!((&of["applied"], &of["missing"], &of["other"]), (&of["resources"], &json!([]), &json!([])), "{of}");
+        assert_eq!(
+            (&of["applied"], &of["missing"], &of["other"]),
+            (&of["resources"], &json!([]), &json!([])),
+            "{of}"
+        );
     }
     let wide = recording.text("status", &["--applied", dump, "-o", "wide"]);
     assert!(wide.contains("APPLIED") && wide.contains("1 of 2, 1 warming"), "{wide}");
@@ -106,22 +115,41 @@ fn envoy(test: &str, variant: Variant) {
     let listeners = source.objects("get", &["lds"]);
     let waits = listeners.iter().find(|one| one["name"] == "waits").expect("the listener");
     assert_eq!(waits["acked_version"], Value::Null, "{waits}");
-    assert!(source.objects("status", &[]).iter().all(|state| state["node"] == "edge-1" && state["variant"] == "dump"));
+    assert!(
+        source
+            .objects("status", &[])
+            .iter()
+            .all(|state| state["node"] == "edge-1" && state["variant"] == "dump")
+    );
     let secrets = source.text("get", &["sds", "-o", "yaml"]);
     assert!(secrets.contains("[redacted]") && !secrets.contains("PRIVATE KEY"), "{secrets}");
     assert!(source.text("info", &[]).contains("config dump of an Envoy"));
 
     // By content: all that was acknowledged is there, but for the route; secrets can't be compared.
-    let (code, out, err) = run(world.folder(), &["diff", recording.file.to_str().expect("a path"), dump, "lds", "rds", "eds", "sds"]);
+    let (code, out, err) = run(
+        world.folder(),
+        &["diff", recording.file.to_str().expect("a path"), dump, "lds", "rds", "eds", "sds"],
+    );
     assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
     assert!(err.contains("can't be compared, 1 secret"), "{err}");
-    let (code, out, _) = run(world.folder(), &["diff", recording.file.to_str().expect("a path"), dump, "cds", "-q"]);
+    let (code, out, _) =
+        run(world.folder(), &["diff", recording.file.to_str().expect("a path"), dump, "cds", "-q"]);
     assert_eq!((code, out.matches("- cds/bad-").count(), out.lines().count()), (Some(1), 2, 2), "{out}");
 
     // Of another Envoy, cut, and something else.
     let other = world.folder().join("other.json");
     fs::write(&other, text.replace("\"edge-1\"", "\"edge-2\"")).expect("a file");
-    let (code, out, err) = run(world.folder(), &["status", recording.file.to_str().expect("a path"), "-o", "wide", "--applied", other.to_str().expect("a path")]);
+    let (code, out, err) = run(
+        world.folder(),
+        &[
+            "status",
+            recording.file.to_str().expect("a path"),
+            "-o",
+            "wide",
+            "--applied",
+            other.to_str().expect("a path"),
+        ],
+    );
     assert!(code == Some(1) && err.contains("is of edge-2: no stream"), "{out}{err}");
     let cut = world.folder().join("cut.json");
     fs::write(&cut, &text[..text.len() / 2]).expect("a file");
@@ -159,7 +187,10 @@ fn grpcs_csds_beside_what_it_acknowledged() {
     assert_eq!(names, "lds/shop\ncds/echo\nrds/r-in\neds/echo\n");
     let states = source.objects("status", &[]);
     let cds = states.iter().find(|state| state["type"] == "cds").expect("clusters");
-    assert_eq!((&cds["state"], &cds["node"], &cds["variant"]), (&json!("nack"), &json!("cart"), &json!("dump")));
+    assert_eq!(
+        (&cds["state"], &cds["node"], &cds["variant"]),
+        (&json!("nack"), &json!("cart"), &json!("dump"))
+    );
     assert!(cds["nacks"][0]["message"].as_str().is_some_and(|text| text.contains("echo")), "{cds}");
     assert!(source.text("info", &[]).contains("CSDS answer"));
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// A module may import only modules that stand before it. `net` and `tui` never see each other.
 const ORDER: [&str; 25] = [
     "event", "pb", "content", "wire", "schema", "session", "store", "links", "nack", "diff", "filter",
-    "lint", "text", "logs", "graph", "report", "applied", "json", "client", "record", "script", "net", "tui", "app",
-    "cli",
+    "lint", "text", "logs", "graph", "report", "applied", "json", "client", "record", "script", "net", "tui",
+    "app", "cli",
 ];
 
 /// Everything before `record` touches neither files nor sockets nor clocks nor threads of execution.

@@ -77,10 +77,14 @@ fn bootstraps_bring_their_mutual_tls() {
     let mut wrong = envoy.clone();
     let names = "/static_resources/clusters/0/transport_socket/typed_config/common_tls_context/validation_context/\
                  match_typed_subject_alt_names";
-    *wrong.pointer_mut(names).expect("names") = json!([{ "san_type": "DNS", "matcher": { "exact": "other.test" } }]);
+    *wrong.pointer_mut(names).expect("names") =
+        json!([{ "san_type": "DNS", "matcher": { "exact": "other.test" } }]);
     let file = write(world.folder(), "wrong.json", &wrong.to_string());
     let log = world.folder().join("wrong.log");
-    let child = Child::start(xdscope(world.folder()).args(["watch", "--no-tui", "--no-record", "--bootstrap", &file]), &log);
+    let child = Child::start(
+        xdscope(world.folder()).args(["watch", "--no-tui", "--no-record", "--bootstrap", &file]),
+        &log,
+    );
     wait_for("a word about the name", || child.log().contains("other.test").then_some(()));
     drop(child);
     let grpc = bootstrap::grpc("app-1", plane.address(), Some(&with));
@@ -91,7 +95,8 @@ fn bootstraps_bring_their_mutual_tls() {
     assert!(info.contains("app-1") && info.contains("  ads  "), "{info}");
     let mut sds = envoy;
     let context = "/static_resources/clusters/0/transport_socket/typed_config/common_tls_context";
-    sds.pointer_mut(context).expect("a context")["tls_certificate_sds_secret_configs"] = json!([{ "name": "own" }]);
+    sds.pointer_mut(context).expect("a context")["tls_certificate_sds_secret_configs"] =
+        json!([{ "name": "own" }]);
     let file = write(world.folder(), "sds.json", &sds.to_string());
     let (code, _, err) = run(world.folder(), &["watch", "--no-tui", "--bootstrap", &file]);
     assert!(code == Some(5) && err.contains("tls_certificate_sds_secret_configs"), "{err}");
@@ -120,7 +125,8 @@ fn a_server_that_is_down_is_fallen_back_from() {
 #[test]
 fn a_recorded_client_is_taken_for_a_model() {
     for variant in [Variant::Ads, Variant::DeltaAds] {
-        let Some(world) = World::open(&format!("a_recorded_client_is_taken_for_a_model_{}", variant.word())) else {
+        let Some(world) = World::open(&format!("a_recorded_client_is_taken_for_a_model_{}", variant.word()))
+        else {
             return;
         };
         let mut plane = world.control_plane(Flags::default());
@@ -139,8 +145,10 @@ fn a_recorded_client_is_taken_for_a_model() {
         assert!(err.contains("the node edge-1 of the recorded client is borrowed"), "{err}");
         let subscribed = |recording: &Recording| -> Vec<Value> {
             let states = recording.objects("status", &[]);
-            let of = |state: &Value| json!([state["type"], state["variant"], state["wildcard"], state["names"]]);
-            let mut all: Vec<Value> = states.iter().filter(|state| state["object"] == "state").map(of).collect();
+            let of =
+                |state: &Value| json!([state["type"], state["variant"], state["wildcard"], state["names"]]);
+            let mut all: Vec<Value> =
+                states.iter().filter(|state| state["object"] == "state").map(of).collect();
             all.sort_by_key(Value::to_string);
             all
         };
@@ -165,7 +173,8 @@ fn a_recorded_client_is_taken_for_a_model() {
         assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "cds/echo\n", ""));
         let (code, _, err) = run(world.folder(), &["get", &server, "cds", "--like", "no-such-file#1"]);
         assert_eq!(code, Some(5), "{err}");
-        let (code, _, err) = run(world.folder(), &["get", &server, "cds", "--like", &like.replace("#edge-1", "#77")]);
+        let (code, _, err) =
+            run(world.folder(), &["get", &server, "cds", "--like", &like.replace("#edge-1", "#77")]);
         assert_eq!((code, err.contains("no stream #77")), (Some(2), true), "{err}");
     }
 }
@@ -254,7 +263,10 @@ fn nodes_are_waited_for_in_a_recording_that_grows() {
     assert!(shown.contains("one") && shown.contains("two"), "{shown}");
     let (code, _, err) = run(world.folder(), &["status", &file, "--wait", "300ms", "--nodes", "3"]);
     assert!(code == Some(4) && err.contains("3 nodes were not in sync"), "{err}");
-    for verb in [&["wait", &server, "synced", "--nodes", "2"][..], &["status", &server, "--wait", "1s", "--nodes", "2"]] {
+    for verb in [
+        &["wait", &server, "synced", "--nodes", "2"][..],
+        &["status", &server, "--wait", "1s", "--nodes", "2"],
+    ] {
         let (code, _, err) = run(world.folder(), verb);
         assert!(code == Some(2) && err.contains("a server shows one node"), "{err}");
     }

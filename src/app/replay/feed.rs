@@ -78,7 +78,14 @@ impl ReplayFeed {
     pub fn new(mut cursor: Cursor, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
         let marks = Marks::find(&mut cursor, &options.store);
         let state = State { cursor, marks, speed: options.speed, playing: None, turn: 0 };
-        ReplayFeed { options, bodies, state: RefCell::new(state), reload, applied: None, revision: Cell::new(0) }
+        ReplayFeed {
+            options,
+            bodies,
+            state: RefCell::new(state),
+            reload,
+            applied: None,
+            revision: Cell::new(0),
+        }
     }
 
     /// What a client has applied stands beside.
@@ -247,7 +254,11 @@ impl Feed for ReplayFeed {
                 0 => vec!["There is no message in it.".into()],
                 _ => vec!["Nothing has happened at this moment yet: . goes on, G to the end.".into()],
             },
-            notice: self.applied.as_ref().and_then(|file| file.notice()).or_else(|| state.notice(&self.options)),
+            notice: self
+                .applied
+                .as_ref()
+                .and_then(|file| file.notice())
+                .or_else(|| state.notice(&self.options)),
             bar: Some(state.bar(self.options.rewound)),
         }
     }

@@ -36,7 +36,10 @@ pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
         identity.roots.push((kind, locator));
         let Some(source) = source(place, config, dynamic)? else { continue };
         match &found {
-            Some(first) if !std::ptr::eq(first.api, source.api) && field(first.api, "grpc_services") != field(source.api, "grpc_services") => {
+            Some(first)
+                if !std::ptr::eq(first.api, source.api)
+                    && field(first.api, "grpc_services") != field(source.api, "grpc_services") =>
+            {
                 identity.notes.push(format!(
                     "{} and {place} have servers of their own; that of {} is asked for both",
                     first.place, first.place
@@ -76,9 +79,12 @@ fn source<'a>(
             false => unsupported(format!("{place} is to come over ADS, and there is no ads_config")),
         };
     }
-    let path = text(field(field(config, "path_config_source"), "path")).or_else(|| text(field(config, "path")));
+    let path =
+        text(field(field(config, "path_config_source"), "path")).or_else(|| text(field(config, "path")));
     match path {
-        Some(path) => unsupported(format!("{place} is read from the file {path}: `xdscope watch {path}` shows it")),
+        Some(path) => {
+            unsupported(format!("{place} is read from the file {path}: `xdscope watch {path}` shows it"))
+        }
         None => unsupported(format!("{place} has no api_config_source, no ads and no path_config_source")),
     }
 }
@@ -110,7 +116,10 @@ fn servers(root: &Value, source: &Source<'_>) -> Result<Vec<Upstream>, Bootstrap
             let authority = text(field(envoy, "authority"));
             out.extend(cluster(root, source.place, name, authority, &headers)?);
         } else {
-            return unsupported(format!("{}: a grpc_service without envoy_grpc and google_grpc", source.place));
+            return unsupported(format!(
+                "{}: a grpc_service without envoy_grpc and google_grpc",
+                source.place
+            ));
         }
     }
     for name in list(field(source.api, "cluster_names")).iter().filter_map(Value::as_str) {
@@ -132,7 +141,9 @@ fn cluster(
 ) -> Result<Vec<Upstream>, BootstrapError> {
     let clusters = list(&field(root, "static_resources")["clusters"]);
     let Some(cluster) = clusters.iter().find(|cluster| cluster["name"] == name) else {
-        return unsupported(format!("{place} names the cluster {name}, and static_resources has none of that name"));
+        return unsupported(format!(
+            "{place} names the cluster {name}, and static_resources has none of that name"
+        ));
     };
     let mut addresses = Vec::new();
     endpoints(cluster, &mut addresses);
@@ -140,19 +151,25 @@ fn cluster(
         return unsupported(format!("the cluster {name} has no endpoint in the bootstrap"));
     }
     let tls = transport_socket(cluster, name)?;
-    let upstream =
-        |address| Upstream { address, tls: tls.clone(), authority: authority.clone(), headers: headers.to_vec() };
+    let upstream = |address| Upstream {
+        address,
+        tls: tls.clone(),
+        authority: authority.clone(),
+        headers: headers.to_vec(),
+    };
     Ok(addresses.into_iter().take(ENDPOINTS).map(upstream).collect())
 }
 
 /// Every `address` below a cluster, in order.
 fn endpoints(value: &Value, out: &mut Vec<String>) {
     match value {
-        Value::Object(fields) => match fields.get("address").filter(|address| address.is_object()).and_then(endpoint) {
-            Some(address) if !out.contains(&address) => out.push(address),
-            Some(_) => {}
-            None => fields.values().for_each(|value| endpoints(value, out)),
-        },
+        Value::Object(fields) => {
+            match fields.get("address").filter(|address| address.is_object()).and_then(endpoint) {
+                Some(address) if !out.contains(&address) => out.push(address),
+                Some(_) => {}
+                None => fields.values().for_each(|value| endpoints(value, out)),
+            }
+        }
         Value::Array(items) => items.iter().for_each(|value| endpoints(value, out)),
         _ => {}
     }
@@ -174,7 +191,9 @@ fn transport_socket(cluster: &Value, name: &str) -> Result<Option<ClientOptions>
         "RawBuffer" => return Ok(None),
         _ => {
             let kind = if url.is_empty() { socket["name"].as_str().unwrap_or_default() } else { url };
-            return unsupported(format!("the transport socket `{kind}` of the cluster {name} is not supported"));
+            return unsupported(format!(
+                "the transport socket `{kind}` of the cluster {name} is not supported"
+            ));
         }
     }
     let common = field(config, "common_tls_context");
@@ -185,7 +204,9 @@ fn transport_socket(cluster: &Value, name: &str) -> Result<Option<ClientOptions>
         "custom_validator_config",
     ] {
         if !field(common, sds).is_null() {
-            return unsupported(format!("the cluster {name} has {sds}: only certificates in files or inline are read"));
+            return unsupported(format!(
+                "the cluster {name} has {sds}: only certificates in files or inline are read"
+            ));
         }
     }
     let place = |what: &str| format!("{what} of the cluster {name}");
@@ -204,7 +225,8 @@ fn transport_socket(cluster: &Value, name: &str) -> Result<Option<ClientOptions>
             return unsupported(format!("a certificate of the cluster {name} lacks its chain or its key"));
         }
     }
-    let names = ["match_typed_subject_alt_names", "match_subject_alt_names"].map(|of| list(field(validation, of)));
+    let names =
+        ["match_typed_subject_alt_names", "match_subject_alt_names"].map(|of| list(field(validation, of)));
     let exact = names.iter().copied().flatten().find_map(|matcher| {
         let inner = if matcher["matcher"].is_object() { &matcher["matcher"] } else { matcher };
         text(&inner["exact"])

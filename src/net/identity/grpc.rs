@@ -44,7 +44,9 @@ fn servers(all: &Value, place: &str, notes: &mut Vec<String>) -> Result<Vec<Upst
         let tls = credentials(field(server, "channel_creds"), &place)?;
         for call in list(field(server, "call_creds")) {
             let kind = call["type"].as_str().unwrap_or_default();
-            return unsupported(format!("{place}: call_creds of type `{kind}` are not supported: --token-file FILE"));
+            return unsupported(format!(
+                "{place}: call_creds of type `{kind}` are not supported: --token-file FILE"
+            ));
         }
         for feature in list(field(server, "server_features")).iter().filter_map(Value::as_str) {
             match feature {
@@ -72,7 +74,9 @@ fn credentials(all: &Value, place: &str) -> Result<Option<ClientOptions>, Bootst
                 let of = |name: &str| file(field(config, name));
                 let (cert, key) = (of("certificate_file"), of("private_key_file"));
                 if cert.is_some() != key.is_some() {
-                    return unsupported(format!("{place}: certificate_file and private_key_file belong together"));
+                    return unsupported(format!(
+                        "{place}: certificate_file and private_key_file belong together"
+                    ));
                 }
                 let cacert = of("ca_certificate_file");
                 return Ok(Some(ClientOptions { cacert, cert, key, ..ClientOptions::default() }));

@@ -89,7 +89,10 @@ fn what_an_envoy_can_have_and_we_not_is_named() {
     assert!(refused(&with_socket(tls(variable))).contains("trusted_ca of the cluster xds"));
     let cases = [
         (r#"{"dynamic_resources":{"cds_config":{"ads":{}}}}"#, "no ads_config"),
-        (r#"{"dynamic_resources":{"cds_config":{"path_config_source":{"path":"/cds.yaml"}}}}"#, "xdscope watch /cds.yaml"),
+        (
+            r#"{"dynamic_resources":{"cds_config":{"path_config_source":{"path":"/cds.yaml"}}}}"#,
+            "xdscope watch /cds.yaml",
+        ),
         (r#"{"dynamic_resources":{"lds_config":{"path":"/lds.yaml"}}}"#, "the file /lds.yaml"),
         (r#"{"dynamic_resources":{"cds_config":{"self":{}}}}"#, "no api_config_source"),
         (
@@ -115,7 +118,8 @@ fn google(credentials: Value) -> String {
 
 #[test]
 fn google_grpc_has_credentials_of_its_own() {
-    let identity = read(&google(json!({"ssl_credentials": {"root_certs": {"filename": "/ca.pem"}}}))).unwrap();
+    let identity =
+        read(&google(json!({"ssl_credentials": {"root_certs": {"filename": "/ca.pem"}}}))).unwrap();
     let server = &identity.servers[0];
     assert_eq!(server.tls.as_ref().and_then(|tls| tls.cacert.clone()), Some(Pem::File("/ca.pem".into())));
     assert_eq!((server.address.as_str(), identity.variant), ("cp:1", Some(Variant::Ads)));
@@ -141,7 +145,8 @@ fn grpc(servers: Value) -> String {
 
 #[test]
 fn a_grpc_client_has_servers_in_order() {
-    let files = json!({"ca_certificate_file": "/ca.pem", "certificate_file": "/c.pem", "private_key_file": "/k.pem"});
+    let files =
+        json!({"ca_certificate_file": "/ca.pem", "certificate_file": "/c.pem", "private_key_file": "/k.pem"});
     let text = json!({
         "node": {"id": "n"},
         "xds_servers": [
@@ -168,7 +173,9 @@ fn what_a_grpc_client_can_have_and_we_not_is_named() {
     let default = json!({"server_uri": "cp:1", "channel_creds": [{"type": "google_default"}]});
     assert!(of(default).contains("`google_default`"));
     assert!(of(json!({"server_uri": "cp:1"})).contains("has no channel_creds"));
-    assert!(of(json!({"channel_creds": [{"type": "insecure"}]})).contains("xds_servers[0] has no server_uri"));
+    assert!(
+        of(json!({"channel_creds": [{"type": "insecure"}]})).contains("xds_servers[0] has no server_uri")
+    );
     let half = json!({"server_uri": "cp:1", "channel_creds": [{"type": "tls", "config": {"certificate_file": "/c"}}]});
     assert!(of(half).contains("belong together"));
     let call = json!({"server_uri": "cp:1", "channel_creds": [{"type": "tls"}], "call_creds": [{"type": "jwt_token_file"}]});

@@ -87,11 +87,8 @@ pub(super) fn own(cert: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<Ce
         Pem::File(path) => PrivateKeyDer::from_pem_file(path),
         Pem::Inline(text) => PrivateKeyDer::from_pem_slice(text),
     };
-    let private = private.map_err(|source| LoadError::Pem {
-        what: "the private key",
-        path: key.clone(),
-        source,
-    })?;
+    let private =
+        private.map_err(|source| LoadError::Pem { what: "the private key", path: key.clone(), source })?;
     CertifiedKey::from_der(chain, private, provider).map_err(|source| LoadError::Pair {
         cert: cert.clone(),
         key: key.clone(),

@@ -199,7 +199,7 @@ impl Server {
         let builder = match &options.client_ca {
             Some(file) => {
                 builder.with_client_cert_verifier(load::client_verifier(&file.clone().into(), provider)?)
-            },
+            }
             None => builder.with_no_client_auth(),
         };
         let config = builder.with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(own)));

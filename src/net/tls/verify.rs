@@ -57,7 +57,9 @@ impl ServerCertVerifier for Verifier {
         use CertificateError::{NotValidForName, NotValidForNameContext};
         // Names are looked at last, when the chain was found good.
         match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            Err(Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) if self.any_name => {
+            Err(Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }))
+                if self.any_name =>
+            {
                 Ok(ServerCertVerified::assertion())
             }
             verdict => verdict,
