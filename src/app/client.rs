@@ -166,7 +166,7 @@ impl Running {
         let (commands, told) = mpsc::channel(COMMANDS);
         let about = About {
             address: options.server.address.to_string(),
-            metadata: cleaned(&options.server.headers),
+            metadata: cleaned(&options.server),
             judge: options.judge,
             refuse: options.refuse,
             schema: options.schema,
@@ -257,12 +257,13 @@ fn since(start: Instant) -> Time {
 }
 
 /// Headers as they may be kept.
-fn cleaned(headers: &[(String, String)]) -> Vec<(String, String)> {
+fn cleaned(server: &Server) -> Vec<(String, String)> {
     let clean = |(name, value): &(String, String)| {
         let value = redact::metadata(name, value).unwrap_or_else(|| value.clone());
         (name.to_ascii_lowercase(), value)
     };
-    headers.iter().map(clean).collect()
+    let token = server.token.as_ref().map(|_| ("authorization".to_owned(), "[redacted]".to_owned()));
+    server.headers.iter().map(clean).chain(token).collect()
 }
 
 /// What does not change.
@@ -389,7 +390,7 @@ impl Work {
             Event::Opened { tls } => {
                 let open = Open {
                     method: self.paths.get(&lane.0).cloned().unwrap_or_default(),
-                    server: Some(self.about.address.clone()),
+                    server: Some(self.streams.address(lane.0).unwrap_or_else(|| self.about.address.clone())),
                     metadata: self.about.metadata.clone(),
                     tls: Tls { client: None, server: tls },
                     ..Open::default()
@@ -415,6 +416,10 @@ impl Work {
                 let ruling = self.ruling(&message, into);
                 let catalog = into.store.catalog_mut();
                 self.client.handle_response(now, lane, message, ruling, catalog);
+            }
+            Event::Failed(error) if self.streams.fall_back(lane.0) => {
+                let next = self.streams.address(lane.0).unwrap_or_default();
+                self.shared.set_trouble(Some(format!("{}; {next} is asked instead", error.what)));
             }
             Event::Failed(error) => {
                 self.client.handle_ended(now, lane);

@@ -1,5 +1,7 @@
 //! Wiring: sources to store to sinks. The only place where sockets, files, state and screens meet.
 
+#[cfg(all(feature = "net", feature = "tui"))]
+pub mod applied;
 pub mod body;
 #[cfg(feature = "net")]
 pub mod client;

@@ -25,11 +25,9 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         flags: &args.client,
         connect: &flags.descriptors.connect,
         schema: schema.clone(),
+        quiet: global.quiet,
     };
     let options = ask.options(source::options(&flags.timers), io)?;
-    if args.client.bootstrap.is_some() && args.client.node_id.is_none() && !global.quiet {
-        io.say("warning: the node of the bootstrap is borrowed: the server may see two of it");
-    }
     let server = options.server.address.to_string();
     let run = Run {
         flags,
@@ -114,6 +112,7 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
             record: None,
             no_record: true,
             keep_secrets: args.source.keep_secrets,
+            applied: None,
             screens: ScreenFlags { theme: ThemeWord::Default, slow_link: false },
             timers: args.source.timers,
             descriptors: args.source.descriptors.clone(),

@@ -15,11 +15,20 @@ pub enum Variant {
     Rest,
     /// A file holding one DiscoveryResponse.
     File,
+    /// What a client says that it has applied (a config dump, CSDS), told as a delta session of all types.
+    Dump,
 }
 
 impl Variant {
-    pub const ALL: [Variant; 6] =
-        [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta, Variant::Rest, Variant::File];
+    pub const ALL: [Variant; 7] = [
+        Variant::Ads,
+        Variant::DeltaAds,
+        Variant::Sotw,
+        Variant::Delta,
+        Variant::Rest,
+        Variant::File,
+        Variant::Dump,
+    ];
 
     /// The word of `--variant`, tables and JSON.
     pub fn word(self) -> &'static str {
@@ -30,6 +39,7 @@ impl Variant {
             Variant::Delta => "delta",
             Variant::Rest => "rest",
             Variant::File => "file",
+            Variant::Dump => "dump",
         }
     }
 
@@ -39,12 +49,12 @@ impl Variant {
 
     /// The messages are the Delta pair (row B-05).
     pub fn is_delta(self) -> bool {
-        matches!(self, Variant::DeltaAds | Variant::Delta)
+        matches!(self, Variant::DeltaAds | Variant::Delta | Variant::Dump)
     }
 
     /// One stream carries every type (row I-01).
     pub fn is_aggregated(self) -> bool {
-        matches!(self, Variant::Ads | Variant::DeltaAds)
+        matches!(self, Variant::Ads | Variant::DeltaAds | Variant::Dump)
     }
 }
 
@@ -155,6 +165,9 @@ const SERVICES: [Service; 10] = [
 ];
 
 impl Method {
+    /// What stands for the method of a dump.
+    pub const DUMP: &str = "dump:";
+
     /// Reads a gRPC path (`/package.Service/Method`). `None`: not an xDS method, so opaque (row A-19).
     pub fn parse(path: &str) -> Option<Method> {
         let (service, method) = path.strip_prefix('/')?.split_once('/')?;
@@ -190,13 +203,16 @@ impl Method {
         })
     }
 
-    /// The same; of a REST path (row D-01); and of a file, named as `file:` and the type URL of what it holds, where that
+    /// The same; of a REST path (row D-01); of a dump ([`Method::DUMP`]); and of a file, named as `file:` and the type URL of what it holds, where that
     /// is known (row C-01).
     pub fn of_path(path: &str) -> Option<Method> {
         if let Some(method) = Method::parse(path) {
             return Some(method);
         }
         let method = |variant, kind, transport| Method { variant, kind, transport, rpc: Rpc::Stream };
+        if path == Method::DUMP {
+            return Some(method(Variant::Dump, None, ApiVersion::V3));
+        }
         if let Some(url) = path.strip_prefix("file:") {
             let known = Kind::of_type_url(url);
             if known.is_none() && !url.is_empty() {
@@ -216,6 +232,9 @@ impl Method {
 
     /// The published path of a streaming method; `None` where none exists (SotW VHDS and LEDS, v2 ECDS).
     pub fn path(variant: Variant, kind: Option<Kind>, transport: ApiVersion) -> Option<String> {
+        if variant == Variant::Dump {
+            return None;
+        }
         if variant.is_aggregated() {
             let service = ADS.iter().find(|(_, v)| *v == transport)?.0;
             let verb = if variant.is_delta() { "Delta" } else { "Stream" };

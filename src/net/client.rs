@@ -16,6 +16,7 @@ use super::heard::Heard;
 use super::stream::{self, Carry, WINDOW};
 use super::tap::Address;
 use super::tls;
+use super::token::Token;
 use crate::event::Side;
 use crate::wire::{End, Secured};
 
@@ -38,6 +39,10 @@ pub struct Server {
     pub authority: Option<String>,
     /// Headers to add.
     pub headers: Vec<(String, String)>,
+    /// A token to add, as it is when a stream is opened.
+    pub token: Option<Token>,
+    /// Servers to ask in this order if this one can't be reached; those of their own are not asked.
+    pub fallback: Vec<Server>,
     /// How long each step of connecting may take.
     pub patience: Duration,
     /// The largest message that is taken, in bytes.
@@ -55,6 +60,15 @@ impl Server {
     /// In words: the first that can't.
     pub fn check_headers(&self) -> Result<(), String> {
         dial::metadata(&self.headers).map(|_| ()).map_err(|status| status.message().to_owned())
+    }
+
+    /// All headers of a stream that is opened now.
+    ///
+    /// # Errors
+    /// In words: the token can't be read.
+    pub fn headers_now(&self) -> Result<Vec<(String, String)>, String> {
+        let token = self.token.as_ref().map(Token::header).transpose()?;
+        Ok(self.headers.iter().cloned().chain(token).collect())
     }
 }
 
@@ -114,7 +128,10 @@ struct Stream {
 
 /// The open streams, a connection for each.
 pub struct Streams {
-    server: Arc<Server>,
+    /// In the order in which they are asked.
+    servers: Vec<Arc<Server>>,
+    /// By lane: which of them is asked, and for what path.
+    asked: HashMap<u32, (usize, String)>,
     events: mpsc::Sender<Happened>,
     open: HashMap<u32, Stream>,
     turns: u64,
@@ -124,15 +141,47 @@ pub struct Streams {
 
 impl Streams {
     /// The streams, and where their events come out. To be used in a tokio runtime.
-    pub fn new(server: Server) -> (Streams, mpsc::Receiver<Happened>) {
+    pub fn new(mut server: Server) -> (Streams, mpsc::Receiver<Happened>) {
         let (events, receive) = mpsc::channel(EVENTS);
         let every = u64::try_from(server.keepalive.as_millis()).unwrap_or(u64::MAX);
         let keepalive = Arc::new(AtomicU64::new(every));
-        (Streams { server: Arc::new(server), events, open: HashMap::new(), turns: 0, keepalive }, receive)
+        let others = std::mem::take(&mut server.fallback);
+        let servers = std::iter::once(server).chain(others).map(Arc::new).collect();
+        (
+            Streams { servers, asked: HashMap::new(), events, open: HashMap::new(), turns: 0, keepalive },
+            receive,
+        )
     }
 
-    /// Connects, and opens a stream at a gRPC path.
+    /// The server that a lane asks.
+    fn server(&self, lane: u32) -> Option<&Arc<Server>> {
+        let at = self.asked.get(&lane).map_or(0, |(at, _)| *at);
+        self.servers.get(at)
+    }
+
+    /// Its address.
+    pub fn address(&self, lane: u32) -> Option<String> {
+        self.server(lane).map(|server| server.address.to_string())
+    }
+
+    /// Asks the next server, where the one that was asked can't be reached. False: that was the last.
+    pub fn fall_back(&mut self, lane: u32) -> bool {
+        let Some((at, path)) = self.asked.get_mut(&lane).filter(|(at, _)| at + 1 < self.servers.len()) else {
+            return false;
+        };
+        *at += 1;
+        let path = path.clone();
+        self.connect(lane, path);
+        true
+    }
+
+    /// Connects to the first server, and opens a stream at a gRPC path.
     pub fn open(&mut self, lane: u32, path: String) {
+        self.asked.insert(lane, (0, path.clone()));
+        self.connect(lane, path);
+    }
+
+    fn connect(&mut self, lane: u32, path: String) {
         let keepalive = self.keepalive.clone();
         self.begin(lane, |server, ready, line| async move {
             let end = server.carry(&path, ready, &line, &keepalive).await;
@@ -146,11 +195,12 @@ impl Streams {
         work: impl FnOnce(Arc<Server>, mpsc::Receiver<Bytes>, Line) -> F,
     ) {
         self.close(lane);
+        let Some(server) = self.server(lane).cloned() else { return };
         self.turns += 1;
         let turn = self.turns;
         let (requests, ready) = mpsc::channel(REQUESTS);
         let line = Line { events: self.events.clone(), lane, turn };
-        let task = tokio::spawn(work(self.server.clone(), ready, line));
+        let task = tokio::spawn(work(server, ready, line));
         self.open.insert(lane, Stream { turn, requests, task: task.abort_handle() });
     }
 
@@ -203,7 +253,8 @@ impl Server {
         parts.path_and_query = path.parse().ok();
         let refused = |what: String| DialError::new(what, &["port ok", "HTTP/2"], None);
         let uri = http::Uri::from_parts(parts).map_err(|error| refused(format!("{path}: {error}")))?;
-        let headers = dial::metadata(&self.headers).map_err(|status| refused(status.message().to_owned()))?;
+        let headers = self.headers_now().map_err(|what| DialError::new(what, &["token"], None))?;
+        let headers = dial::metadata(&headers).map_err(|status| refused(status.message().to_owned()))?;
         let (heard, first) = Heard::new(leg);
         let mut builder = h2::client::Builder::new();
         builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);

@@ -12,3 +12,4 @@ pub mod rpc;
 mod stream;
 pub mod tap;
 pub mod tls;
+pub mod token;

@@ -81,3 +81,14 @@ pub fn subscribed(fact: &StateFact) -> String {
     };
     if names == 0 { star.to_owned() } else { format!("{star} and {}", plural(names, "name")) }
 }
+
+/// The first `most` names, and how many more there are.
+pub fn names(names: &[std::sync::Arc<str>], most: usize) -> String {
+    let mut shown: Vec<&str> = names.iter().take(most).map(|name| &**name).collect();
+    let more = names.len().saturating_sub(most);
+    let rest = format!("and {} more", crate::text::count(more as u64));
+    if more > 0 {
+        shown.push(&rest);
+    }
+    shown.join(", ")
+}

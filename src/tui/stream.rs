@@ -1,5 +1,6 @@
 //! Screen 2: what one client has been offered, what it runs, what is open.
 
+use crate::applied::Account;
 use crate::event::{StreamId, TypeUrl};
 use crate::report::type_order;
 use crate::store::{StateFact, StreamFact, TypeState};
@@ -17,6 +18,8 @@ pub struct StreamScreen {
     /// Lines scrolled in the lower panes.
     pub scroll: usize,
     pub states: Vec<StateFact>,
+    /// What the client has applied of each, where a dump stands beside the source.
+    pub applied: Vec<Option<Account>>,
     /// The stream and those that it continues, newest first.
     pub chain: Vec<StreamFact>,
     /// All streams of the source, for going from one to the next.
@@ -29,6 +32,7 @@ impl StreamScreen {
         self.streams = streams.iter().map(|stream| stream.stream).collect();
         self.states = stream.map(|stream| data.states_of(stream)).unwrap_or_default();
         self.states.sort_by_cached_key(|state| type_order(&state.type_url));
+        self.applied = self.states.iter().map(|state| data.applied(state)).collect();
         self.chain.clear();
         let mut next = stream;
         while let Some(id) = next.filter(|_| self.chain.len() < CHAIN) {
@@ -52,6 +56,11 @@ impl StreamScreen {
 
     pub fn state(&self) -> Option<&StateFact> {
         self.states.get(self.position()?)
+    }
+
+    /// What the client has applied of the selected type.
+    pub fn account(&self) -> Option<&Account> {
+        self.applied.get(self.position()?)?.as_ref()
     }
 
     pub fn select(&mut self, at: usize) {

@@ -3,6 +3,7 @@
 //! Peers (Envoy, gRPC, go-control-plane) are fetched by the first test which needs them, see [`support::peers`].
 //! `XDSCOPE_PEERS=off` leaves the tests which need them out.
 
+mod applied;
 mod cli;
 mod client;
 mod config;
@@ -12,6 +13,7 @@ mod equal;
 mod faults;
 mod harness;
 mod house;
+mod identity;
 mod lint;
 mod nacks;
 mod peers_direct;

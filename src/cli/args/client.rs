@@ -18,6 +18,16 @@ pub struct ClientFlags {
     /// An Envoy or gRPC bootstrap: its node, server and variant, where flags don't say otherwise
     #[arg(long, value_name = "FILE")]
     pub bootstrap: Option<PathBuf>,
+    /// Be a recorded client: its node, variant and subscriptions, where flags don't say otherwise. STREAM is a number or a
+    /// node
+    #[arg(long, value_name = "RECORDING#STREAM")]
+    pub like: Option<String>,
+    /// The node, in JSON or YAML
+    #[arg(long, value_name = "FILE")]
+    pub node: Option<PathBuf>,
+    /// A feature to announce, beside our own; may stand several times
+    #[arg(long, value_name = "NAME")]
+    pub client_feature: Vec<String>,
     /// The node's id; without it one of our own
     #[arg(long, value_name = "ID", visible_alias = "service-node")]
     pub node_id: Option<String>,
@@ -88,7 +98,7 @@ pub enum AckWord {
 #[derive(Clone, Debug, Args)]
 pub struct WatchArgs {
     /// The control plane: host:port, http://, https:// or unix:/path
-    #[arg(value_name = "SERVER", required_unless_present = "bootstrap")]
+    #[arg(value_name = "SERVER", required_unless_present_any = ["bootstrap", "like"])]
     pub server: Option<String>,
     /// TYPE or TYPE/NAME: cds, cds/reviews, eds/*. Nothing: all listeners and clusters, and what they refer to
     #[arg(value_name = "WHAT")]

@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 
+use base64::Engine as _;
 use serde_json::Value;
 
 use super::{
@@ -84,6 +85,15 @@ impl GrpcClient {
             (_, Value::String(code)) => Err(code.clone()),
             _ => panic!("not an answer: {answer}"),
         }
+    }
+
+    /// Its `ClientStatusResponse`, in binary protobuf, as its CSDS service would send it: of C-core.
+    pub fn csds(&mut self) -> Vec<u8> {
+        let next = self.talker.count();
+        self.talker.tell("!csds");
+        let answer = line(&mut self.talker, next);
+        let text = answer["csds"].as_str().unwrap_or_else(|| panic!("not an answer: {answer}"));
+        base64::engine::general_purpose::STANDARD.decode(text).expect("base64")
     }
 }
 
