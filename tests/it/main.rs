@@ -13,6 +13,7 @@ mod faults;
 mod harness;
 mod house;
 mod lint;
+mod misbehaving;
 mod nacks;
 mod peers_direct;
 mod readme;
