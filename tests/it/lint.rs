@@ -1,12 +1,21 @@
 //! No false alarms: what the rules say of real peers is what these peers really do.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, net::SocketAddr};
+
+use serde_json::{Value, json};
+use xdscope::{
+    app::demo::Demo,
+    net::{demo::Scenario, tap::Address},
+};
 
 use crate::support::{
-    bootstrap::Variant,
+    bootstrap::{self, Variant},
     control_plane::{ControlPlane, Flags},
-    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, bad_clusters, cluster},
-    tap::Recording,
+    grpc_client::Kind,
+    misbehave::schema,
+    process::Child,
+    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, bad_clusters, cluster, endpoints, route},
+    tap::{Recording, xdscope},
     wait::wait_for,
     world::World,
 };
@@ -67,28 +76,186 @@ fn envoy(test: &str, variant: Variant, known: &[&str]) {
     }
     plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", variant)]));
     plane.wait_for_ack(mark, CLUSTER, "3");
+    grow_and_shrink(&mut plane, &chain, variant, envoy.admin());
     let mark = plane.mark();
     plane.close_streams(14, "scripted");
     plane.wait_for(mark, "a new stream's CDS request", |e| e.is_request(CLUSTER));
     plane.wait_for(mark, "a new stream's LDS request", |e| e.is_request(LISTENER));
+    envoy.child.interrupt();
     assert_found(&tap.stop(), known);
 }
 
+/// A cluster and its endpoints come, take the route over, give it back and go: make before break.
+fn grow_and_shrink(plane: &mut ControlPlane, chain: &Snapshot, source: Variant, backend: SocketAddr) {
+    let clusters = |names: &[&str]| names.iter().map(|name| cluster(name, source)).collect::<Vec<_>>();
+    let assigned = |names: &[&str]| names.iter().map(|name| endpoints(name, backend)).collect::<Vec<_>>();
+    let more = chain.clone();
+    let more = more.with(CLUSTER, "4", clusters(&["echo", "more"]));
+    let more = more.with(ENDPOINTS, "4", assigned(&["echo", "more"]));
+    let mark = plane.mark();
+    plane.set(&more);
+    plane.wait_for_ack(mark, CLUSTER, "4");
+    plane.wait_for(mark, "the new cluster's endpoints", |event| {
+        event.is_response(ENDPOINTS) && event.names.iter().any(|name| name == "more")
+    });
+    for (version, to) in [("5", "more"), ("6", "echo")] {
+        let mark = plane.mark();
+        plane.set(&more.clone().with(ROUTE, version, vec![route("r-in", to)]));
+        plane.wait_for_ack(mark, ROUTE, version);
+    }
+    let mark = plane.mark();
+    let fewer = more.with(ROUTE, "6", vec![route("r-in", "echo")]);
+    plane.set(&fewer.with(CLUSTER, "7", clusters(&["echo"])).with(ENDPOINTS, "7", assigned(&["echo"])));
+    plane.wait_for_ack(mark, CLUSTER, "7");
+}
+
 #[test]
-fn lint_of_a_grpc_client() {
-    let Some(world) = World::open("lint_of_a_grpc_client") else { return };
+fn lint_of_grpc_core() {
+    grpc("lint_of_grpc_core", Kind::Core, &[]);
+}
+
+#[test]
+fn lint_of_grpc_go() {
+    grpc("lint_of_grpc_go", Kind::Go, &[]);
+}
+
+#[test]
+fn lint_of_grpc_js() {
+    grpc("lint_of_grpc_js", Kind::Js, &[]);
+}
+
+/// A start, a cluster more and less, a reconnect.
+fn grpc(test: &str, kind: Kind, known: &[&str]) {
+    let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
-    let mut client = world.grpc_client("app-1", "echo.test", tap.address());
+    let mut client = world.grpc_client_of(kind, "app-1", "echo.test", tap.address(), None);
     let chain = Snapshot::grpc_chain("echo.test", client.backend());
     plane.set(&chain);
     assert_eq!(client.call("hello"), Ok("hello".to_owned()));
     for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
         plane.wait_for_ack(0, type_url, "1");
     }
+    let backend = client.backend();
+    let more = chain.clone().with(CLUSTER, "2", vec![cluster("echo", Variant::Ads), cluster("more", Variant::Ads)]);
+    let more = more.with(ENDPOINTS, "2", vec![endpoints("echo", backend), endpoints("more", backend)]);
+    let mark = plane.mark();
+    plane.set(&more.clone().with(ROUTE, "2", vec![route("r-in", "more")]));
+    plane.wait_for_ack(mark, ROUTE, "2");
+    plane.wait_for(mark, "the new cluster", |event| {
+        event.is_response(ENDPOINTS) && event.names.iter().any(|name| name == "more")
+    });
+    assert_eq!(client.call("more"), Ok("more".to_owned()));
+    let mark = plane.mark();
+    plane.set(&more.with(ROUTE, "3", vec![route("r-in", "echo")]));
+    plane.wait_for_ack(mark, ROUTE, "3");
+    assert_eq!(client.call("less"), Ok("less".to_owned()));
     let mark = plane.mark();
     plane.close_streams(14, "scripted");
     plane.wait_for(mark, "a new stream's LDS request", |e| e.is_request(LISTENER));
     assert_eq!(client.call("again"), Ok("again".to_owned()));
+    drop(client);
+    assert_found(&tap.stop(), known);
+}
+
+/// By polls: a start, a refused update and its repair, a removal.
+#[test]
+fn lint_of_envoy_by_polls() {
+    let Some(world) = World::open("lint_of_envoy_by_polls") else { return };
+    let mut plane = world.control_plane(Flags { rest: true, ..Flags::default() });
+    let tap = world.tap(plane.rest_address(), &[]);
+    let polled = |name: &str| {
+        let mut cluster = cluster(name, Variant::Sotw);
+        cluster["eds_cluster_config"]["eds_config"] = bootstrap::polled();
+        cluster
+    };
+    let mut envoy = world.envoy_of("edge-1", &bootstrap::envoy_rest("edge-1", tap.address()));
+    let chain = Snapshot::default()
+        .with(LISTENER, "1", vec![])
+        .with(CLUSTER, "1", vec![polled("echo")])
+        .with(ENDPOINTS, "1", vec![endpoints("echo", envoy.admin())]);
+    plane.set(&chain);
+    envoy.wait_live();
+    let runs = |name: &str| envoy.get("/clusters").contains(&format!("{name}::"));
+    wait_for("the cluster", || runs("echo").then_some(()));
+    let both = vec![polled("echo"), polled("more")];
+    let more = chain
+        .clone()
+        .with(CLUSTER, "2", both.clone())
+        .with(ENDPOINTS, "2", vec![endpoints("echo", envoy.admin()), endpoints("more", envoy.admin())]);
+    plane.set(&more);
+    wait_for("one cluster more", || runs("more").then_some(()));
+    plane.set(&more.clone().with(CLUSTER, "3", [both.clone(), bad_clusters()].concat()));
+    wait_for("a refusal", || envoy.get("/stats?filter=cds").contains("update_rejected: 1").then_some(()));
+    plane.set(&more.clone().with(CLUSTER, "4", vec![polled("echo")]));
+    wait_for("one cluster less", || (!runs("more")).then_some(()));
+    envoy.child.interrupt();
     assert_found(&tap.stop(), &[]);
+}
+
+/// By names, against our own server: a glob, a member more, a change, endpoints that move.
+#[test]
+fn lint_of_envoy_by_structured_names() {
+    let Some(world) = World::open("lint_of_envoy_by_structured_names") else { return };
+    let demo = Demo::start(schema().clone(), Scenario::Xdstp, 1).expect("a demo");
+    let upstream: SocketAddr = demo.upstream.to_string().parse().expect("an address");
+    let tap = world.tap(upstream, &[]);
+    let mut envoy =
+        world.envoy_of("edge-1", &bootstrap::envoy_xdstp("edge-1", Variant::DeltaAds, tap.address()));
+    envoy.wait_live();
+    let has = |name: &str| envoy.get("/clusters").contains(&format!("{name}::"));
+    let name = |service: &str| format!("xdstp://shop.example/envoy.config.cluster.v3.Cluster/shop/{service}");
+    wait_for("a cluster", || has(&name("ratings")).then_some(()));
+    // The story goes on once its own clients may connect: they find nobody there.
+    demo.connect(&Address::Tcp("127.0.0.1:9".to_owned()));
+    wait_for("a cluster more", || has(&name("ledger")).then_some(()));
+    envoy.child.interrupt();
+    assert_found(&tap.stop(), &[]);
+}
+
+/// Our own server as it is before its story begins.
+#[test]
+fn lint_of_envoy_and_our_own_server() {
+    for (variant, test) in
+        [(Variant::Ads, "lint_of_envoy_and_our_own_server"), (Variant::DeltaAds, "lint_of_envoy_and_our_own_server_delta")]
+    {
+        let Some(world) = World::open(test) else { return };
+        let demo = Demo::start(schema().clone(), Scenario::Tour, 1).expect("a demo");
+        let tap = world.tap(demo.upstream.to_string().parse().expect("an address"), &[]);
+        let mut envoy = world.envoy("edge-1", variant, tap.address());
+        envoy.wait_live();
+        wait_for("a cluster", || envoy.get("/clusters").contains("ratings::").then_some(()));
+        envoy.child.interrupt();
+        assert_found(&tap.stop(), &[]);
+    }
+}
+
+/// Files as Envoy reads them: what it accepts, our rules accept.
+#[test]
+fn lint_of_files_that_envoy_reads() {
+    let Some(world) = World::open("lint_of_files_that_envoy_reads") else { return };
+    let write = |file: &str, version: &str, resources: Vec<Value>| {
+        let text = json!({ "version_info": version, "resources": resources }).to_string();
+        let (new, path) = (world.folder().join("new"), world.folder().join(file));
+        fs::write(&new, text).expect("a file");
+        fs::rename(new, &path).expect("a file in its place");
+        path
+    };
+    let fixed = |name: &str| json!({ "@type": CLUSTER, "name": name, "type": "STATIC", "connect_timeout": "1s" });
+    write("lds.json", "1", Vec::new());
+    write("cds.json", "1", vec![fixed("echo")]);
+    let mut envoy = world.envoy_of("edge-1", &bootstrap::envoy_files("edge-1", world.folder()));
+    envoy.wait_live();
+    let watch = world.folder().join("watch.xdsrec");
+    let mut command = xdscope(world.folder());
+    command.arg("watch").arg(world.folder().join("cds.json")).args(["--no-tui", "--record"]).arg(&watch);
+    let child = Child::start(&mut command, &world.folder().join("watch.log"));
+    let has = |name: &str| envoy.get("/clusters").contains(&format!("{name}::"));
+    wait_for("the file to be read", || child.log().contains("version 1").then_some(()));
+    write("cds.json", "2", vec![fixed("echo"), fixed("more")]);
+    wait_for("one cluster more", || has("more").then_some(()));
+    wait_for("the file to be read again", || child.log().contains("version 2").then_some(()));
+    child.interrupt();
+    envoy.child.interrupt();
+    assert_found(&Recording { file: watch }, &[]);
 }

@@ -111,6 +111,8 @@ struct Accepted {
     path: String,
     requests: Streaming<Bytes>,
     responses: Responses,
+    /// Requests that nobody waited for yet.
+    heard: Vec<Wanted>,
 }
 
 struct Accept(UnboundedSender<Accepted>);
@@ -123,7 +125,7 @@ impl Handler for Accept {
         responses: Responses,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         // Nobody may wait for it any more.
-        let _ = self.0.send(Accepted { path: path.to_owned(), requests, responses });
+        let _ = self.0.send(Accepted { path: path.to_owned(), requests, responses, heard: Vec::new() });
         Box::pin(async {})
     }
 }
@@ -227,12 +229,18 @@ async fn accept(from: &mut UnboundedReceiver<Accepted>, early: &mut Vec<Accepted
 async fn hear(stream: &mut Accepted, wanted: &Wanted) -> bool {
     let delta = stream.path.rsplit('/').next().is_some_and(|method| method.starts_with("Delta"));
     let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+    if let Some(at) = stream.heard.iter().position(|said| wanted.is(said)) {
+        stream.heard.remove(at);
+        return true;
+    }
     while let Some(Ok(bytes)) = stream.requests.next().await {
         let mut catalog = Catalog::in_memory();
         let said = Message::parse(shape, &bytes, &mut catalog);
-        if wanted.is(&Wanted::of(&said, &catalog)) {
+        let said = Wanted::of(&said, &catalog);
+        if wanted.is(&said) {
             return true;
         }
+        stream.heard.push(said);
     }
     false
 }
