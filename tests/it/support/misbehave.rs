@@ -148,7 +148,8 @@ impl Misbehaving {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("its address");
         let (send, accepted) = mpsc::unbounded_channel();
-        let serve = Server::builder().serve_with_incoming(Streams::new(Accept(send)), TcpIncoming::from(listener));
+        let serve =
+            Server::builder().serve_with_incoming(Streams::new(Accept(send)), TcpIncoming::from(listener));
         runtime.spawn(serve);
         Self { runtime, address, accepted, early: Vec::new(), open: Vec::new() }
     }
@@ -251,7 +252,8 @@ async fn finish(mut stream: Accepted, end: &End) {
         // A client that is gone needs no status.
         let _ = stream.responses.send(Err(status)).await;
     } else if end.by == Some(Side::Client) {
-        let ended = timeout(PATIENCE, async { while let Some(Ok(_)) = stream.requests.next().await {} }).await;
+        let ended =
+            timeout(PATIENCE, async { while let Some(Ok(_)) = stream.requests.next().await {} }).await;
         assert!(ended.is_ok(), "the client does not end the stream");
     }
 }
@@ -290,7 +292,8 @@ pub fn play_client(play: &Play, server: SocketAddr, played: oneshot::Receiver<()
                     if end.by == Some(Side::Client) {
                         drop(send);
                     }
-                    let ended = timeout(PATIENCE, async { while let Some(Ok(_)) = responses.next().await {} });
+                    let ended =
+                        timeout(PATIENCE, async { while let Some(Ok(_)) = responses.next().await {} });
                     assert!(ended.await.is_ok(), "the server does not end the stream");
                 }
                 what => panic!("a client can't play {what:?}"),
