@@ -12,8 +12,9 @@ use crate::support::{
     control_plane::{ControlPlane, Flags},
     grpc_client::Kind,
     misbehave::schema,
+    process::Child,
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, bad_clusters, cluster, endpoints, route},
-    tap::Recording,
+    tap::{Recording, xdscope},
     wait::wait_for,
     world::World,
 };
@@ -230,4 +231,47 @@ fn lint_of_envoy_and_our_own_server() {
         envoy.child.interrupt();
         assert_found(&tap.stop(), &[]);
     }
+}
+
+/// The demo's story: six nodes, each with the problem that it is made to have, and no other.
+#[test]
+fn lint_of_the_tour() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("demo.xdsrec");
+    let mut command = xdscope(folder.path());
+    command.args(["demo", "--no-tui", "-o", "jsonl", "--record"]).arg(&file);
+    let demo = Child::start(&mut command, &folder.path().join("demo.log"));
+    // The last of it to come: a name that was asked for in vain for 15 s.
+    let found = |rule: &str, node: &str| {
+        let of_node = |line: &&str| line.contains(&format!("\"rule\":\"{rule}\"")) && line.contains(node);
+        demo.log().lines().any(|line| of_node(&line))
+    };
+    wait_for("the end of the story", || {
+        let waited = found("name-not-delivered", "edge-gw-1") && found("name-not-delivered", "grpc-cart-0");
+        (waited && found("nack-resend-loop", "edge-gw-1")).then_some(())
+    });
+    demo.interrupt();
+    let findings = Recording { file }.objects("lint", &[]);
+    let said: BTreeSet<(&str, &str)> =
+        findings.iter().filter_map(|f| Some((f["node"].as_str()?, f["rule"].as_str()?))).collect();
+    let of =
+        |node: &str| said.iter().filter(|(of, _)| *of == node).map(|(_, rule)| *rule).collect::<Vec<_>>();
+    // The route to a cluster that is not there, and the cluster that breaks a constraint, are in what all are sent.
+    let common = ["pgv-violation", "route-unknown-cluster"];
+    let with = |more: &[&'static str]| {
+        let mut all: Vec<&str> = common.iter().chain(more).copied().collect();
+        all.sort_unstable();
+        all
+    };
+    // Refuses, and is sent the same again; waits for endpoints that are not there.
+    let gateway = ["nack", "nack-resend-loop", "sotw-needless-update", "name-not-delivered"];
+    assert_eq!(of("edge-gw-1"), with(&gateway));
+    // Does not answer a push.
+    assert_eq!(of("ratings-v1-77d0"), with(&["response-unanswered", "version-churn"]));
+    // Asked for a cluster that is not there, and gets no other.
+    assert_eq!(of("grpc-cart-0"), ["name-not-delivered"]);
+    assert_eq!(of("reviews-v2-6b8f"), common);
+    assert_eq!(of("batch-9"), with(&["version-churn"]));
+    // Its streams are cut, again and again.
+    assert_eq!(of("payments-v3-1c2a"), common);
 }

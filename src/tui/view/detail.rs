@@ -1,7 +1,7 @@
 //! The selected thing in full: nothing cut, long texts wrapped.
 
 use crate::event::{Dir, Seq};
-use crate::report::Role;
+use crate::report::{self, Role};
 use crate::store::{MessageFact, StateFact};
 use crate::text::{self, count, latency, plural, size, time_of_day, wrap};
 use crate::tui::canvas::{Line, plain, span};
@@ -107,6 +107,9 @@ fn of_type(model: &Model, state: &StateFact, width: usize) -> Vec<Line> {
     }
     if !state.missing.is_empty() {
         add("missing", &names(&state.missing), Role::Warn);
+    }
+    for silence in &model.stream.silent.known {
+        add("perhaps", &report::silence(silence), Role::Muted);
     }
     if !state.absent.is_empty() {
         add("absent", &names(&state.absent), Role::Plain);

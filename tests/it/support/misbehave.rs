@@ -26,7 +26,7 @@ use xdscope::{
     event::{Dir, Side, StreamId, Sym, Time},
     net::rpc::{self, Handler, Responses, Streams},
     schema::Schema,
-    script::{self, Codec, Script},
+    script::{self, Codec},
     wire::{Body, End, Frame, Message, Shape, What},
 };
 
@@ -57,7 +57,6 @@ impl Codec for ByDescriptors {
 
 /// A script, ready to be played.
 pub struct Play {
-    pub script: Script,
     /// As the script has them: what two peers that play it make happen.
     pub frames: Vec<Frame>,
     pub catalog: Catalog,
@@ -71,7 +70,7 @@ impl Play {
     pub fn new(name: &str, text: &str) -> Self {
         let script = script::parse(text, name).unwrap_or_else(|error| panic!("{error}"));
         let loaded = script::load(&script, &ByDescriptors).unwrap_or_else(|error| panic!("{error}"));
-        Self { script, frames: loaded.frames, catalog: loaded.catalog, end: loaded.end }
+        Self { frames: loaded.frames, catalog: loaded.catalog, end: loaded.end }
     }
 
     fn bytes(&self, message: &Message) -> Bytes {
