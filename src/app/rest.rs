@@ -1,7 +1,7 @@
 //! REST polls as they pass the tap (group D): each exchange is a request and an answer on the poll track of its client.
 //!
-//! A client may use a connection for each poll, so a track is told by the client's address and node and the path, not by
-//! the connection. It has no end that could be seen.
+//! A client may use a connection for each poll, so a track is told by the client's address and node and the path, and by
+//! what is asked for, not by the connection. It has no end that could be seen.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use crate::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
 use crate::schema::Schema;
 use crate::wire::http1::{self, Event, Head};
 use crate::wire::{Assembler, Frame, Open, Shape};
+use pollers::Pollers;
 
 /// Tracks that are told apart; beyond it new ones are counted with the connection.
 const TRACKS: usize = 1 << 16;
@@ -28,7 +29,10 @@ pub(super) struct Polls {
 /// All tracks.
 pub(super) struct Rest {
     schema: Arc<Schema>,
-    tracks: HashMap<(String, String, String), StreamId>,
+    /// By host, node and path.
+    tracks: HashMap<(String, String, String), Pollers>,
+    /// How many tracks there are.
+    many: usize,
 }
 
 /// Where frames go.
@@ -49,7 +53,7 @@ enum Read {
 
 impl Rest {
     pub(super) fn new(schema: Arc<Schema>) -> Rest {
-        Rest { schema, tracks: HashMap::new() }
+        Rest { schema, tracks: HashMap::new(), many: 0 }
     }
 
     /// Follows one event of a connection. `open` makes the facts of a new track.
@@ -102,17 +106,18 @@ impl Rest {
         let peer = facts.peer.clone().unwrap_or_default();
         let host = peer.rsplit_once(':').map_or(peer.as_str(), |(host, _)| host).to_owned();
         let key = (host, node.to_owned(), head.path().to_owned());
-        if let Some(id) = self.tracks.get(&key) {
-            return Some(*id);
+        if let Some(id) = self.tracks.get_mut(&key).and_then(|pollers| pollers.of(&json)) {
+            return Some(id);
         }
-        if self.tracks.len() >= TRACKS {
+        if self.many >= TRACKS {
             return None;
         }
+        self.many += 1;
         if has_proto_names(&json) {
             facts.metadata.push((Open::JSON_NAMES.to_owned(), "proto".to_owned()));
         }
         let id = to.assembler.open(to.at, facts, to.out);
-        self.tracks.insert(key, id);
+        self.tracks.entry(key).or_default().add(id, &json);
         Some(id)
     }
 
@@ -170,5 +175,6 @@ impl Sink<'_> {
     }
 }
 
+mod pollers;
 #[cfg(test)]
 mod tests;

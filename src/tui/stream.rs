@@ -6,6 +6,7 @@ use crate::report::type_order;
 use crate::store::{StateFact, StreamFact, TypeState};
 
 use super::data::Data;
+use super::silent::Silent;
 
 /// Streams of a session that are told in the history, newest first.
 const CHAIN: usize = 50;
@@ -20,6 +21,8 @@ pub struct StreamScreen {
     pub states: Vec<StateFact>,
     /// What the client has applied of each, where a dump stands beside the source.
     pub applied: Vec<Option<Account>>,
+    /// Why the selected type may wait.
+    pub silent: Silent,
     /// The stream and those that it continues, newest first.
     pub chain: Vec<StreamFact>,
     /// All streams of the source, for going from one to the next.
@@ -44,6 +47,13 @@ impl StreamScreen {
         if self.position().is_none() {
             self.selected = self.states.first().map(|state| state.type_url.clone());
         }
+    }
+
+    /// Looks up why the selected type may wait.
+    pub fn explain(&mut self, data: &dyn Data) {
+        let stream = self.fact().map(|fact| fact.stream);
+        let selected = self.state().map(|state| state.type_url.clone());
+        self.silent.load(data, stream, selected.as_ref());
     }
 
     pub fn fact(&self) -> Option<&StreamFact> {

@@ -15,6 +15,7 @@ mod harness;
 mod house;
 mod identity;
 mod lint;
+mod misbehaving;
 mod nacks;
 mod peers_direct;
 mod readme;

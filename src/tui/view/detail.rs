@@ -108,6 +108,9 @@ fn of_type(model: &Model, state: &StateFact, width: usize) -> Vec<Line> {
     if !state.missing.is_empty() {
         add("missing", &report::names(&state.missing, NAMES), Role::Warn);
     }
+    for silence in &model.stream.silent.known {
+        add("perhaps", &report::silence(silence), Role::Muted);
+    }
     if !state.absent.is_empty() {
         add("absent", &report::names(&state.absent, NAMES), Role::Plain);
     }

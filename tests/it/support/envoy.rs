@@ -9,14 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{
-    bootstrap::{self, Variant},
-    certs::ClientTls,
-    http,
-    peers::Peers,
-    process::Child,
-    wait::wait_for,
-};
+use super::{http, peers::Peers, process::Child, wait::wait_for};
 
 pub struct Envoy {
     pub child: Child,
@@ -24,17 +17,10 @@ pub struct Envoy {
 }
 
 impl Envoy {
-    pub(super) fn start(
-        peers: &Peers,
-        folder: &Path,
-        node: &str,
-        variant: Variant,
-        xds: SocketAddr,
-        tls: Option<&ClientTls>,
-    ) -> Self {
+    pub(super) fn start(peers: &Peers, folder: &Path, node: &str, bootstrap: &Value) -> Self {
         let file = |ending: &str| -> PathBuf { folder.join(format!("{node}{ending}")) };
         let (config, admin) = (file(".json"), file(".admin"));
-        fs::write(&config, bootstrap::envoy(node, variant, xds, tls).to_string()).expect("a bootstrap");
+        fs::write(&config, bootstrap.to_string()).expect("a bootstrap");
         let mut command = Command::new(&peers.envoy);
         command.args(["--disable-hot-restart", "--concurrency", "1", "--log-level", "info"]);
         // Else it keeps a stream's end to itself for half a minute.

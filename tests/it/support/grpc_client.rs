@@ -75,10 +75,15 @@ impl GrpcClient {
         self.backend
     }
 
+    /// Calls the target once, and leaves the answer alone.
+    pub fn ask(&mut self, text: &str) {
+        self.talker.tell(text);
+    }
+
     /// Calls the target once, and waits for its names to resolve: the echo of `text`, or the code of the failure.
     pub fn call(&mut self, text: &str) -> Result<String, String> {
         let next = self.talker.count();
-        self.talker.tell(text);
+        self.ask(text);
         let answer = line(&mut self.talker, next);
         match (&answer["ok"], &answer["error"]) {
             (Value::String(echo), _) => Ok(echo.clone()),
