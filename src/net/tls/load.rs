@@ -87,8 +87,11 @@ pub(super) fn own(cert: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<Ce
         Pem::File(path) => PrivateKeyDer::from_pem_file(path),
         Pem::Inline(text) => PrivateKeyDer::from_pem_slice(text),
     };
-    let private =
-        private.map_err(|source| LoadError::Pem { what: "the private key", path: key.to_string(), source })?;
+    let private = private.map_err(|source| LoadError::Pem {
+        what: "the private key",
+        path: key.to_string(),
+        source,
+    })?;
     CertifiedKey::from_der(chain, private, provider).map_err(|source| LoadError::Pair {
         cert: cert.to_string(),
         key: key.to_string(),
