@@ -42,7 +42,7 @@ fn servers(all: &Value, place: &str, notes: &mut Vec<String>) -> Result<Vec<Upst
             return unsupported(format!("{place} has no server_uri"));
         };
         let tls = credentials(field(server, "channel_creds"), &place)?;
-        for call in list(field(server, "call_creds")) {
+        if let Some(call) = list(field(server, "call_creds")).first() {
             let kind = call["type"].as_str().unwrap_or_default();
             return unsupported(format!(
                 "{place}: call_creds of type `{kind}` are not supported: --token-file FILE"

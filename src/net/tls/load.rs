@@ -16,28 +16,28 @@ pub enum LoadError {
     #[error("cannot read {what} of {path}")]
     Pem {
         what: &'static str,
-        path: Pem,
+        path: String,
         #[source]
         source: pem::Error,
     },
     #[error("{path} has no certificate in it")]
-    Empty { path: Pem },
+    Empty { path: String },
     #[error("a certificate in {path} can't be a CA")]
     Root {
-        path: Pem,
+        path: String,
         #[source]
         source: rustls::Error,
     },
     #[error("the certificate in {cert} and the key in {key} can't be used together")]
     Pair {
-        cert: Pem,
-        key: Pem,
+        cert: String,
+        key: String,
         #[source]
         source: rustls::Error,
     },
     #[error("the CAs in {path} can't verify clients")]
     ClientCa {
-        path: Pem,
+        path: String,
         #[source]
         source: rustls::server::VerifierBuilderError,
     },
@@ -50,20 +50,20 @@ pub enum LoadError {
 }
 
 fn certificates(from: &Pem) -> Result<Vec<CertificateDer<'static>>, LoadError> {
-    let fail = |source| LoadError::Pem { what: "the certificates", path: from.clone(), source };
+    let fail = |source| LoadError::Pem { what: "the certificates", path: from.to_string(), source };
     let all: Result<Vec<_>, _> = match from {
         Pem::File(path) => CertificateDer::pem_file_iter(path).map_err(fail)?.collect(),
         Pem::Inline(text) => CertificateDer::pem_slice_iter(text).collect(),
     };
     let all = all.map_err(fail)?;
-    if all.is_empty() { Err(LoadError::Empty { path: from.clone() }) } else { Ok(all) }
+    if all.is_empty() { Err(LoadError::Empty { path: from.to_string() }) } else { Ok(all) }
 }
 
 /// CAs to trust.
 pub(super) fn roots(path: &Pem) -> Result<RootCertStore, LoadError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
-        roots.add(certificate).map_err(|source| LoadError::Root { path: path.clone(), source })?;
+        roots.add(certificate).map_err(|source| LoadError::Root { path: path.to_string(), source })?;
     }
     Ok(roots)
 }
@@ -87,11 +87,14 @@ pub(super) fn own(cert: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<Ce
         Pem::File(path) => PrivateKeyDer::from_pem_file(path),
         Pem::Inline(text) => PrivateKeyDer::from_pem_slice(text),
     };
-    let private =
-        private.map_err(|source| LoadError::Pem { what: "the private key", path: key.clone(), source })?;
+    let private = private.map_err(|source| LoadError::Pem {
+        what: "the private key",
+        path: key.to_string(),
+        source,
+    })?;
     CertifiedKey::from_der(chain, private, provider).map_err(|source| LoadError::Pair {
-        cert: cert.clone(),
-        key: key.clone(),
+        cert: cert.to_string(),
+        key: key.to_string(),
         source,
     })
 }
@@ -103,5 +106,5 @@ pub(super) fn client_verifier(
 ) -> Result<Arc<dyn ClientCertVerifier>, LoadError> {
     WebPkiClientVerifier::builder_with_provider(Arc::new(roots(path)?), provider)
         .build()
-        .map_err(|source| LoadError::ClientCa { path: path.clone(), source })
+        .map_err(|source| LoadError::ClientCa { path: path.to_string(), source })
 }
