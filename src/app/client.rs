@@ -1,5 +1,7 @@
 //! A client with everything behind it: its streams, what it says on them, the facts, the session file.
 
+mod polls;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
@@ -26,6 +28,7 @@ use super::live::{Into, Keep, Shared, Sink};
 use super::recorder::Recorder;
 use super::tap::{StartError, meaning};
 use super::watched::{Watched, bounded};
+use polls::Polls;
 
 /// What to ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +59,8 @@ pub struct Options {
     pub judge: Judge,
     /// Responses that are refused whatever they hold, with the text.
     pub refuse: Vec<(Filter, String)>,
+    /// How long a REST poll may go without an answer.
+    pub poll_timeout: Duration,
     /// The session file.
     pub record: Option<(PathBuf, File)>,
     /// Keep the frames, for [`Running::stop`] to give them back.
@@ -169,9 +174,11 @@ impl Running {
             metadata: cleaned(&options.server.headers),
             judge: options.judge,
             refuse: options.refuse,
-            schema: options.schema,
+            poll_timeout: options.poll_timeout,
+            schema: options.schema.clone(),
             start,
         };
+        let polls = Polls::new(options.schema);
         let (server, wants, progress_too) = (options.server, options.wants, progress.clone());
         let (client, collect) = (Client::new(options.client), options.collect);
         let thread = std::thread::Builder::new().name("client".into()).spawn(move || {
@@ -184,6 +191,7 @@ impl Running {
                     assembler: Assembler::default(),
                     open: BTreeMap::new(),
                     paths: BTreeMap::new(),
+                    polls,
                     out: Vec::new(),
                     kept: collect.then(Vec::new),
                     progress: progress_too,
@@ -267,6 +275,7 @@ struct About {
     metadata: Vec<(String, String)>,
     judge: Judge,
     refuse: Vec<(Filter, String)>,
+    poll_timeout: Duration,
     schema: Arc<Schema>,
     start: Instant,
 }
@@ -280,6 +289,7 @@ struct Work {
     /// Streams by lane, as frames number them.
     open: BTreeMap<u32, StreamId>,
     paths: BTreeMap<u32, String>,
+    polls: Polls,
     out: Vec<Frame>,
     kept: Option<Vec<Frame>>,
     progress: Arc<Mutex<Progress>>,
@@ -386,9 +396,12 @@ impl Work {
                     tls: Tls { client: None, server: tls },
                     ..Open::default()
                 };
-                let id = self.assembler.open(now, open, &mut self.out);
-                self.open.insert(lane.0, id);
-                self.flush(into);
+                // Polls are one stream over all connections.
+                if !self.open.contains_key(&lane.0) {
+                    let id = self.assembler.open(now, open, &mut self.out);
+                    self.open.insert(lane.0, id);
+                    self.flush(into);
+                }
                 lock(&self.progress).failed = None;
                 self.client.handle_opened(lane, into.store.catalog());
             }
@@ -399,7 +412,9 @@ impl Work {
                 let catalog = into.store.catalog_mut();
                 self.client.handle_response(now, lane, message, ruling, catalog);
             }
+            Event::Answer(answer) => self.polled(now, lane, answer, into),
             Event::Failed(error) => {
+                self.unanswered(now, lane, into);
                 self.client.handle_ended(now, lane);
                 self.trouble(lane, now, &error.what);
                 let mut progress = lock(&self.progress);
@@ -407,8 +422,10 @@ impl Work {
                 progress.attempts += 1;
             }
             Event::Ended(end) => {
-                let said = said(&end);
-                if let Some(id) = self.open.remove(&lane.0) {
+                let polls = self.polls.are_on(lane);
+                let said = said(&end, polls);
+                self.unanswered(now, lane, into);
+                if let Some(id) = if polls { None } else { self.open.remove(&lane.0) } {
                     let status = end.status.map(|(code, text)| (code, into.store.catalog().clean_text(text)));
                     self.assembler.end(now, id, End { status, ..end }, &mut self.out);
                     self.flush(into);
@@ -479,12 +496,16 @@ impl Work {
             match effect {
                 Effect::Open { lane, path } => {
                     self.paths.insert(lane.0, path.clone());
-                    self.streams.open(lane.0, path);
+                    match self.polls.begin(lane, &path) {
+                        true => self.streams.poll(lane.0, path, self.about.poll_timeout),
+                        false => self.streams.open(lane.0, path),
+                    }
                 }
                 Effect::Send { lane, bytes } => {
                     let Some(id) = self.open.get(&lane.0).copied() else { continue };
                     let bytes = Bytes::from(bytes);
-                    match self.streams.send(lane.0, bytes.clone()) {
+                    let sent = self.polls.body(lane, &bytes).unwrap_or_else(|| bytes.clone());
+                    match self.streams.send(lane.0, sent) {
                         Sent::Queued => {
                             self.frame(id, Dir::Req, &bytes, into);
                         }
@@ -493,6 +514,10 @@ impl Work {
                         }
                         Sent::Over => {}
                     }
+                }
+                Effect::Close { lane } if self.polls.are_on(lane) => {
+                    self.streams.close(lane.0);
+                    self.unanswered(now, lane, into);
                 }
                 Effect::Close { lane } => self.close(now, lane, None, into),
             }
@@ -506,6 +531,7 @@ impl Work {
 
     fn close(&mut self, now: Time, lane: Lane, note: Option<String>, into: &mut Into<'_>) {
         self.streams.close(lane.0);
+        self.unanswered(now, lane, into);
         if let Some(id) = self.open.remove(&lane.0) {
             let end = End { by: Some(Side::Client), note, ..End::default() };
             self.assembler.end(now, id, end, &mut self.out);
@@ -545,9 +571,10 @@ impl Work {
     }
 }
 
-/// How a stream ended, never without the server's own words.
-fn said(end: &End) -> String {
+/// How a stream ended, or a poll failed, never without the server's own words.
+fn said(end: &End, poll: bool) -> String {
     match (&end.status, &end.note) {
+        (None, Some(note)) if poll => format!("the poll failed: {note}"),
         (Some((code, text)), _) if text.is_empty() => format!("the server ended the stream: {code}"),
         (Some((code, text)), _) => format!("the server ended the stream: {code}: {text}"),
         (None, Some(note)) => format!("the stream broke: {note}"),

@@ -67,12 +67,15 @@ impl Ask<'_> {
             Some(VariantWord::DeltaAds) => Variant::DeltaAds,
             Some(VariantWord::Sotw) => Variant::Sotw,
             Some(VariantWord::Delta) => Variant::Delta,
+            Some(VariantWord::Rest) => Variant::Rest,
             None => identity.variant.unwrap_or(Variant::Ads),
         };
         let (wants, follow) = self.wants()?;
         let links = follow.then(|| watched::rules(&self.schema).links).flatten();
         let client = client::Config {
             variant,
+            transport: self.flags.transport_api_version.into(),
+            poll_delay: self.flags.poll_delay,
             node: self.node(&identity)?,
             // go-control-plane 0.14 takes `*` for a resource's name in SotW, so there Envoy's own form is the default.
             legacy_wildcard: self.flags.legacy_wildcard
@@ -93,6 +96,7 @@ impl Ask<'_> {
                 AckWord::Never => Judge::Never,
             },
             refuse: self.refusals(io)?,
+            poll_timeout: self.flags.poll_timeout,
             record: None,
             collect: false,
             keep_secrets: false,
@@ -182,10 +186,17 @@ impl Ask<'_> {
         let mut wants: Vec<Want> = Vec::new();
         let mut follow = flags.expand || (self.what.is_empty() && !flags.no_expand);
         let mut roots = self.what.is_empty();
+        let version: ApiVersion = flags.resource_api_version.unwrap_or(flags.transport_api_version).into();
         for text in self.what {
             let what = What::parse(text);
-            let url = match what.kind.and_then(|kind| kind.type_url(ApiVersion::V3)) {
+            // A type by its full name has a version of its own.
+            let stated = Kind::of_message(&what.type_text).map(|(_, version)| version);
+            let url = match what.kind.and_then(|kind| kind.type_url(stated.unwrap_or(version))) {
                 Some(url) => url,
+                None if what.kind.is_some() => {
+                    let error = CliError::usage(format!("there is no {} in {}", what.type_text, version.word()));
+                    return Err(error.next("--resource-api-version v3"));
+                }
                 None if what.type_text.contains('.') => {
                     TypeUrl::new(format!("{TYPE_PREFIX}{}", what.type_text))
                 }
@@ -217,7 +228,7 @@ impl Ask<'_> {
             }
         }
         for kind in [Kind::Lds, Kind::Cds].into_iter().filter(|_| roots) {
-            let Some(type_url) = kind.type_url(ApiVersion::V3) else { continue };
+            let Some(type_url) = kind.type_url(version) else { continue };
             match wants.iter_mut().find(|want| want.type_url == type_url) {
                 Some(want) => want.wildcard = true,
                 None => wants.push(Want { type_url, wildcard: true, names: Vec::new() }),

@@ -1,4 +1,4 @@
-//! The streams of an xDS client: opens them, sends and receives messages as bytes, says how they ended. What goes
+//! The streams of an xDS client, and its REST polls: opens them, sends and receives messages as bytes, says how they ended. What goes
 //! over them, and when they are opened again, is decided elsewhere.
 
 use std::collections::HashMap;
@@ -67,8 +67,19 @@ pub enum Event {
     Failed(DialError),
     /// A response, whole.
     Message(Bytes),
+    /// The answer to a poll.
+    Answer(Answer),
     /// It is over.
     Ended(End),
+}
+
+/// What a poll was answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A body, and its `content-encoding`.
+    Body { coding: Option<String>, bytes: Bytes },
+    /// There is nothing new (304).
+    Unchanged,
 }
 
 /// An event of the stream that was opened under a number.
@@ -81,7 +92,7 @@ pub struct Happened {
 }
 
 /// Where a stream's events go.
-struct Line {
+pub(super) struct Line {
     events: mpsc::Sender<Happened>,
     lane: u32,
     turn: u64,
@@ -89,7 +100,7 @@ struct Line {
 
 impl Line {
     /// Waits for room. False: nobody wants to know.
-    async fn say(&self, what: Event) -> bool {
+    pub(super) async fn say(&self, what: Event) -> bool {
         self.events.send(Happened { lane: self.lane, turn: self.turn, what }).await.is_ok()
     }
 }
@@ -127,12 +138,7 @@ impl Streams {
 
     /// Connects, and opens a stream at a gRPC path.
     pub fn open(&mut self, lane: u32, path: String) {
-        self.close(lane);
-        self.turns += 1;
-        let turn = self.turns;
-        let (requests, ready) = mpsc::channel(REQUESTS);
-        let (server, line) = (self.server.clone(), Line { events: self.events.clone(), lane, turn });
-        let task = tokio::spawn(async move {
+        self.begin(lane, |server, ready, line| async move {
             let (channel, tls) = match server.connect().await {
                 Ok(connected) => connected,
                 Err(error) => {
@@ -151,6 +157,27 @@ impl Streams {
             };
             line.say(Event::Ended(end)).await;
         });
+    }
+
+    /// Connects, and posts each request to a path; what is sent must wait for the answer to what was sent before. One
+    /// that has none in `patience` ends the lane.
+    pub fn poll(&mut self, lane: u32, path: String, patience: Duration) {
+        self.begin(lane, move |server, ready, line| async move {
+            super::poll::run(&server, &path, patience, ready, &line).await;
+        });
+    }
+
+    fn begin<F: Future<Output = ()> + Send + 'static>(
+        &mut self,
+        lane: u32,
+        work: impl FnOnce(Arc<Server>, mpsc::Receiver<Bytes>, Line) -> F,
+    ) {
+        self.close(lane);
+        self.turns += 1;
+        let turn = self.turns;
+        let (requests, ready) = mpsc::channel(REQUESTS);
+        let line = Line { events: self.events.clone(), lane, turn };
+        let task = tokio::spawn(work(self.server.clone(), ready, line));
         self.open.insert(lane, Stream { turn, requests, task: task.abort_handle() });
     }
 
@@ -177,13 +204,17 @@ impl Streams {
 }
 
 impl Server {
-    async fn connect(&self) -> Result<(Channel, Option<Arc<Secured>>), DialError> {
-        let dial = Dial {
+    pub(super) fn dial(&self) -> Dial<'_> {
+        Dial {
             address: &self.address,
             tls: self.tls.as_ref(),
             authority: self.authority.as_deref(),
             patience: self.patience,
-        };
+        }
+    }
+
+    async fn connect(&self) -> Result<(Channel, Option<Arc<Secured>>), DialError> {
+        let dial = self.dial();
         let connected = dial.connect(|endpoint| {
             endpoint
                 .http2_keep_alive_interval(KEEPALIVE)

@@ -1,4 +1,4 @@
-//! From an address to an HTTP/2 channel, step by step: name, port, TLS, HTTP/2.
+//! From an address to an HTTP/2 channel, step by step: name, port, TLS, HTTP/2; or to what HTTP/1.1 can be spoken on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,11 +43,8 @@ impl DialError {
 }
 
 impl Dial<'_> {
-    /// Connects. `with` sets the channel's own options.
-    pub(super) async fn connect(
-        &self,
-        with: impl FnOnce(Endpoint) -> Endpoint,
-    ) -> Result<(Channel, Option<Arc<Secured>>), DialError> {
+    /// Name, port and TLS, offering this protocol.
+    pub(super) async fn leg(&self, alpn: &[u8]) -> Result<(Leg, Option<Arc<Secured>>), DialError> {
         let address = self.address;
         let leg = match Leg::connect(address, self.patience).await {
             Ok(leg) => leg,
@@ -56,35 +53,44 @@ impl Dial<'_> {
                 return Err(DialError::new(format!("cannot reach {address}: {error}"), tried, None));
             }
         };
-        let mut secured = None;
-        let leg = match self.tls {
-            None => leg,
+        match self.tls {
+            None => Ok((leg, None)),
             Some(client) => {
-                let alpn = [b"h2".to_vec()];
+                let alpn = [alpn.to_vec()];
                 let handshake = client.connect(leg, address.host(), None, &alpn);
                 let tried = &["name ok", "port ok", "TLS handshake"];
                 match tokio::time::timeout(self.patience, handshake).await {
-                    Ok(Ok((stream, seen))) => {
-                        secured = Some(Arc::new(seen));
-                        Leg::Tls(Box::new(stream))
-                    }
+                    Ok(Ok((stream, seen))) => Ok((Leg::Tls(Box::new(stream)), Some(Arc::new(seen)))),
                     Ok(Err(failure)) => {
                         let what = format!("cannot reach {address}: TLS failed, {}", failure.what);
                         let secured = Some(Arc::new(*failure.seen));
-                        return Err(DialError { secured, ..DialError::new(what, tried, failure.next) });
+                        Err(DialError { secured, ..DialError::new(what, tried, failure.next) })
                     }
                     Err(_) => {
                         let what =
                             format!("cannot reach {address}: TLS failed, no answer in {:?}", self.patience);
-                        return Err(DialError::new(what, tried, Some("--plaintext".into())));
+                        Err(DialError::new(what, tried, Some("--plaintext".into())))
                     }
                 }
             }
-        };
-        let authority = self.authority.unwrap_or(match address {
+        }
+    }
+
+    /// The name under which the server is asked.
+    pub(super) fn authority(&self) -> &str {
+        self.authority.unwrap_or(match self.address {
             Address::Tcp(text) => text,
             Address::Unix(_) => "localhost",
-        });
+        })
+    }
+
+    /// Connects. `with` sets the channel's own options.
+    pub(super) async fn connect(
+        &self,
+        with: impl FnOnce(Endpoint) -> Endpoint,
+    ) -> Result<(Channel, Option<Arc<Secured>>), DialError> {
+        let (leg, secured) = self.leg(b"h2").await?;
+        let (address, authority) = (self.address, self.authority());
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let bad = || {
             let what = format!("`{authority}` is no authority");

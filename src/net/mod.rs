@@ -6,6 +6,7 @@ pub mod demo;
 mod dial;
 pub mod doctor;
 pub mod identity;
+mod poll;
 pub mod reflection;
 pub mod rpc;
 pub mod tap;
