@@ -541,7 +541,9 @@ impl Work {
 
     fn end(&mut self, into: &mut Into<'_>) -> Time {
         let now = since(self.about.start);
-        let lanes: Vec<u32> = self.open.keys().copied().collect();
+        // What was collected is looked at as it stood before the end.
+        let shown = self.kept.is_none();
+        let lanes: Vec<u32> = self.open.keys().copied().filter(|_| shown).collect();
         for lane in lanes {
             self.close(now, Lane(lane), None, into);
         }

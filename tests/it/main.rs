@@ -16,6 +16,7 @@ mod nacks;
 mod peers_direct;
 mod readme;
 mod reflection;
+mod rest_client;
 mod rows;
 mod screen;
 mod support;

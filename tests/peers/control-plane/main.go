@@ -1,7 +1,7 @@
 // Command control-plane serves xDS from go-control-plane's snapshot cache, for tests to look at.
 //
 // It listens on a loopback port (0 picks a free one) with every service of go-control-plane (ADS and one per
-// type, each SotW and delta), gRPC health and server reflection. Standard input takes commands, one JSON object
+// type, each SotW and delta), gRPC health and server reflection; with -rest on another one for REST polls. Standard input takes commands, one JSON object
 // a line (commands.go); standard output gives events, one JSON object a line (events.go), beginning with
 // {"event":"ready"}. It ends when its standard input ends, so that it never outlives whoever started it.
 package main
@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -46,6 +47,7 @@ func main() {
 	key := flag.String("key", "", "the private key of -cert (PEM)")
 	clientCA := flag.String("client-ca", "", "demand a client certificate of these CAs (PEM)")
 	reflected := flag.String("reflection", "", "the only version of server reflection, v1 or v1alpha; both without")
+	rest := flag.Bool("rest", false, "answer REST polls too, on a port of their own")
 	flag.Parse()
 
 	log := newEventLog(os.Stdout)
@@ -69,7 +71,14 @@ func main() {
 	rpc := grpc.NewServer(grpc.ChainStreamInterceptor(compress(*gzip), closer.intercept), grpc.Creds(secured))
 	register(rpc, xds)
 	reflect(rpc, *reflected)
-	log.write(event{Event: "ready", Port: socket.Addr().(*net.TCPAddr).Port})
+	ready := event{Event: "ready", Port: socket.Addr().(*net.TCPAddr).Port}
+	if *rest {
+		if ready.RestPort, err = serveRest(xds); err != nil {
+			log.write(event{Event: "failed", Message: err.Error()})
+			os.Exit(1)
+		}
+	}
+	log.write(ready)
 
 	go func() {
 		obey(os.Stdin, commander{snapshots, closer, log})
@@ -79,6 +88,28 @@ func main() {
 		log.write(event{Event: "failed", Message: err.Error()})
 		os.Exit(1)
 	}
+}
+
+// serveRest answers polls by go-control-plane's gateway, on the port that it returns.
+func serveRest(xds server.Server) (int, error) {
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	gateway := &server.HTTPGateway{Server: xds}
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		body, code, err := gateway.ServeHTTP(r)
+		if err != nil {
+			http.Error(w, err.Error(), code)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		// A client that went away is none of our business.
+		_, _ = w.Write(body)
+	}
+	go func() { _ = http.Serve(socket, http.HandlerFunc(answer)) }()
+	return socket.Addr().(*net.TCPAddr).Port, nil
 }
 
 // transport is plaintext without a certificate.
