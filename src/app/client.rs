@@ -4,7 +4,6 @@ mod polls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -14,20 +13,19 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::client::{self, Client, Effect, Lane, Ruling};
-use crate::content::{Catalog, MemoryBodies, Redact};
+use crate::content::Catalog;
 use crate::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::filter::Filter;
 use crate::net::client::{DialError, Event, Happened, Sent, Server, Streams};
-use crate::record::{Header, Loaded};
+use crate::record::Loaded;
 use crate::schema::Schema;
-use crate::schema::redact::{self, Redactor};
+use crate::schema::redact;
 use crate::store::{self, Store};
 use crate::wire::{Assembler, End, Frame, Message, Open, Tls, What};
 
 use super::live::{Into, Keep, Shared, Sink};
-use super::recorder::Recorder;
-use super::tap::{StartError, meaning};
-use super::watched::{Watched, bounded};
+use super::kept::{Begun, Kept, since};
+use super::tap::StartError;
 use polls::Polls;
 
 /// What to ask for.
@@ -138,35 +136,15 @@ impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(StartError::Thread)?;
-        let random =
-            || getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())));
-        let seed = options.seed.map_or_else(random, Ok)?;
-        let redact = (!options.keep_secrets)
-            .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);
-        let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
-        let (clock, start) = (Clock { epoch, untimed: false }, Instant::now());
-        let mut store = Store::new(catalog, clock, options.store);
-        store.set_meaning(meaning(options.schema.clone()));
-        let store = Watched::new(store, bounded(&options.schema));
-        let recorder = match options.record {
-            None => None,
-            Some((path, file)) => {
-                let header = Header {
-                    created: epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
-                    seed,
-                    keep_secrets: options.keep_secrets,
-                    tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
-                    source: options.source.clone(),
-                    clock,
-                };
-                let recorder = Recorder::new(path.clone(), file, header);
-                Some(recorder.map_err(|source| StartError::Record { path, source })?)
-            }
+        let kept = Kept {
+            record: options.record,
+            keep_secrets: options.keep_secrets,
+            seed: options.seed,
+            store: options.store,
+            schema: options.schema.clone(),
+            source: options.source,
         };
-        let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        let keep = Keep::new(store, recorder, sink);
+        let Begun { keep, recording, clock, start } = kept.begin(sink)?;
         let (shared, progress) = (keep.shared.clone(), Arc::new(Mutex::new(Progress::default())));
         let (commands, told) = mpsc::channel(COMMANDS);
         let about = About {
@@ -254,10 +232,6 @@ impl Drop for Running {
 
 fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
     progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-fn since(start: Instant) -> Time {
-    Time(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Headers as they may be kept.
