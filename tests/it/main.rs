@@ -24,3 +24,5 @@ mod tap;
 mod tls;
 mod tls_failures;
 mod transparency;
+mod versions;
+mod watch_files;

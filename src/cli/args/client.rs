@@ -113,7 +113,8 @@ pub enum AckWord {
 #[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
 pub struct WatchArgs {
-    /// The control plane: host:port, http://, https:// or unix:/path
+    /// The control plane: host:port, http://, https:// or unix:/path; or a file with a DiscoveryResponse, or a directory
+    /// of them, to read as they change
     #[arg(value_name = "SERVER", required_unless_present = "bootstrap")]
     pub server: Option<String>,
     /// TYPE or TYPE/NAME: cds, cds/reviews, eds/*. Nothing: all listeners and clusters, and what they refer to
