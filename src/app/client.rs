@@ -23,8 +23,8 @@ use crate::schema::redact;
 use crate::store::{self, Store};
 use crate::wire::{Assembler, End, Frame, Message, Open, Tls, What};
 
-use super::live::{Into, Keep, Shared, Sink};
 use super::kept::{Begun, Kept, since};
+use super::live::{Into, Keep, Shared, Sink};
 use super::tap::StartError;
 use polls::Polls;
 

@@ -51,8 +51,14 @@ impl Running {
         let kept = Kept { record, keep_secrets, seed: None, store, schema: schema.clone(), source };
         let Begun { keep, recording, start, .. } = kept.begin(sink)?;
         let shared = keep.shared.clone();
-        let mut work =
-            Work { keep, schema, start, folder: Folder::new(path), files: BTreeMap::new(), bad: BTreeMap::new() };
+        let mut work = Work {
+            keep,
+            schema,
+            start,
+            folder: Folder::new(path),
+            files: BTreeMap::new(),
+            bad: BTreeMap::new(),
+        };
         let (stop, stopped) = channel();
         let thread = std::thread::Builder::new().name("files".into()).spawn(move || {
             work.look();
@@ -105,9 +111,11 @@ impl Work {
             for (name, seen) in news {
                 let what = match seen {
                     Seen::Content(content) => {
-                        let number = StreamId(u32::try_from(files.len()).unwrap_or(u32::MAX).saturating_add(1));
-                        let file =
-                            files.entry(name.clone()).or_insert_with(|| ResponseFile::new(number, name.clone()));
+                        let number =
+                            StreamId(u32::try_from(files.len()).unwrap_or(u32::MAX).saturating_add(1));
+                        let file = files
+                            .entry(name.clone())
+                            .or_insert_with(|| ResponseFile::new(number, name.clone()));
                         let mut frames = Vec::new();
                         let read = file.read(now, &content, schema, into.store.catalog_mut(), &mut frames);
                         let wrong = match read {

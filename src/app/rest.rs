@@ -120,7 +120,6 @@ impl Rest {
         self.tracks.insert(key, id);
         Some(id)
     }
-
 }
 
 impl Bodies {

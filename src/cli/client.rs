@@ -194,7 +194,8 @@ impl Ask<'_> {
             let url = match what.kind.and_then(|kind| kind.type_url(stated.unwrap_or(version))) {
                 Some(url) => url,
                 None if what.kind.is_some() => {
-                    let error = CliError::usage(format!("there is no {} in {}", what.type_text, version.word()));
+                    let error =
+                        CliError::usage(format!("there is no {} in {}", what.type_text, version.word()));
                     return Err(error.next("--resource-api-version v3"));
                 }
                 None if what.type_text.contains('.') => {

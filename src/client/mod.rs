@@ -101,9 +101,13 @@ fn why(variant: Variant, url: &TypeUrl, transport: ApiVersion) -> String {
     let version = transport.word();
     match variant {
         Variant::Rest if known => {
-            format!("can't be polled: it has a delta method only, and there is no delta over REST ({version})")
+            format!(
+                "can't be polled: it has a delta method only, and there is no delta over REST ({version})"
+            )
         }
-        Variant::Rest => "can't be polled: it has no path of its own, and there is no ADS over REST".to_owned(),
+        Variant::Rest => {
+            "can't be polled: it has no path of its own, and there is no ADS over REST".to_owned()
+        }
         variant => format!("has no stream of its own in variant {} ({version})", variant.word()),
     }
 }

@@ -135,7 +135,8 @@ fn version_two_is_clean() {
     std::fs::create_dir_all(&folder).expect("a folder");
     let address = serve(Old::default()).to_string();
     let args = ["lint", &address, "--api", "v2", "--node-cluster", "x", "-o", "jsonl"];
-    let output = xdscope(&folder).args(args).args(["--resource-timeout", "1s"]).output().expect("xdscope runs");
+    let output =
+        xdscope(&folder).args(args).args(["--resource-timeout", "1s"]).output().expect("xdscope runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let client = |line: &&str| line.contains("\"blame\":\"client\"") && !line.contains("transport-v2");
     assert_eq!(text.lines().filter(client).count(), 0, "{text}");

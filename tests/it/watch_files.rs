@@ -109,7 +109,10 @@ fn what_cannot_be_read_is_rejected_here() {
     let recording = watch.stop();
     assert_eq!(recording.state("cds")["in_force"], "2");
     let found = rules(&recording);
-    assert!(["fs-parse-error", "fs-update-rejected"].iter().all(|rule| found.iter().any(|f| f == rule)), "{found:?}");
+    assert!(
+        ["fs-parse-error", "fs-update-rejected"].iter().all(|rule| found.iter().any(|f| f == rule)),
+        "{found:?}"
+    );
 }
 
 /// Row C-06: what the message's own rules forbid.
@@ -171,6 +174,7 @@ fn what_is_no_response_is_not_watched() {
     fs::write(&file, response(CLUSTER, "1", &["a"])).expect("a file");
     let (code, err) = run(&["watch", &file.display().to_string(), "cds"]);
     assert_eq!((code, err.contains("WHAT is for servers")), (Some(2), true), "{err}");
-    let (code, err) = run(&["watch", &file.display().to_string(), "--no-record", "--until", "type:cds name:a"]);
+    let (code, err) =
+        run(&["watch", &file.display().to_string(), "--no-record", "--until", "type:cds name:a"]);
     assert_eq!(code, Some(0), "{err}");
 }

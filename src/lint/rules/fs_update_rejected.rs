@@ -50,7 +50,10 @@ fn held(case: &mut Case<'_>, answer: &Answer<'_>) {
         if case.stream_memo.good {
             let text = "the update names a resource twice, or holds another type; what was there before stays in force";
             let cause = Some("message");
-            case.raise(&RULE, Found { blame: Blame::Server, text: text.to_owned(), cause, ..Found::default() });
+            case.raise(
+                &RULE,
+                Found { blame: Blame::Server, text: text.to_owned(), cause, ..Found::default() },
+            );
         }
         return;
     }
