@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::client::{Watch, assert_clean, backend, run};
 use crate::support::{
     bootstrap::Variant,
+    certs::{Ca, ServerTls},
     control_plane::{ControlPlane, Event, Flags},
     process::free_port,
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster, endpoints, route},
@@ -138,6 +139,26 @@ fn a_refusal_is_said_in_the_next_poll() {
     // The gateway answers a refusal with what was refused.
     let known = ["nack-resend-loop", "sotw-needless-update", "pgv-violation", "rest-unchanged-response"];
     assert_clean(&recording, &known);
+}
+
+#[test]
+fn polls_go_over_mutual_tls() {
+    let Some(world) = World::open("polls_go_over_mutual_tls") else { return };
+    let ca = Ca::new(world.folder(), "ca");
+    let (plane_own, own) = (ca.issue("plane", &["cp.test"]), ca.issue("own", &["poller.test"]));
+    let tls = Some(ServerTls { own: plane_own, client_ca: Some(ca.file.clone()) });
+    let mut plane = world.control_plane(Flags { rest: true, tls, ..Flags::default() });
+    plane.set(&Snapshot::chain(Variant::Sotw, backend()));
+    let path = |path: &std::path::PathBuf| path.display().to_string();
+    let server = plane.rest_address().to_string();
+    let trusted = ["get", &server, "cds", "-o", "name", "--cacert", &path(&ca.file), "--servername", "cp.test"];
+    let (cert, key) = (path(&own.cert), path(&own.key));
+    let (code, out, err) = run(&world, &[&trusted[..], &REST, &["--cert", &cert, "--key", &key]].concat());
+    assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
+    let (code, _, err) = run(&world, &[&trusted[..], &REST].concat());
+    assert_eq!(code, Some(3), "{err}");
+    let (code, _, err) = run(&world, &[&["get", &server, "cds"], &REST[..]].concat());
+    assert_eq!(code, Some(3), "{err}");
 }
 
 /// What a scripted server does with a poll.
