@@ -151,7 +151,8 @@ fn polls_go_over_mutual_tls() {
     plane.set(&Snapshot::chain(Variant::Sotw, backend()));
     let path = |path: &std::path::PathBuf| path.display().to_string();
     let server = plane.rest_address().to_string();
-    let trusted = ["get", &server, "cds", "-o", "name", "--cacert", &path(&ca.file), "--servername", "cp.test"];
+    let trusted =
+        ["get", &server, "cds", "-o", "name", "--cacert", &path(&ca.file), "--servername", "cp.test"];
     let (cert, key) = (path(&own.cert), path(&own.key));
     let (code, out, err) = run(&world, &[&trusted[..], &REST, &["--cert", &cert, "--key", &key]].concat());
     assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
