@@ -1,5 +1,7 @@
 //! Sizes of files.
 
+use std::hash::Hasher;
+
 use xdscope::record::{Loaded, open};
 use xdscope::wire::{Shape, What};
 
@@ -11,15 +13,15 @@ fn kb(bytes: u64) -> f64 {
 
 /// XXH3 of all messages of a recording, joined.
 fn messages(loaded: &Loaded) -> (u64, u64) {
-    let (mut hash, mut bytes) = (xxhash_rust::xxh3::Xxh3::new(), 0);
+    let (mut hash, mut bytes) = (twox_hash::XxHash3_64::new(), 0);
     for frame in &loaded.frames {
         if let What::Message(message) = &frame.what {
             let message = message.bytes(&loaded.catalog).expect("no message is lost");
-            hash.update(&message);
+            hash.write(&message);
             bytes += message.len() as u64;
         }
     }
-    (hash.digest(), bytes)
+    (hash.finish(), bytes)
 }
 
 pub fn churn(quick: bool) {

@@ -134,7 +134,7 @@ const BATCH: usize = 64;
 
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(StartError::Thread)?;
         let kept = Kept {
             record: options.record,
@@ -160,7 +160,7 @@ impl Running {
         let (server, wants, progress_too) = (options.server, options.wants, progress.clone());
         let (client, collect) = (Client::new(options.client), options.collect);
         let thread = std::thread::Builder::new().name("client".into()).spawn(move || {
-            runtime.block_on(async move {
+            let kept = runtime.block_on(async move {
                 let (streams, events) = Streams::new(server);
                 let work = Work {
                     about,
@@ -172,11 +172,15 @@ impl Running {
                     polls,
                     out: Vec::new(),
                     kept: collect.then(Vec::new),
+                    changed: true,
                     progress: progress_too,
                     shared: keep.shared.clone(),
                 };
                 work.run(keep, wants, told, events).await
-            })
+            });
+            // A name that is still being looked up must not be waited for.
+            runtime.shutdown_background();
+            kept
         });
         let thread = Some(thread.map_err(StartError::Thread)?);
         Ok(Running { shared, progress, commands: Some(commands), thread, recording, clock, start })
@@ -266,6 +270,8 @@ struct Work {
     polls: Polls,
     out: Vec<Frame>,
     kept: Option<Vec<Frame>>,
+    /// The client may want or have other things than `progress` says.
+    changed: bool,
     progress: Arc<Mutex<Progress>>,
     shared: Arc<Shared>,
 }
@@ -325,6 +331,7 @@ impl Work {
     }
 
     fn command(&mut self, command: Command, into: &mut Into<'_>) {
+        self.changed = true;
         let now = since(self.about.start);
         let catalog = into.store.catalog_mut();
         let symbols = |names: Vec<String>, catalog: &mut Catalog| -> Vec<Sym> {
@@ -361,6 +368,7 @@ impl Work {
             return;
         }
         let (now, lane) = (since(self.about.start), Lane(happened.lane));
+        self.changed |= !matches!(happened.what, Event::Bytes(_));
         match happened.what {
             Event::Opened { tls } => {
                 let open = Open {
@@ -379,9 +387,18 @@ impl Work {
                 lock(&self.progress).failed = None;
                 self.client.handle_opened(lane, into.store.catalog());
             }
-            Event::Message(bytes) => {
+            Event::Bytes(bytes) => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
-                let Some(message) = self.frame(id, Dir::Resp, &bytes, into) else { return };
+                self.assembler.data(id, Dir::Resp, &bytes, into.store.catalog_mut());
+                return;
+            }
+            Event::Message => {
+                let Some(id) = self.open.get(&lane.0).copied() else { return };
+                let Some(message) = self.message(id, Dir::Resp, into) else { return };
+                // The facts are looked at only by expressions: else the verdict goes out before they are taken in.
+                if !self.about.refuse.is_empty() {
+                    self.flush(into);
+                }
                 let ruling = self.ruling(&message, into);
                 let catalog = into.store.catalog_mut();
                 self.client.handle_response(now, lane, message, ruling, catalog);
@@ -400,8 +417,10 @@ impl Work {
                 let said = said(&end, polls);
                 self.unanswered(now, lane, into);
                 if let Some(id) = if polls { None } else { self.open.remove(&lane.0) } {
-                    let status = end.status.map(|(code, text)| (code, into.store.catalog().clean_text(text)));
-                    self.assembler.end(now, id, End { status, ..end }, &mut self.out);
+                    let catalog = into.store.catalog();
+                    let status = end.status.map(|(code, text)| (code, catalog.clean_text(text)));
+                    let note = end.note.map(|note| catalog.clean_text(note));
+                    self.assembler.end(now, id, End { status, note, ..end }, &mut self.out);
                     self.flush(into);
                 }
                 self.client.handle_ended(now, lane);
@@ -422,13 +441,16 @@ impl Work {
         self.shared.set_trouble(Some(format!("{what}{again}")));
     }
 
-    /// What becomes of the response that the store has just taken in.
+    /// What becomes of a response, which the store has taken in if there are expressions to refuse by.
     fn ruling(&self, message: &Message, into: &Into<'_>) -> Ruling {
         let store: &Store = into.store;
         if self.about.judge == Judge::Never {
             return Ruling::Hold;
         }
-        if let Some(fact) = store.rows().checked_sub(1).and_then(|row| store.row(row)) {
+        let newest = || store.rows().checked_sub(1).and_then(|row| store.row(row));
+        if !self.about.refuse.is_empty()
+            && let Some(fact) = newest()
+        {
             let refused = self.about.refuse.iter().find(|(filter, _)| filter.message(&fact, store));
             if let Some((_, text)) = refused {
                 return Ruling::refuse(text.as_str());
@@ -446,15 +468,17 @@ impl Work {
 
     fn timeout(&mut self, into: &mut Into<'_>) -> Time {
         let now = since(self.about.start);
+        self.changed |= self.client.due().is_some_and(|due| due <= now);
         self.client.handle_timeout(now, into.store.catalog_mut());
         self.effects(into);
-        let text = |name: Option<Sym>| name.map(|name| into.store.catalog().text(name).to_owned());
-        let unanswered: Vec<_> = self.client.unanswered();
-        let mut progress = lock(&self.progress);
-        progress.begun = true;
-        progress.open = self.client.is_open();
-        progress.unanswered = unanswered.into_iter().map(|(url, name)| (url, text(name))).collect();
-        drop(progress);
+        if std::mem::take(&mut self.changed) {
+            let text = |name: Option<Sym>| name.map(|name| into.store.catalog().text(name).to_owned());
+            let unanswered: Vec<_> = self.client.unanswered();
+            let mut progress = lock(&self.progress);
+            progress.begun = true;
+            progress.open = self.client.is_open();
+            progress.unanswered = unanswered.into_iter().map(|(url, name)| (url, text(name))).collect();
+        }
         if self.client.is_open() {
             self.shared.set_trouble(None);
         }
@@ -464,6 +488,7 @@ impl Work {
     /// Does what the client says.
     fn effects(&mut self, into: &mut Into<'_>) {
         let effects: Vec<Effect> = self.client.effects().collect();
+        self.changed |= !effects.is_empty();
         let mut stuck = BTreeSet::new();
         for effect in effects {
             let now = since(self.about.start);
@@ -481,7 +506,8 @@ impl Work {
                     let sent = self.polls.body(lane, &bytes).unwrap_or_else(|| bytes.clone());
                     match self.streams.send(lane.0, sent) {
                         Sent::Queued => {
-                            self.frame(id, Dir::Req, &bytes, into);
+                            self.assembler.data(id, Dir::Req, &bytes, into.store.catalog_mut());
+                            self.message(id, Dir::Req, into);
                         }
                         Sent::Stuck => {
                             stuck.insert(lane);
@@ -496,6 +522,7 @@ impl Work {
                 Effect::Close { lane } => self.close(now, lane, None, into),
             }
         }
+        self.flush(into);
         for lane in stuck {
             let now = since(self.about.start);
             self.close(now, lane, Some("the server takes no more requests".into()), into);
@@ -524,17 +551,14 @@ impl Work {
         now
     }
 
-    /// A message that passes, as a frame for all who keep them.
-    fn frame(&mut self, id: StreamId, dir: Dir, bytes: &[u8], into: &mut Into<'_>) -> Option<Arc<Message>> {
+    /// The message that has passed, as a frame for all who keep them once it is flushed.
+    fn message(&mut self, id: StreamId, dir: Dir, into: &mut Into<'_>) -> Option<Arc<Message>> {
         let (now, catalog) = (since(self.about.start), into.store.catalog_mut());
-        self.assembler.data(id, dir, bytes, catalog);
         self.assembler.message(now, id, dir, catalog, &mut self.out);
-        let message = self.out.iter().rev().find_map(|frame| match &frame.what {
-            What::Message(message) if dir == Dir::Resp => Some(message.clone()),
+        match &self.out.last()?.what {
+            What::Message(message) => Some(message.clone()),
             _ => None,
-        });
-        self.flush(into);
-        message
+        }
     }
 
     fn flush(&mut self, into: &mut Into<'_>) {
@@ -549,11 +573,15 @@ impl Work {
 
 /// How a stream ended, or a poll failed, never without the server's own words.
 fn said(end: &End, poll: bool) -> String {
-    match (&end.status, &end.note) {
-        (None, Some(note)) if poll => format!("the poll failed: {note}"),
+    let mut out = match (&end.status, &end.note) {
+        (None, Some(note)) if poll => return format!("the poll failed: {note}"),
         (Some((code, text)), _) if text.is_empty() => format!("the server ended the stream: {code}"),
         (Some((code, text)), _) => format!("the server ended the stream: {code}: {text}"),
-        (None, Some(note)) => format!("the stream broke: {note}"),
+        (None, Some(note)) => return format!("the stream broke: {note}"),
         (None, None) => "the stream ended".into(),
+    };
+    if let Some(note) = &end.note {
+        out.push_str(&format!("; {note}"));
     }
+    out
 }

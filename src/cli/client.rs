@@ -127,7 +127,9 @@ impl Ask<'_> {
             authority: self.connect.authority.clone(),
             headers: self.connect.headers()?,
             patience: self.flags.connect_timeout,
-            max_message: usize::try_from(self.flags.max_message_size).unwrap_or(usize::MAX),
+            max_message: self.flags.max_message_size,
+            keepalive: self.flags.keepalive,
+            keepalive_timeout: self.flags.keepalive_timeout,
         })
     }
 
@@ -368,10 +370,13 @@ pub(super) fn broken(progress: &Progress, args: &SourceArgs) -> CliError {
         (Some(DialError { what, tried, next, .. }), _) => {
             let mut error = CliError::new(Exit::Connection, what.clone());
             error.tried.clone_from(tried);
-            error.next.extend(next.clone());
-            error
+            error.next(next.clone().unwrap_or(again))
         }
-        (None, Some(ended)) => CliError::new(Exit::Connection, format!("{}: {ended}", args.source)),
+        (None, Some(ended)) => {
+            let error = CliError::new(Exit::Connection, format!("{}: {ended}", args.source));
+            let denied = ["UNAUTHENTICATED", "PERMISSION_DENIED"].iter().any(|code| ended.contains(code));
+            error.next(if denied { "-H 'authorization: Bearer TOKEN'".to_owned() } else { again })
+        }
         (None, None) => CliError::new(Exit::Connection, args.source.clone()).next(again),
     }
 }

@@ -36,6 +36,12 @@ struct Topic {
 }
 
 const TOPICS: &[Topic] = &[
+    #[cfg(feature = "net")]
+    Topic {
+        name: "client",
+        about: "xdscope as a client, and what is said of a server that fails",
+        print: topics::client,
+    },
     Topic { name: "config", about: "config.toml and the environment", print: topics::config },
     Topic {
         name: "descriptors",

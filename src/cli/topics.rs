@@ -15,6 +15,35 @@ pub(super) fn json() -> String {
     format!("{:#}\n", crate::json::schema())
 }
 
+/// xdscope as a client: what it asks for, how it answers, what it says of a server that fails.
+#[cfg(feature = "net")]
+pub(super) fn client() -> String {
+    "\
+xdscope watch HOST:PORT [WHAT...]     every screen; a line per event with --no-tui
+xdscope get|status|log|lint HOST:PORT asks until all is answered, prints, ends
+xdscope wait HOST:PORT CONDITION      ends with 0 once it holds
+xdscope doctor HOST:PORT              name, port, TLS, HTTP/2, variants, reflection, one by one
+
+WHAT is a type (cds), a name (cds/reviews), or a wildcard (eds/*); without it all listeners and clusters, and what
+they refer to. A push is answered by --ack: auto refuses what every client must; validate also what can't be decoded
+or breaks a constraint; ask and never leave it open (A and B on the screens answer it). --nack refuses by expression.
+
+A stream that ends is opened again after 0.5 s, doubled up to 30 s, each time with jitter; versions are kept. The
+server is asked every --keepalive whether it is there, and left if it is not within --keepalive-timeout; one that
+finds that too often (GOAWAY ENHANCE_YOUR_CALM) is asked half as often from then on.
+
+What is said of a server that fails, with the attempt and the time to the next one; verbs that end do so with 3:
+  cannot reach S: Connection refused    nothing listens there
+  cannot reach S: TLS failed, ...       wrong name, expired, unknown CA, plaintext, client certificate required
+  cannot reach S: HTTP/2 failed, ...    an HTTP/1 port, TLS where plaintext was spoken, silence, something else
+  the server ended the stream: ...      its gRPC status, its text, and its details
+  the stream broke: RST_STREAM ...      a reset, or GOAWAY, with HTTP/2's code
+  the stream broke: keepalive: ...      a connection that is open at this end only
+  not answered within 15s: ...          the stream is open, and what was asked for never came: get ends with 4
+"
+    .to_owned()
+}
+
 /// Every key of the screens: where, key, command, what it does.
 #[cfg(feature = "tui")]
 pub(super) fn keys() -> String {

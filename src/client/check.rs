@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use crate::content::Catalog;
-use crate::event::{Sym, TypeUrl};
+use crate::event::{DenseHash, Sym, TypeUrl};
 use crate::schema::{Fault, FaultAt, Schema};
 use crate::wire::{Body, ErrorDetail, Message};
 
@@ -39,16 +39,22 @@ pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
         _ => &[],
     };
     let url = message.type_url();
-    let (mut seen, mut faults) = (HashSet::new(), Vec::new());
+    let (mut seen, mut faults): (HashSet<Sym, DenseHash>, _) = (HashSet::default(), Vec::new());
+    let mut fit = Sym::EMPTY;
     for id in message.resources()?.blobs() {
         let entry = catalog.entry(*id);
-        let name = catalog.text(entry.name);
+        let name = || catalog.text(entry.name);
         if entry.name != Sym::EMPTY && !seen.insert(entry.name) {
-            faults.push(format!("{name}: duplicate resource name"));
+            faults.push(format!("{}: duplicate resource name", name()));
         }
-        let of = catalog.text(entry.type_url);
-        if entry.payload.is_some() && !fits(&url, of) {
-            faults.push(format!("{name}: type {of} in a response of {url}"));
+        // All are of one type, as a rule.
+        if entry.payload.is_some() && (entry.type_url != fit || fit == Sym::EMPTY) {
+            let of = catalog.text(entry.type_url);
+            if fits(&url, of) {
+                fit = entry.type_url;
+            } else {
+                faults.push(format!("{}: type {of} in a response of {url}", name()));
+            }
         }
     }
     let both = removed.iter().filter(|name| seen.contains(name));

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::content::{BlobId, Catalog};
-use crate::event::{Nonce, Sym, Time, VersionInfo};
+use crate::event::{DenseHash, Nonce, Sym, Time, VersionInfo};
 use crate::wire::{Body, ErrorDetail, Message};
 
 use super::encode::Request;
@@ -34,7 +34,9 @@ pub(super) struct Track {
     /// Responses without a verdict, oldest first.
     pub pending: VecDeque<Pending>,
     /// Resources accepted, kept across streams (row F-15).
-    held: HashMap<Sym, Held>,
+    held: HashMap<Sym, Held, DenseHash>,
+    /// One of them may have a TTL.
+    timed: bool,
     /// Names that the server said do not exist (row F-28).
     absent: HashSet<Sym>,
     /// A response was answered, on any stream.
@@ -91,7 +93,8 @@ impl Track {
             version: VersionInfo::default(),
             nonce: Nonce::default(),
             pending: VecDeque::new(),
-            held: HashMap::new(),
+            held: HashMap::default(),
+            timed: false,
             absent: HashSet::new(),
             answered: false,
             refused: None,
@@ -104,7 +107,8 @@ impl Track {
     /// When something of it is due.
     pub(super) fn due(&self) -> Option<Time> {
         let verdict = self.pending.front().filter(|pending| !matches!(pending.ruling, Ruling::Hold));
-        let ttl = self.held.values().filter_map(|held| held.until).min();
+        let until = || self.held.values().filter_map(|held| held.until).min();
+        let ttl = self.timed.then(until).flatten();
         verdict.map(|pending| pending.due).into_iter().chain(ttl).chain(self.poll.due()).min()
     }
 
@@ -136,7 +140,11 @@ impl Track {
 
     /// Drops resources whose TTL has run out.
     pub(super) fn expire(&mut self, now: Time) {
+        if !self.timed {
+            return;
+        }
         self.held.retain(|_, held| held.until.is_none_or(|until| until > now));
+        self.timed = self.held.values().any(|held| held.until.is_some());
     }
 
     /// How long the verdict on a response waits, beside the delay that was asked for.
@@ -168,8 +176,13 @@ impl Track {
         self.refused = None;
         self.version = pending.version.clone();
         let mut changes = Changes::default();
-        let mut named = HashSet::new();
-        for id in pending.message.resources().map(|list| list.blobs()).unwrap_or_default() {
+        let mut named: HashSet<Sym, DenseHash> = HashSet::default();
+        let blobs = pending.message.resources().map(|list| list.blobs()).unwrap_or_default();
+        named.reserve(blobs.len());
+        if self.held.is_empty() {
+            self.held.reserve(blobs.len());
+        }
+        for id in blobs {
             let entry = catalog.entry(*id);
             // Asked for by an alias is asked for (row F-30).
             let alias = entry.aliases.iter().copied().find(|alias| self.wants(*alias) && !self.wildcard);
@@ -179,6 +192,7 @@ impl Track {
             named.insert(entry.name);
             let until = entry.ttl.and_then(|ttl| u64::try_from(ttl).ok());
             let until = until.map(|ttl| now.after(Duration::from_nanos(ttl)));
+            self.timed |= until.is_some();
             let Some(content) = entry.payload else {
                 self.without_content(entry.name, entry.version, until);
                 continue;

@@ -3,35 +3,31 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::codec::CompressionEncoding;
-use tonic::codegen::http::uri::PathAndQuery;
-use tonic::transport::Channel;
-use tonic::{Request, Status};
 
 pub use super::dial::DialError;
 use super::dial::{self, Dial};
-use super::rpc::Raw;
+use super::heard::Heard;
+use super::stream::{self, Carry, WINDOW};
 use super::tap::Address;
 use super::tls;
-use crate::event::{Code, Side};
+use crate::event::Side;
 use crate::wire::{End, Secured};
-
-/// A server that says nothing for this long is asked whether it is there, and has as long as `KEEPALIVE_TIMEOUT` to
-/// answer (row I-12).
-const KEEPALIVE: Duration = Duration::from_secs(30);
-const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Requests of a stream that may wait to be sent.
 const REQUESTS: usize = 1024;
 
-/// Messages of all streams that may wait to be looked at; beyond it the servers wait.
-const EVENTS: usize = 16;
+/// Parts of messages of all streams that may wait to be looked at, of 16 KiB each as a rule; beyond it the servers
+/// wait.
+const EVENTS: usize = 256;
+
+/// How long a stream may take to say how it ended, once its connection has.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Whom to connect to, and how.
 pub struct Server {
@@ -45,7 +41,11 @@ pub struct Server {
     /// How long each step of connecting may take.
     pub patience: Duration,
     /// The largest message that is taken, in bytes.
-    pub max_message: usize,
+    pub max_message: u64,
+    /// How often the server is asked whether it is there; zero: never.
+    pub keepalive: Duration,
+    /// How long it may take to answer that.
+    pub keepalive_timeout: Duration,
 }
 
 impl Server {
@@ -65,8 +65,10 @@ pub enum Event {
     Opened { tls: Option<Arc<Secured>> },
     /// There is none: the step that failed.
     Failed(DialError),
-    /// A response, whole.
-    Message(Bytes),
+    /// Bytes of the response that is passing.
+    Bytes(Bytes),
+    /// It is complete.
+    Message,
     /// The answer to a poll.
     Answer(Answer),
     /// It is over.
@@ -127,35 +129,25 @@ pub struct Streams {
     events: mpsc::Sender<Happened>,
     open: HashMap<u32, Stream>,
     turns: u64,
+    /// In milliseconds. A server that finds it too often doubles it.
+    keepalive: Arc<AtomicU64>,
 }
 
 impl Streams {
     /// The streams, and where their events come out. To be used in a tokio runtime.
     pub fn new(server: Server) -> (Streams, mpsc::Receiver<Happened>) {
         let (events, receive) = mpsc::channel(EVENTS);
-        (Streams { server: Arc::new(server), events, open: HashMap::new(), turns: 0 }, receive)
+        let every = u64::try_from(server.keepalive.as_millis()).unwrap_or(u64::MAX);
+        let keepalive = Arc::new(AtomicU64::new(every));
+        (Streams { server: Arc::new(server), events, open: HashMap::new(), turns: 0, keepalive }, receive)
     }
 
     /// Connects, and opens a stream at a gRPC path.
     pub fn open(&mut self, lane: u32, path: String) {
+        let keepalive = self.keepalive.clone();
         self.begin(lane, |server, ready, line| async move {
-            let (channel, tls) = match server.connect().await {
-                Ok(connected) => connected,
-                Err(error) => {
-                    line.say(Event::Failed(error)).await;
-                    return;
-                }
-            };
-            if !line.say(Event::Opened { tls }).await {
-                return;
-            }
-            let end = match server.run(channel, &path, ready, &line).await {
-                Ok(()) => {
-                    End { by: Some(Side::Server), status: Some((Code(0), String::new())), ..End::default() }
-                }
-                Err(status) => ended(&status),
-            };
-            line.say(Event::Ended(end)).await;
+            let end = server.carry(&path, ready, &line, &keepalive).await;
+            line.say(end.map_or_else(Event::Failed, Event::Ended)).await;
         });
     }
 
@@ -213,49 +205,76 @@ impl Server {
         }
     }
 
-    async fn connect(&self) -> Result<(Channel, Option<Arc<Secured>>), DialError> {
-        let dial = self.dial();
-        let connected = dial.connect(|endpoint| {
-            endpoint
-                .http2_keep_alive_interval(KEEPALIVE)
-                .keep_alive_timeout(KEEPALIVE_TIMEOUT)
-                .keep_alive_while_idle(true)
-        });
-        connected.await
-    }
-
-    /// Carries one stream to its end.
-    async fn run(
+    /// Connects, and carries one stream to its end.
+    ///
+    /// # Errors
+    /// There is no stream: the step that failed.
+    async fn carry(
         &self,
-        channel: Channel,
         path: &str,
         requests: mpsc::Receiver<Bytes>,
         line: &Line,
-    ) -> Result<(), Status> {
-        let path = PathAndQuery::try_from(path).map_err(|error| Status::internal(error.to_string()))?;
-        let mut grpc = tonic::client::Grpc::new(channel)
-            .max_decoding_message_size(self.max_message)
-            .accept_compressed(CompressionEncoding::Gzip)
-            .accept_compressed(CompressionEncoding::Zstd);
-        grpc.ready().await.map_err(|error| Status::from_error(error.into()))?;
-        let mut request = Request::new(ReceiverStream::new(requests));
-        *request.metadata_mut() = dial::metadata(&self.headers)?;
-        let mut responses = grpc.streaming(request, path, Raw).await?.into_inner();
-        while let Some(bytes) = responses.message().await? {
-            if !line.say(Event::Message(bytes)).await {
-                break;
+        keepalive: &AtomicU64,
+    ) -> Result<End, DialError> {
+        let dial = self.dial();
+        let (leg, secured) = dial.leg(b"h2").await?;
+        let mut parts = dial.origin()?.into_parts();
+        parts.path_and_query = path.parse().ok();
+        let refused = |what: String| DialError::new(what, &["port ok", "HTTP/2"], None);
+        let uri = http::Uri::from_parts(parts).map_err(|error| refused(format!("{path}: {error}")))?;
+        let headers = dial::metadata(&self.headers).map_err(|status| refused(status.message().to_owned()))?;
+        let (heard, first) = Heard::new(leg);
+        let mut builder = h2::client::Builder::new();
+        builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
+        let broke = |error: h2::Error| refused(format!("cannot reach {}: {error}", self.address));
+        let (send, mut connection) = builder.handshake::<_, Bytes>(heard).await.map_err(broke)?;
+        let pings = connection.ping_pong();
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            biased;
+            heard = dial.hear(&first, secured.as_deref()) => heard?,
+            // What was there instead is heard now.
+            over = &mut connection => {
+                dial.hear(&first, secured.as_deref()).await?;
+                let why = over.err().and_then(|error| stream::broken(&error).note);
+                let why = why.unwrap_or_else(|| "the server closed the connection".into());
+                return Err(refused(format!("cannot reach {}: HTTP/2 failed, {why}", self.address)));
             }
         }
-        Ok(())
+        if !line.say(Event::Opened { tls: secured }).await {
+            return Ok(End::default());
+        }
+        let carry =
+            Carry { uri, headers: headers.into_headers(), max_message: self.max_message, requests, line };
+        let mut carried = std::pin::pin!(carry.run(send));
+        let alive = async {
+            match pings {
+                Some(pings) => stream::keepalive(pings, keepalive, self.keepalive_timeout, &first).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            end = &mut carried => Ok(end),
+            over = &mut connection => {
+                let error = over.err();
+                if error.as_ref().is_some_and(stream::is_too_often) {
+                    // As gRPC's clients do (its proposal A8).
+                    keepalive.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |every| every.checked_mul(2)).ok();
+                }
+                let end = tokio::time::timeout(LAST_WORDS, carried).await.ok();
+                let of_connection = || error.as_ref().map(stream::broken);
+                let said = |end: &End| end.status.is_some() || end.reset.is_some();
+                Ok(end.filter(said).or_else(of_connection).unwrap_or_else(|| End {
+                    by: Some(Side::Server),
+                    note: Some("the server closed the connection".into()),
+                    ..End::default()
+                }))
+            }
+            () = alive => {
+                let note = format!("keepalive: no answer to a PING in {:?}", self.keepalive_timeout);
+                Ok(End { by: Some(Side::Client), note: Some(note), ..End::default() })
+            }
+        }
     }
-}
-
-/// How a stream ended: by the server's own status, or because the connection did.
-fn ended(status: &Status) -> End {
-    let code = Code(status.code().into());
-    if std::error::Error::source(status).is_none() {
-        let text = status.message().to_owned();
-        return End { by: Some(Side::Server), status: Some((code, text)), ..End::default() };
-    }
-    End { by: Some(Side::Server), note: Some(format!("{code}: {}", dial::causes(status))), ..End::default() }
 }

@@ -1,4 +1,4 @@
-//! From an address to an HTTP/2 channel, step by step: name, port, TLS, HTTP/2; or to what HTTP/1.1 can be spoken on.
+//! From an address to an HTTP/2 channel, step by step: name, port, TLS, HTTP/2.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use tonic::Status;
 use tonic::metadata::{MetadataKey, MetadataMap};
 use tonic::transport::{Channel, Endpoint};
 
+use super::heard::{First, Heard, Instead};
 use super::tap::{Address, Leg, Step};
 use super::tls;
 use crate::wire::Secured;
@@ -42,6 +43,14 @@ impl DialError {
     }
 }
 
+/// Where to look for more.
+fn doctor(address: &Address) -> Option<String> {
+    Some(format!("xdscope doctor {address}"))
+}
+
+const TO_TLS: &str = "https:// before the address: it speaks TLS";
+const OTHER_PORT: &str = "another port: xDS is gRPC, and that is HTTP/2";
+
 impl Dial<'_> {
     /// Name, port and TLS, offering this protocol.
     pub(super) async fn leg(&self, alpn: &[u8]) -> Result<(Leg, Option<Arc<Secured>>), DialError> {
@@ -53,27 +62,58 @@ impl Dial<'_> {
                 return Err(DialError::new(format!("cannot reach {address}: {error}"), tried, None));
             }
         };
-        match self.tls {
-            None => Ok((leg, None)),
-            Some(client) => {
-                let alpn = [alpn.to_vec()];
-                let handshake = client.connect(leg, address.host(), None, &alpn);
-                let tried = &["name ok", "port ok", "TLS handshake"];
-                match tokio::time::timeout(self.patience, handshake).await {
-                    Ok(Ok((stream, seen))) => Ok((Leg::Tls(Box::new(stream)), Some(Arc::new(seen)))),
-                    Ok(Err(failure)) => {
-                        let what = format!("cannot reach {address}: TLS failed, {}", failure.what);
-                        let secured = Some(Arc::new(*failure.seen));
-                        Err(DialError { secured, ..DialError::new(what, tried, failure.next) })
-                    }
-                    Err(_) => {
-                        let what =
-                            format!("cannot reach {address}: TLS failed, no answer in {:?}", self.patience);
-                        Err(DialError::new(what, tried, Some("--plaintext".into())))
-                    }
-                }
+        let Some(client) = self.tls else { return Ok((leg, None)) };
+        let alpn = [alpn.to_vec()];
+        let handshake = client.connect(leg, address.host(), None, &alpn);
+        let tried = &["name ok", "port ok", "TLS handshake"];
+        match tokio::time::timeout(self.patience, handshake).await {
+            Ok(Ok((stream, seen))) => Ok((Leg::Tls(Box::new(stream)), Some(Arc::new(seen)))),
+            Ok(Err(failure)) => {
+                let what = format!("cannot reach {address}: TLS failed, {}", failure.what);
+                let secured = Some(Arc::new(*failure.seen));
+                Err(DialError { secured, ..DialError::new(what, tried, failure.next) })
+            }
+            Err(_) => {
+                let what = format!("cannot reach {address}: TLS failed, no answer in {:?}", self.patience);
+                Err(DialError::new(what, tried, Some("--plaintext".into())))
             }
         }
+    }
+
+    /// Waits until the server has said that it speaks HTTP/2, while another reads what it says.
+    pub(super) async fn hear(&self, first: &First, secured: Option<&Secured>) -> Result<(), DialError> {
+        let Err(instead) = first.hear(self.patience).await else { return Ok(()) };
+        let address = self.address;
+        let alert = match &instead {
+            Instead::Broken(error) => secured.and_then(|seen| tls::broken(error, seen)),
+            _ => None,
+        };
+        let (what, next) = match instead {
+            _ if alert.is_some() => (alert.unwrap_or_default(), None),
+            Instead::Http1(line) => (format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT.to_owned())),
+            Instead::Tls => ("the server speaks TLS".into(), Some(TO_TLS.to_owned())),
+            Instead::Other(bytes) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                (format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT.to_owned()))
+            }
+            Instead::Closed | Instead::Broken(_)
+                if secured.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
+            {
+                // Its alert says so, if that came through.
+                let text = "client certificate required: the server asks for one and got none";
+                (text.into(), Some("--cert FILE --key FILE".to_owned()))
+            }
+            Instead::Closed => ("the server closed the connection".into(), doctor(address)),
+            Instead::Broken(error) => (format!("the connection broke: {error}"), doctor(address)),
+            Instead::Silent(time) => (format!("the server says nothing in {time:?}"), doctor(address)),
+        };
+        let tls = if self.tls.is_some() { Some("TLS ok") } else { None };
+        let tried: Vec<&str> = ["name ok", "port ok"].into_iter().chain(tls).chain(["HTTP/2"]).collect();
+        let what = format!("cannot reach {address}: HTTP/2 failed, {what}");
+        Err(DialError {
+            secured: secured.map(|seen| Arc::new(seen.clone())),
+            ..DialError::new(what, &tried, next)
+        })
     }
 
     /// The name under which the server is asked.
@@ -84,29 +124,37 @@ impl Dial<'_> {
         })
     }
 
-    /// Connects. `with` sets the channel's own options.
+    /// What requests are addressed to: scheme and authority.
+    pub(super) fn origin(&self) -> Result<http::Uri, DialError> {
+        let authority = self.authority();
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{authority}").parse::<http::Uri>().map_err(|_| {
+            let what = format!("`{authority}` is no authority");
+            DialError::new(what, &[], Some("--authority HOST:PORT".into()))
+        })
+    }
+
+    /// Connects up to a channel. `with` sets the channel's own options.
     pub(super) async fn connect(
         &self,
         with: impl FnOnce(Endpoint) -> Endpoint,
     ) -> Result<(Channel, Option<Arc<Secured>>), DialError> {
+        let address = self.address;
         let (leg, secured) = self.leg(b"h2").await?;
-        let (address, authority) = (self.address, self.authority());
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let bad = || {
-            let what = format!("`{authority}` is no authority");
-            DialError::new(what, &[], Some("--authority HOST:PORT".into()))
-        };
-        let origin = format!("{scheme}://{authority}").parse::<http::Uri>().map_err(|_| bad())?;
-        let endpoint = Endpoint::from_shared(format!("http://{authority}")).map_err(|_| bad())?;
-        let mut leg = Some(leg);
+        let (heard, first) = Heard::new(leg);
+        let origin = self.origin()?;
+        let mut leg = Some(heard);
         let connector = tower::service_fn(move |_: http::Uri| {
             let leg = leg.take().map(TokioIo::new);
             async move { leg.ok_or_else(|| std::io::Error::other("the connection was lost")) }
         });
-        let channel = with(endpoint.origin(origin)).connect_with_connector(connector).await;
+        // Its own address is never looked at: the connection is there.
+        let endpoint = Endpoint::from_static("http://localhost").origin(origin);
+        let channel = with(endpoint).connect_with_connector(connector).await;
         let channel = channel.map_err(|error| {
             DialError::new(format!("cannot reach {address}: {error}"), &["port ok", "HTTP/2"], None)
         })?;
+        self.hear(&first, secured.as_deref()).await?;
         Ok((channel, secured))
     }
 }

@@ -134,7 +134,8 @@ impl Server {
 
     async fn answer(&self, response: Response<Incoming>) -> Result<Answer, Failure> {
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, self.max_message).collect().await;
+        let body =
+            Limited::new(body, usize::try_from(self.max_message).unwrap_or(usize::MAX)).collect().await;
         let body = body.map(|body| body.to_bytes());
         match head.status {
             StatusCode::NOT_MODIFIED => Ok(Answer::Unchanged),

@@ -1,5 +1,14 @@
 /// Reads a varint. Returns the value and its length, or `None` if it is cut short or longer than ten bytes.
+#[inline]
 pub fn read_varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    // Nearly all tags and most lengths are one byte.
+    match bytes.first() {
+        Some(byte) if byte & 0x80 == 0 => Some((u64::from(*byte), 1)),
+        _ => read_long(bytes),
+    }
+}
+
+fn read_long(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     for (i, byte) in bytes.iter().take(10).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * i);

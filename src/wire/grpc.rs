@@ -4,7 +4,7 @@ use std::io::Write;
 
 /// What comes out.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub enum Piece<'a> {
     /// Bytes of the message that is passing, decompressed.
     Bytes(&'a [u8]),
     /// It is complete.
@@ -14,7 +14,7 @@ pub(super) enum Piece<'a> {
 }
 
 /// Splits the messages of one direction. Holds no message, only what a decompressor needs.
-pub(super) struct Messages {
+pub struct Messages {
     /// Not gRPC: everything until the end is one message.
     plain: bool,
     encoding: Encoding,
@@ -80,17 +80,17 @@ impl Encoding {
 
 impl Messages {
     /// `encoding` is the direction's `grpc-encoding`.
-    pub(super) fn new(grpc: bool, encoding: Option<&str>) -> Messages {
+    pub fn new(grpc: bool, encoding: Option<&str>) -> Messages {
         let encoding = Encoding::read(encoding);
         Messages { plain: !grpc, encoding, prefix: [0; 5], have: 0, current: None, any: false }
     }
 
-    pub(super) fn set_encoding(&mut self, encoding: Option<&str>) {
+    pub fn set_encoding(&mut self, encoding: Option<&str>) {
         self.encoding = Encoding::read(encoding);
     }
 
     /// Takes the next DATA bytes. `limit` bounds what one message may decompress to.
-    pub(super) fn push(&mut self, mut bytes: &[u8], limit: u64, out: &mut dyn FnMut(Piece<'_>)) {
+    pub fn push(&mut self, mut bytes: &[u8], limit: u64, out: &mut dyn FnMut(Piece<'_>)) {
         if self.plain {
             self.any |= !bytes.is_empty();
             if !bytes.is_empty() {
@@ -127,20 +127,22 @@ impl Messages {
     }
 
     /// The direction is over. True if that completes a message: of what is not gRPC the end is the only mark.
-    pub(super) fn end(&mut self) -> bool {
+    pub fn end(&mut self) -> bool {
         self.plain && std::mem::take(&mut self.any)
     }
 }
 
 impl Current {
     fn take(&mut self, part: &[u8], limit: u64, out: &mut dyn FnMut(Piece<'_>)) {
+        if matches!(self.unpack, Unpack::Not) {
+            if !part.is_empty() {
+                out(Piece::Bytes(part));
+            }
+            return;
+        }
         for step in part.chunks(STEP) {
             let result = match &mut self.unpack {
-                Unpack::Not => {
-                    out(Piece::Bytes(step));
-                    continue;
-                }
-                Unpack::Lost(_) => return,
+                Unpack::Not | Unpack::Lost(_) => return,
                 Unpack::Gzip(decoder) => decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut())),
                 Unpack::Deflate(decoder) => {
                     decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut()))

@@ -18,4 +18,5 @@ pub use discovery::{
     SotwRequest, SotwResponse,
 };
 pub use frame::{End, Frame, Open, Profile, What};
+pub use grpc::{Messages, Piece};
 pub use tls::{Certificate, Secured, Tls, date};

@@ -249,12 +249,33 @@ fn client_over_mutual_tls() {
     assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
     // Without its certificate, in plaintext, and under a wrong name.
     let (code, _, err) = with(&[]);
-    assert_eq!((code, err.contains("CertificateRequired")), (Some(3), true), "{err}");
+    assert_eq!((code, err.contains("client certificate required")), (Some(3), true), "{err}");
     let (code, _, err) = run(&world, &["get", &server, "cds"]);
     assert_eq!(code, Some(3), "{err}");
     let wrong = ["get", &server, "cds", "--cacert", &ca, "--servername", "other.test"];
     let (code, _, err) = run(&world, &wrong);
     assert_eq!((code, err.contains("other.test")), (Some(3), true), "{err}");
+    assert!(err.contains("--servername cp.test"), "{err}");
+}
+
+#[test]
+fn a_certificate_that_has_ended() {
+    let Some(world) = World::open("a_certificate_that_has_ended") else { return };
+    let ca = Ca::new(world.folder(), "ca");
+    let tls = Some(ServerTls { own: ca.expired("old", &["cp.test"]), client_ca: None });
+    let plane = world.control_plane(Flags { tls, ..Flags::default() });
+    let (server, file) = (plane.address().to_string(), ca.file.display().to_string());
+    let trusted = ["--cacert", &file, "--servername", "cp.test"];
+    let (code, _, err) = run(&world, &[&["get", &server, "cds"], &trusted[..]].concat());
+    assert_eq!(code, Some(3), "{err}");
+    assert!(err.contains("TLS failed, expired: the server's certificate ended on 2021"), "{err}");
+    assert!(err.contains("  tried  name ok, port ok, TLS handshake\n"), "{err}");
+    let watch = Watch::start(&world, plane.address(), &trusted);
+    wait_for("the second attempt", || {
+        let log = watch.child.log();
+        (log.contains("expired") && log.contains("(attempt 2, next in ")).then_some(())
+    });
+    watch.stop();
 }
 
 #[test]
@@ -324,4 +345,24 @@ fn servers_are_compared() {
     assert_eq!(code, Some(0), "{out}{err}");
     let (code, out, err) = run(&world, &["diff", &second, &recording, "cds"]);
     assert_eq!((code, out.contains("cds/more")), (Some(1), true), "{out}{err}");
+}
+
+/// A server of grpc-go takes a PING every five minutes.
+#[test]
+fn a_server_that_is_asked_too_often_says_so() {
+    let Some(world) = World::open("a_server_that_is_asked_too_often_says_so") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, backend()));
+    let watch = Watch::start(&world, plane.address(), &["--keepalive", "100ms"]);
+    plane.wait_for_ack(0, ENDPOINTS, "1");
+    let mark = plane.mark();
+    wait_for("its words", || {
+        watch
+            .child
+            .log()
+            .contains("the stream broke: GOAWAY ENHANCE_YOUR_CALM (too_many_pings)")
+            .then_some(())
+    });
+    plane.wait_for(mark, "another stream", |event| event.is_request(CLUSTER));
+    assert_clean(&watch.stop(), &["sotw-needless-update"]);
 }

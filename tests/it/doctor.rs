@@ -123,8 +123,14 @@ fn doctor_tells_tls_failures_apart() {
     let mutual = plane(ca.issue("mutual", &["cp.test"]), Some(ca.file.clone()));
     let mutual = mutual.address().to_string();
     drop(old);
-    let (code, _) = doctor(folder, &mutual, &["--cacert", &file, "--servername", "cp.test"]);
-    assert_eq!(code, Some(3));
+    let (code, steps) = doctor(folder, &mutual, &["--cacert", &file, "--servername", "cp.test"]);
+    let (step, _, said, next) = last(&steps);
+    assert_eq!((code, step.as_str(), next.as_str()), (Some(3), "HTTP/2", "--cert FILE --key FILE"), "{said}");
+    assert!(said.contains("client certificate required"), "{said}");
+    assert!(
+        steps[2]["said"].to_string().contains("asks for a client certificate: it got none"),
+        "{steps:#?}"
+    );
 
     // TLS to plaintext.
     let plain = world.control_plane(Flags::default());
@@ -206,6 +212,6 @@ fn client_outlives_its_server() {
     plane.set(&chain);
     let first = plane.wait_for(0, "a request", |event| event.is_request(CLUSTER));
     assert_eq!((first.nonce.as_str(), first.version.as_str()), ("", "1"), "what was held is said");
-    wait_for("a word about the return", || child.log().contains("\nconnected\n").then_some(()));
+    wait_for("a word about the return", || child.log().contains("xdscope: connected\n").then_some(()));
     child.interrupt();
 }

@@ -9,6 +9,7 @@ mod config;
 mod corpora;
 mod doctor;
 mod equal;
+mod faults;
 mod harness;
 mod house;
 mod lint;

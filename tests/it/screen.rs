@@ -14,7 +14,12 @@ use xdscope::store::Store;
 use xdscope::tui::{self, Data, Feed, Held, Info, Keymap, Screen, Seek, StoreData, Theme};
 
 use crate::support::{
-    bootstrap::Variant, control_plane::Flags, process::free_port, snapshot::Snapshot, world::World,
+    bootstrap::Variant,
+    control_plane::Flags,
+    faulty::{Fault, Faulty},
+    process::free_port,
+    snapshot::Snapshot,
+    world::World,
 };
 
 /// Longest wait for anything to appear.
@@ -385,5 +390,48 @@ fn a_client_opens_the_screens_and_says_why_nothing_comes() {
     terminal.until("SYNCED");
     terminal.until("subscribed as a client");
     terminal.signal("TERM");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn a_client_is_told_by_key_what_to_ask_and_how_to_answer() {
+    let Some(world) = World::open("a_client_is_told_by_key") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
+    let server = format!("127.0.0.1:{}", plane.address().port());
+    let watch = ["watch", &server, "cds", "--ack", "ask", "--no-expand", "--no-record", "--view", "timeline"];
+    let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &watch);
+    terminal.until("push");
+    terminal.press("A");
+    terminal.until("y send");
+    terminal.press("y");
+    terminal.until("ack #");
+    terminal.press("S");
+    terminal.until("adds");
+    terminal.press("\u{15}lds/*\r");
+    terminal.until("subscribe lds/*?");
+    terminal.press("y");
+    terminal.until("told the client");
+    terminal.until("← LDS");
+    terminal.press("B");
+    terminal.until("the text of it");
+    terminal.press("not this one\r");
+    terminal.until("y send");
+    terminal.press("y");
+    terminal.until("NACK #");
+    terminal.signal("TERM");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+fn a_server_that_refuses_a_client_is_quoted_on_the_screen() {
+    let denied = vec![("grpc-status", "16".to_owned()), ("grpc-message", "token of yesterday".to_owned())];
+    let server = Faulty::start(vec![Fault::Headers(200, denied); 2]).address.to_string();
+    let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["watch", &server, "cds"]);
+    terminal.until("UNAUTHENTICATED: token of yesterday");
+    terminal.until("(attempt 2, next in ");
+    // It is let in without a restart.
+    terminal.until("SYNCED");
+    terminal.press("q");
     assert_eq!(terminal.end(), 0);
 }

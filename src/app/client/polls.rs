@@ -65,13 +65,13 @@ impl Work {
         };
         polled.asked = false;
         let read = self.polls.bodies.read(coding.as_deref(), &body, &polled.method, Dir::Resp);
-        let catalog = into.store.catalog_mut();
+        let (before, catalog) = (self.out.len(), into.store.catalog_mut());
         Sink { at: now, assembler: &mut self.assembler, catalog, out: &mut self.out }.put(
             id,
             Dir::Resp,
             read,
         );
-        let message = self.out.iter().rev().find_map(|frame| match &frame.what {
+        let message = self.out.iter().skip(before).find_map(|frame| match &frame.what {
             What::Message(message) => Some(message.clone()),
             _ => None,
         });

@@ -67,6 +67,12 @@ pub struct ClientFlags {
     /// How long each step of connecting may take
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub connect_timeout: Duration,
+    /// How often the server is asked whether it is still there; 0s: never
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
+    pub keepalive: Duration,
+    /// How long it may take to answer that
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
+    pub keepalive_timeout: Duration,
     /// The largest message that is taken
     #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = bytes)]
     pub max_message_size: u64,

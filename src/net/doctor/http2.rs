@@ -46,9 +46,11 @@ pub(super) async fn greet<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO, patie
 }
 
 async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<Answer> {
-    io.write_all(PREFACE).await?;
-    io.write_all(&frame(SETTINGS, 0, &[])).await?;
-    io.flush().await?;
+    let hello = [PREFACE, &frame(SETTINGS, 0, &[])].concat();
+    // A server that has gone may have said why, which is read below.
+    if io.write_all(&hello).await.is_ok() {
+        let _ = io.flush().await;
+    }
     let mut head = [0; HEADER];
     let mut have = 0;
     while let Some(room) = head.get_mut(have..).filter(|room| !room.is_empty()) {

@@ -251,6 +251,13 @@ impl Patient<'_> {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 failed(format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT))
             }
+            Answer::Broken(_) | Answer::Closed
+                if seen.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
+            {
+                // Its alert says so, if that came through.
+                let said = "client certificate required: the server asks for one and got none";
+                failed(said.into(), Some("--cert FILE --key FILE"))
+            }
             Answer::Broken(error) => match seen.and_then(|seen| tls::broken(&error, seen)) {
                 Some(said) => failed(said, Some("--cert FILE --key FILE")),
                 None => self.perhaps_tls(failed(format!("the connection broke: {error}"), None)).await,

@@ -66,9 +66,16 @@ fn tls(of: Side, error: &Error, seen: &Secured) -> (String, Option<String>) {
             "the client presented no certificate".into(),
             next("give it one, or leave --listen-client-ca out"),
         ),
-        (Error::NoApplicationProtocol, _) => (format!("the {who} has no protocol in common (ALPN)"), None),
+        (Error::NoApplicationProtocol, _) => {
+            (format!("the {who} has no protocol in common (ALPN)"), other_port(of))
+        }
         (error, _) => (format!("the {who}: {error}"), None),
     }
+}
+
+/// A server that is not asked for what it speaks.
+fn other_port(of: Side) -> Option<String> {
+    (of == Side::Server).then(|| "a port that speaks HTTP/2 under TLS (ALPN h2)".to_owned())
 }
 
 fn certificate(of: Side, error: &CertificateError, seen: &Secured) -> (String, Option<String>) {
@@ -148,7 +155,9 @@ fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option
             };
             (format!("the {who} refused the tap's certificate{whose}: {word}"), Some(next.into()))
         }
-        A::NoApplicationProtocol => (format!("the {who} has no protocol in common (alert {word})"), None),
+        A::NoApplicationProtocol => {
+            (format!("the {who} has no protocol in common (alert {word})"), other_port(of))
+        }
         A::UnrecognisedName => {
             let sni = seen.sni.as_deref().unwrap_or("none");
             (

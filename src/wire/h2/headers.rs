@@ -117,7 +117,8 @@ pub struct Trailers {
 }
 
 impl Trailers {
-    pub(super) fn new(fields: Vec<(String, String)>) -> Trailers {
+    /// Out of header fields, `:status` among them.
+    pub fn new(fields: Vec<(String, String)>) -> Trailers {
         let find =
             |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
         let message = find("grpc-message").map(percent_decoded).unwrap_or_default();

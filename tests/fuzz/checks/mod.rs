@@ -16,7 +16,9 @@ pub use h2_observer::h2_observer;
 pub use message_scan::message_scan;
 pub use recording_reader::recording_reader;
 
-use xxhash_rust::xxh3::Xxh3;
+use std::hash::Hasher;
+
+use twox_hash::XxHash3_64;
 
 /// Reads the parts of a fuzzer's input; beyond its end all is zero or empty.
 struct Input<'a>(&'a [u8]);
@@ -39,7 +41,7 @@ impl<'a> Input<'a> {
 
 /// Length and hash of bytes that come in pieces: what a few packed bytes unpack to may be large.
 #[derive(Clone, Default)]
-struct Digest(u64, Xxh3);
+struct Digest(u64, XxHash3_64);
 
 impl Digest {
     fn of(bytes: &[u8]) -> (u64, u64) {
@@ -50,11 +52,11 @@ impl Digest {
 
     fn update(&mut self, bytes: &[u8]) {
         self.0 += bytes.len() as u64;
-        self.1.update(bytes);
+        self.1.write(bytes);
     }
 
     fn value(&self) -> (u64, u64) {
-        (self.0, self.1.digest())
+        (self.0, self.1.finish())
     }
 }
 

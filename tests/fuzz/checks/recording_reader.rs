@@ -1,10 +1,11 @@
 use std::collections::HashSet;
+use std::hash::Hasher;
 use std::io::Write;
 
+use twox_hash::XxHash3_64;
 use xdscope::event::Clock;
 use xdscope::record::{self, Format, Header, Loaded};
 use xdscope::wire::{Frame, What};
-use xxhash_rust::xxh3::Xxh3;
 use zstd::stream::write::Encoder;
 
 use super::Input;
@@ -117,10 +118,10 @@ fn put_block(file: &mut Vec<u8>, kind: u8, body: &[u8], raw: usize) {
     let mut head = vec![0xd5, 0xb1, kind];
     head.extend_from_slice(&(body.len() as u32).to_le_bytes()[..3]);
     head.extend_from_slice(&(raw as u32).to_le_bytes()[..3]);
-    let mut hash = Xxh3::new();
-    hash.update(&head);
-    hash.update(body);
+    let mut hash = XxHash3_64::new();
+    hash.write(&head);
+    hash.write(body);
     file.extend_from_slice(&head);
-    file.extend_from_slice(&(hash.digest() as u32).to_le_bytes());
+    file.extend_from_slice(&(hash.finish() as u32).to_le_bytes());
     file.extend_from_slice(body);
 }

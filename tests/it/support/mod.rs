@@ -4,6 +4,7 @@ pub mod bootstrap;
 pub mod certs;
 pub mod control_plane;
 pub mod envoy;
+pub mod faulty;
 pub mod grpc_client;
 pub mod http;
 pub mod peers;

@@ -1,0 +1,220 @@
+//! What a server says first on a connection, noted while HTTP/2 reads it: a library says only that it failed, not what
+//! was there instead.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
+
+/// The head of a frame (RFC 9113 section 4.1): nothing of HTTP/2 is shorter.
+const HEAD: usize = 9;
+
+/// As much as is shown of what is no HTTP/2.
+const SHOWN: usize = 64;
+
+const SETTINGS: u8 = 4;
+const ACK: u8 = 1;
+
+/// The largest frame that a peer may send which was told nothing else.
+const LARGEST: u32 = 16 << 10;
+
+/// What a server said instead of HTTP/2's SETTINGS.
+#[derive(Debug)]
+pub(super) enum Instead {
+    /// The first line of an HTTP/1 answer.
+    Http1(String),
+    /// A TLS record.
+    Tls,
+    /// Its first bytes.
+    Other(Vec<u8>),
+    /// The end.
+    Closed,
+    Broken(io::Error),
+    /// Nothing in this time.
+    Silent(Duration),
+}
+
+/// A connection that is listened in on.
+pub(super) struct Heard<IO> {
+    io: IO,
+    first: Arc<First>,
+    /// What comes first is known.
+    known: bool,
+}
+
+/// What was heard, to be asked beside the one who reads.
+#[derive(Default)]
+pub(super) struct First {
+    said: Mutex<Said>,
+    told: Notify,
+    /// Bytes so far.
+    bytes: AtomicU64,
+}
+
+#[derive(Default)]
+struct Said {
+    bytes: Vec<u8>,
+    end: Option<io::Result<()>>,
+}
+
+impl<IO> Heard<IO> {
+    pub(super) fn new(io: IO) -> (Heard<IO>, Arc<First>) {
+        let first = Arc::new(First::default());
+        (Heard { io, first: first.clone(), known: false }, first)
+    }
+}
+
+impl First {
+    /// Waits until the server has said that it speaks HTTP/2, while another reads.
+    pub(super) async fn hear(&self, patience: Duration) -> Result<(), Instead> {
+        let settled = async {
+            loop {
+                let told = self.told.notified();
+                if let Some(verdict) = self.verdict() {
+                    return verdict;
+                }
+                told.await;
+            }
+        };
+        tokio::time::timeout(patience, settled).await.unwrap_or(Err(Instead::Silent(patience)))
+    }
+
+    /// Bytes that came so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn verdict(&self) -> Option<Result<(), Instead>> {
+        let mut said = self.said();
+        if let Some(Err(error)) = &mut said.end {
+            let error = std::mem::replace(error, io::ErrorKind::ConnectionAborted.into());
+            return Some(Err(Instead::Broken(error)));
+        }
+        read(&said.bytes, said.end.is_some())
+    }
+}
+
+/// What the first bytes are; `None`: too few to tell.
+fn read(bytes: &[u8], ended: bool) -> Option<Result<(), Instead>> {
+    // An alert of TLS is shorter than a frame.
+    if bytes.starts_with(&[0x15, 3]) {
+        return Some(Err(Instead::Tls));
+    }
+    let Some(head) = bytes.first_chunk::<HEAD>() else {
+        return ended
+            .then(|| Err(if bytes.is_empty() { Instead::Closed } else { Instead::Other(bytes.to_vec()) }));
+    };
+    if bytes.starts_with(b"HTTP/") {
+        let text = String::from_utf8_lossy(bytes);
+        return Some(Err(Instead::Http1(text.lines().next().unwrap_or_default().to_owned())));
+    }
+    let [a, b, c, kind, flags, stream @ ..] = *head;
+    let length = u32::from_be_bytes([0, a, b, c]);
+    let settings = kind == SETTINGS && flags & ACK == 0 && stream == [0; 4] && length <= LARGEST;
+    Some(if settings { Ok(()) } else { Err(Instead::Other(bytes.to_vec())) })
+}
+
+impl<IO: AsyncRead + Unpin> AsyncRead for Heard<IO> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let result = ready!(Pin::new(&mut self.io).poll_read(cx, buf));
+        let new = buf.filled().get(before..).unwrap_or_default();
+        self.first.bytes.fetch_add(new.len() as u64, Ordering::Relaxed);
+        if self.known {
+            return Poll::Ready(result);
+        }
+        let mut said = self.first.said();
+        let room = SHOWN.saturating_sub(said.bytes.len()).min(new.len());
+        said.bytes.extend_from_slice(new.get(..room).unwrap_or_default());
+        let result = match result {
+            Ok(()) if new.is_empty() => {
+                said.end = Some(Ok(()));
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let again = io::Error::new(error.kind(), error.to_string());
+                said.end = Some(Err(error));
+                Err(again)
+            }
+        };
+        let known = said.end.is_some() || said.bytes.len() >= HEAD;
+        drop(said);
+        self.known = known;
+        self.first.told.notify_waiters();
+        Poll::Ready(result)
+    }
+}
+
+impl<IO: AsyncRead + Unpin> Heard<IO> {
+    /// Whoever can't write to a server does not read what it said before it went.
+    fn failed(&mut self, error: &io::Error, cx: &mut Context<'_>) {
+        if self.known {
+            return;
+        }
+        let mut last = [0; SHOWN];
+        let read = Pin::new(&mut *self).poll_read(cx, &mut ReadBuf::new(&mut last));
+        if read.is_pending() {
+            self.first.said().end = Some(Err(io::Error::new(error.kind(), error.to_string())));
+            self.known = true;
+            self.first.told.notify_waiters();
+        }
+    }
+}
+
+impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Heard<IO> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.io).poll_write(cx, bytes));
+        if let Err(error) = &written {
+            self.failed(error, cx);
+        }
+        Poll::Ready(written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = ready!(Pin::new(&mut self.io).poll_flush(cx));
+        if let Err(error) = &flushed {
+            self.failed(error, cx);
+        }
+        Poll::Ready(flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_first_is_told_by_its_first_bytes() {
+        let http2 = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        assert!(matches!(read(&http2, false), Some(Ok(()))));
+        assert!(read(http2.get(..8).unwrap_or_default(), false).is_none());
+        assert!(matches!(read(b"HTTP/1.1 400 Bad Request\r\n", false),
+            Some(Err(Instead::Http1(line))) if line == "HTTP/1.1 400 Bad Request"));
+        assert!(matches!(read(&[0x15, 3, 1, 0, 2, 2, 22], false), Some(Err(Instead::Tls))));
+        assert!(matches!(read(b"SSH-2.0-x\r\n", false), Some(Err(Instead::Other(_)))));
+        assert!(matches!(read(b"no", true), Some(Err(Instead::Other(_)))));
+        assert!(matches!(read(b"", true), Some(Err(Instead::Closed))));
+        assert!(read(b"", false).is_none());
+        // A SETTINGS that acknowledges what was never sent, and one of 16 MB.
+        assert!(matches!(read(&[0, 0, 0, 4, 1, 0, 0, 0, 0], false), Some(Err(_))));
+        assert!(matches!(read(&[255, 0, 0, 4, 0, 0, 0, 0, 0], false), Some(Err(_))));
+    }
+}

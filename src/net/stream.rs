@@ -1,0 +1,333 @@
+//! One gRPC stream on a connection of its own: requests out, pieces of responses in as they come, and how it ended.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::{BufMut, Bytes, BytesMut};
+use h2::client::SendRequest;
+use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
+use http::{HeaderMap, HeaderValue, Method, Request, Version, header};
+use tokio::sync::mpsc;
+
+use super::client::{Event, Line};
+use super::heard::First;
+use crate::event::{Code, Side};
+use crate::pb::{Fields, Value};
+use crate::wire::h2::Trailers;
+use crate::wire::{End, Messages, Piece};
+
+/// Bytes that a server may send before they are looked at, a stream.
+pub(super) const WINDOW: u32 = 4 << 20;
+
+/// As much as is shown of an answer that is not gRPC.
+const SHOWN: usize = 300;
+
+/// One stream to be carried.
+pub(super) struct Carry<'a> {
+    /// Scheme, authority and path.
+    pub uri: http::Uri,
+    /// Headers to add.
+    pub headers: HeaderMap,
+    /// The largest message that is taken, in bytes, decompressed.
+    pub max_message: u64,
+    pub requests: mpsc::Receiver<Bytes>,
+    /// Takes what comes, and makes the server wait as long as it does.
+    pub line: &'a Line,
+}
+
+impl Carry<'_> {
+    /// Carries it to its end, while another drives the connection.
+    pub(super) async fn run(mut self, send: SendRequest<Bytes>) -> End {
+        let mut request = Request::new(());
+        *request.method_mut() = Method::POST;
+        *request.version_mut() = Version::HTTP_2;
+        *request.uri_mut() = self.uri.clone();
+        let headers = request.headers_mut();
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        headers.insert(
+            header::USER_AGENT,
+            HeaderValue::from_static(concat!("xdscope/", env!("CARGO_PKG_VERSION"))),
+        );
+        headers.insert("grpc-accept-encoding", HeaderValue::from_static("identity,gzip,deflate,zstd"));
+        headers.extend(std::mem::take(&mut self.headers));
+        let opened = async { send.ready().await?.send_request(request, false) };
+        let (response, out) = match opened.await {
+            Ok(opened) => opened,
+            Err(error) => return broken(&error),
+        };
+        let (_, empty) = mpsc::channel(1);
+        let requests = std::mem::replace(&mut self.requests, empty);
+        tokio::select! {
+            end = self.receive(response) => end,
+            never = sending(out, requests) => match never {},
+        }
+    }
+
+    async fn receive(&self, response: h2::client::ResponseFuture) -> End {
+        let (head, mut body) = match response.await {
+            Ok(response) => response.into_parts(),
+            Err(error) => return broken(&error),
+        };
+        let trailers = Trailers::new(fields(&head.headers, Some(head.status)));
+        let is_grpc = head
+            .headers
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|of| of.as_bytes().starts_with(b"application/grpc"));
+        if head.headers.contains_key("grpc-status") {
+            return finished(trailers, &head.headers);
+        }
+        if head.status != http::StatusCode::OK || !is_grpc {
+            return not_grpc(&head, &mut body).await;
+        }
+        let encoding = head.headers.get("grpc-encoding").and_then(|encoding| encoding.to_str().ok());
+        let mut messages = Messages::new(true, encoding);
+        let mut size = 0;
+        let mut parts = Vec::new();
+        while let Some(chunk) = body.data().await {
+            let chunk = match chunk {
+                Ok(chunk) => chunk,
+                Err(error) => return broken(&error),
+            };
+            let mut lost = None;
+            messages.push(&chunk, self.max_message, &mut |piece| match piece {
+                Piece::Bytes(bytes) => {
+                    size += bytes.len() as u64;
+                    parts.push(Event::Bytes(share(&chunk, bytes)));
+                }
+                Piece::End => {
+                    size = 0;
+                    parts.push(Event::Message);
+                }
+                Piece::Lost { why, .. } => lost = Some(why),
+            });
+            if size > self.max_message {
+                lost = Some(format!("it has more than {} bytes (--max-message-size)", self.max_message));
+            }
+            if let Some(why) = lost {
+                let note = format!("a response that can't be taken: {why}");
+                return End { by: Some(Side::Client), note: Some(note), ..End::default() };
+            }
+            for part in parts.drain(..) {
+                if !self.line.say(part).await {
+                    return End { by: Some(Side::Client), ..End::default() };
+                }
+            }
+            // Flow control errors mean that the stream is over, which the next turn sees.
+            let _ = body.flow_control().release_capacity(chunk.len());
+        }
+        match body.trailers().await {
+            Ok(Some(trailers)) => finished(Trailers::new(fields(&trailers, None)), &trailers),
+            Ok(None) => noted("without a gRPC status".into()),
+            Err(error) => broken(&error),
+        }
+    }
+}
+
+/// A part of a chunk, without a copy where it lies in it.
+fn share(chunk: &Bytes, part: &[u8]) -> Bytes {
+    let within = chunk.as_ptr_range().contains(&part.as_ptr());
+    if within { chunk.slice_ref(part) } else { Bytes::copy_from_slice(part) }
+}
+
+/// Sends requests as the server takes them. What goes wrong is heard where responses come.
+async fn sending(mut out: SendStream<Bytes>, mut requests: mpsc::Receiver<Bytes>) -> Infallible {
+    while let Some(request) = requests.recv().await {
+        let mut left = BytesMut::with_capacity(request.len() + 5);
+        left.put_u8(0);
+        left.put_u32(u32::try_from(request.len()).unwrap_or(u32::MAX));
+        left.put(request);
+        while !left.is_empty() {
+            out.reserve_capacity(left.len());
+            let room = std::future::poll_fn(|cx| out.poll_capacity(cx)).await;
+            let Some(Ok(room)) = room else { return std::future::pending().await };
+            let part = left.split_to(room.min(left.len())).freeze();
+            if out.send_data(part, false).is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+    std::future::pending().await
+}
+
+fn fields(headers: &HeaderMap, status: Option<http::StatusCode>) -> Vec<(String, String)> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let fields = headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
+    fields.chain(status.map(|status| (":status".to_owned(), status.as_str().to_owned()))).collect()
+}
+
+/// The server's own status, with what it adds in details.
+fn finished(trailers: Trailers, headers: &HeaderMap) -> End {
+    let details = headers.get("grpc-status-details-bin").map(|details| details.as_bytes());
+    let note = details.and_then(|packed| {
+        let any_padding =
+            GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+        let decoder = GeneralPurpose::new(&base64::alphabet::STANDARD, any_padding);
+        detailed(&decoder.decode(packed).ok()?, trailers.status.as_ref().map_or("", |(_, text)| text))
+    });
+    End { by: Some(Side::Server), status: trailers.status, reset: None, note }
+}
+
+/// What a `google.rpc.Status` says beyond `text`: its own message (field 2), and the texts in its details (field 3).
+fn detailed(status: &[u8], text: &str) -> Option<String> {
+    let mut said = Vec::new();
+    for field in Fields::new(status).map_while(Result::ok) {
+        match (field.number, field.value) {
+            (2, _) if field.text() != text => said.push(field.text().into_owned()),
+            (3, Value::Len(any)) => {
+                let of = |number| Fields::new(any).map_while(Result::ok).find(|field| field.number == number);
+                let name =
+                    of(1).map(|url| url.text().rsplit(['/', '.']).next().unwrap_or_default().to_owned());
+                let mut texts = Vec::new();
+                if let Some(Value::Len(value)) = of(2).map(|value| value.value) {
+                    texts_in(value, 4, &mut texts);
+                }
+                said.push(format!("{} {}", name.unwrap_or_default(), texts.join(", ")).trim().to_owned());
+            }
+            _ => {}
+        }
+    }
+    said.retain(|said| !said.is_empty());
+    (!said.is_empty()).then(|| format!("details: {}", said.join("; ")))
+}
+
+/// The texts of a message whose type is not known, as deep as `depth`.
+fn texts_in(bytes: &[u8], depth: u8, out: &mut Vec<String>) {
+    for field in Fields::new(bytes).map_while(Result::ok) {
+        let Value::Len(inner) = field.value else { continue };
+        match std::str::from_utf8(inner) {
+            Ok(text) if text.chars().all(|c| !c.is_control() || c.is_whitespace()) => {
+                let text = text.trim();
+                if !text.is_empty() {
+                    out.push(text.to_owned());
+                }
+            }
+            _ if depth > 0 => texts_in(inner, depth - 1, out),
+            _ => {}
+        }
+    }
+}
+
+/// An answer of a proxy, or of a plain HTTP server. The codes are those of gRPC's own mapping.
+async fn not_grpc(head: &http::response::Parts, body: &mut RecvStream) -> End {
+    let code = match head.status.as_u16() {
+        400 => 13,
+        401 => 16,
+        403 => 7,
+        404 => 12,
+        429 | 502..=504 => 14,
+        _ => 2,
+    };
+    let kind = head
+        .headers
+        .get(header::CONTENT_TYPE)
+        .map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
+    let mut text = match (head.status, kind) {
+        (http::StatusCode::OK, Some(kind)) => format!("the answer is {kind}, not gRPC"),
+        (http::StatusCode::OK, None) => "the answer is not gRPC".into(),
+        (status, _) => format!("HTTP status {}", status.as_u16()),
+    };
+    let mut said = Vec::new();
+    while said.len() < SHOWN {
+        let Some(Ok(chunk)) = body.data().await else { break };
+        let _ = body.flow_control().release_capacity(chunk.len());
+        said.extend_from_slice(&chunk);
+    }
+    said.truncate(SHOWN);
+    let said = String::from_utf8_lossy(&said);
+    if !said.trim().is_empty() {
+        text.push_str(&format!(": {}", said.split_whitespace().collect::<Vec<_>>().join(" ")));
+    }
+    End { by: Some(Side::Server), status: Some((Code(code), text)), ..End::default() }
+}
+
+fn noted(note: String) -> End {
+    End { by: Some(Side::Server), note: Some(note), ..End::default() }
+}
+
+/// How a stream ended that no status ended.
+pub(super) fn broken(error: &h2::Error) -> End {
+    let code = error.reason().map_or_else(String::new, |reason| format!("{reason:?}"));
+    if error.is_go_away() && error.is_remote() {
+        // What the server adds is not to be had but by what is printed of the error.
+        let text = error.to_string();
+        let debug = text.split_once("(b\"").and_then(|(_, rest)| rest.strip_suffix("\")"));
+        return noted(format!("GOAWAY {code}{}", debug.map_or(String::new(), |debug| format!(" ({debug})"))));
+    }
+    if error.is_reset() && error.is_remote() {
+        let reset = error.reason().map(u32::from);
+        return End { reset, ..noted(format!("RST_STREAM {code}")) };
+    }
+    match error.get_io() {
+        Some(io) if io.kind() == std::io::ErrorKind::BrokenPipe => {
+            noted("the server closed the connection".into())
+        }
+        Some(io) => noted(format!("the connection broke: {io}")),
+        None => noted(format!("HTTP/2 broke: {error}")),
+    }
+}
+
+/// Whether the server is asked too often whether it is there.
+pub(super) fn is_too_often(error: &h2::Error) -> bool {
+    error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::ENHANCE_YOUR_CALM)
+}
+
+/// Asks every so often whether the server is there (row I-12). Ends when no answer, nor anything else, came in
+/// `patience`.
+pub(super) async fn keepalive(mut pings: PingPong, every: &AtomicU64, patience: Duration, first: &First) {
+    loop {
+        let every = Duration::from_millis(every.load(Ordering::Relaxed));
+        if every.is_zero() {
+            return std::future::pending().await;
+        }
+        tokio::time::sleep(every).await;
+        let mut ping = std::pin::pin!(pings.ping(Ping::opaque()));
+        loop {
+            let before = first.bytes();
+            match tokio::time::timeout(patience, &mut ping).await {
+                Ok(Ok(_)) => break,
+                // The connection is over, which others see.
+                Ok(Err(_)) => return std::future::pending().await,
+                Err(_) if first.bytes() > before => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pb::put_len_field;
+
+    #[test]
+    fn details_of_a_status_are_read_without_their_types() {
+        let (mut info, mut any, mut status) = (Vec::new(), Vec::new(), Vec::new());
+        put_len_field(&mut info, 1, b"TOKEN_EXPIRED");
+        put_len_field(&mut info, 2, b"auth.mesh");
+        put_len_field(&mut any, 1, b"type.googleapis.com/google.rpc.ErrorInfo");
+        put_len_field(&mut any, 2, &info);
+        put_len_field(&mut status, 2, b"not today");
+        put_len_field(&mut status, 3, &any);
+        assert_eq!(
+            detailed(&status, "not today").as_deref(),
+            Some("details: ErrorInfo TOKEN_EXPIRED, auth.mesh")
+        );
+        assert_eq!(
+            detailed(&status, "").as_deref(),
+            Some("details: not today; ErrorInfo TOKEN_EXPIRED, auth.mesh")
+        );
+        assert_eq!(detailed(b"\x12", ""), None);
+    }
+
+    #[test]
+    fn a_part_of_a_chunk_is_not_copied() {
+        let chunk = Bytes::from_static(b"hello, world");
+        let part = share(&chunk, &chunk[7..]);
+        assert_eq!((&part[..], part.as_ptr()), (&b"world"[..], chunk[7..].as_ptr()));
+        assert_eq!(&share(&chunk, b"other")[..], b"other");
+    }
+}

@@ -1,0 +1,209 @@
+//! A client whose server fails: each failure in its own words and exit code, and well again without a restart.
+
+use std::{
+    fs,
+    path::Path,
+    process::Output,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD_NO_PAD};
+use h2::Reason;
+use xdscope::pb::put_len_field;
+
+use crate::support::{
+    faulty::{Fault, Faulty, response},
+    process::Child,
+    tap::xdscope,
+    wait::wait_for,
+};
+
+/// SETTINGS, then GOAWAY of `ENHANCE_YOUR_CALM` with debug data.
+const TOO_MANY_PINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x16\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0btoo_many_pings";
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn get(folder: &Path, server: &str, args: &[&str]) -> Output {
+    let mut command = xdscope(folder);
+    command.args(["get", server, "cds", "--no-expand", "--connect-timeout", "1s", "-o", "name"]).args(args);
+    command.output().expect("xdscope runs")
+}
+
+fn watch(folder: &Path, server: &str, args: &[&str]) -> Child {
+    let mut command = xdscope(folder);
+    command.args(["watch", server, "cds", "--no-expand", "--no-tui", "--no-record"]);
+    command.args(["--connect-timeout", "1s"]).args(args);
+    Child::start(&mut command, &folder.join("watch.log"))
+}
+
+/// `get` ends with 3 and says `words`; `watch` says them, with attempt and back-off, and gets its clusters in the end.
+fn fails(fault: Fault, words: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Faulty::start(vec![fault.clone()]).address.to_string();
+    let output = get(folder.path(), &server, &[]);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.contains(words)), (Some(3), true), "{words}: {said}");
+
+    let server = Faulty::start(vec![fault.clone(), fault]);
+    let child = watch(folder.path(), &server.address.to_string(), &[]);
+    let well = |log: &String| log.contains("└ ack") && log.contains("xdscope: connected\n");
+    let log = wait_for(words, || Some(child.log()).filter(well));
+    assert!(log.contains(words), "{words}: {log}");
+    assert!(log.contains("(attempt 1, next in 0."), "{log}");
+    assert!(log.contains("(attempt 2, next in "), "{log}");
+    assert_eq!(server.connections.load(Ordering::SeqCst), 3, "{log}");
+    child.interrupt();
+}
+
+#[test]
+fn a_server_that_is_no_http2() {
+    let says = |bytes, closes| Fault::Says { bytes, closes };
+    fails(says(b"HTTP/1.1 400 Bad Request\r\n\r\n", true), "an HTTP/1 port: `HTTP/1.1 400 Bad Request`");
+    fails(says(b"\xff\xfe\xfd no HTTP/2 at all", false), "neither HTTP/2 nor HTTP/1 nor TLS");
+    fails(says(b"\x15\x03\x01\0\x02\x02\x16", true), "the server speaks TLS");
+    fails(says(b"", true), "HTTP/2 failed, the server closed the connection");
+}
+
+#[test]
+fn a_silent_server() {
+    fails(Fault::Says { bytes: b"", closes: false }, "HTTP/2 failed, the server says nothing in 1s");
+}
+
+#[test]
+fn streams_that_are_reset() {
+    fails(Fault::Reset(Reason::REFUSED_STREAM), "RST_STREAM REFUSED_STREAM");
+    fails(Fault::Reset(Reason::INTERNAL_ERROR), "RST_STREAM INTERNAL_ERROR");
+    // In the middle of a message.
+    fails(Fault::Cut(20), "RST_STREAM CANCEL");
+}
+
+#[test]
+fn a_server_that_goes_away() {
+    fails(Fault::Says { bytes: TOO_MANY_PINGS, closes: false }, "GOAWAY ENHANCE_YOUR_CALM (too_many_pings)");
+}
+
+#[test]
+fn a_status_is_never_hidden() {
+    let field = |name, value: &str| (name, value.to_owned());
+    let denied = vec![field("grpc-status", "7"), field("grpc-message", "node %22me%22 may not")];
+    let words = "the server ended the stream: PERMISSION_DENIED: node \"me\" may not";
+    fails(Fault::Headers(200, denied.clone()), words);
+    fails(Fault::Trailers(denied.clone()), words);
+
+    let (mut info, mut any, mut status) = (Vec::new(), Vec::new(), Vec::new());
+    put_len_field(&mut info, 1, b"NO_SUCH_NODE");
+    put_len_field(&mut info, 2, b"mesh.test");
+    put_len_field(&mut any, 1, b"type.googleapis.com/google.rpc.ErrorInfo");
+    put_len_field(&mut any, 2, &info);
+    put_len_field(&mut status, 3, &any);
+    let mut detailed = denied;
+    detailed.push(("grpc-status-details-bin", BASE64_STANDARD_NO_PAD.encode(status)));
+    fails(Fault::Headers(200, detailed), "; details: ErrorInfo NO_SUCH_NODE, mesh.test");
+}
+
+#[test]
+fn an_answer_that_is_no_grpc() {
+    fails(
+        Fault::Body(503, "text/plain", "no healthy upstream"),
+        "UNAVAILABLE: HTTP status 503: no healthy upstream",
+    );
+    fails(
+        Fault::Body(200, "text/html", "<h1>Welcome</h1>"),
+        "the answer is text/html, not gRPC: <h1>Welcome</h1>",
+    );
+    fails(Fault::Headers(401, vec![]), "UNAUTHENTICATED: HTTP status 401");
+}
+
+/// A half-open connection is found out by keepalive, and left.
+#[test]
+fn a_half_open_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Faulty::start(vec![Fault::HalfOpen]);
+    let keepalive = ["--keepalive", "300ms", "--keepalive-timeout", "300ms"];
+    let child = watch(folder.path(), &server.address.to_string(), &keepalive);
+    let log = wait_for("an ACK", || Some(child.log()).filter(|log| log.contains("└ ack")));
+    assert!(log.contains("the stream broke: keepalive: no answer to a PING in 300ms (attempt 1, "), "{log}");
+    child.interrupt();
+
+    // Without keepalive, what was asked for never comes.
+    let server = Faulty::start(vec![Fault::HalfOpen]).address.to_string();
+    let output = get(folder.path(), &server, &["--resource-timeout", "1500ms"]);
+    let said = text(&output.stderr);
+    assert_eq!(
+        (output.status.code(), said.contains("not answered within 1.5s: CDS")),
+        (Some(4), true),
+        "{said}"
+    );
+}
+
+/// A server that answers PINGs is left alone, however long it has nothing to say.
+#[test]
+fn a_slow_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Faulty::start(vec![Fault::Slow(Duration::from_millis(2500))]);
+    let keepalive = ["--keepalive", "200ms", "--keepalive-timeout", "1s"];
+    let output = get(folder.path(), &server.address.to_string(), &keepalive);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "cds/echo\n"), "{said}");
+    assert!(said.contains("waiting for CDS (1s of 15s)"), "{said}");
+    assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_name_that_is_not_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = get(folder.path(), "no-such-host.invalid:15010", &["--plaintext"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("cannot reach no-such-host.invalid:15010") && said.contains("  tried  name\n"),
+        "{said}"
+    );
+    let child = watch(folder.path(), "no-such-host.invalid:15010", &["--plaintext"]);
+    wait_for("the second attempt", || child.log().contains("(attempt 2, next in ").then_some(()));
+    child.interrupt();
+}
+
+/// 200 MB of clusters, each its own.
+fn large() -> bytes::Bytes {
+    const CLUSTERS: u64 = 3200;
+    response((0..CLUSTERS).map(|n| {
+        let mut value = Vec::new();
+        put_len_field(&mut value, 1, format!("cluster-{n}").as_bytes());
+        // Words that do not compress to nothing.
+        let mut random = n;
+        let noise: String = std::iter::repeat_with(|| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            format!("{:08x}", random >> 32)
+        })
+        .take(8000)
+        .collect();
+        put_len_field(&mut value, 28, noise.as_bytes());
+        value
+    }))
+}
+
+/// A response of 200 MB is taken, in memory that is bounded by its size; where less is allowed it is refused in words.
+#[test]
+fn a_huge_response() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let huge = large();
+    assert!(huge.len() > 200_000_000);
+    let server = Faulty::start(vec![Fault::Sends(huge.clone()), Fault::Sends(huge.clone())]);
+    let address = server.address.to_string();
+    let begun = Instant::now();
+    let child = watch(folder.path(), &address, &[]);
+    wait_for("an ACK", || child.log().contains("└ ack").then_some(()));
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("its state");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    let peak: usize = peak.expect("a peak").trim().parse().expect("a number");
+    assert!(peak * 1024 < huge.len() * 5 / 2, "{peak} kB after {:?}", begun.elapsed());
+    child.interrupt();
+
+    let output = get(folder.path(), &address, &["--max-message-size", "100MB"]);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.contains("--max-message-size")), (Some(3), true), "{said}");
+}

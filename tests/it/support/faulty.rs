@@ -1,0 +1,183 @@
+//! A control plane of state of the world over ADS that fails in a way of choice on its first connections, and is well
+//! from then on.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use h2::{Reason, server::SendResponse};
+use http::{HeaderMap, Response};
+use xdscope::pb::put_len_field;
+
+use super::snapshot::CLUSTER;
+
+/// How a connection fails.
+#[derive(Clone)]
+pub enum Fault {
+    /// It says these bytes, whatever comes, and then closes or keeps silent.
+    Says {
+        bytes: &'static [u8],
+        closes: bool,
+    },
+    /// HTTP/2's SETTINGS, and never anything more.
+    HalfOpen,
+    /// Well in all, but each response takes this long.
+    Slow(Duration),
+    /// A stream is reset once it was asked something.
+    Reset(Reason),
+    /// Headers and nothing else: the status of HTTP, and these fields.
+    Headers(u16, Vec<(&'static str, String)>),
+    /// Headers, then this body, and the end without trailers.
+    Body(u16, &'static str, &'static str),
+    /// This response, then nothing.
+    Sends(Bytes),
+    /// The first bytes of a response, and the stream is dropped.
+    Cut(usize),
+    /// Headers, no response, and these trailers.
+    Trailers(Vec<(&'static str, String)>),
+    None,
+}
+
+/// Where it listens, and how many connections it has had. It lives as long as the program.
+pub struct Faulty {
+    pub address: SocketAddr,
+    pub connections: Arc<AtomicUsize>,
+}
+
+impl Faulty {
+    /// One fault for each connection, in order; then none.
+    pub fn start(faults: Vec<Fault>) -> Faulty {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = connections.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else { return };
+                let n = count.fetch_add(1, Ordering::SeqCst);
+                let fault = faults.get(n).cloned().unwrap_or(Fault::None);
+                thread::spawn(move || connection(stream, &fault));
+            }
+        });
+        Faulty { address, connections }
+    }
+}
+
+fn connection(mut stream: TcpStream, fault: &Fault) {
+    match fault {
+        Fault::Says { bytes, closes } => {
+            let _ = stream.read(&mut [0; 256]);
+            let _ = stream.write_all(bytes);
+            if !closes {
+                // Until the client goes.
+                while stream.read(&mut [0; 256]).is_ok_and(|n| n > 0) {}
+            }
+        }
+        Fault::HalfOpen => {
+            let _ = stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+            while stream.read(&mut [0; 256]).is_ok_and(|n| n > 0) {}
+        }
+        _ => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let served = runtime.expect("a runtime").block_on(serve(stream, fault));
+            // The client may go at any time.
+            let _ = served;
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, fault: &Fault) -> Result<(), h2::Error> {
+    stream.set_nonblocking(true).expect("a socket");
+    let stream = tokio::net::TcpStream::from_std(stream).expect("a socket");
+    let mut connection = h2::server::handshake(stream).await?;
+    while let Some(request) = connection.accept().await {
+        let (request, answer) = request?;
+        let fault = fault.clone();
+        tokio::spawn(async move { stream_of(request.into_body(), answer, &fault).await });
+    }
+    Ok(())
+}
+
+async fn stream_of(mut asked: h2::RecvStream, mut answer: SendResponse<Bytes>, fault: &Fault) -> Option<()> {
+    asked.data().await?.ok()?;
+    let grpc = Response::builder().header("content-type", "application/grpc").body(()).expect("a response");
+    let trailers = |fields: &[(&'static str, String)]| {
+        let fields = fields.iter().map(|(name, value)| {
+            (http::HeaderName::from_static(name), value.parse().expect("a header value"))
+        });
+        fields.collect::<HeaderMap>()
+    };
+    match fault {
+        Fault::Reset(reason) => {
+            answer.send_reset(*reason);
+            return None;
+        }
+        Fault::Headers(status, fields) => {
+            let mut response = grpc;
+            *response.status_mut() = http::StatusCode::from_u16(*status).expect("a status");
+            response.headers_mut().extend(trailers(fields));
+            answer.send_response(response, true).ok()?;
+            return None;
+        }
+        Fault::Body(status, kind, text) => {
+            let response = Response::builder().status(*status).header("content-type", *kind).body(());
+            let mut out = answer.send_response(response.expect("a response"), false).ok()?;
+            out.send_data(Bytes::from_static(text.as_bytes()), true).ok()?;
+            return None;
+        }
+        Fault::Slow(time) => tokio::time::sleep(*time).await,
+        _ => {}
+    }
+    let mut out = answer.send_response(grpc, false).ok()?;
+    if let Fault::Trailers(fields) = fault {
+        out.send_trailers(trailers(fields)).ok()?;
+        return None;
+    }
+    if let Fault::Cut(at) = fault {
+        out.send_data(clusters(&["echo"]).slice(..*at), false).ok()?;
+        out.send_reset(Reason::CANCEL);
+        return None;
+    }
+    let response = if let Fault::Sends(bytes) = fault { bytes.clone() } else { clusters(&["echo"]) };
+    out.send_data(response, false).ok()?;
+    while let Some(Ok(chunk)) = asked.data().await {
+        let _ = asked.flow_control().release_capacity(chunk.len());
+    }
+    Some(())
+}
+
+/// A response of version 1 with clusters of these names, as gRPC sends it.
+pub fn clusters(names: &[&str]) -> Bytes {
+    let named = |name: &&str| {
+        let mut value = Vec::new();
+        put_len_field(&mut value, 1, name.as_bytes());
+        value
+    };
+    response(names.iter().map(named))
+}
+
+/// The same of clusters as they are.
+pub fn response(clusters: impl Iterator<Item = Vec<u8>>) -> Bytes {
+    let mut body = Vec::new();
+    put_len_field(&mut body, 1, b"1");
+    for value in clusters {
+        let mut any = Vec::new();
+        put_len_field(&mut any, 1, CLUSTER.as_bytes());
+        put_len_field(&mut any, 2, &value);
+        put_len_field(&mut body, 2, &any);
+    }
+    put_len_field(&mut body, 4, CLUSTER.as_bytes());
+    put_len_field(&mut body, 5, b"n1");
+    let mut out = vec![0];
+    out.extend(u32::try_from(body.len()).expect("a length").to_be_bytes());
+    out.extend(body);
+    out.into()
+}
