@@ -1,8 +1,9 @@
 //! A client with everything behind it: its streams, what it says on them, the facts, the session file.
 
+mod polls;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -12,20 +13,20 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::client::{self, Client, Effect, Lane, Ruling};
-use crate::content::{Catalog, MemoryBodies, Redact};
+use crate::content::Catalog;
 use crate::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::filter::Filter;
 use crate::net::client::{DialError, Event, Happened, Sent, Server, Streams};
-use crate::record::{Header, Loaded};
+use crate::record::Loaded;
 use crate::schema::Schema;
-use crate::schema::redact::{self, Redactor};
+use crate::schema::redact;
 use crate::store::{self, Store};
 use crate::wire::{Assembler, End, Frame, Message, Open, Tls, What};
 
+use super::kept::{Begun, Kept, since};
 use super::live::{Into, Keep, Shared, Sink};
-use super::recorder::Recorder;
-use super::tap::{StartError, meaning};
-use super::watched::{Watched, bounded};
+use super::tap::StartError;
+use polls::Polls;
 
 /// What to ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub struct Options {
     pub judge: Judge,
     /// Responses that are refused whatever they hold, with the text.
     pub refuse: Vec<(Filter, String)>,
+    /// How long a REST poll may go without an answer.
+    pub poll_timeout: Duration,
     /// The session file.
     pub record: Option<(PathBuf, File)>,
     /// Keep the frames, for [`Running::stop`] to give them back.
@@ -133,35 +136,15 @@ impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(StartError::Thread)?;
-        let random =
-            || getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())));
-        let seed = options.seed.map_or_else(random, Ok)?;
-        let redact = (!options.keep_secrets)
-            .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);
-        let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
-        let (clock, start) = (Clock { epoch, untimed: false }, Instant::now());
-        let mut store = Store::new(catalog, clock, options.store);
-        store.set_meaning(meaning(options.schema.clone()));
-        let store = Watched::new(store, bounded(&options.schema));
-        let recorder = match options.record {
-            None => None,
-            Some((path, file)) => {
-                let header = Header {
-                    created: epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
-                    seed,
-                    keep_secrets: options.keep_secrets,
-                    tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
-                    source: options.source.clone(),
-                    clock,
-                };
-                let recorder = Recorder::new(path.clone(), file, header);
-                Some(recorder.map_err(|source| StartError::Record { path, source })?)
-            }
+        let kept = Kept {
+            record: options.record,
+            keep_secrets: options.keep_secrets,
+            seed: options.seed,
+            store: options.store,
+            schema: options.schema.clone(),
+            source: options.source,
         };
-        let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        let keep = Keep::new(store, recorder, sink);
+        let Begun { keep, recording, clock, start } = kept.begin(sink)?;
         let (shared, progress) = (keep.shared.clone(), Arc::new(Mutex::new(Progress::default())));
         let (commands, told) = mpsc::channel(COMMANDS);
         let about = About {
@@ -169,9 +152,11 @@ impl Running {
             metadata: cleaned(&options.server),
             judge: options.judge,
             refuse: options.refuse,
-            schema: options.schema,
+            poll_timeout: options.poll_timeout,
+            schema: options.schema.clone(),
             start,
         };
+        let polls = Polls::new(options.schema);
         let (server, wants, progress_too) = (options.server, options.wants, progress.clone());
         let (client, collect) = (Client::new(options.client), options.collect);
         let thread = std::thread::Builder::new().name("client".into()).spawn(move || {
@@ -184,6 +169,7 @@ impl Running {
                     assembler: Assembler::default(),
                     open: BTreeMap::new(),
                     paths: BTreeMap::new(),
+                    polls,
                     out: Vec::new(),
                     kept: collect.then(Vec::new),
                     changed: true,
@@ -252,10 +238,6 @@ fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
     progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn since(start: Instant) -> Time {
-    Time(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
-}
-
 /// Headers as they may be kept.
 fn cleaned(server: &Server) -> Vec<(String, String)> {
     let clean = |(name, value): &(String, String)| {
@@ -272,6 +254,7 @@ struct About {
     metadata: Vec<(String, String)>,
     judge: Judge,
     refuse: Vec<(Filter, String)>,
+    poll_timeout: Duration,
     schema: Arc<Schema>,
     start: Instant,
 }
@@ -285,6 +268,7 @@ struct Work {
     /// Streams by lane, as frames number them.
     open: BTreeMap<u32, StreamId>,
     paths: BTreeMap<u32, String>,
+    polls: Polls,
     out: Vec<Frame>,
     kept: Option<Vec<Frame>>,
     /// The client may want or have other things than `progress` says.
@@ -395,9 +379,12 @@ impl Work {
                     tls: Tls { client: None, server: tls },
                     ..Open::default()
                 };
-                let id = self.assembler.open(now, open, &mut self.out);
-                self.open.insert(lane.0, id);
-                self.flush(into);
+                // Polls are one stream over all connections.
+                if !self.open.contains_key(&lane.0) {
+                    let id = self.assembler.open(now, open, &mut self.out);
+                    self.open.insert(lane.0, id);
+                    self.flush(into);
+                }
                 lock(&self.progress).failed = None;
                 self.client.handle_opened(lane, into.store.catalog());
             }
@@ -421,7 +408,9 @@ impl Work {
                 let next = self.streams.address(lane.0).unwrap_or_default();
                 self.shared.set_trouble(Some(format!("{}; {next} is asked instead", error.what)));
             }
+            Event::Answer(answer) => self.polled(now, lane, answer, into),
             Event::Failed(error) => {
+                self.unanswered(now, lane, into);
                 self.client.handle_ended(now, lane);
                 self.trouble(lane, now, &error.what);
                 let mut progress = lock(&self.progress);
@@ -429,8 +418,10 @@ impl Work {
                 progress.attempts += 1;
             }
             Event::Ended(end) => {
-                let said = said(&end);
-                if let Some(id) = self.open.remove(&lane.0) {
+                let polls = self.polls.are_on(lane);
+                let said = said(&end, polls);
+                self.unanswered(now, lane, into);
+                if let Some(id) = if polls { None } else { self.open.remove(&lane.0) } {
                     let catalog = into.store.catalog();
                     let status = end.status.map(|(code, text)| (code, catalog.clean_text(text)));
                     let note = end.note.map(|note| catalog.clean_text(note));
@@ -509,12 +500,16 @@ impl Work {
             match effect {
                 Effect::Open { lane, path } => {
                     self.paths.insert(lane.0, path.clone());
-                    self.streams.open(lane.0, path);
+                    match self.polls.begin(lane, &path) {
+                        true => self.streams.poll(lane.0, path, self.about.poll_timeout),
+                        false => self.streams.open(lane.0, path),
+                    }
                 }
                 Effect::Send { lane, bytes } => {
                     let Some(id) = self.open.get(&lane.0).copied() else { continue };
                     let bytes = Bytes::from(bytes);
-                    match self.streams.send(lane.0, bytes.clone()) {
+                    let sent = self.polls.body(lane, &bytes).unwrap_or_else(|| bytes.clone());
+                    match self.streams.send(lane.0, sent) {
                         Sent::Queued => {
                             self.assembler.data(id, Dir::Req, &bytes, into.store.catalog_mut());
                             self.message(id, Dir::Req, into);
@@ -524,6 +519,10 @@ impl Work {
                         }
                         Sent::Over => {}
                     }
+                }
+                Effect::Close { lane } if self.polls.are_on(lane) => {
+                    self.streams.close(lane.0);
+                    self.unanswered(now, lane, into);
                 }
                 Effect::Close { lane } => self.close(now, lane, None, into),
             }
@@ -538,6 +537,7 @@ impl Work {
 
     fn close(&mut self, now: Time, lane: Lane, note: Option<String>, into: &mut Into<'_>) {
         self.streams.close(lane.0);
+        self.unanswered(now, lane, into);
         if let Some(id) = self.open.remove(&lane.0) {
             let end = End { by: Some(Side::Client), note, ..End::default() };
             self.assembler.end(now, id, end, &mut self.out);
@@ -547,7 +547,9 @@ impl Work {
 
     fn end(&mut self, into: &mut Into<'_>) -> Time {
         let now = since(self.about.start);
-        let lanes: Vec<u32> = self.open.keys().copied().collect();
+        // What was collected is looked at as it stood before the end.
+        let shown = self.kept.is_none();
+        let lanes: Vec<u32> = self.open.keys().copied().filter(|_| shown).collect();
         for lane in lanes {
             self.close(now, Lane(lane), None, into);
         }
@@ -574,9 +576,10 @@ impl Work {
     }
 }
 
-/// How a stream ended, never without the server's own words.
-fn said(end: &End) -> String {
+/// How a stream ended, or a poll failed, never without the server's own words.
+fn said(end: &End, poll: bool) -> String {
     let mut out = match (&end.status, &end.note) {
+        (None, Some(note)) if poll => return format!("the poll failed: {note}"),
         (Some((code, text)), _) if text.is_empty() => format!("the server ended the stream: {code}"),
         (Some((code, text)), _) => format!("the server ended the stream: {code}: {text}"),
         (None, Some(note)) => return format!("the stream broke: {note}"),

@@ -8,6 +8,10 @@ pub mod client;
 #[cfg(feature = "net")]
 pub mod demo;
 #[cfg(feature = "net")]
+pub mod files;
+#[cfg(feature = "net")]
+mod kept;
+#[cfg(feature = "net")]
 pub mod live;
 #[cfg(feature = "net")]
 pub mod pipeline;

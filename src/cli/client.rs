@@ -67,6 +67,7 @@ impl Ask<'_> {
             Some(VariantWord::DeltaAds) => Variant::DeltaAds,
             Some(VariantWord::Sotw) => Variant::Sotw,
             Some(VariantWord::Delta) => Variant::Delta,
+            Some(VariantWord::Rest) => Variant::Rest,
             None => like.as_ref().map(|like| like.variant).or(bootstrap.variant).unwrap_or(Variant::Ads),
         };
         let (wants, follow) = match &like {
@@ -77,6 +78,8 @@ impl Ask<'_> {
         let legacy = like.as_ref().map_or(!variant.is_delta(), |like| like.legacy_wildcard);
         let client = client::Config {
             variant,
+            transport: self.flags.transport_api_version.into(),
+            poll_delay: self.flags.poll_delay,
             node: self.node(&bootstrap, like.as_ref())?,
             // go-control-plane 0.14 takes `*` for a resource's name in SotW, so there Envoy's own form is the default.
             legacy_wildcard: self.flags.legacy_wildcard || (legacy && !self.flags.explicit_wildcard),
@@ -96,6 +99,7 @@ impl Ask<'_> {
                 AckWord::Never => Judge::Never,
             },
             refuse: self.refusals(io)?,
+            poll_timeout: self.flags.poll_timeout,
             record: None,
             collect: false,
             keep_secrets: false,
@@ -250,10 +254,18 @@ impl Ask<'_> {
         let mut wants: Vec<Want> = Vec::new();
         let mut follow = flags.expand || (self.what.is_empty() && !flags.no_expand);
         let mut roots = self.what.is_empty();
+        let version: ApiVersion = flags.resource_api_version.unwrap_or(flags.transport_api_version).into();
         for text in self.what {
             let what = What::parse(text);
-            let url = match what.kind.and_then(|kind| kind.type_url(ApiVersion::V3)) {
+            // A type by its full name has a version of its own.
+            let stated = Kind::of_message(&what.type_text).map(|(_, version)| version);
+            let url = match what.kind.and_then(|kind| kind.type_url(stated.unwrap_or(version))) {
                 Some(url) => url,
+                None if what.kind.is_some() => {
+                    let error =
+                        CliError::usage(format!("there is no {} in {}", what.type_text, version.word()));
+                    return Err(error.next("--resource-api-version v3"));
+                }
                 None if what.type_text.contains('.') => {
                     TypeUrl::new(format!("{TYPE_PREFIX}{}", what.type_text))
                 }
@@ -288,7 +300,7 @@ impl Ask<'_> {
         let both = [(Kind::Lds, None), (Kind::Cds, None)];
         let begin = if own.is_empty() { &both[..] } else { own };
         for (kind, name) in begin.iter().filter(|_| roots) {
-            let Some(type_url) = kind.type_url(ApiVersion::V3) else { continue };
+            let Some(type_url) = kind.type_url(version) else { continue };
             let (wildcard, names) = (name.is_none(), name.clone().into_iter().collect::<Vec<_>>());
             match wants.iter_mut().find(|want| want.type_url == type_url) {
                 Some(want) => {

@@ -53,6 +53,8 @@ mod tree;
 mod wait;
 #[cfg(feature = "net")]
 mod watch;
+#[cfg(feature = "net")]
+mod watch_files;
 mod words;
 
 use std::ffi::OsString;

@@ -483,6 +483,14 @@ fn form(name: &str, head: &[u8]) -> Form {
     }
 }
 
+/// What a file is, by its ending and how it begins; `None`: it can't be read.
+#[cfg(feature = "net")]
+pub(super) fn form_of(path: &Path) -> Option<Form> {
+    let mut head = Vec::new();
+    File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head)).ok()?;
+    Some(form(&path.to_string_lossy(), &head))
+}
+
 /// Store options out of flags.
 pub(super) fn options(timers: &TimerFlags) -> Options {
     Options {

@@ -79,7 +79,7 @@ impl Condition {
         progress.open && complete && self.is_met(&running.shared.store(), None)
     }
 
-    fn is_met(&self, store: &Store, wanted: Option<u64>) -> bool {
+    pub(super) fn is_met(&self, store: &Store, wanted: Option<u64>) -> bool {
         let (holding, known) = self.holds(store);
         match wanted {
             Some(wanted) => holding.len() as u64 >= wanted && holding == known,

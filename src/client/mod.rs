@@ -1,4 +1,4 @@
-//! An xDS client as a state machine: what is sent when, in the four streaming variants.
+//! An xDS client as a state machine: what is sent when, in the four streaming variants and in REST polls.
 //!
 //! Pure: no clock, no sockets, no async. Whoever owns it tells it what happened (`handle_*`, with the time), does
 //! what its [`Effect`]s say, and calls [`handle_timeout`](Client::handle_timeout) at [`due`](Client::due).
@@ -20,12 +20,15 @@
 //! * A track is one type on its lane. In SotW each request names all that is wanted; in delta only what changed.
 //! * A response waits for its ruling in a queue and is answered in order, once (rows E-04, F-36). While one waits,
 //!   SotW changes of interest are folded into its answer (row E-27).
+//! * Over REST (group D) a lane has no stream: its type is polled, one request at a time, and verdict and changes of
+//!   interest ride on the next poll. That comes at once where it has something new to say, else after a delay.
 //! * With [`Config::links`] accepted resources are searched for references, and what they refer to is subscribed to
 //!   for as long as something refers to it (row A-15).
 
 mod backoff;
 mod check;
 mod encode;
+mod poll;
 mod references;
 #[cfg(test)]
 mod tests;
@@ -44,6 +47,7 @@ use crate::wire::{Body, Message};
 
 use backoff::Backoff;
 use encode::Request;
+use poll::Poll;
 use references::References;
 use track::{Changes, Pending, Track};
 
@@ -54,10 +58,10 @@ pub struct Lane(pub u32);
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Connect, and open a stream at this gRPC path; then [`Client::handle_opened`] or
-    /// [`Client::handle_ended`].
+    /// Connect, and open a stream at this gRPC path (over REST: be ready to post to it); then
+    /// [`Client::handle_opened`] or [`Client::handle_ended`].
     Open { lane: Lane, path: String },
-    /// Send this message on the lane's open stream.
+    /// Send this message on the lane's open stream; over REST, as the lane's one outstanding poll.
     Send { lane: Lane, bytes: Vec<u8> },
     /// End the lane's stream.
     Close { lane: Lane },
@@ -67,6 +71,10 @@ pub enum Effect {
 #[derive(Clone)]
 pub struct Config {
     pub variant: Variant,
+    /// Of the services; the types that are asked for have a version of their own (row A-14).
+    pub transport: ApiVersion,
+    /// Between REST polls that have nothing new to say.
+    pub poll_delay: Duration,
     /// The `Node`, in binary protobuf.
     pub node: Vec<u8>,
     /// Ask for a wildcard by an empty list, as long as that means one (rows E-39, F-21).
@@ -79,12 +87,29 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// What a type has no stream in this variant for (rows ).
+/// What a type has no stream in this variant for (rows, D-05, D-06).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{type_url} has no stream of its own in variant {variant}")]
+#[error("{type_url} {}", why(*variant, type_url, *transport))]
 pub struct NoStream {
     pub type_url: TypeUrl,
-    pub variant: &'static str,
+    pub variant: Variant,
+    pub transport: ApiVersion,
+}
+
+fn why(variant: Variant, url: &TypeUrl, transport: ApiVersion) -> String {
+    let known = Kind::of_type_url(url.as_str()).is_some();
+    let version = transport.word();
+    match variant {
+        Variant::Rest if known => {
+            format!(
+                "can't be polled: it has a delta method only, and there is no delta over REST ({version})"
+            )
+        }
+        Variant::Rest => {
+            "can't be polled: it has no path of its own, and there is no ADS over REST".to_owned()
+        }
+        variant => format!("has no stream of its own in variant {} ({version})", variant.word()),
+    }
 }
 
 /// A stream's life.
@@ -208,8 +233,10 @@ impl Client {
     /// The lane's stream has ended, or never was; it is opened again after a back-off.
     pub fn handle_ended(&mut self, now: Time, lane: Lane) {
         for url in self.on(lane) {
-            if let Some(track) = self.tracks.get_mut(&url) {
-                track.stream_ended();
+            match self.tracks.get_mut(&url) {
+                Some(track) if self.config.variant == Variant::Rest => track.poll = Poll::Idle,
+                Some(track) => track.stream_ended(),
+                None => {}
             }
         }
         if let Some(state) = self.lanes.get_mut(lane.0 as usize) {
@@ -243,6 +270,7 @@ impl Client {
     ) {
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         state.backoff.reset();
+        self.polled(now, lane, false);
         let (version, nonce) = match &message.body {
             Body::SotwResponse(response) => (response.version_info.clone(), response.nonce.clone()),
             Body::DeltaResponse(response) => (response.system_version_info.clone(), response.nonce.clone()),
@@ -283,6 +311,7 @@ impl Client {
                 track.expire(now);
             }
             self.answer(now, &url, catalog);
+            self.poll_due(now, &url, catalog);
         }
         self.open_due(now);
     }
@@ -335,8 +364,9 @@ impl Client {
             let variant = self.config.variant;
             let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
             let delta_only = matches!(kind, Some(Kind::Vhds | Kind::Leds)) && !variant.is_delta();
-            let path = Method::path(variant, kind, ApiVersion::V3).filter(|_| !delta_only);
-            let path = path.ok_or_else(|| NoStream { type_url: url.clone(), variant: variant.word() })?;
+            let transport = self.config.transport;
+            let path = Method::path(variant, kind, transport).filter(|_| !delta_only);
+            let path = path.ok_or_else(|| NoStream { type_url: url.clone(), variant, transport })?;
             let known = self.lanes.iter().position(|lane| lane.path == path);
             let index = known.unwrap_or_else(|| {
                 let seed = self.config.seed.wrapping_add(self.lanes.len() as u64);
@@ -349,9 +379,8 @@ impl Client {
             self.tracks.insert(url.clone(), track);
             self.open_due(now);
         }
-        self.tracks
-            .get_mut(url)
-            .ok_or_else(|| NoStream { type_url: url.clone(), variant: self.config.variant.word() })
+        let Config { variant, transport, .. } = self.config;
+        self.tracks.get_mut(url).ok_or_else(|| NoStream { type_url: url.clone(), variant, transport })
     }
 
     fn open_due(&mut self, now: Time) {
@@ -379,6 +408,11 @@ impl Client {
                 self.follow(now, url, changes, catalog);
             }
             let Some(track) = self.tracks.get_mut(url) else { return };
+            if self.config.variant == Variant::Rest {
+                track.note_verdict(pending.nonce, error);
+                self.poll_after_verdict(now, url, &pending.message, catalog);
+                continue;
+            }
             let request = track.verdict(pending.nonce, error, &self.config);
             self.send(lane, url, request, catalog);
         }
@@ -415,6 +449,9 @@ impl Client {
         if !open {
             return;
         }
+        if self.config.variant == Variant::Rest {
+            return self.settle_poll(url, catalog);
+        }
         for request in track.changes(&self.config) {
             self.send(lane, url, request, catalog);
         }
@@ -423,7 +460,9 @@ impl Client {
     fn send(&mut self, lane: Lane, url: &TypeUrl, request: Request, catalog: &Catalog) {
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         let Life::Open { greeted } = &mut state.life else { return };
-        let node = (!std::mem::replace(greeted, true)).then_some(&self.config.node[..]);
+        // Each poll stands for itself.
+        let tells = self.config.variant == Variant::Rest || !std::mem::replace(greeted, true);
+        let node = tells.then_some(&self.config.node[..]);
         let bytes = request.encode(self.config.variant.is_delta(), url, node, catalog);
         self.effects.push_back(Effect::Send { lane, bytes });
     }

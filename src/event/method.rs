@@ -80,6 +80,8 @@ pub struct Method {
 /// service (package and name) per API version, and the noun of its methods.
 struct Service {
     kind: Kind,
+    /// The noun of its REST path.
+    rest: &'static str,
     v3: &'static str,
     v2: Option<&'static str>,
     noun: &'static str,
@@ -94,6 +96,7 @@ const ADS: [(&str, ApiVersion); 2] = [
 const SERVICES: [Service; 10] = [
     Service {
         kind: Kind::Lds,
+        rest: "listeners",
         v3: "envoy.service.listener.v3.ListenerDiscoveryService",
         v2: Some("envoy.api.v2.ListenerDiscoveryService"),
         noun: "Listeners",
@@ -101,6 +104,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Cds,
+        rest: "clusters",
         v3: "envoy.service.cluster.v3.ClusterDiscoveryService",
         v2: Some("envoy.api.v2.ClusterDiscoveryService"),
         noun: "Clusters",
@@ -108,6 +112,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Rds,
+        rest: "routes",
         v3: "envoy.service.route.v3.RouteDiscoveryService",
         v2: Some("envoy.api.v2.RouteDiscoveryService"),
         noun: "Routes",
@@ -115,6 +120,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Eds,
+        rest: "endpoints",
         v3: "envoy.service.endpoint.v3.EndpointDiscoveryService",
         v2: Some("envoy.api.v2.EndpointDiscoveryService"),
         noun: "Endpoints",
@@ -122,6 +128,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Sds,
+        rest: "secrets",
         v3: "envoy.service.secret.v3.SecretDiscoveryService",
         v2: Some("envoy.service.discovery.v2.SecretDiscoveryService"),
         noun: "Secrets",
@@ -129,6 +136,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Srds,
+        rest: "scoped-routes",
         v3: "envoy.service.route.v3.ScopedRoutesDiscoveryService",
         v2: Some("envoy.api.v2.ScopedRoutesDiscoveryService"),
         noun: "ScopedRoutes",
@@ -136,6 +144,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Vhds,
+        rest: "virtual-hosts",
         v3: "envoy.service.route.v3.VirtualHostDiscoveryService",
         v2: Some("envoy.api.v2.VirtualHostDiscoveryService"),
         noun: "VirtualHosts",
@@ -143,6 +152,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Rtds,
+        rest: "runtime",
         v3: "envoy.service.runtime.v3.RuntimeDiscoveryService",
         v2: Some("envoy.service.discovery.v2.RuntimeDiscoveryService"),
         noun: "Runtime",
@@ -150,6 +160,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Ecds,
+        rest: "extension_configs",
         v3: "envoy.service.extension.v3.ExtensionConfigDiscoveryService",
         v2: None,
         noun: "ExtensionConfigs",
@@ -157,6 +168,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Leds,
+        rest: "locality-endpoints",
         v3: "envoy.service.endpoint.v3.LocalityEndpointDiscoveryService",
         v2: None,
         noun: "LocalityEndpoints",
@@ -230,7 +242,8 @@ impl Method {
         Some(method(Variant::Rest, Some(kind), transport))
     }
 
-    /// The published path of a streaming method; `None` where none exists (SotW VHDS and LEDS, v2 ECDS).
+    /// The published path of a streaming method, or of REST polls (row D-01); `None` where none exists (SotW VHDS and
+    /// LEDS, v2 ECDS).
     pub fn path(variant: Variant, kind: Option<Kind>, transport: ApiVersion) -> Option<String> {
         if variant == Variant::Dump {
             return None;
@@ -247,6 +260,7 @@ impl Method {
         };
         match variant {
             Variant::Sotw if row.sotw => Some(format!("/{service}/Stream{}", row.noun)),
+            Variant::Rest if row.sotw => Some(format!("/{}/discovery:{}", transport.word(), row.rest)),
             Variant::Delta => Some(format!("/{service}/Delta{}", row.noun)),
             _ => None,
         }
@@ -265,10 +279,10 @@ mod tests {
     #[test]
     fn published_paths_parse_back() {
         for transport in [ApiVersion::V2, ApiVersion::V3] {
-            for variant in [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta] {
+            for variant in [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta, Variant::Rest] {
                 for kind in Kind::all() {
                     let Some(path) = Method::path(variant, Some(kind), transport) else { continue };
-                    let read = Method::parse(&path).unwrap_or_else(|| panic!("{path}"));
+                    let read = Method::of_path(&path).unwrap_or_else(|| panic!("{path}"));
                     assert_eq!(read.variant, variant, "{path}");
                     assert_eq!(read.transport, transport, "{path}");
                     if !variant.is_aggregated() {

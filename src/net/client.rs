@@ -1,4 +1,4 @@
-//! The streams of an xDS client: opens them, sends and receives messages as bytes, says how they ended. What goes
+//! The streams of an xDS client, and its REST polls: opens them, sends and receives messages as bytes, says how they ended. What goes
 //! over them, and when they are opened again, is decided elsewhere.
 
 use std::collections::HashMap;
@@ -83,8 +83,19 @@ pub enum Event {
     Bytes(Bytes),
     /// It is complete.
     Message,
+    /// The answer to a poll.
+    Answer(Answer),
     /// It is over.
     Ended(End),
+}
+
+/// What a poll was answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A body, and its `content-encoding`.
+    Body { coding: Option<String>, bytes: Bytes },
+    /// There is nothing new (304).
+    Unchanged,
 }
 
 /// An event of the stream that was opened under a number.
@@ -186,6 +197,14 @@ impl Streams {
         self.begin(lane, |server, ready, line| async move {
             let end = server.carry(&path, ready, &line, &keepalive).await;
             line.say(end.map_or_else(Event::Failed, Event::Ended)).await;
+        });
+    }
+
+    /// Connects, and posts each request to a path; what is sent must wait for the answer to what was sent before. One
+    /// that has none in `patience` ends the lane.
+    pub fn poll(&mut self, lane: u32, path: String, patience: Duration) {
+        self.begin(lane, move |server, ready, line| async move {
+            super::poll::run(&server, &path, patience, ready, &line).await;
         });
     }
 

@@ -7,6 +7,7 @@ mod dial;
 pub mod doctor;
 mod heard;
 pub mod identity;
+mod poll;
 pub mod reflection;
 pub mod rpc;
 mod stream;

@@ -63,17 +63,17 @@ func main() {
 		options = append(options, sotw.WithOrderedADS())
 	}
 	xds := server.NewServer(context.Background(), snapshots, log.callbacks(), options...)
-	secured, err := transport(*certificate, *key, *clientCA)
+	secured, err := tlsConfig(*certificate, *key, *clientCA)
 	if err != nil {
 		log.write(event{Event: "failed", Message: err.Error()})
 		os.Exit(1)
 	}
-	rpc := grpc.NewServer(grpc.ChainStreamInterceptor(compress(*gzip), closer.intercept), grpc.Creds(secured))
+	rpc := grpc.NewServer(grpc.ChainStreamInterceptor(compress(*gzip), closer.intercept), grpc.Creds(transport(secured)))
 	register(rpc, xds)
 	reflect(rpc, *reflected)
 	ready := event{Event: "ready", Port: socket.Addr().(*net.TCPAddr).Port}
 	if *rest {
-		if ready.RestPort, err = serveRest(xds); err != nil {
+		if ready.RestPort, err = serveRest(xds, secured); err != nil {
 			log.write(event{Event: "failed", Message: err.Error()})
 			os.Exit(1)
 		}
@@ -91,10 +91,14 @@ func main() {
 }
 
 // serveRest answers polls by go-control-plane's gateway, on the port that it returns.
-func serveRest(xds server.Server) (int, error) {
+func serveRest(xds server.Server, secured *tls.Config) (int, error) {
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
+	}
+	port := socket.Addr().(*net.TCPAddr).Port
+	if secured != nil {
+		socket = tls.NewListener(socket, secured)
 	}
 	gateway := &server.HTTPGateway{Server: xds}
 	answer := func(w http.ResponseWriter, r *http.Request) {
@@ -109,13 +113,20 @@ func serveRest(xds server.Server) (int, error) {
 		_, _ = w.Write(body)
 	}
 	go func() { _ = http.Serve(socket, http.HandlerFunc(answer)) }()
-	return socket.Addr().(*net.TCPAddr).Port, nil
+	return port, nil
 }
 
-// transport is plaintext without a certificate.
-func transport(certificate, key, clientCA string) (credentials.TransportCredentials, error) {
+func transport(secured *tls.Config) credentials.TransportCredentials {
+	if secured == nil {
+		return insecure.NewCredentials()
+	}
+	return credentials.NewTLS(secured)
+}
+
+// tlsConfig is nil without a certificate: plaintext.
+func tlsConfig(certificate, key, clientCA string) (*tls.Config, error) {
 	if certificate == "" {
-		return insecure.NewCredentials(), nil
+		return nil, nil
 	}
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {
@@ -133,7 +144,7 @@ func transport(certificate, key, clientCA string) (credentials.TransportCredenti
 		}
 		options.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	return credentials.NewTLS(options), nil
+	return options, nil
 }
 
 // register puts every discovery service on rpc, with health beside them.
