@@ -126,7 +126,7 @@ impl Server {
     fn request(&self, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, String> {
         let mut request = Request::post(path).header(HOST, self.dial().authority());
         request = request.header(CONTENT_TYPE, JSON).header(ACCEPT, JSON);
-        for (name, value) in &self.headers {
+        for (name, value) in self.headers_now()? {
             request = request.header(name, value);
         }
         request.body(Full::new(body)).map_err(|error| error.to_string())
