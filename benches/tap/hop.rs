@@ -87,7 +87,7 @@ fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
 
 fn legs(certs: Certs) -> Tls {
     let server = ServerOptions { cert: certs.cert(), key: certs.key(), client_ca: None };
-    let client = ClientOptions { cacert: Some(certs.ca()), ..ClientOptions::default() };
+    let client = ClientOptions { cacert: Some(certs.ca().into()), ..ClientOptions::default() };
     Tls {
         listen: Some(Arc::new(tls::Server::load(&server).expect("a server"))),
         upstream: Some(Arc::new(tls::Client::load(&client).expect("a client"))),

@@ -1,8 +1,9 @@
 //! A client with everything behind it: its streams, what it says on them, the facts, the session file.
 
+mod polls;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -12,20 +13,20 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::client::{self, Client, Effect, Lane, Ruling};
-use crate::content::{Catalog, MemoryBodies, Redact};
+use crate::content::Catalog;
 use crate::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::filter::Filter;
 use crate::net::client::{DialError, Event, Happened, Sent, Server, Streams};
-use crate::record::{Header, Loaded};
+use crate::record::Loaded;
 use crate::schema::Schema;
-use crate::schema::redact::{self, Redactor};
+use crate::schema::redact;
 use crate::store::{self, Store};
 use crate::wire::{Assembler, End, Frame, Message, Open, Tls, What};
 
+use super::kept::{Begun, Kept, since};
 use super::live::{Into, Keep, Shared, Sink};
-use super::recorder::Recorder;
-use super::tap::{StartError, meaning};
-use super::watched::{Watched, bounded};
+use super::tap::StartError;
+use polls::Polls;
 
 /// What to ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub struct Options {
     pub judge: Judge,
     /// Responses that are refused whatever they hold, with the text.
     pub refuse: Vec<(Filter, String)>,
+    /// How long a REST poll may go without an answer.
+    pub poll_timeout: Duration,
     /// The session file.
     pub record: Option<(PathBuf, File)>,
     /// Keep the frames, for [`Running::stop`] to give them back.
@@ -135,46 +138,26 @@ impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(StartError::Thread)?;
-        let random =
-            || getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())));
-        let seed = options.seed.map_or_else(random, Ok)?;
-        let redact = (!options.keep_secrets)
-            .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);
-        let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
-        let (clock, start) = (Clock { epoch, untimed: false }, Instant::now());
-        let mut store = Store::new(catalog, clock, options.store);
-        store.set_meaning(meaning(options.schema.clone()));
-        let store = Watched::new(store, bounded(&options.schema));
-        let recorder = match options.record {
-            None => None,
-            Some((path, file)) => {
-                let header = Header {
-                    created: epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
-                    seed,
-                    keep_secrets: options.keep_secrets,
-                    tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
-                    source: options.source.clone(),
-                    clock,
-                };
-                let recorder = Recorder::new(path.clone(), file, header);
-                Some(recorder.map_err(|source| StartError::Record { path, source })?)
-            }
+        let kept = Kept {
+            record: options.record,
+            keep_secrets: options.keep_secrets,
+            seed: options.seed,
+            store: options.store,
+            schema: options.schema.clone(),
+            source: options.source,
         };
-        let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        let keep = Keep::new(store, recorder, sink);
+        let Begun { keep, recording, clock, start } = kept.begin(sink)?;
         let (shared, progress) = (keep.shared.clone(), Arc::new(Mutex::new(Progress::default())));
         let (commands, told) = mpsc::channel(COMMANDS);
         let servers: Vec<Server> = [options.server].into_iter().chain(options.others).collect();
         let about = About {
-            addresses: servers.iter().map(|server| server.address.to_string()).collect(),
-            metadata: cleaned(servers.first().map_or(&[], |server| &server.headers)),
             judge: options.judge,
             refuse: options.refuse,
-            schema: options.schema,
+            poll_timeout: options.poll_timeout,
+            schema: options.schema.clone(),
             start,
         };
+        let polls = Polls::new(options.schema);
         let (wants, progress_too) = (options.wants, progress.clone());
         let (client, collect) = (Client::new(options.client), options.collect);
         let thread = std::thread::Builder::new().name("client".into()).spawn(move || {
@@ -186,7 +169,7 @@ impl Running {
                     streams,
                     assembler: Assembler::default(),
                     open: BTreeMap::new(),
-                    ways: BTreeMap::new(),
+                    polls,
                     out: Vec::new(),
                     kept: collect.then(Vec::new),
                     changed: true,
@@ -255,26 +238,21 @@ fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
     progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn since(start: Instant) -> Time {
-    Time(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
-}
-
 /// Headers as they may be kept.
-fn cleaned(headers: &[(String, String)]) -> Vec<(String, String)> {
+fn cleaned(server: &Server) -> Vec<(String, String)> {
     let clean = |(name, value): &(String, String)| {
         let value = redact::metadata(name, value).unwrap_or_else(|| value.clone());
         (name.to_ascii_lowercase(), value)
     };
-    headers.iter().map(clean).collect()
+    let token = server.token.as_ref().map(|_| ("authorization".to_owned(), "[redacted]".to_owned()));
+    server.headers.iter().map(clean).chain(token).collect()
 }
 
 /// What does not change.
 struct About {
-    /// Of the servers, in their order.
-    addresses: Vec<String>,
-    metadata: Vec<(String, String)>,
     judge: Judge,
     refuse: Vec<(Filter, String)>,
+    poll_timeout: Duration,
     schema: Arc<Schema>,
     start: Instant,
 }
@@ -287,8 +265,7 @@ struct Work {
     assembler: Assembler,
     /// Streams by lane, as frames number them.
     open: BTreeMap<u32, StreamId>,
-    /// What each lane leads to: a server, and a path.
-    ways: BTreeMap<u32, (u32, String)>,
+    polls: Polls,
     out: Vec<Frame>,
     kept: Option<Vec<Frame>>,
     /// The client may want or have other things than `progress` says.
@@ -392,17 +369,20 @@ impl Work {
         self.changed |= !matches!(happened.what, Event::Bytes(_));
         match happened.what {
             Event::Opened { tls } => {
-                let (server, method) = self.ways.get(&lane.0).cloned().unwrap_or_default();
+                let server = self.streams.server(lane.0);
                 let open = Open {
-                    method,
-                    server: self.about.addresses.get(server as usize).cloned(),
-                    metadata: self.about.metadata.clone(),
+                    method: self.streams.path(lane.0).unwrap_or_default().to_owned(),
+                    server: server.map(|server| server.address.to_string()),
+                    metadata: server.map(|server| cleaned(server)).unwrap_or_default(),
                     tls: Tls { client: None, server: tls },
                     ..Open::default()
                 };
-                let id = self.assembler.open(now, open, &mut self.out);
-                self.open.insert(lane.0, id);
-                self.flush(into);
+                // Polls are one stream over all connections.
+                if !self.open.contains_key(&lane.0) {
+                    let id = self.assembler.open(now, open, &mut self.out);
+                    self.open.insert(lane.0, id);
+                    self.flush(into);
+                }
                 lock(&self.progress).failed = None;
                 self.client.handle_opened(lane, into.store.catalog());
             }
@@ -422,7 +402,14 @@ impl Work {
                 let catalog = into.store.catalog_mut();
                 self.client.handle_response(now, lane, message, ruling, catalog);
             }
+            Event::Failed(error) if !self.polls.are_asked(lane) && self.streams.fall_back(lane.0) => {
+                let next = self.streams.server(lane.0).map(|server| server.address.to_string());
+                let next = next.unwrap_or_default();
+                self.shared.set_trouble(Some(format!("{}; {next} is asked instead", error.what)));
+            }
+            Event::Answer(answer) => self.polled(now, lane, answer, into),
             Event::Failed(error) => {
+                self.unanswered(now, lane, into);
                 self.client.handle_ended(now, lane, into.store.catalog_mut());
                 self.trouble(lane, now, &error.what);
                 let mut progress = lock(&self.progress);
@@ -430,8 +417,10 @@ impl Work {
                 progress.attempts += 1;
             }
             Event::Ended(end) => {
-                let said = said(&end);
-                if let Some(id) = self.open.remove(&lane.0) {
+                let polls = self.polls.are_on(lane);
+                let said = said(&end, polls);
+                self.unanswered(now, lane, into);
+                if let Some(id) = if polls { None } else { self.open.remove(&lane.0) } {
                     let catalog = into.store.catalog();
                     let status = end.status.map(|(code, text)| (code, catalog.clean_text(text)));
                     let note = end.note.map(|note| catalog.clean_text(note));
@@ -508,14 +497,15 @@ impl Work {
         for effect in effects {
             let now = since(self.about.start);
             match effect {
-                Effect::Open { lane, server, path } => {
-                    self.ways.insert(lane.0, (server, path.clone()));
-                    self.streams.open(lane.0, server, path);
-                }
+                Effect::Open { lane, server, path } => match self.polls.begin(lane, &path) {
+                    true => self.streams.poll(lane.0, server, path, self.about.poll_timeout),
+                    false => self.streams.open(lane.0, server, path),
+                },
                 Effect::Send { lane, bytes } => {
                     let Some(id) = self.open.get(&lane.0).copied() else { continue };
                     let bytes = Bytes::from(bytes);
-                    match self.streams.send(lane.0, bytes.clone()) {
+                    let sent = self.polls.body(lane, &bytes).unwrap_or_else(|| bytes.clone());
+                    match self.streams.send(lane.0, sent) {
                         Sent::Queued => {
                             self.assembler.data(id, Dir::Req, &bytes, into.store.catalog_mut());
                             self.message(id, Dir::Req, into);
@@ -525,6 +515,10 @@ impl Work {
                         }
                         Sent::Over => {}
                     }
+                }
+                Effect::Close { lane } if self.polls.are_on(lane) => {
+                    self.streams.close(lane.0);
+                    self.unanswered(now, lane, into);
                 }
                 Effect::Close { lane } => self.close(now, lane, None, into),
             }
@@ -539,6 +533,7 @@ impl Work {
 
     fn close(&mut self, now: Time, lane: Lane, note: Option<String>, into: &mut Into<'_>) {
         self.streams.close(lane.0);
+        self.unanswered(now, lane, into);
         if let Some(id) = self.open.remove(&lane.0) {
             let end = End { by: Some(Side::Client), note, ..End::default() };
             self.assembler.end(now, id, end, &mut self.out);
@@ -548,7 +543,9 @@ impl Work {
 
     fn end(&mut self, into: &mut Into<'_>) -> Time {
         let now = since(self.about.start);
-        let lanes: Vec<u32> = self.open.keys().copied().collect();
+        // What was collected is looked at as it stood before the end.
+        let shown = self.kept.is_none();
+        let lanes: Vec<u32> = self.open.keys().copied().filter(|_| shown).collect();
         for lane in lanes {
             self.close(now, Lane(lane), None, into);
         }
@@ -575,9 +572,10 @@ impl Work {
     }
 }
 
-/// How a stream ended, never without the server's own words.
-fn said(end: &End) -> String {
+/// How a stream ended, or a poll failed, never without the server's own words.
+fn said(end: &End, poll: bool) -> String {
     let mut out = match (&end.status, &end.note) {
+        (None, Some(note)) if poll => return format!("the poll failed: {note}"),
         (Some((code, text)), _) if text.is_empty() => format!("the server ended the stream: {code}"),
         (Some((code, text)), _) => format!("the server ended the stream: {code}: {text}"),
         (None, Some(note)) => return format!("the stream broke: {note}"),

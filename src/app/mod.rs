@@ -1,10 +1,16 @@
 //! Wiring: sources to store to sinks. The only place where sockets, files, state and screens meet.
 
+#[cfg(all(feature = "net", feature = "tui"))]
+pub mod applied;
 pub mod body;
 #[cfg(feature = "net")]
 pub mod client;
 #[cfg(feature = "net")]
 pub mod demo;
+#[cfg(feature = "net")]
+pub mod files;
+#[cfg(feature = "net")]
+mod kept;
 #[cfg(feature = "net")]
 pub mod live;
 #[cfg(feature = "net")]

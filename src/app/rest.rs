@@ -1,7 +1,7 @@
 //! REST polls as they pass the tap (group D): each exchange is a request and an answer on the poll track of its client.
 //!
-//! A client may use a connection for each poll, so a track is told by the client's address and node and the path, not by
-//! the connection. It has no end that could be seen.
+//! A client may use a connection for each poll, so a track is told by the client's address and node and the path, and by
+//! what is asked for, not by the connection. It has no end that could be seen.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use crate::content::Catalog;
 use crate::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
-use crate::schema::Schema;
+use crate::schema::{Names, Schema};
 use crate::wire::http1::{self, Event, Head};
 use crate::wire::{Assembler, Frame, Open, Shape};
+use pollers::Pollers;
 
 /// Tracks that are told apart; beyond it new ones are counted with the connection.
 const TRACKS: usize = 1 << 16;
@@ -25,10 +26,18 @@ pub(super) struct Polls {
     waiting: BTreeMap<u64, (StreamId, Method)>,
 }
 
+/// The bodies of polls and their answers, as messages and back.
+pub(super) struct Bodies {
+    schema: Arc<Schema>,
+}
+
 /// All tracks.
 pub(super) struct Rest {
-    schema: Arc<Schema>,
-    tracks: HashMap<(String, String, String), StreamId>,
+    bodies: Bodies,
+    /// By host, node and path.
+    tracks: HashMap<(String, String, String), Pollers>,
+    /// How many tracks there are.
+    many: usize,
 }
 
 /// Where frames go.
@@ -40,7 +49,7 @@ pub(super) struct Sink<'a> {
 }
 
 /// What a body turned out to be.
-enum Read {
+pub(super) enum Read {
     /// The bytes of its message; where it is none, the body itself.
     Bytes(Vec<u8>),
     /// It can't be read here: a coding, or a type without descriptors.
@@ -49,7 +58,7 @@ enum Read {
 
 impl Rest {
     pub(super) fn new(schema: Arc<Schema>) -> Rest {
-        Rest { schema, tracks: HashMap::new() }
+        Rest { bodies: Bodies::new(schema), tracks: HashMap::new(), many: 0 }
     }
 
     /// Follows one event of a connection. `open` makes the facts of a new track.
@@ -66,13 +75,13 @@ impl Rest {
                 let Some(method) = method.filter(|_| head.method() == "POST") else { return };
                 let Some(id) = self.track(&head, &body, open, to) else { return };
                 polls.waiting.insert(number, (id, method.clone()));
-                let read = self.read(&head, &body, &method, Dir::Req);
+                let read = self.bodies.read(head.field("content-encoding"), &body, &method, Dir::Req);
                 to.put(id, Dir::Req, read);
             }
             Event::Response { number, head, body } => {
                 let Some((id, method)) = polls.waiting.remove(&number) else { return };
                 if head.status() == Some(200) {
-                    let read = self.read(&head, &body, &method, Dir::Resp);
+                    let read = self.bodies.read(head.field("content-encoding"), &body, &method, Dir::Resp);
                     to.put(id, Dir::Resp, read);
                 } else {
                     to.assembler.passed(to.at, id, Dir::Resp, body.len() as u64, to.out);
@@ -102,23 +111,35 @@ impl Rest {
         let peer = facts.peer.clone().unwrap_or_default();
         let host = peer.rsplit_once(':').map_or(peer.as_str(), |(host, _)| host).to_owned();
         let key = (host, node.to_owned(), head.path().to_owned());
-        if let Some(id) = self.tracks.get(&key) {
-            return Some(*id);
+        if let Some(id) = self.tracks.get_mut(&key).and_then(|pollers| pollers.of(&json)) {
+            return Some(id);
         }
-        if self.tracks.len() >= TRACKS {
+        if self.many >= TRACKS {
             return None;
         }
+        self.many += 1;
         if has_proto_names(&json) {
             facts.metadata.push((Open::JSON_NAMES.to_owned(), "proto".to_owned()));
         }
         let id = to.assembler.open(to.at, facts, to.out);
-        self.tracks.insert(key, id);
+        self.tracks.entry(key).or_default().add(id, &json);
         Some(id)
     }
+}
 
-    /// The message in a body.
-    fn read(&self, head: &Head, body: &[u8], method: &Method, dir: Dir) -> Read {
-        if head.field("content-encoding").is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
+impl Bodies {
+    pub(super) fn new(schema: Arc<Schema>) -> Bodies {
+        Bodies { schema }
+    }
+
+    /// The JSON of a message, with JSON names (row D-04).
+    pub(super) fn write(&self, message: &[u8], method: &Method, dir: Dir) -> Vec<u8> {
+        self.schema.tree(&message_of(method, dir), message, Names::Json).to_string().into_bytes()
+    }
+
+    /// The message in a body that came in this coding.
+    pub(super) fn read(&self, coding: Option<&str>, body: &[u8], method: &Method, dir: Dir) -> Read {
+        if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
             return Read::Lost(body.len() as u64);
         }
         let as_it_is = || match body {
@@ -127,10 +148,7 @@ impl Rest {
             body => Read::Bytes(body.to_vec()),
         };
         let Ok(json) = serde_json::from_slice::<Value>(body) else { return as_it_is() };
-        let package =
-            if method.transport == ApiVersion::V2 { "envoy.api.v2" } else { "envoy.service.discovery.v3" };
-        let name = format!("{package}.{}", Shape::of(method, dir).message());
-        match self.schema.encode(&name, &json) {
+        match self.schema.encode(&message_of(method, dir), &json) {
             Ok(bytes) => Read::Bytes(bytes),
             Err(_) if self.has_unknown_type(&json, 0) => Read::Lost(body.len() as u64),
             Err(_) => as_it_is(),
@@ -152,6 +170,12 @@ impl Rest {
     }
 }
 
+fn message_of(method: &Method, dir: Dir) -> String {
+    let package =
+        if method.transport == ApiVersion::V2 { "envoy.api.v2" } else { "envoy.service.discovery.v3" };
+    format!("{package}.{}", Shape::of(method, dir).message())
+}
+
 /// Whether its own fields, or those of its node, have the names of the .proto files (row D-04).
 fn has_proto_names(json: &Value) -> bool {
     let proto = |value: &Value| value.as_object().is_some_and(|map| map.keys().any(|key| key.contains('_')));
@@ -159,7 +183,7 @@ fn has_proto_names(json: &Value) -> bool {
 }
 
 impl Sink<'_> {
-    fn put(&mut self, id: StreamId, dir: Dir, read: Read) {
+    pub(super) fn put(&mut self, id: StreamId, dir: Dir, read: Read) {
         match read {
             Read::Bytes(bytes) => {
                 self.assembler.data(id, dir, &bytes, self.catalog);
@@ -170,5 +194,6 @@ impl Sink<'_> {
     }
 }
 
+mod pollers;
 #[cfg(test)]
 mod tests;

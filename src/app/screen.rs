@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::text::{display_safe, hex};
 use crate::tui::{Bodies, Data, Feed, Format, Held, Info, Mode, Msg, Seek, StoreData, Tell};
 use crate::wire::What;
 
+use super::applied::AppliedFile;
 use super::body;
 use super::client::{self, Command};
 use super::live::Shared;
@@ -90,6 +92,7 @@ pub struct LiveFeed<'a> {
     about: About,
     reopen: Reopen,
     rewound: RefCell<Option<ReplayFeed>>,
+    applied: Option<Rc<AppliedFile>>,
     /// How often it was rewound, and came back.
     turns: Cell<u64>,
 }
@@ -100,12 +103,17 @@ impl<'a> LiveFeed<'a> {
             saved::forget(recording);
         }
         let (rewound, turns) = (RefCell::new(None), Cell::new(0));
-        LiveFeed { client: None, shared, bodies, about, reopen, rewound, turns }
+        LiveFeed { client: None, shared, bodies, about, reopen, rewound, applied: None, turns }
     }
 
     /// The streams are those of this client, which can be told what to say.
     pub fn of_client(self, client: Option<&'a client::Running>) -> LiveFeed<'a> {
         LiveFeed { client, ..self }
+    }
+
+    /// What a client has applied stands beside.
+    pub fn beside(self, applied: Option<Rc<AppliedFile>>) -> LiveFeed<'a> {
+        LiveFeed { applied, ..self }
     }
 
     /// The session file up to where the source is held.
@@ -129,7 +137,8 @@ impl<'a> LiveFeed<'a> {
             std::thread::sleep(LOOK);
         };
         replay::cut(&mut loaded, held.n, held.now);
-        Ok(ReplayFeed::new(options.cursor(loaded), options, Decoded(self.bodies.0.clone()), None))
+        let feed = ReplayFeed::new(options.cursor(loaded), options, Decoded(self.bodies.0.clone()), None);
+        Ok(feed.beside(self.applied.clone()))
     }
 
     fn live(&self) {
@@ -144,12 +153,15 @@ impl Feed for LiveFeed<'_> {
             return rewound.read(with);
         }
         let store = self.shared.store();
-        with(&StoreData { store: &store, findings: store.findings(), bodies: &self.bodies });
+        let beside = self.applied.as_ref().map(|file| file.beside());
+        let applied = beside.as_deref();
+        with(&StoreData { store: &store, findings: store.findings(), bodies: &self.bodies, applied });
     }
 
     fn revision(&self) -> u64 {
         let rewound = self.rewound.borrow();
-        let revision = rewound.as_ref().map_or_else(|| self.shared.revision(), Feed::revision);
+        let live = || self.shared.revision() + self.applied.as_ref().map_or(0, |file| file.revision());
+        let revision = rewound.as_ref().map_or_else(live, Feed::revision);
         revision.wrapping_add(self.turns.get() << 32)
     }
 
@@ -173,9 +185,9 @@ impl Feed for LiveFeed<'_> {
             notice: (self.shared.recording_error())
                 .or_else(|| self.shared.trouble())
                 .or_else(|| {
-                    self.client
-                        .and_then(|client| client.progress().refused.map(|refused| refused.to_string()))
+                    self.client.and_then(|client| client.progress().refused).map(|why| why.to_string())
                 })
+                .or_else(|| self.applied.as_ref().and_then(|file| file.notice()))
                 .or_else(|| self.about.notice.clone()),
             client: self.client.is_some(),
             bar: None,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,15 +14,16 @@ use crate::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl, Variant};
 use crate::filter::Rows;
 use crate::json as words;
 use crate::net::client::{DialError, Server};
-use crate::net::identity::{self, Identity};
+use crate::net::identity::{Identity, Upstream};
 use crate::net::tap::Address;
 use crate::net::tls;
 use crate::schema::Schema;
-use crate::text::type_label;
+use crate::text::{display_safe, type_label};
 
 use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs, VariantWord};
 use super::error::{CliError, Exit};
 use super::get::What;
+use super::identity::{self, Like};
 use super::io::Io;
 use super::source::{self, Form, Source};
 use super::{descriptors, live, select};
@@ -49,38 +49,45 @@ pub(super) struct Ask<'a> {
     pub flags: &'a ClientFlags,
     pub connect: &'a ConnectFlags,
     pub schema: Arc<Schema>,
+    /// Warnings are not wanted.
+    pub quiet: bool,
 }
 
 impl Ask<'_> {
     /// The options of the run; the caller fills in what is kept.
-    pub(super) fn options(&self, store: crate::store::Options, io: &Io<'_>) -> Result<Options, CliError> {
-        let identity = self.flags.bootstrap.as_deref().map(read_bootstrap).transpose()?;
-        let identity = identity.unwrap_or_default();
-        let typed = self.server.map(str::to_owned).or_else(|| identity.server.clone());
-        let typed = typed.ok_or_else(|| {
-            CliError::usage("the bootstrap names no xDS server")
-                .next("xdscope watch HOST:PORT --bootstrap FILE")
-        })?;
-        let server = self.server(&typed)?;
+    pub(super) fn options(&self, store: crate::store::Options, io: &mut Io<'_>) -> Result<Options, CliError> {
+        let bootstrap = self.flags.bootstrap.as_deref().map(identity::read_bootstrap).transpose()?;
+        let bootstrap = bootstrap.unwrap_or_default();
+        let like = self.flags.like.as_deref().map(|text| identity::like(text, self.flags, &self.schema, io));
+        let like = like.transpose()?;
+        let server = self.server(&bootstrap, like.as_ref())?;
         server.check_headers().map_err(|error| CliError::usage(error).next("-H 'name: value'"))?;
+        self.warn(&bootstrap, like.as_ref(), &server, io);
         let variant = match self.flags.variant {
             Some(VariantWord::Ads) => Variant::Ads,
             Some(VariantWord::DeltaAds) => Variant::DeltaAds,
             Some(VariantWord::Sotw) => Variant::Sotw,
             Some(VariantWord::Delta) => Variant::Delta,
-            None => identity.variant.unwrap_or(Variant::Ads),
+            Some(VariantWord::Rest) => Variant::Rest,
+            None => like.as_ref().map(|like| like.variant).or(bootstrap.variant).unwrap_or(Variant::Ads),
         };
-        let (wants, follow) = self.wants()?;
-        let (authorities, others) = self.authorities()?;
-        let structured =
-            self.flags.xdstp || !others.is_empty() || self.what.iter().any(|what| what.contains("xdstp:"));
+        let (wants, follow) = match &like {
+            Some(like) if self.what.is_empty() => (like.wants.clone(), self.flags.expand),
+            _ => self.wants(&bootstrap.roots)?,
+        };
+        let (authorities, others) = self.authorities(&bootstrap)?;
+        let structured = self.flags.xdstp
+            || !authorities.is_empty()
+            || self.what.iter().any(|what| what.contains("xdstp:"));
         let links = follow.then(|| watched::rules(&self.schema).links).flatten();
+        let legacy = like.as_ref().map_or(!variant.is_delta(), |like| like.legacy_wildcard);
         let client = client::Config {
             variant,
-            node: self.node(&identity)?,
+            transport: self.flags.transport_api_version.into(),
+            poll_delay: self.flags.poll_delay,
+            node: self.node(&bootstrap, like.as_ref())?,
             // go-control-plane 0.14 takes `*` for a resource's name in SotW, so there Envoy's own form is the default.
-            legacy_wildcard: self.flags.legacy_wildcard
-                || (!variant.is_delta() && !self.flags.explicit_wildcard),
+            legacy_wildcard: self.flags.legacy_wildcard || (legacy && !self.flags.explicit_wildcard),
             ack_delay: self.flags.ack_delay,
             links,
             structured: structured && !self.flags.no_expand,
@@ -100,6 +107,7 @@ impl Ask<'_> {
                 AckWord::Never => Judge::Never,
             },
             refuse: self.refusals(io)?,
+            poll_timeout: self.flags.poll_timeout,
             record: None,
             collect: false,
             keep_secrets: false,
@@ -109,9 +117,28 @@ impl Ask<'_> {
         })
     }
 
-    /// `--xdstp-authority NAME=SERVER`: which server answers for which authority, and the servers, numbered from 1.
-    fn authorities(&self) -> Result<(BTreeMap<String, u32>, Vec<Server>), CliError> {
-        let (mut map, mut servers, mut known) = (BTreeMap::new(), Vec::new(), Vec::<&str>::new());
+    /// Which server answers for which authority, and the servers, numbered from 1: those of the bootstrap, and
+    /// `--xdstp-authority NAME=SERVER`, which goes before them. Several names may have one server.
+    fn authorities(&self, bootstrap: &Identity) -> Result<(BTreeMap<String, u32>, Vec<Server>), CliError> {
+        let (mut map, mut servers) = (BTreeMap::new(), Vec::new());
+        let mut listed = Vec::<&[Upstream]>::new();
+        for (name, own) in &bootstrap.authorities {
+            let number = match listed.iter().position(|other| *other == own.as_slice()) {
+                _ if own.is_empty() => 0,
+                Some(at) => at + 1,
+                None => {
+                    servers.extend(identity::servers(
+                        own,
+                        &self.to(Address::Tcp(String::new()), None)?,
+                        self.connect,
+                    )?);
+                    listed.push(own);
+                    servers.len()
+                }
+            };
+            map.insert(name.clone(), u32::try_from(number).unwrap_or(u32::MAX));
+        }
+        let (before, mut known) = (servers.len(), Vec::<&str>::new());
         for pair in &self.flags.xdstp_authority {
             let (name, typed) = pair.split_once('=').ok_or_else(|| {
                 CliError::usage(format!("`{pair}` is no NAME=SERVER"))
@@ -119,16 +146,46 @@ impl Ask<'_> {
             })?;
             let number = match known.iter().position(|other| *other == typed) {
                 _ if self.server == Some(typed) => 0,
-                Some(at) => at + 1,
+                Some(at) => before + at + 1,
                 None => {
-                    servers.push(self.server(typed)?);
+                    let (address, tls) = reach(typed, self.connect)?;
+                    servers.push(self.to(address, tls)?);
                     known.push(typed);
-                    known.len()
+                    servers.len()
                 }
             };
             map.insert(name.to_owned(), u32::try_from(number).unwrap_or(u32::MAX));
         }
         Ok((map, servers))
+    }
+
+    /// What a person must know of who is asked by whom.
+    fn warn(&self, bootstrap: &Identity, like: Option<&Like>, server: &Server, io: &mut Io<'_>) {
+        if self.quiet {
+            return;
+        }
+        let flags = self.flags;
+        let own = flags.node_id.is_some() || flags.node.is_some();
+        let whose = match like {
+            Some(like) => Some((&like.node, "recorded client")),
+            None => bootstrap.node.is_object().then_some((&bootstrap.node, "bootstrap")),
+        };
+        if let Some((node, of)) = whose.filter(|_| !own) {
+            let id = node["id"].as_str().unwrap_or_default();
+            let text =
+                format!("warning: the node {id} of the {of} is borrowed: the server may see two of it");
+            io.say(&display_safe(&text));
+            let marked = |node: &Value| node.to_string().contains("[redacted ");
+            if marked(node) {
+                io.say("warning: secrets in its metadata were redacted: the server gets the marks in their place");
+            }
+        }
+        for note in &bootstrap.notes {
+            io.say(&display_safe(note));
+        }
+        if server.token.is_some() && server.tls.is_none() && !server.address.is_local() {
+            io.say(&format!("warning: the token goes to {} in plaintext", server.address));
+        }
     }
 
     /// `--nack 'EXPR => text'`.
@@ -144,27 +201,55 @@ impl Ask<'_> {
         self.flags.nack.iter().map(read).collect()
     }
 
-    fn server(&self, typed: &str) -> Result<Server, CliError> {
-        let (address, tls) = reach(typed, self.connect)?;
+    /// As typed; else the bootstrap's, with those that it falls back to; else where the recorded client was.
+    fn server(&self, bootstrap: &Identity, like: Option<&Like>) -> Result<Server, CliError> {
+        let typed = match (self.server, like) {
+            (Some(typed), _) => Some(typed.to_owned()),
+            (None, Some(like)) if bootstrap.servers.is_empty() => like.server.clone(),
+            (None, _) => None,
+        };
+        let none = || {
+            CliError::usage("the bootstrap names no xDS server")
+                .next("xdscope watch HOST:PORT --bootstrap FILE")
+        };
+        let (address, tls) = match &typed {
+            Some(typed) => reach(typed, self.connect)?,
+            // Its address is replaced below.
+            None if bootstrap.servers.is_empty() => return Err(none()),
+            None => (Address::Tcp(String::new()), None),
+        };
+        let flags = self.to(address, tls)?;
+        match typed {
+            Some(_) => Ok(flags),
+            None => identity::servers(&bootstrap.servers, &flags, self.connect)?.ok_or_else(none),
+        }
+    }
+
+    /// A server as flags say it is to be talked to.
+    fn to(&self, address: Address, tls: Option<tls::Client>) -> Result<Server, CliError> {
         Ok(Server {
             address,
             tls,
             authority: self.connect.authority.clone(),
             headers: self.connect.headers()?,
+            token: self.connect.token()?,
             patience: self.flags.connect_timeout,
             max_message: self.flags.max_message_size,
             keepalive: self.flags.keepalive,
             keepalive_timeout: self.flags.keepalive_timeout,
+            fallback: Vec::new(),
         })
     }
 
-    /// The node in binary protobuf: the bootstrap's, with what flags say.
-    fn node(&self, identity: &Identity) -> Result<Vec<u8>, CliError> {
-        let mut node = match &identity.node {
+    /// The node in binary protobuf: the recorded client's, or the bootstrap's, with what flags say.
+    fn node(&self, bootstrap: &Identity, like: Option<&Like>) -> Result<Vec<u8>, CliError> {
+        let flags = self.flags;
+        let own = flags.node.as_deref().map(identity::read_node).transpose()?;
+        let node = own.as_ref().or(like.map(|like| &like.node)).unwrap_or(&bootstrap.node);
+        let mut node = match node {
             Value::Object(node) => node.clone(),
             _ => Map::new(),
         };
-        let flags = self.flags;
         let own = format!("xdscope-{}", std::process::id());
         match (&flags.node_id, node.contains_key("id")) {
             (Some(id), _) => node.insert("id".into(), json!(id)),
@@ -192,11 +277,17 @@ impl Ask<'_> {
         node.insert("user_agent_name".into(), json!("xdscope"));
         node.remove("user_agent_build_version");
         node.remove("userAgentBuildVersion");
+        node.remove("userAgentName");
+        node.remove("userAgentVersion");
         node.insert("user_agent_version".into(), json!(env!("CARGO_PKG_VERSION")));
-        let features = node.entry("client_features").or_insert_with(|| json!([]));
+        let spelled = if node.contains_key("clientFeatures") { "clientFeatures" } else { "client_features" };
+        let features = node.entry(spelled).or_insert_with(|| json!([]));
         if let Value::Array(features) = features {
-            let missing = FEATURES.iter().map(|feature| json!(feature));
-            let missing: Vec<Value> = missing.filter(|feature| !features.contains(feature)).collect();
+            // A recorded client announces what it did.
+            let own = FEATURES.into_iter().filter(|_| like.is_none());
+            let all =
+                own.chain(flags.client_feature.iter().map(String::as_str)).map(|feature| json!(feature));
+            let missing: Vec<Value> = all.filter(|feature| !features.contains(feature)).collect();
             features.extend(missing);
         }
         self.schema.encode(NODE, &Value::Object(node)).map_err(|error| {
@@ -221,18 +312,26 @@ impl Ask<'_> {
 
     /// What to ask for, and whether to follow references. A type that is found by references only (EDS without a
     /// name) is reached from the roots.
-    fn wants(&self) -> Result<(Vec<Want>, bool), CliError> {
+    fn wants(&self, own: &[(Kind, Option<String>)]) -> Result<(Vec<Want>, bool), CliError> {
         let flags = self.flags;
         let mut wants: Vec<Want> = Vec::new();
         let mut follow = flags.expand || (self.what.is_empty() && !flags.no_expand);
         let mut roots = self.what.is_empty();
+        let version: ApiVersion = flags.resource_api_version.unwrap_or(flags.transport_api_version).into();
         for text in self.what {
             if text.starts_with("xdstp:") {
                 self.name_of(text, text)?;
             }
             let what = What::parse(text);
-            let url = match what.kind.and_then(|kind| kind.type_url(ApiVersion::V3)) {
+            // A type by its full name has a version of its own.
+            let stated = Kind::of_message(&what.type_text).map(|(_, version)| version);
+            let url = match what.kind.and_then(|kind| kind.type_url(stated.unwrap_or(version))) {
                 Some(url) => url,
+                None if what.kind.is_some() => {
+                    let error =
+                        CliError::usage(format!("there is no {} in {}", what.type_text, version.word()));
+                    return Err(error.next("--resource-api-version v3"));
+                }
                 None if what.type_text.contains('.') => {
                     TypeUrl::new(format!("{TYPE_PREFIX}{}", what.type_text))
                 }
@@ -263,11 +362,18 @@ impl Ask<'_> {
                 None => wants.push(Want { type_url: url, wildcard, names }),
             }
         }
-        for kind in [Kind::Lds, Kind::Cds].into_iter().filter(|_| roots) {
-            let Some(type_url) = kind.type_url(ApiVersion::V3) else { continue };
+        // A bootstrap may begin with one of them only, or with a name of it.
+        let both = [(Kind::Lds, None), (Kind::Cds, None)];
+        let begin = if own.is_empty() { &both[..] } else { own };
+        for (kind, name) in begin.iter().filter(|_| roots) {
+            let Some(type_url) = kind.type_url(version) else { continue };
+            let (wildcard, names) = (name.is_none(), name.clone().into_iter().collect::<Vec<_>>());
             match wants.iter_mut().find(|want| want.type_url == type_url) {
-                Some(want) => want.wildcard = true,
-                None => wants.push(Want { type_url, wildcard: true, names: Vec::new() }),
+                Some(want) => {
+                    want.wildcard |= wildcard;
+                    want.names.extend(names);
+                }
+                None => wants.push(Want { type_url, wildcard, names }),
             }
         }
         Ok((wants, follow))
@@ -297,12 +403,6 @@ pub(super) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Opt
     Ok((address, tls))
 }
 
-fn read_bootstrap(path: &Path) -> Result<Identity, CliError> {
-    let failed = || CliError::unreadable(format!("cannot read the bootstrap {}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
-    identity::read(&text).map_err(|error| failed().because(error))
-}
-
 /// Asks a server, until each type and name was answered or `--resource-timeout` is over: all that was said.
 /// `seed` keys the ids of its secrets.
 pub(super) fn fetch(
@@ -318,6 +418,7 @@ pub(super) fn fetch(
         flags: &args.client,
         connect: &args.descriptors.connect,
         schema: schema.clone(),
+        quiet: global.quiet,
     };
     let options = ask.options(source::options(&args.timers), io)?;
     let options = Options { collect: true, keep_secrets: args.keep_secrets, seed: Some(seed), ..options };

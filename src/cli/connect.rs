@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::net::reflection::Server as Reflecting;
 use crate::net::tap::{Address, Tls};
-use crate::net::tls::{Client, ClientOptions, LoadError, Server, ServerOptions};
+use crate::net::tls::{Client, ClientOptions, LoadError, Pem, Server, ServerOptions};
+use crate::net::token::Token;
 
 use crate::schema::Schema;
 
@@ -41,14 +42,42 @@ impl ConnectFlags {
         self.header.iter().map(split).collect()
     }
 
+    /// Where the bearer token comes from.
+    pub(super) fn token(&self) -> Result<Option<Token>, CliError> {
+        let token = match (&self.token_file, &self.token_env) {
+            (Some(path), _) => Token::File(path.clone()),
+            (None, Some(name)) => {
+                let text = std::env::var(name).map_err(|_| {
+                    CliError::usage(format!("--token-env: the environment has no {name}"))
+                        .next(format!("export {name}=..."))
+                })?;
+                Token::Text(text)
+            }
+            (None, None) => return Ok(None),
+        };
+        // Later a file may go and come; at first it must be there.
+        token.header().map_err(|error| CliError::unreadable(error).next("--token-file FILE"))?;
+        Ok(Some(token))
+    }
+
+    /// The headers, and the token as it is now.
+    pub(super) fn headers_now(&self) -> Result<Vec<(String, String)>, CliError> {
+        let mut headers = self.headers()?;
+        if let Some(token) = self.token()? {
+            headers.push(token.header().map_err(CliError::unreadable)?);
+        }
+        Ok(headers)
+    }
+
     /// The TLS client, whatever the server.
     pub(super) fn load(&self) -> Result<Client, CliError> {
         let options = ClientOptions {
             insecure: self.insecure,
-            cacert: self.cacert.clone(),
-            cert: self.cert.clone(),
-            key: self.key.clone(),
+            cacert: self.cacert.clone().map(Pem::from),
+            cert: self.cert.clone().map(Pem::from),
+            key: self.key.clone().map(Pem::from),
             servername: self.servername.clone(),
+            any_name: false,
         };
         Client::load(&options).map_err(not_loaded)
     }
@@ -70,7 +99,12 @@ pub(super) fn of_tls_clients(args: &TapArgs, maps: &[(Address, Address)]) -> &'s
 /// TLS on the legs of a tap.
 pub(super) fn tap(args: &TapArgs, maps: &[(Address, Address)]) -> Result<Tls, CliError> {
     let flags = &args.live.descriptors.connect;
-    let altering = [("--authority", flags.authority.is_some()), ("-H", !flags.header.is_empty())];
+    let altering = [
+        ("--authority", flags.authority.is_some()),
+        ("-H", !flags.header.is_empty()),
+        ("--token-file", flags.token_file.is_some()),
+        ("--token-env", flags.token_env.is_some()),
+    ];
     if let Some((flag, _)) = altering.iter().find(|(_, given)| *given) {
         let text = format!("{flag} can't be had on a tap: it passes every byte on unchanged, headers too");
         return Err(CliError::usage(text)
@@ -106,7 +140,7 @@ pub(super) fn reflection(
     let address = server.parse::<Address>();
     let address =
         address.map_err(|error| CliError::usage(error.to_string()).next("--reflection HOST:PORT"))?;
-    let headers = flags.headers()?;
+    let headers = flags.headers_now()?;
     let symbols: Vec<String> =
         symbols.iter().map(|symbol| symbol.rsplit('/').next().unwrap_or(symbol).to_owned()).collect();
     let tls = flags.client(&address)?;
@@ -125,7 +159,7 @@ pub(super) fn reflection(
     })
 }
 
-fn not_loaded(error: LoadError) -> CliError {
+pub(super) fn not_loaded(error: LoadError) -> CliError {
     let next = match &error {
         LoadError::System(_) => "--cacert FILE, --insecure, or --plaintext",
         LoadError::Name(_) => "a DNS name or an address",

@@ -45,7 +45,7 @@ fn speaks(server: &ServerOf) -> bool {
 fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
     let Some(typed) = &args.server else { return Ok(None) };
     let (address, tls) = super::client::reach(typed, &args.connect)?;
-    let headers = args.connect.headers()?;
+    let headers = args.connect.headers_now()?;
     let patient = crate::net::doctor::Patient {
         address: &address,
         tls: tls.as_ref(),

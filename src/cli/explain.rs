@@ -123,7 +123,7 @@ pub(super) const RESOURCE_STATES: [(ResourceState, &str); 9] = [
     (ResourceState::Expired, "its time to live ran out"),
     (ResourceState::Redirected, "the server named another resource in its place"),
     (ResourceState::Released, "the client does not ask for it any more"),
-    (ResourceState::Orphan, "sent although nobody asked for it"),
+    (ResourceState::Orphan, "in force, and nothing that the client was sent refers to it any more"),
 ];
 
 /// What a kind of message does.

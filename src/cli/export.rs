@@ -38,7 +38,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         );
     }
     let filter = select::filter(args.filter.as_deref(), Rows::Messages, &io.zone)?;
-    let source = source::open(&args.source, global, io)?;
+    let source = source::open(&args.source, global, io)?.with_messages()?;
     let unread = source::may_contain_secrets(&source).filter(|_| !args.source.keep_secrets);
     let from = Limit::of(&args.from, &source.loaded, &io.zone)?;
     let until = Limit::of(&args.until, &source.loaded, &io.zone)?;

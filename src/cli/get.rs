@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::event::{Kind, StreamId, TypeUrl};
 use crate::filter::{Filter, Rows};
+use crate::graph::{self, Graph, State};
 use crate::json;
 use crate::report::{self, Role};
 use crate::schema::{Names, Schema};
@@ -72,6 +73,9 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     };
     Ok(if unanswered.iter().any(of) { Exit::Never } else { Exit::Yes })
 }
+
+/// From so many resources on, what refers to each is not looked up: it would take longer than anybody waits.
+const MANY: u64 = 20_000;
 
 /// A structured name, which says its type itself, as it is asked for: parameters in order, no directives (row K-08).
 fn structured(text: &str) -> Option<(TypeUrl, String)> {
@@ -185,7 +189,11 @@ impl Get<'_> {
         let contents = Contents { store: self.store, schema: self.schema };
         let mut printed = 0;
         for state in self.states.iter().filter(|state| self.asked(&state.type_url)) {
-            for fact in self.store.resources(state.stream, &state.type_url) {
+            let orphans = self.orphans(state);
+            for mut fact in self.store.resources(state.stream, &state.type_url) {
+                if orphans.contains(&fact.name) {
+                    fact.state = ResourceState::Orphan;
+                }
                 let wanted = self.whats.is_empty() || self.whats.iter().any(|what| what.is(&fact));
                 if wanted && self.filter.resource_with(&fact, self.store, &contents) {
                     printed += 1;
@@ -194,6 +202,17 @@ impl Get<'_> {
             }
         }
         Ok(printed)
+    }
+
+    /// The names of a type that are in force and that nothing of their client refers to (rows E-45, L-11).
+    fn orphans(&self, state: &StateFact) -> HashSet<Arc<str>> {
+        let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
+        let few = self.states.iter().map(|state| state.resources).sum::<u64>() < MANY;
+        let looked = |kind: &Kind| few && graph::has_orphans(*kind) && state.last_state.is_none();
+        let Some(kind) = kind.filter(looked) else { return HashSet::new() };
+        let graph = Graph::of(self.store, self.schema, &graph::streams_of(self.store, state.stream));
+        let orphans = graph.nodes.iter().filter(|node| node.kind == kind && node.state == State::Orphan);
+        orphans.filter(|node| node.stream == Some(state.stream)).map(|node| node.name.clone()).collect()
     }
 
     fn objects(&self, out: &mut dyn Write) -> Result<usize, CliError> {

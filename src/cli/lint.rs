@@ -58,7 +58,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             Store::new(Catalog::in_memory(), Clock { epoch: None, untimed: true }, Default::default());
         return print(args, &source, &findings.iter().collect::<Vec<_>>(), &store, global, io);
     }
-    let read = source::open(&source, global, io)?;
+    let read = source::open(&source, global, io)?.with_messages()?;
     let schema = read.schema.clone();
     let (store, lint) = source::lint(read, &source.timers, options(args, &schema));
     let picked = Picked::of(args.stream.as_ref(), &store)?;

@@ -265,7 +265,9 @@ impl Run<'_> {
             notice: shown.notice,
             copies,
         };
+        let applied = super::applied::file(self.flags.applied.as_deref(), &schema)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);
+        let feed = feed.beside(applied);
         super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals)
     }
 

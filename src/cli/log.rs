@@ -34,7 +34,7 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     }
     let zone = io.zone(args.time);
     let filter = select::filter(args.rows.filter.as_deref(), Rows::Messages, &zone)?;
-    let source = source::open(&args.source, global, io)?;
+    let source = source::open(&args.source, global, io)?.with_messages()?;
     let limit = Limit::of(&At::End, &source.loaded, &zone)?;
     let (store, schema) = source::replay(source, &args.source.timers, &limit);
     let picked = Picked::of(args.rows.stream.as_ref(), &store)?;

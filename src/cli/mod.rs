@@ -4,6 +4,7 @@
 //! [`Exit`] or a [`CliError`]; this module parses, calls, and reports. Verbs print the facts of the store with
 //! the words of the screens; they decide nothing about the protocol.
 
+mod applied;
 pub mod args;
 mod bodies;
 #[cfg(feature = "net")]
@@ -22,6 +23,8 @@ mod export;
 mod export_graph;
 mod get;
 mod help;
+#[cfg(feature = "net")]
+mod identity;
 mod info;
 pub mod io;
 mod json_out;
@@ -50,6 +53,8 @@ mod tree;
 mod wait;
 #[cfg(feature = "net")]
 mod watch;
+#[cfg(feature = "net")]
+mod watch_files;
 mod words;
 
 use std::ffi::OsString;

@@ -37,7 +37,7 @@ fn lines(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Resu
     let filter = select::filter(args.filter.as_deref(), Rows::Messages, &zone)?;
     let style = io.style(global);
     let jsonl = args.output == Some(Format::Jsonl);
-    let opened = source::open_keyed(&args.source, seed, global, io)?;
+    let opened = source::open_keyed(&args.source, seed, global, io)?.with_messages()?;
     let limit = Limit::of(&args.at, &opened.loaded, &zone)?;
     let reload = if args.follow {
         Some(follow(args, seed, &opened.schema, opened.size.unwrap_or(0), io)?)
@@ -145,7 +145,8 @@ fn screens(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Re
     let reload = if args.follow { Some(follow(args, seed, &schema, known, io)?) } else { None };
     options.file.clone_from(&path);
     options.notices = notices;
-    let feed = ReplayFeed::new(cursor, options, Decoded(schema), reload);
+    let applied = super::applied::file(args.applied.as_deref(), &schema)?;
+    let feed = ReplayFeed::new(cursor, options, Decoded(schema), reload).beside(applied);
     let begin = [Some(at).filter(|at| *at != Seek::End), args.play.then_some(Seek::Toggle)];
     for seek in begin.into_iter().flatten() {
         feed.replay(None, seek)

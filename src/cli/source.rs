@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::app::watched::Watched;
+use crate::applied::{self, Dump, DumpError};
 use crate::content::{self, BlobId, Catalog, MemoryBodies};
 use crate::event::{Clock, Seq, StreamId, Sym, Time, TypeUrl};
 use crate::filter::Moment;
@@ -33,9 +34,32 @@ pub(super) enum Form {
     Script,
     /// One DiscoveryResponse (group C).
     Response,
+    /// What a client says that it has applied.
+    Dump(applied::Origin),
     /// A server, asked now.
     #[cfg(feature = "net")]
     Live,
+}
+
+impl Source {
+    /// For verbs about messages.
+    ///
+    /// # Errors
+    /// The source is what a client has applied: there are none in it.
+    pub(super) fn with_messages(self) -> Result<Source, CliError> {
+        match self.form {
+            Form::Dump(_) => Err(no_session(&self.name, self.form)),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// Of a dump, where a session is wanted.
+fn no_session(name: &str, form: Form) -> CliError {
+    CliError::usage(format!("{name} is a {}: what a client has, and no session", form.word()))
+        .next(format!("xdscope get {name}"))
+        .next(format!("xdscope diff SESSION {name}"))
+        .next(format!("xdscope status SESSION --applied {name} -o wide"))
 }
 
 impl Form {
@@ -45,6 +69,8 @@ impl Form {
             Form::Raw => "raw JSONL",
             Form::Script => "arrow script",
             Form::Response => "file with a DiscoveryResponse",
+            Form::Dump(applied::Origin::ConfigDump) => "config dump of an Envoy",
+            Form::Dump(applied::Origin::Csds) => "CSDS answer",
             #[cfg(feature = "net")]
             Form::Live => "live server",
         }
@@ -251,7 +277,7 @@ fn read_stdin(
     let mut head = Vec::new();
     stdin.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
     let mut input = Cursor::new(head.clone()).chain(stdin);
-    let form = form("", &head);
+    let mut form = form("", &head);
     let loaded = match form {
         Form::Script => {
             let mut text = Vec::new();
@@ -262,7 +288,7 @@ fn read_stdin(
         Form::Response => {
             let mut content = Vec::new();
             input.take(LARGEST).read_to_end(&mut content).map_err(failed)?;
-            read_response("stdin", &content, args, seed, &schema)?
+            read_one("stdin", &content, &mut form, args, seed, &schema)?
         }
         _ => read_raw(io::BufReader::new(input), args, seed, &schema)?,
     };
@@ -281,7 +307,7 @@ pub(super) fn read_file(
     let size = file.metadata().map_err(failed)?.len();
     let mut head = Vec::new();
     (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
-    let form = form(&args.source, &head);
+    let mut form = form(&args.source, &head);
     let loaded = match form {
         Form::Script => {
             read_script(&args.source, &std::fs::read(path).map_err(failed)?, args, seed, &schema)?
@@ -290,11 +316,56 @@ pub(super) fn read_file(
         Form::Response => {
             let mut content = Vec::new();
             File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut content)).map_err(failed)?;
-            read_response(&args.source, &content, args, seed, &schema)?
+            read_one(&args.source, &content, &mut form, args, seed, &schema)?
         }
         _ => read_raw(io::BufReader::new(File::open(path).map_err(failed)?), args, seed, &schema)?,
     };
     Ok(Source { name: args.source.clone(), form, size: Some(size), loaded, schema, unanswered: Vec::new() })
+}
+
+/// A file that holds one thing: what a client has applied, or a response.
+fn read_one(
+    name: &str,
+    content: &[u8],
+    form: &mut Form,
+    args: &SourceArgs,
+    seed: u64,
+    schema: &Arc<Schema>,
+) -> Result<Loaded, CliError> {
+    match read_dump(name, content, schema)? {
+        Some(dump) => {
+            *form = Form::Dump(dump.origin);
+            let redact = (!args.keep_secrets).then(|| super::descriptors::redactor(schema, seed));
+            let mut catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
+            let frames = dump.frames(name, &mut catalog);
+            let clock = Clock { epoch: None, untimed: true };
+            let notices = dump.notices.iter().map(|notice| format!("{name}: {notice}")).collect();
+            Ok(Loaded { catalog, clock, frames, end: Time::ZERO, notices })
+        }
+        None => read_response(name, content, args, seed, schema),
+    }
+}
+
+/// What a client has applied; `None`: something else. A dump that is cut is an error.
+pub(super) fn read_dump(name: &str, content: &[u8], schema: &Arc<Schema>) -> Result<Option<Dump>, CliError> {
+    match applied::read(name, content, schema) {
+        Ok(dump) if dump.clients.is_empty() => {
+            Err(CliError::unreadable(format!("{name} is a CSDS answer without a client")))
+        }
+        Ok(dump) => Ok(Some(dump)),
+        Err(error @ DumpError::Syntax(_)) => {
+            let head = String::from_utf8_lossy(content.get(..HEAD.min(content.len())).unwrap_or_default());
+            match applied::looks_like(&head) {
+                true => Err(CliError::unreadable(format!(
+                    "cannot read {name}, which looks like a dump of a client"
+                ))
+                .because(error)
+                .next("curl -s http://ADMIN/config_dump?include_eds > config_dump.json")),
+                false => Ok(None),
+            }
+        }
+        Err(DumpError::NoDump) => Ok(None),
+    }
 }
 
 /// A file of one DiscoveryResponse: a stream without requests, and one message.
@@ -410,6 +481,14 @@ fn form(name: &str, head: &[u8]) -> Form {
     } else {
         Form::Recording
     }
+}
+
+/// What a file is, by its ending and how it begins; `None`: it can't be read.
+#[cfg(feature = "net")]
+pub(super) fn form_of(path: &Path) -> Option<Form> {
+    let mut head = Vec::new();
+    File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head)).ok()?;
+    Some(form(&path.to_string_lossy(), &head))
 }
 
 /// Store options out of flags.

@@ -2,9 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::applied::{Account, Beside};
 use crate::event::{Kind, StreamId, Variant};
 use crate::filter;
 use crate::json;
@@ -13,6 +16,7 @@ use crate::schema::Schema;
 use crate::store::{StateFact, Store};
 use crate::text::{age, count, display_safe, latency, plural, type_label};
 
+use super::applied;
 #[cfg(feature = "net")]
 use super::args::SourceArgs;
 use super::args::{Format, Global, StatusArgs};
@@ -22,6 +26,8 @@ use super::json_out::Objects;
 use super::select::{self, Picked};
 use super::source;
 use super::table::{Cell, Table};
+#[cfg(feature = "net")]
+use super::wait;
 use super::words;
 
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
@@ -30,7 +36,13 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     let source = &SourceArgs { patience: args.wait, ..args.source.clone() };
     #[cfg(not(feature = "net"))]
     let source = &args.source;
+    #[cfg(feature = "net")]
+    let in_time = synced(args, global, io)?;
     let (store, schema) = source::states(source, global, io)?;
+    let beside = match &args.applied {
+        Some(path) => Some(beside(path, &store, &schema, global, io)?),
+        None => None,
+    };
     let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
     let mut states = store.states();
     states.retain(|state| picked.has(state.stream) && filter.state(state, &store));
@@ -44,15 +56,20 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let mut warming = report::warming(&store, &schema);
     warming.retain(|warming| shown.iter().any(|(stream, _)| *stream == warming.stream));
+    let accounts: Vec<Option<Account>> =
+        states.iter().map(|state| beside.as_ref().and_then(|beside| beside.account(state, &store))).collect();
     let style = io.style(global);
     let out = &mut *io.stdout;
     match args.output {
         Format::Json | Format::Jsonl => {
             let mut objects = Objects::new(out, args.output == Format::Json);
-            for state in &states {
+            for (state, account) in states.iter().zip(&accounts) {
                 let mut object = json::state(state, &store.clock());
                 if let (Some(waits), Value::Object(fields)) = (waits(state, &warming, &store), &mut object) {
                     fields.insert("warming".into(), waits);
+                }
+                if let (Some(account), Value::Object(fields)) = (account, &mut object) {
+                    fields.insert("applied".into(), json::applied(account));
                 }
                 words::add_silences(&mut object, &report::silences_of(&store, &schema, state));
                 objects.put(&object)?;
@@ -64,7 +81,10 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
             }
             objects.finish()?;
         }
-        Format::Wide => wide(&states, (&store, &schema), style, !args.rows.no_headers, out)?,
+        Format::Wide => {
+            let accounts = beside.is_some().then_some(accounts.as_slice());
+            wide((&states, accounts), (&store, &schema), style, !args.rows.no_headers, out)?;
+        }
         _ => write(&matrix, &store, style, !args.rows.no_headers, out)?,
     }
     if matches!(args.output, Format::Table | Format::Wide) {
@@ -74,8 +94,18 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
                 warming.node.as_deref().map_or_else(|| format!("#{}", warming.stream.0), str::to_owned);
             writeln!(io.stdout, "{}", display_safe(&format!("{node}: {}", warming.text(now))))?;
         }
+        for (state, account) in states.iter().zip(&accounts) {
+            for (what, names) in account.iter().flat_map(Account::lines) {
+                let node =
+                    state.node.as_deref().map_or_else(|| format!("#{}", state.stream.0), str::to_owned);
+                let label = type_label(state.type_url.as_str());
+                let line = format!("{node}: {label} applied: {what}: {}", report::names(names, NAMES));
+                writeln!(io.stdout, "{}", display_safe(&line))?;
+            }
+        }
     }
-    let problems = problems(&matrix);
+    let problems =
+        problems(&matrix) + accounts.iter().flatten().filter(|account| account.is_problem()).count() as u64;
     let talks = matches!(args.output, Format::Table) && !global.quiet;
     if talks && matrix.rows.is_empty() {
         io.flush()?;
@@ -85,7 +115,51 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
         let again = format!("xdscope status {} -o wide", args.source.source);
         io.say(&format!("{}; {again} says who owes what", plural(problems, "problem")));
     }
+    #[cfg(feature = "net")]
+    if !in_time {
+        return Ok(Exit::Never);
+    }
     Ok(if problems > 0 { Exit::No } else { Exit::Yes })
+}
+
+/// `--wait` on a recording: until all in it are in sync. False: they never were, which is said.
+#[cfg(feature = "net")]
+fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, CliError> {
+    let Some(patience) = args.wait else { return Ok(true) };
+    if source::is_server(&args.source.source) {
+        return if args.nodes.is_some() { Err(wait::one_node()) } else { Ok(true) };
+    }
+    let condition = wait::Condition::Synced;
+    let met = wait::on_recording(&args.source, &condition, args.nodes, patience, global, io)?;
+    if !met && !global.quiet {
+        let nodes = args
+            .nodes
+            .map_or_else(|| "not all nodes were".into(), |n| format!("{} were not", plural(n, "node")));
+        io.say(&format!("{nodes} in sync within {patience:?}"));
+    }
+    Ok(met)
+}
+
+/// Names of a line.
+const NAMES: usize = 10;
+
+/// The file of `--applied`; says which of its clients the source does not have.
+fn beside(
+    path: &Path,
+    store: &Store,
+    schema: &Arc<Schema>,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Beside, CliError> {
+    let beside = applied::open(path, schema)?;
+    let streams = store.streams();
+    let nodes: HashSet<&str> = streams.iter().filter_map(select::node).collect();
+    if !global.quiet {
+        for notice in applied::notices(path, &beside, &nodes) {
+            io.say(&display_safe(&notice));
+        }
+    }
+    Ok(beside)
 }
 
 /// Resources of the type that are warming up, each with what it waits for; none: the field is left out.
@@ -162,9 +236,12 @@ fn ended(row: &Row, store: &Store, style: Style) -> String {
     text
 }
 
+/// The place of the column of `--applied`: after RESOURCES.
+const APPLIED: usize = 10;
+
 /// One row per stream and type, with versions, nonces and who owes what.
 fn wide(
-    states: &[StateFact],
+    (states, accounts): (&[StateFact], Option<&[Option<Account>]>),
     (store, schema): (&Store, &Schema),
     style: Style,
     headers: bool,
@@ -176,7 +253,7 @@ fn wide(
         .iter()
         .filter_map(|stream| Some((stream.stream, report::life(stream, !store.clock().untimed)?)))
         .collect();
-    let titles = [
+    let mut titles = vec![
         "NODE",
         ">STREAM",
         "VARIANT",
@@ -193,8 +270,11 @@ fn wide(
         ">AGE",
         "OPEN",
     ];
+    if accounts.is_some() {
+        titles.insert(APPLIED, "APPLIED");
+    }
     let mut table = Table::new(out, style, headers && !states.is_empty(), &titles);
-    for state in states {
+    for (at, state) in states.iter().enumerate() {
         let text = |text: &Option<std::sync::Arc<str>>| Cell::new(text.as_deref().unwrap_or("-"));
         let (_, role) = report::state_word(state.state);
         let word = report::state_text(state.state, state, style.pick("×", "x"));
@@ -208,7 +288,7 @@ fn wide(
             .collect();
         open.extend(report::silences_of(store, schema, state).iter().map(report::silence));
         open.extend(lives.get(&state.stream).cloned());
-        table.row(vec![
+        let mut cells = vec![
             Cell::new(state.node.as_deref().unwrap_or("-")),
             Cell::new(state.stream.0.to_string()),
             Cell::role(state.variant.word(), Role::Muted),
@@ -224,7 +304,15 @@ fn wide(
             Cell::new(p50.map_or("-".into(), latency)),
             Cell::new(if store.clock().untimed { "-".into() } else { age(store.now().since(state.since)) }),
             Cell::new(if style.ascii { open.join(": ").replace('×', "x") } else { open.join(": ") }),
-        ])?;
+        ];
+        if let Some(accounts) = accounts {
+            let account = accounts.get(at).and_then(Option::as_ref);
+            let cell = account.map_or(Cell::role("-", Role::Muted), |account| {
+                Cell::role(account.summary(), if account.is_problem() { Role::Bad } else { Role::Plain })
+            });
+            cells.insert(APPLIED, cell);
+        }
+        table.row(cells)?;
     }
     Ok(table.finish()?)
 }

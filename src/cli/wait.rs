@@ -1,17 +1,21 @@
 //! `wait`: block until a condition holds, for scripts and CI.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use crate::app::client::{Progress, Running};
 use crate::filter::{Filter, Rows};
 use crate::store::{ResourceState, Store, TypeState};
 
-use super::args::{Global, WaitArgs};
+use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{Ask, Waiting, broken, listed};
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::source::{self, Limit};
 use super::{descriptors, live, select};
+
+/// Between readings of a file that grows so many times what the last one took.
+const SHARE: u32 = 4;
 
 /// What to wait for.
 pub(super) enum Condition {
@@ -75,7 +79,7 @@ impl Condition {
         progress.open && complete && self.is_met(&running.shared.store(), None)
     }
 
-    fn is_met(&self, store: &Store, wanted: Option<u64>) -> bool {
+    pub(super) fn is_met(&self, store: &Store, wanted: Option<u64>) -> bool {
         let (holding, known) = self.holds(store);
         match wanted {
             Some(wanted) => holding.len() as u64 >= wanted && holding == known,
@@ -90,19 +94,50 @@ pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     if source::is_server(&args.source.source) {
         return on_server(args, &condition, global, io);
     }
-    let mut waiting = Waiting::new(args.timeout);
+    let met = on_recording(&args.source, &condition, args.nodes, args.timeout, global, io)?;
+    if met { Ok(Exit::Yes) } else { Err(never(args, None)) }
+}
+
+/// Looks at a source each time it has grown, until the condition holds; false: it never did.
+pub(super) fn on_recording(
+    source: &SourceArgs,
+    condition: &Condition,
+    nodes: Option<u64>,
+    patience: Duration,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<bool, CliError> {
+    let mut waiting = Waiting::new(patience);
     let quiet = Global { quiet: true, ..global.clone() };
+    let path = if source.source == "-" { None } else { Some(source::find(&source.source, io)?) };
+    let size = || path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map(|file| file.len());
     loop {
-        let source = source::open(&args.source, &quiet, io)?;
-        let store = source::replay(source, &args.source.timers, &Limit::All).0;
-        if condition.is_met(&store, args.nodes) {
-            return Ok(Exit::Yes);
+        let seen = size();
+        let begun = Instant::now();
+        let read = source::open(source, &quiet, io)?;
+        let store = source::replay(read, &source.timers, &Limit::All).0;
+        if condition.is_met(&store, nodes) {
+            return Ok(true);
         }
-        if waiting.is_over() || args.source.source == "-" {
-            return Err(never(args, None));
+        // Of the time, reading again takes no more than a part.
+        let rest = begun.elapsed() * SHARE;
+        let rested = Instant::now();
+        loop {
+            if waiting.is_over() || path.is_none() {
+                return Ok(false);
+            }
+            waiting.look(&Progress { open: true, ..Progress::default() }, &source.source, &quiet, io);
+            if size() != seen && rested.elapsed() >= rest {
+                break;
+            }
         }
-        waiting.look(&Progress { open: true, ..Progress::default() }, &args.source.source, &quiet, io);
     }
+}
+
+/// A server shows one node, the one that asks.
+pub(super) fn one_node() -> CliError {
+    CliError::usage("--nodes needs a recording: a server shows one node, this one")
+        .next("xdscope tap SERVER --record session.xdsrec")
 }
 
 fn on_server(
@@ -112,8 +147,7 @@ fn on_server(
     io: &mut Io<'_>,
 ) -> Result<Exit, CliError> {
     if args.nodes.is_some() {
-        let error = CliError::usage("--nodes needs a recording: a server shows one node, this one");
-        return Err(error.next("xdscope tap SERVER --record session.xdsrec"));
+        return Err(one_node());
     }
     let of = &args.source;
     let ask = Ask {
@@ -122,6 +156,7 @@ fn on_server(
         flags: &of.client,
         connect: &of.descriptors.connect,
         schema: descriptors::schema(&of.descriptors)?,
+        quiet: global.quiet,
     };
     let options = ask.options(source::options(&of.timers), io)?;
     let running = Running::start(options, None).map_err(live::start_error)?;

@@ -1,4 +1,4 @@
-//! `watch`: be a client of a control plane, and `log --follow`, the same without screens.
+//! `watch`: be a client of a control plane, or read files as they change; and `log --follow`, the same without screens.
 
 use crate::app::client::{Options, Running};
 use crate::app::signals;
@@ -10,7 +10,7 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::live::{self, Run, Shown};
 use super::wait::Condition;
-use super::{descriptors, source};
+use super::{descriptors, source, watch_files};
 
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;
@@ -19,17 +19,20 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     // Loads beside what follows; the first message finds it ready.
     let warm = schema.clone();
     let warming = std::thread::spawn(move || warm.warm());
+    if let Some(path) = watch_files::path(args.server.as_deref())? {
+        let exit = watch_files::run(path, args, until.as_ref(), schema, global, io);
+        let _ = warming.join();
+        return exit;
+    }
     let ask = Ask {
         server: args.server.as_deref(),
         what: &args.what,
         flags: &args.client,
         connect: &flags.descriptors.connect,
         schema: schema.clone(),
+        quiet: global.quiet,
     };
     let options = ask.options(source::options(&flags.timers), io)?;
-    if args.client.bootstrap.is_some() && args.client.node_id.is_none() && !global.quiet {
-        io.say("warning: the node of the bootstrap is borrowed: the server may see two of it");
-    }
     let server = options.server.address.to_string();
     let run = Run {
         flags,
@@ -91,8 +94,9 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
 
 /// `log SERVER --follow`.
 pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    if !source::is_server(&args.source.source) {
-        let error = CliError::usage("--follow is for servers");
+    let followed = &args.source.source;
+    if !source::is_server(followed) && watch_files::path(Some(followed)).ok().flatten().is_none() {
+        let error = CliError::usage("--follow is for servers, and files with a DiscoveryResponse");
         return Err(error.next(format!("xdscope replay {} --follow --no-tui", args.source.source)));
     }
     let output = match args.output {
@@ -114,6 +118,7 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
             record: None,
             no_record: true,
             keep_secrets: args.source.keep_secrets,
+            applied: None,
             screens: ScreenFlags { theme: ThemeWord::Default, slow_link: false },
             timers: args.source.timers,
             descriptors: args.source.descriptors.clone(),

@@ -33,6 +33,11 @@ impl Backoff {
         whole / 2 + whole.mul_f64(share as f64 / 2000.0)
     }
 
+    /// A wait of that long and up to a quarter more, so that clients that began together part.
+    pub(super) fn spread(&mut self, wait: Duration) -> Duration {
+        wait + wait.mul_f64((self.draw() % 1001) as f64 / 4000.0)
+    }
+
     /// The next number of the splitmix64 sequence.
     fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -61,6 +66,9 @@ mod tests {
             backoff.reset();
             assert!(backoff.next() <= FIRST);
         }
+        let mut backoff = Backoff::new(1);
+        let spread = backoff.spread(FIRST);
+        assert!(spread >= FIRST && spread <= FIRST.mul_f64(1.25) && spread != backoff.spread(FIRST));
         waits.sort();
         waits.dedup();
         assert!(waits.len() > 500, "jitter: {}", waits.len());

@@ -1,4 +1,4 @@
-//! An xDS client as a state machine: what is sent when, in the four streaming variants.
+//! An xDS client as a state machine: what is sent when, in the four streaming variants and in REST polls.
 //!
 //! Pure: no clock, no sockets, no async. Whoever owns it tells it what happened (`handle_*`, with the time), does
 //! what its [`Effect`]s say, and calls [`handle_timeout`](Client::handle_timeout) at [`due`](Client::due).
@@ -15,11 +15,13 @@
 //! is not its business: what it sends and gets passes as frames through the store and the rules like the traffic
 //! of any other client.
 //!
-//! * A [`Lane`] is one stream at a time: the aggregated one, or one for each type, of one server. It ends, backs off and is opened
-//!   again; nonces and what was sent die with the stream, versions and wishes do not (rows E-02, E-11, F-15, F-18).
+//! * A [`Lane`] is one stream at a time: the aggregated one, or one for each type, of one server. It ends, backs off
+//!   and is opened again; nonces and what was sent die with the stream, versions and wishes do not (rows E-02, E-11, F-15, F-18).
 //! * A track is one type on its lane. In SotW each request names all that is wanted; in delta only what changed.
 //! * A response waits for its ruling in a queue and is answered in order, once (rows E-04, F-36). While one waits,
 //!   SotW changes of interest are folded into its answer (row E-27).
+//! * Over REST (group D) a lane has no stream: its type is polled, one request at a time, and verdict and changes of
+//!   interest ride on the next poll. That comes at once where it has something new to say, else after a delay.
 //! * With [`Config::links`] accepted resources are searched for references, and what they refer to is subscribed to
 //!   for as long as something refers to it (row A-15).
 //! * With [`Config::structured`] so are redirects and members of lists, and a name's authority picks its server
@@ -29,6 +31,7 @@ mod backoff;
 mod check;
 mod encode;
 mod places;
+mod poll;
 mod references;
 mod structured;
 #[cfg(test)]
@@ -48,6 +51,7 @@ use crate::wire::{Body, Message};
 
 use backoff::Backoff;
 use encode::Request;
+use poll::Poll;
 use references::{Finder, References};
 use structured::Wish;
 pub use structured::{BadName, asked};
@@ -63,10 +67,10 @@ const UNREACHABLE: u32 = 2;
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Connect to this server, one of [`Config::authorities`] or 0, and open a stream at this gRPC path; then [`Client::handle_opened`] or
-    /// [`Client::handle_ended`].
+    /// Connect to this server, one of [`Config::authorities`] or 0, and open a stream at this gRPC path (over REST: be
+    /// ready to post to it); then [`Client::handle_opened`] or [`Client::handle_ended`].
     Open { lane: Lane, server: u32, path: String },
-    /// Send this message on the lane's open stream.
+    /// Send this message on the lane's open stream; over REST, as the lane's one outstanding poll.
     Send { lane: Lane, bytes: Vec<u8> },
     /// End the lane's stream.
     Close { lane: Lane },
@@ -76,6 +80,10 @@ pub enum Effect {
 #[derive(Clone)]
 pub struct Config {
     pub variant: Variant,
+    /// Of the services; the types that are asked for have a version of their own (row A-14).
+    pub transport: ApiVersion,
+    /// Between REST polls that have nothing new to say.
+    pub poll_delay: Duration,
     /// The `Node`, in binary protobuf.
     pub node: Vec<u8>,
     /// Ask for a wildcard by an empty list, as long as that means one (rows E-39, F-21).
@@ -93,12 +101,29 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// What a type has no stream in this variant for (rows ).
+/// What a type has no stream in this variant for (rows, D-05, D-06).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{type_url} has no stream of its own in variant {variant}")]
+#[error("{type_url} {}", why(*variant, type_url, *transport))]
 pub struct NoStream {
     pub type_url: TypeUrl,
-    pub variant: &'static str,
+    pub variant: Variant,
+    pub transport: ApiVersion,
+}
+
+fn why(variant: Variant, url: &TypeUrl, transport: ApiVersion) -> String {
+    let known = Kind::of_type_url(url.as_str()).is_some();
+    let version = transport.word();
+    match variant {
+        Variant::Rest if known => {
+            format!(
+                "can't be polled: it has a delta method only, and there is no delta over REST ({version})"
+            )
+        }
+        Variant::Rest => {
+            "can't be polled: it has no path of its own, and there is no ADS over REST".to_owned()
+        }
+        variant => format!("has no stream of its own in variant {} ({version})", variant.word()),
+    }
 }
 
 /// What can't be asked for.
@@ -271,8 +296,10 @@ impl Client {
     /// had from there once the next try has failed too (row K-29).
     pub fn handle_ended(&mut self, now: Time, lane: Lane, catalog: &mut Catalog) {
         for key in self.on(lane) {
-            if let Some(track) = self.tracks.get_mut(&key) {
-                track.stream_ended();
+            match self.tracks.get_mut(&key) {
+                Some(track) if self.config.variant == Variant::Rest => track.poll = Poll::Idle,
+                Some(track) => track.stream_ended(),
+                None => {}
             }
         }
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
@@ -312,6 +339,7 @@ impl Client {
         if was_away {
             self.stand_in(now, lane, false, catalog);
         }
+        self.polled(now, lane, false);
         let (version, nonce) = match &message.body {
             Body::SotwResponse(response) => (response.version_info.clone(), response.nonce.clone()),
             Body::DeltaResponse(response) => (response.system_version_info.clone(), response.nonce.clone()),
@@ -353,6 +381,7 @@ impl Client {
                 track.expire(now);
             }
             self.answer(now, &key, catalog);
+            self.poll_due(now, &key, catalog);
         }
         self.open_due(now);
     }
@@ -408,8 +437,9 @@ impl Client {
             let variant = self.config.variant;
             let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
             let delta_only = matches!(kind, Some(Kind::Vhds | Kind::Leds)) && !variant.is_delta();
-            let path = Method::path(variant, kind, ApiVersion::V3).filter(|_| !delta_only);
-            let path = path.ok_or_else(|| NoStream { type_url: url.clone(), variant: variant.word() })?;
+            let transport = self.config.transport;
+            let path = Method::path(variant, kind, transport).filter(|_| !delta_only);
+            let path = path.ok_or_else(|| NoStream { type_url: url.clone(), variant, transport })?;
             let known = self.lanes.iter().position(|lane| lane.path == path && lane.server == *server);
             let index = known.unwrap_or_else(|| {
                 let seed = self.config.seed.wrapping_add(self.lanes.len() as u64);
@@ -422,9 +452,8 @@ impl Client {
             self.tracks.insert(key.clone(), track);
             self.open_due(now);
         }
-        self.tracks
-            .get_mut(key)
-            .ok_or_else(|| NoStream { type_url: url.clone(), variant: self.config.variant.word() })
+        let Config { variant, transport, .. } = self.config;
+        self.tracks.get_mut(key).ok_or_else(|| NoStream { type_url: url.clone(), variant, transport })
     }
 
     fn open_due(&mut self, now: Time) {
@@ -451,12 +480,17 @@ impl Client {
             if accepted {
                 self.follow(now, &key.url, changes, catalog);
             }
+            let Some(track) = self.tracks.get_mut(key) else { return };
+            if self.config.variant == Variant::Rest {
+                track.note_verdict(pending.nonce, error);
+                self.poll_after_verdict(now, key, &pending.message, catalog);
+                continue;
+            }
             // A refusal that nothing pairs with its response would be none (rows E-21, F-05).
             if error.is_some() && pending.nonce.is_empty() {
                 self.settle(key, catalog);
                 continue;
             }
-            let Some(track) = self.tracks.get_mut(key) else { return };
             let request = track.verdict(pending.nonce, error, &self.config);
             self.send(lane, &key.url, request, catalog);
         }
@@ -507,6 +541,9 @@ impl Client {
         if !open {
             return;
         }
+        if self.config.variant == Variant::Rest {
+            return self.settle_poll(key, catalog);
+        }
         for request in track.changes(&self.config) {
             self.send(lane, &key.url, request, catalog);
         }
@@ -515,7 +552,9 @@ impl Client {
     fn send(&mut self, lane: Lane, url: &TypeUrl, request: Request, catalog: &Catalog) {
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         let Life::Open { greeted } = &mut state.life else { return };
-        let node = (!std::mem::replace(greeted, true)).then_some(&self.config.node[..]);
+        // Each poll stands for itself.
+        let tells = self.config.variant == Variant::Rest || !std::mem::replace(greeted, true);
+        let node = tells.then_some(&self.config.node[..]);
         let bytes = request.encode(self.config.variant.is_delta(), url, node, catalog);
         self.effects.push_back(Effect::Send { lane, bytes });
     }

@@ -27,6 +27,8 @@ fn config(variant: Variant) -> Config {
     put_len_field(&mut node, 1, b"me");
     Config {
         variant,
+        transport: ApiVersion::V3,
+        poll_delay: Duration::from_secs(8),
         node,
         legacy_wildcard: false,
         ack_delay: Duration::ZERO,
@@ -398,6 +400,112 @@ fn protocol_faults_are_refused_with_their_resource() {
     assert!(wrong.starts_with("x: type ") && wrong.contains("in a response of"), "{wrong}");
 }
 
+/// Rows D-02 and D-03: one poll at a time, each with all that is wanted, the verdict in the next.
+#[test]
+fn polls_carry_versions_names_and_verdicts_one_at_a_time() {
+    let mut play = Play::new(config(Variant::Rest));
+    play.wildcard(CDS, true);
+    play.subscribe(EDS, &["x"]);
+    play.says(&["cds node =*", "eds node =x"]);
+    play.respond(CDS, "1", "", &["x"], Ruling::Accept);
+    play.says(&["cds node v1 =*"]);
+    // The server has nothing new.
+    play.client.handle_unchanged(play.now, Lane(0));
+    play.pass(Duration::from_secs(7));
+    play.says(&[]);
+    play.pass(Duration::from_secs(4));
+    play.says(&["cds node v1 =*"]);
+    play.pass(Duration::from_secs(60));
+    play.says(&[]);
+    // A refusal is said in every poll until there is another answer; the same answer again is no news.
+    play.respond(CDS, "2", "n", &["y"], Ruling::refuse("no"));
+    play.says(&["cds node v1 =* nn NACK no"]);
+    play.respond(CDS, "2", "n", &["y"], Ruling::refuse("no"));
+    play.says(&[]);
+    play.pass(Duration::from_secs(1));
+    play.pass(Duration::from_secs(11));
+    play.says(&["cds node v1 =* nn NACK no"]);
+    play.respond(CDS, "3", "", &["x"], Ruling::Accept);
+    play.says(&["cds node v3 =*"]);
+}
+
+#[test]
+fn a_change_of_interest_does_not_wait_for_a_poll_that_is_held() {
+    let mut play = Play::new(config(Variant::Rest));
+    play.subscribe(EDS, &["x"]);
+    play.subscribe(EDS, &["y"]);
+    play.says(&["eds node =x", "close 0"]);
+    play.pass(Duration::ZERO);
+    play.says(&["eds node =x,y"]);
+    play.respond(EDS, "1", "", &["x", "y"], Ruling::Accept);
+    play.client.handle_unchanged(play.now, Lane(0));
+    play.said.clear();
+    play.subscribe(EDS, &["z"]);
+    play.says(&["eds node v1 =x,y,z"]);
+    // Nothing is left to poll for.
+    play.client.handle_unchanged(play.now, Lane(0));
+    play.unsubscribe(EDS, &["x", "y", "z"]);
+    play.pass(Duration::from_secs(60));
+    play.says(&[]);
+    assert_eq!(play.client.due(), None);
+}
+
+#[test]
+fn a_poll_that_fails_is_repeated_after_the_back_off() {
+    let mut play = Play::new(config(Variant::Rest));
+    play.wildcard(CDS, true);
+    play.respond(CDS, "1", "", &["x"], Ruling::Accept);
+    play.said.clear();
+    play.client.handle_ended(play.now, Lane(0), &mut play.catalog);
+    assert!(play.client.due().is_some_and(|due| due > play.now));
+    play.pass(Duration::from_secs(1));
+    play.says(&["cds node v1 =*"]);
+}
+
+#[test]
+fn a_held_response_is_not_polled_over() {
+    let mut play = Play::new(config(Variant::Rest));
+    play.wildcard(CDS, true);
+    play.respond(CDS, "1", "", &["x"], Ruling::Hold);
+    play.said.clear();
+    play.pass(Duration::from_secs(60));
+    play.says(&[]);
+    play.client.rule(play.now, &CDS.into(), None, Ruling::Accept, &mut play.catalog);
+    play.run();
+    play.says(&["cds node v1 =*"]);
+}
+
+/// Rows D-05 and D-06.
+#[test]
+fn neither_ads_nor_delta_is_polled() {
+    let mut play = Play::new(config(Variant::Rest));
+    for (url, why) in [
+        (Kind::Vhds.type_url(ApiVersion::V3).expect("v3"), "no delta over REST"),
+        ("type.googleapis.com/own.Type".into(), "no ADS over REST"),
+    ] {
+        let refused = play.client.subscribe(Time::ZERO, &url, &[], &mut play.catalog).expect_err("no path");
+        assert!(refused.to_string().contains(why), "{refused}");
+    }
+}
+
+/// Row A-14: the version of the services and that of the types are independent.
+#[test]
+fn the_services_may_be_of_version_two() {
+    let v2 = |variant| Config { transport: ApiVersion::V2, ..config(variant) };
+    for (variant, wanted) in [
+        (Variant::Ads, "/envoy.service.discovery.v2.AggregatedDiscoveryService/StreamAggregatedResources"),
+        (Variant::Delta, "/envoy.api.v2.ClusterDiscoveryService/DeltaClusters"),
+        (Variant::Rest, "/v2/discovery:clusters"),
+    ] {
+        for url in [CDS, "type.googleapis.com/envoy.api.v2.Cluster"] {
+            let mut client = Client::new(v2(variant));
+            client.subscribe(Time::ZERO, &url.into(), &[], &mut Catalog::in_memory()).expect("a stream");
+            let effects: Vec<Effect> = client.effects().collect();
+            assert!(matches!(&effects[0], Effect::Open { path, .. } if path == wanted), "{effects:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -405,15 +513,10 @@ proptest! {
     #[test]
     fn the_server_ends_with_what_is_wanted(
         steps in prop::collection::vec((0u8..7, 0usize..4), 1..40),
-        aggregated in any::<bool>(),
-        delta in any::<bool>(),
+        variant in prop::sample::select(&[
+            Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta, Variant::Rest,
+        ]),
     ) {
-        let variant = match (aggregated, delta) {
-            (true, true) => Variant::DeltaAds,
-            (true, false) => Variant::Ads,
-            (false, true) => Variant::Delta,
-            (false, false) => Variant::Sotw,
-        };
         let mut play = Play::new(config(variant));
         let all = ["a", "b", "c", "d"];
         let (mut wanted, mut nonce) = (std::collections::BTreeSet::new(), 0);

@@ -7,6 +7,7 @@ use crate::event::{DenseHash, Nonce, Sym, Time, VersionInfo};
 use crate::wire::{Body, ErrorDetail, Message};
 
 use super::encode::Request;
+use super::poll::Poll;
 use super::structured;
 use super::{Config, Lane, Ruling};
 use crate::session::{Name, glob_matches, is_glob};
@@ -46,6 +47,12 @@ pub(super) struct Track {
     pub answered: bool,
     /// What was refused last, and how often in a row (row E-30).
     refused: Option<(u128, u32)>,
+    /// Over REST.
+    pub poll: Poll,
+    /// Over REST: why the newest response was refused, for all polls until the next.
+    error: Option<ErrorDetail>,
+    /// Over REST: what the newest response held.
+    seen: Option<(VersionInfo, u128)>,
 }
 
 struct Sent {
@@ -98,6 +105,9 @@ impl Track {
             absent: HashSet::new(),
             answered: false,
             refused: None,
+            poll: Poll::Idle,
+            error: None,
+            seen: None,
         }
     }
 
@@ -106,7 +116,7 @@ impl Track {
         let verdict = self.pending.front().filter(|pending| !matches!(pending.ruling, Ruling::Hold));
         let until = || self.held.values().filter_map(|held| held.until).min();
         let ttl = self.timed.then(until).flatten();
-        verdict.map(|pending| pending.due).into_iter().chain(ttl).min()
+        verdict.map(|pending| pending.due).into_iter().chain(ttl).chain(self.poll.due()).min()
     }
 
     /// Whether the name is asked for by itself.
@@ -290,6 +300,35 @@ impl Track {
         Request { nonce: self.nonce.clone(), error, ..request }
     }
 
+    /// Over REST the verdict is said by the next poll.
+    pub(super) fn note_verdict(&mut self, nonce: Nonce, error: Option<ErrorDetail>) {
+        (self.nonce, self.error) = (nonce, error);
+    }
+
+    /// Whether a response differs from the one before.
+    pub(super) fn is_news(&mut self, message: &Message) -> bool {
+        let Body::SotwResponse(response) = &message.body else { return false };
+        let seen = Some((response.version_info.clone(), response.resources.fingerprint()));
+        std::mem::replace(&mut self.seen, seen.clone()) != seen
+    }
+
+    /// Something is wanted, and no response waits for its verdict.
+    pub(super) fn may_poll(&self) -> bool {
+        self.pending.is_empty() && (self.wildcard || !self.wanted().is_empty())
+    }
+
+    /// The newest request says what is wanted.
+    pub(super) fn is_told(&self) -> bool {
+        let sent = self.sent.as_ref();
+        sent.is_some_and(|sent| sent.wildcard == self.wildcard && sent.names == self.wanted())
+    }
+
+    /// The next poll: all that is wanted, with the verdict (row D-02).
+    pub(super) fn next_poll(&mut self, config: &Config) -> Request {
+        self.poll = Poll::Asked;
+        Request { nonce: self.nonce.clone(), error: self.error.clone(), ..self.request(config) }
+    }
+
     /// Requests that bring the server's view to what is wanted: none, if it is that already or a verdict will.
     pub(super) fn changes(&mut self, config: &Config) -> Vec<Request> {
         let first = self.sent.is_none();
@@ -302,11 +341,7 @@ impl Track {
             let tells = first || !request.is_empty();
             return if tells { vec![request] } else { Vec::new() };
         }
-        let same = self
-            .sent
-            .as_ref()
-            .is_some_and(|sent| sent.wildcard == self.wildcard && sent.names == self.wanted());
-        if same || !self.pending.is_empty() {
+        if self.is_told() || !self.pending.is_empty() {
             return Vec::new();
         }
         let mut requests = Vec::new();

@@ -15,11 +15,20 @@ pub enum Variant {
     Rest,
     /// A file holding one DiscoveryResponse.
     File,
+    /// What a client says that it has applied (a config dump, CSDS), told as a delta session of all types.
+    Dump,
 }
 
 impl Variant {
-    pub const ALL: [Variant; 6] =
-        [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta, Variant::Rest, Variant::File];
+    pub const ALL: [Variant; 7] = [
+        Variant::Ads,
+        Variant::DeltaAds,
+        Variant::Sotw,
+        Variant::Delta,
+        Variant::Rest,
+        Variant::File,
+        Variant::Dump,
+    ];
 
     /// The word of `--variant`, tables and JSON.
     pub fn word(self) -> &'static str {
@@ -30,6 +39,7 @@ impl Variant {
             Variant::Delta => "delta",
             Variant::Rest => "rest",
             Variant::File => "file",
+            Variant::Dump => "dump",
         }
     }
 
@@ -39,12 +49,12 @@ impl Variant {
 
     /// The messages are the Delta pair (row B-05).
     pub fn is_delta(self) -> bool {
-        matches!(self, Variant::DeltaAds | Variant::Delta)
+        matches!(self, Variant::DeltaAds | Variant::Delta | Variant::Dump)
     }
 
     /// One stream carries every type (row I-01).
     pub fn is_aggregated(self) -> bool {
-        matches!(self, Variant::Ads | Variant::DeltaAds)
+        matches!(self, Variant::Ads | Variant::DeltaAds | Variant::Dump)
     }
 }
 
@@ -70,6 +80,8 @@ pub struct Method {
 /// service (package and name) per API version, and the noun of its methods.
 struct Service {
     kind: Kind,
+    /// The noun of its REST path.
+    rest: &'static str,
     v3: &'static str,
     v2: Option<&'static str>,
     noun: &'static str,
@@ -84,6 +96,7 @@ const ADS: [(&str, ApiVersion); 2] = [
 const SERVICES: [Service; 10] = [
     Service {
         kind: Kind::Lds,
+        rest: "listeners",
         v3: "envoy.service.listener.v3.ListenerDiscoveryService",
         v2: Some("envoy.api.v2.ListenerDiscoveryService"),
         noun: "Listeners",
@@ -91,6 +104,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Cds,
+        rest: "clusters",
         v3: "envoy.service.cluster.v3.ClusterDiscoveryService",
         v2: Some("envoy.api.v2.ClusterDiscoveryService"),
         noun: "Clusters",
@@ -98,6 +112,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Rds,
+        rest: "routes",
         v3: "envoy.service.route.v3.RouteDiscoveryService",
         v2: Some("envoy.api.v2.RouteDiscoveryService"),
         noun: "Routes",
@@ -105,6 +120,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Eds,
+        rest: "endpoints",
         v3: "envoy.service.endpoint.v3.EndpointDiscoveryService",
         v2: Some("envoy.api.v2.EndpointDiscoveryService"),
         noun: "Endpoints",
@@ -112,6 +128,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Sds,
+        rest: "secrets",
         v3: "envoy.service.secret.v3.SecretDiscoveryService",
         v2: Some("envoy.service.discovery.v2.SecretDiscoveryService"),
         noun: "Secrets",
@@ -119,6 +136,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Srds,
+        rest: "scoped-routes",
         v3: "envoy.service.route.v3.ScopedRoutesDiscoveryService",
         v2: Some("envoy.api.v2.ScopedRoutesDiscoveryService"),
         noun: "ScopedRoutes",
@@ -126,6 +144,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Vhds,
+        rest: "virtual-hosts",
         v3: "envoy.service.route.v3.VirtualHostDiscoveryService",
         v2: Some("envoy.api.v2.VirtualHostDiscoveryService"),
         noun: "VirtualHosts",
@@ -133,6 +152,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Rtds,
+        rest: "runtime",
         v3: "envoy.service.runtime.v3.RuntimeDiscoveryService",
         v2: Some("envoy.service.discovery.v2.RuntimeDiscoveryService"),
         noun: "Runtime",
@@ -140,6 +160,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Ecds,
+        rest: "extension_configs",
         v3: "envoy.service.extension.v3.ExtensionConfigDiscoveryService",
         v2: None,
         noun: "ExtensionConfigs",
@@ -147,6 +168,7 @@ const SERVICES: [Service; 10] = [
     },
     Service {
         kind: Kind::Leds,
+        rest: "locality-endpoints",
         v3: "envoy.service.endpoint.v3.LocalityEndpointDiscoveryService",
         v2: None,
         noun: "LocalityEndpoints",
@@ -155,6 +177,9 @@ const SERVICES: [Service; 10] = [
 ];
 
 impl Method {
+    /// What stands for the method of a dump.
+    pub const DUMP: &str = "dump:";
+
     /// Reads a gRPC path (`/package.Service/Method`). `None`: not an xDS method, so opaque (row A-19).
     pub fn parse(path: &str) -> Option<Method> {
         let (service, method) = path.strip_prefix('/')?.split_once('/')?;
@@ -190,13 +215,16 @@ impl Method {
         })
     }
 
-    /// The same; of a REST path (row D-01); and of a file, named as `file:` and the type URL of what it holds, where that
+    /// The same; of a REST path (row D-01); of a dump ([`Method::DUMP`]); and of a file, named as `file:` and the type URL of what it holds, where that
     /// is known (row C-01).
     pub fn of_path(path: &str) -> Option<Method> {
         if let Some(method) = Method::parse(path) {
             return Some(method);
         }
         let method = |variant, kind, transport| Method { variant, kind, transport, rpc: Rpc::Stream };
+        if path == Method::DUMP {
+            return Some(method(Variant::Dump, None, ApiVersion::V3));
+        }
         if let Some(url) = path.strip_prefix("file:") {
             let known = Kind::of_type_url(url);
             if known.is_none() && !url.is_empty() {
@@ -214,8 +242,12 @@ impl Method {
         Some(method(Variant::Rest, Some(kind), transport))
     }
 
-    /// The published path of a streaming method; `None` where none exists (SotW VHDS and LEDS, v2 ECDS).
+    /// The published path of a streaming method, or of REST polls (row D-01); `None` where none exists (SotW VHDS and
+    /// LEDS, v2 ECDS).
     pub fn path(variant: Variant, kind: Option<Kind>, transport: ApiVersion) -> Option<String> {
+        if variant == Variant::Dump {
+            return None;
+        }
         if variant.is_aggregated() {
             let service = ADS.iter().find(|(_, v)| *v == transport)?.0;
             let verb = if variant.is_delta() { "Delta" } else { "Stream" };
@@ -228,6 +260,7 @@ impl Method {
         };
         match variant {
             Variant::Sotw if row.sotw => Some(format!("/{service}/Stream{}", row.noun)),
+            Variant::Rest if row.sotw => Some(format!("/{}/discovery:{}", transport.word(), row.rest)),
             Variant::Delta => Some(format!("/{service}/Delta{}", row.noun)),
             _ => None,
         }
@@ -246,10 +279,10 @@ mod tests {
     #[test]
     fn published_paths_parse_back() {
         for transport in [ApiVersion::V2, ApiVersion::V3] {
-            for variant in [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta] {
+            for variant in [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta, Variant::Rest] {
                 for kind in Kind::all() {
                     let Some(path) = Method::path(variant, Some(kind), transport) else { continue };
-                    let read = Method::parse(&path).unwrap_or_else(|| panic!("{path}"));
+                    let read = Method::of_path(&path).unwrap_or_else(|| panic!("{path}"));
                     assert_eq!(read.variant, variant, "{path}");
                     assert_eq!(read.transport, transport, "{path}");
                     if !variant.is_aggregated() {

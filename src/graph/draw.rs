@@ -14,7 +14,7 @@ fn color(state: &State) -> &'static str {
         State::Sent | State::Waiting { .. } => "blue",
         State::Refused | State::Dangling => "red",
         State::Warming { .. } | State::Missing { .. } => "orange",
-        State::Gone(_) | State::NotAsked => "gray",
+        State::Gone(_) | State::NotAsked | State::Orphan => "gray",
     }
 }
 
@@ -25,7 +25,8 @@ fn lines(node: &Node) -> [String; 3] {
         (state, Some(version)) if state.here() => format!("{version} {}", state.word()),
         (state, _) => state.word().to_owned(),
     };
-    let state = if node.orphan() { format!("{state}, not referenced") } else { state };
+    let state =
+        if node.orphan() && node.state != State::Orphan { format!("{state}, not referenced") } else { state };
     [node.kind.label().to_owned(), display_safe(&node.name).into_owned(), display_safe(&state).into_owned()]
 }
 

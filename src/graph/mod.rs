@@ -20,7 +20,7 @@ use crate::schema::Schema;
 use crate::store::{ResourceFact, Store};
 
 pub use draw::{CHAIN, dot, mermaid};
-pub use state::State;
+pub use state::{State, has_orphans};
 pub use walk::{Row, Rows, View, What};
 
 /// Place of a node among the nodes of its graph.

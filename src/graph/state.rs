@@ -1,13 +1,16 @@
 use crate::event::{Kind, Seq, StreamId, Time};
 use crate::store::{ResourceFact, ResourceState, Store, Wildcard};
 
-use super::{Graph, Id};
+use super::{Graph, Id, Node};
 
 /// How a resource stands in the graph of its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Sent and accepted.
     Ready,
+    /// The same, and nothing that the client was sent refers to it (any more). It stays: the protocol has no deletion of
+    /// such types (rows E-45, L-11).
+    Orphan,
     /// Sent, no answer yet.
     Sent,
     /// Its newest content was refused.
@@ -47,7 +50,7 @@ impl State {
 
     /// The client was sent it and has it, or has what was there before.
     pub fn here(&self) -> bool {
-        matches!(self, State::Ready | State::Sent | State::Refused | State::Warming { .. })
+        matches!(self, State::Ready | State::Orphan | State::Sent | State::Refused | State::Warming { .. })
     }
 
     /// Someone must act on it.
@@ -65,6 +68,7 @@ impl State {
     pub fn word(&self) -> &'static str {
         match self {
             State::Ready => "in sync",
+            State::Orphan => "orphan",
             State::Sent => "sent",
             State::Refused => "NACK",
             State::Warming { .. } => "warming",
@@ -74,6 +78,23 @@ impl State {
             State::NotAsked => "not asked for",
             State::Dangling => "dangling",
         }
+    }
+}
+
+/// Whether resources of a type can outlive what refers to them.
+pub fn has_orphans(kind: Kind) -> bool {
+    !parents(kind).is_empty()
+}
+
+/// The types whose resources refer to those of a type.
+fn parents(kind: Kind) -> &'static [Kind] {
+    match kind {
+        Kind::Eds => &[Kind::Cds],
+        Kind::Rds => &[Kind::Lds, Kind::Srds],
+        Kind::Vhds => &[Kind::Rds],
+        Kind::Ecds => &[Kind::Lds],
+        Kind::Sds => &[Kind::Cds, Kind::Lds],
+        _ => &[],
     }
 }
 
@@ -103,6 +124,16 @@ impl Graph {
                 && let Some(node) = self.nodes.get_mut(id)
             {
                 node.state = State::Warming { since };
+            }
+        }
+        for kind in [Kind::Eds, Kind::Rds, Kind::Vhds, Kind::Ecds, Kind::Sds] {
+            // What refers to it may be in a bootstrap, where the client gets nothing that could.
+            let sent = |node: &Node| parents(kind).contains(&node.kind) && node.stream.is_some();
+            if self.nodes.iter().any(sent) {
+                let loose = |node: &&mut Node| {
+                    node.kind == kind && node.state == State::Ready && node.users.is_empty()
+                };
+                self.nodes.iter_mut().filter(loose).for_each(|node| node.state = State::Orphan);
             }
         }
         let troubled: Vec<Id> = (0..self.nodes.len())

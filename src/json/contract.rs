@@ -176,6 +176,23 @@ const STATE: &[Field] = &[
         "`status`, `get --subscriptions`: why what is waited for may not come",
     ),
     field(Maybe, "warming", List(&Object(WARMING)), "`status`: resources that are sent and wait for others"),
+    field(
+        Maybe,
+        "applied",
+        Object(APPLIED),
+        "`status --applied`: what the client has applied of what it was given",
+    ),
+];
+
+const APPLIED: &[Field] = &[
+    field(Always, "resources", Count, "resources that the client was given"),
+    field(Always, "applied", Count, "those whose newest content is in use"),
+    field(Always, "warming", TEXTS, "accepted, and not in use yet"),
+    field(Always, "refused", TEXTS, "refused, and not in use"),
+    field(Always, "other", TEXTS, "in use with another content than the newest that was accepted"),
+    field(Always, "missing", TEXTS, "accepted, and not there"),
+    field(Always, "in_spite", TEXTS, "in use although the response that brought them was refused"),
+    field(Always, "extra", TEXTS, "in use, and not sent on this stream, or taken away since"),
 ];
 
 const SILENCE: &[Field] = &[

@@ -23,6 +23,7 @@ mod tls;
 
 use serde_json::{Value, json};
 
+use crate::applied::Account;
 use crate::event::{Clock, Dir, Kind, Time, TypeUrl};
 use crate::lint::Finding;
 use crate::nack::{Found, Nack};
@@ -191,6 +192,20 @@ pub fn silence(silence: &Silence) -> Value {
     out.put("at", silence.at.map(|n| n.0));
     out.put("text", silence.why());
     out.put("guess", true);
+    out.done()
+}
+
+/// `applied` of a `state`: what the client has applied of what it was given.
+pub fn applied(account: &Account) -> Value {
+    let mut out = Object::bare();
+    out.put("resources", account.of);
+    out.put("applied", account.applied);
+    out.list("warming", &account.warming);
+    out.list("refused", &account.refused);
+    out.list("other", &account.other);
+    out.list("missing", &account.missing);
+    out.list("in_spite", &account.in_spite);
+    out.list("extra", &account.extra);
     out.done()
 }
 

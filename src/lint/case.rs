@@ -360,6 +360,7 @@ impl<'a> Case<'a> {
         memo.requests_since += 1;
         memo.stale_since += u32::from(asking.is(Class::R6) && outcome.answers.is_none());
         memo.added_since |= !outcome.added.is_empty();
+        memo.added_at = if outcome.added.is_empty() { memo.added_at } else { Some(at) };
         let wildcard = track.want.is_wildcard();
         let lost = outcome.was != Wildcard::None && !wildcard;
         memo.changed_since |= !outcome.added.is_empty() || !outcome.removed.is_empty() || lost;

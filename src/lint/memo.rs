@@ -61,6 +61,8 @@ pub(super) struct TrackMemo {
     pub(super) changed_since: bool,
     pub(super) requests_since: u32,
     pub(super) stale_since: u32,
+    /// The newest request that asked for more names.
+    pub(super) added_at: Option<Time>,
     /// Versions that were acknowledged, newest last.
     pub(super) acked: VecDeque<VersionInfo>,
     /// The version that the first request claimed.

@@ -26,6 +26,8 @@ pub enum BootstrapError {
     NoBootstrap,
     #[error("names no xDS server: no ads_config, no api_config_source, no xds_servers")]
     NoServer,
+    #[error("{0}")]
+    Unsupported(String),
     #[error("no xDS server at {wanted} in it; it has {found}")]
     NotFound { wanted: String, found: String },
 }
@@ -224,7 +226,7 @@ impl Work<'_> {
 }
 
 /// The clusters that an ApiConfigSource names.
-pub(super) fn sources(source: &Map<String, Value>, clusters: &mut BTreeSet<String>) {
+fn sources(source: &Map<String, Value>, clusters: &mut BTreeSet<String>) {
     let services = get(source, "grpc_services").map(|services| match services {
         Value::Array(list) => list.clone(),
         one => vec![one.clone()],

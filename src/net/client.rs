@@ -1,5 +1,5 @@
-//! The streams of an xDS client: opens them, sends and receives messages as bytes, says how they ended. What goes
-//! over them, and when they are opened again, is decided elsewhere.
+//! The streams of an xDS client, and its REST polls: opens them, sends and receives messages as bytes, says how they
+//! ended. What goes over them, and when they are opened again, is decided elsewhere.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use super::heard::Heard;
 use super::stream::{self, Carry, WINDOW};
 use super::tap::Address;
 use super::tls;
+use super::token::Token;
 use crate::event::Side;
 use crate::wire::{End, Secured};
 
@@ -38,6 +39,10 @@ pub struct Server {
     pub authority: Option<String>,
     /// Headers to add.
     pub headers: Vec<(String, String)>,
+    /// A token to add, as it is when a stream is opened.
+    pub token: Option<Token>,
+    /// Servers to ask in this order if this one can't be reached; those of their own are not asked.
+    pub fallback: Vec<Server>,
     /// How long each step of connecting may take.
     pub patience: Duration,
     /// The largest message that is taken, in bytes.
@@ -56,6 +61,15 @@ impl Server {
     pub fn check_headers(&self) -> Result<(), String> {
         dial::metadata(&self.headers).map(|_| ()).map_err(|status| status.message().to_owned())
     }
+
+    /// All headers of a stream that is opened now.
+    ///
+    /// # Errors
+    /// In words: the token can't be read.
+    pub fn headers_now(&self) -> Result<Vec<(String, String)>, String> {
+        let token = self.token.as_ref().map(Token::header).transpose()?;
+        Ok(self.headers.iter().cloned().chain(token).collect())
+    }
 }
 
 /// What happened on a stream.
@@ -69,8 +83,19 @@ pub enum Event {
     Bytes(Bytes),
     /// It is complete.
     Message,
+    /// The answer to a poll.
+    Answer(Answer),
     /// It is over.
     Ended(End),
+}
+
+/// What a poll was answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A body, and its `content-encoding`.
+    Body { coding: Option<String>, bytes: Bytes },
+    /// There is nothing new (304).
+    Unchanged,
 }
 
 /// An event of the stream that was opened under a number.
@@ -112,9 +137,22 @@ struct Stream {
     task: AbortHandle,
 }
 
+/// Where a lane leads.
+struct Way {
+    /// Its number, and which of those behind that.
+    server: u32,
+    at: usize,
+    path: String,
+    /// It is polled: how long one poll may go without an answer.
+    patience: Option<Duration>,
+}
+
 /// The open streams, a connection for each.
 pub struct Streams {
-    servers: Vec<Arc<Server>>,
+    /// By number; each before those that are asked in its place, in their order.
+    servers: Vec<Vec<Arc<Server>>>,
+    /// By lane.
+    ways: HashMap<u32, Way>,
     events: mpsc::Sender<Happened>,
     open: HashMap<u32, Stream>,
     turns: u64,
@@ -128,34 +166,69 @@ impl Streams {
         let (events, receive) = mpsc::channel(EVENTS);
         let every = servers.first().map_or(Duration::ZERO, |server| server.keepalive).as_millis();
         let every = u64::try_from(every).unwrap_or(u64::MAX);
-        let servers = servers.into_iter().map(Arc::new).collect();
+        let in_turn = |mut server: Server| {
+            let others = std::mem::take(&mut server.fallback);
+            std::iter::once(server).chain(others).map(Arc::new).collect()
+        };
+        let servers = servers.into_iter().map(in_turn).collect();
         let keepalive = Arc::new(AtomicU64::new(every));
-        (Streams { servers, events, open: HashMap::new(), turns: 0, keepalive }, receive)
+        let streams =
+            Streams { servers, ways: HashMap::new(), events, open: HashMap::new(), turns: 0, keepalive };
+        (streams, receive)
     }
 
-    /// Connects to one of the servers, and opens a stream at a gRPC path. There is no stream to a server that is not
-    /// among them.
+    /// The server that a lane asks; none where its number is of none.
+    pub fn server(&self, lane: u32) -> Option<&Arc<Server>> {
+        let way = self.ways.get(&lane)?;
+        self.servers.get(way.server as usize)?.get(way.at)
+    }
+
+    /// The path that it asks for.
+    pub fn path(&self, lane: u32) -> Option<&str> {
+        self.ways.get(&lane).map(|way| way.path.as_str())
+    }
+
+    /// Asks the next server, where the one that was asked can't be reached. False: that was the last.
+    pub fn fall_back(&mut self, lane: u32) -> bool {
+        let Some(way) = self.ways.get_mut(&lane) else { return false };
+        if self.servers.get(way.server as usize).is_none_or(|servers| way.at + 1 >= servers.len()) {
+            return false;
+        }
+        way.at += 1;
+        self.connect(lane);
+        true
+    }
+
+    /// Connects to a server, the first of that number, and opens a stream at a gRPC path. There is no stream to a
+    /// server that is not among them.
     pub fn open(&mut self, lane: u32, server: u32, path: String) {
-        let keepalive = self.keepalive.clone();
-        self.begin(lane, server, |server, ready, line| async move {
-            let end = server.carry(&path, ready, &line, &keepalive).await;
-            line.say(end.map_or_else(Event::Failed, Event::Ended)).await;
-        });
+        self.ways.insert(lane, Way { server, at: 0, path, patience: None });
+        self.connect(lane);
     }
 
-    fn begin<F: Future<Output = ()> + Send + 'static>(
-        &mut self,
-        lane: u32,
-        server: u32,
-        work: impl FnOnce(Arc<Server>, mpsc::Receiver<Bytes>, Line) -> F,
-    ) {
+    /// Connects, and posts each request to a path; what is sent must wait for the answer to what was sent before. One
+    /// that has none in `patience` ends the lane.
+    pub fn poll(&mut self, lane: u32, server: u32, path: String, patience: Duration) {
+        self.ways.insert(lane, Way { server, at: 0, path, patience: Some(patience) });
+        self.connect(lane);
+    }
+
+    fn connect(&mut self, lane: u32) {
         self.close(lane);
-        let Some(server) = self.servers.get(server as usize).cloned() else { return };
+        let (Some(server), Some(way)) = (self.server(lane).cloned(), self.ways.get(&lane)) else { return };
+        let (path, patience) = (way.path.clone(), way.patience);
         self.turns += 1;
         let turn = self.turns;
         let (requests, ready) = mpsc::channel(REQUESTS);
         let line = Line { events: self.events.clone(), lane, turn };
-        let task = tokio::spawn(work(server, ready, line));
+        let keepalive = self.keepalive.clone();
+        let task = tokio::spawn(async move {
+            if let Some(patience) = patience {
+                return super::poll::run(&server, &path, patience, ready, &line).await;
+            }
+            let end = server.carry(&path, ready, &line, &keepalive).await;
+            line.say(end.map_or_else(Event::Failed, Event::Ended)).await;
+        });
         self.open.insert(lane, Stream { turn, requests, task: task.abort_handle() });
     }
 
@@ -208,7 +281,8 @@ impl Server {
         parts.path_and_query = path.parse().ok();
         let refused = |what: String| DialError::new(what, &["port ok", "HTTP/2"], None);
         let uri = http::Uri::from_parts(parts).map_err(|error| refused(format!("{path}: {error}")))?;
-        let headers = dial::metadata(&self.headers).map_err(|status| refused(status.message().to_owned()))?;
+        let headers = self.headers_now().map_err(|what| DialError::new(what, &["token"], None))?;
+        let headers = dial::metadata(&headers).map_err(|status| refused(status.message().to_owned()))?;
         let (heard, first) = Heard::new(leg);
         let mut builder = h2::client::Builder::new();
         builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);

@@ -1,3 +1,4 @@
+use crate::event::Variant;
 use crate::store::{StateFact, SummaryFact, TypeState, Wildcard};
 use crate::text::{count, plural};
 
@@ -44,26 +45,32 @@ pub struct Counts {
     pub open_nacks: u64,
     pub missing: u64,
     pub names: u64,
+    /// Out of a file: nobody is told, so nothing is acknowledged (row C-04).
+    pub file: bool,
 }
 
 impl From<&SummaryFact> for Counts {
     fn from(fact: &SummaryFact) -> Counts {
-        Counts { open_nacks: fact.open_nacks, missing: fact.missing, names: fact.names }
+        let file = fact.variant == Variant::File;
+        Counts { open_nacks: fact.open_nacks, missing: fact.missing, names: fact.names, file }
     }
 }
 
 impl From<&StateFact> for Counts {
     fn from(fact: &StateFact) -> Counts {
         let (missing, names) = (fact.missing.len() as u64, fact.names.len() as u64);
-        Counts { open_nacks: fact.open_nacks, missing, names }
+        let file = fact.variant == Variant::File;
+        Counts { open_nacks: fact.open_nacks, missing, names, file }
     }
 }
 
-/// `NACK×3`, `MISS 1/119`: word and count, without the age. `times` is the sign between them.
+/// `NACK×3`, `MISS 1/119`, of a file `APPLIED` or `REJECTED`: word and count, without the age. `times` is the sign between them.
 pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> String {
     let (word, _) = state_word(state);
     let counts = counts.into();
     match state {
+        TypeState::Synced if counts.file => "APPLIED".to_owned(),
+        TypeState::Nack if counts.file => "REJECTED".to_owned(),
         TypeState::Nack if counts.open_nacks > 1 => format!("{word}{times}{}", count(counts.open_nacks)),
         TypeState::Miss => format!("{word} {}/{}", count(counts.missing), count(counts.names)),
         _ => word.to_owned(),
@@ -80,4 +87,15 @@ pub fn subscribed(fact: &StateFact) -> String {
         Wildcard::Ambiguous => "* (ambiguous)",
     };
     if names == 0 { star.to_owned() } else { format!("{star} and {}", plural(names, "name")) }
+}
+
+/// The first `most` names, and how many more there are.
+pub fn names(names: &[std::sync::Arc<str>], most: usize) -> String {
+    let mut shown: Vec<&str> = names.iter().take(most).map(|name| &**name).collect();
+    let more = names.len().saturating_sub(most);
+    let rest = format!("and {} more", crate::text::count(more as u64));
+    if more > 0 {
+        shown.push(&rest);
+    }
+    shown.join(", ")
 }

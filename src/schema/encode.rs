@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use prost::Message;
-use prost_reflect::DynamicMessage;
+use prost_reflect::{DeserializeOptions, DynamicMessage};
 use serde_json::{Map, Value};
 
 use super::{Schema, message_name};
@@ -15,6 +15,22 @@ impl Schema {
         let json = with_empty_values(json);
         let message = DynamicMessage::deserialize(descriptor, &*json).map_err(|error| error.to_string())?;
         Ok(message.encode_to_vec())
+    }
+
+    /// The same of what was written by descriptors newer than these: fields that are not known are left out, and the first
+    /// of them is told. Fails where even that does not help, as with a type that is not known.
+    pub fn encode_known(&self, name: &str, json: &Value) -> Result<(Vec<u8>, Option<String>), String> {
+        let unknown = match self.encode(name, json) {
+            Ok(bytes) => return Ok((bytes, None)),
+            Err(why) => why,
+        };
+        let descriptor = self.message(message_name(name)).ok_or_else(|| unknown.clone())?;
+        let options = DeserializeOptions::new().deny_unknown_fields(false);
+        let json = with_empty_values(json);
+        match DynamicMessage::deserialize_with_options(descriptor, &*json, &options) {
+            Ok(message) => Ok((message.encode_to_vec(), Some(unknown))),
+            Err(_) => Err(unknown),
+        }
     }
 }
 

@@ -68,7 +68,8 @@ impl Schema {
         Err(FormatError { message: message.to_owned(), tried })
     }
 
-    fn read_as(&self, message: &str, format: Format, content: &[u8]) -> Result<Vec<u8>, String> {
+    /// The same in one format.
+    pub(crate) fn read_as(&self, message: &str, format: Format, content: &[u8]) -> Result<Vec<u8>, String> {
         let text = || std::str::from_utf8(content).map_err(|error| error.to_string());
         let object = |value: Value| match value.is_object() {
             true => self.encode(message, &value),

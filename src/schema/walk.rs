@@ -406,8 +406,11 @@ fn widen(value: f32) -> f64 {
     format!("{value:?}").parse().unwrap_or(f64::from(value))
 }
 
-/// The placeholder that redaction left in a field of bytes.
+/// The placeholder that redaction left in a field of bytes: ours, or Envoy's in its config dumps.
 pub(super) fn redacted(bytes: &[u8]) -> Option<&str> {
+    if bytes == b"[redacted]" {
+        return Some("[redacted]");
+    }
     let bytes =
         (bytes.starts_with(b"[redacted ") && bytes.len() < 64 && bytes.ends_with(b"]")).then_some(bytes)?;
     std::str::from_utf8(bytes).ok()

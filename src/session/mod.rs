@@ -10,6 +10,7 @@ mod compare;
 mod condition;
 mod delta;
 mod engine;
+mod file;
 mod holdings;
 pub(crate) mod locator;
 mod names;

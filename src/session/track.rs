@@ -121,7 +121,7 @@ pub(crate) struct Push<'a> {
     pub(crate) errors: &'a [ResourceError],
     pub(crate) size: u64,
     pub(crate) delta: bool,
-    /// Out of a file: there is nobody to answer, it is in force (row C-04).
+    /// Out of a file: there is nobody to answer, it is applied or rejected at once (row C-04).
     pub(crate) file: bool,
 }
 
@@ -261,7 +261,8 @@ impl Track {
             body: Some(body),
         });
         if push.file {
-            self.judge(ctx, order, None, false);
+            let wrong = super::file::rejection(ctx.catalog, &self.type_url, push.list, &change.twice);
+            self.judge(ctx, order, wrong.as_ref(), false);
             self.latencies.clear();
         }
         self.pushes += 1;

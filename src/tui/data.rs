@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::applied::{Account, Beside};
 use crate::content::BlobId;
 use crate::event::{Clock, Seq, StreamId, Time, TypeUrl};
 use crate::filter::{Filter, FilterError};
@@ -83,6 +84,10 @@ pub trait Data {
     fn source(&self) -> Option<(&Store, &Schema)> {
         self.contents().map(|contents| (contents.store, contents.bodies.schema()))
     }
+    /// What its client has applied of it, where a dump stands beside the source.
+    fn applied(&self, _: &StateFact) -> Option<Account> {
+        None
+    }
     fn read_filter(&self, text: &str) -> Result<Filter, FilterError> {
         Filter::parse(text)
     }
@@ -159,6 +164,7 @@ pub struct StoreData<'a> {
     pub store: &'a Store,
     pub findings: &'a [Finding],
     pub bodies: &'a dyn Bodies,
+    pub applied: Option<&'a Beside>,
 }
 
 impl Data for StoreData<'_> {
@@ -209,6 +215,9 @@ impl Data for StoreData<'_> {
     }
     fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool {
         applied.filter.state(fact, self.store)
+    }
+    fn applied(&self, state: &StateFact) -> Option<Account> {
+        self.applied?.account(state, self.store)
     }
     fn contents(&self) -> Option<Contents<'_>> {
         Some(Contents { store: self.store, bodies: self.bodies })

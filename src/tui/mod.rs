@@ -27,6 +27,7 @@ mod rebind;
 mod replay;
 mod resources;
 mod run;
+mod silent;
 mod sort;
 mod stream;
 mod subs;

@@ -1,10 +1,12 @@
 //! Screen 2: what one client has been offered, what it runs, what is open.
 
+use crate::applied::Account;
 use crate::event::{StreamId, TypeUrl};
 use crate::report::type_order;
 use crate::store::{StateFact, StreamFact, TypeState};
 
 use super::data::Data;
+use super::silent::Silent;
 
 /// Streams of a session that are told in the history, newest first.
 const CHAIN: usize = 50;
@@ -17,6 +19,10 @@ pub struct StreamScreen {
     /// Lines scrolled in the lower panes.
     pub scroll: usize,
     pub states: Vec<StateFact>,
+    /// What the client has applied of each, where a dump stands beside the source.
+    pub applied: Vec<Option<Account>>,
+    /// Why the selected type may wait.
+    pub silent: Silent,
     /// The stream and those that it continues, newest first.
     pub chain: Vec<StreamFact>,
     /// All streams of the source, for going from one to the next.
@@ -29,6 +35,7 @@ impl StreamScreen {
         self.streams = streams.iter().map(|stream| stream.stream).collect();
         self.states = stream.map(|stream| data.states_of(stream)).unwrap_or_default();
         self.states.sort_by_cached_key(|state| type_order(&state.type_url));
+        self.applied = self.states.iter().map(|state| data.applied(state)).collect();
         self.chain.clear();
         let mut next = stream;
         while let Some(id) = next.filter(|_| self.chain.len() < CHAIN) {
@@ -42,6 +49,13 @@ impl StreamScreen {
         }
     }
 
+    /// Looks up why the selected type may wait.
+    pub fn explain(&mut self, data: &dyn Data) {
+        let stream = self.fact().map(|fact| fact.stream);
+        let selected = self.state().map(|state| state.type_url.clone());
+        self.silent.load(data, stream, selected.as_ref());
+    }
+
     pub fn fact(&self) -> Option<&StreamFact> {
         self.chain.first()
     }
@@ -52,6 +66,11 @@ impl StreamScreen {
 
     pub fn state(&self) -> Option<&StateFact> {
         self.states.get(self.position()?)
+    }
+
+    /// What the client has applied of the selected type.
+    pub fn account(&self) -> Option<&Account> {
+        self.applied.get(self.position()?)?.as_ref()
     }
 
     pub fn select(&mut self, at: usize) {

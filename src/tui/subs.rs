@@ -16,6 +16,7 @@ use super::data::{Applied, Data};
 use super::layout::{self, Layout};
 use super::model::{Model, Pane, Screen};
 use super::overview::scroll;
+use super::silent::Silent;
 use super::sort::Sort;
 use super::update::current_stream;
 
@@ -72,6 +73,9 @@ pub struct Subs {
     pub at: usize,
     pub top: usize,
     pub window: Vec<NameRow>,
+    silent: Silent,
+    /// Why the selected name may not have come.
+    pub why: Option<String>,
     /// Changes of the selected type, oldest first; rows of the timeline looked at.
     pub changes: Vec<Change>,
     scanned: usize,
@@ -312,7 +316,10 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
         name,
     };
     let window: Vec<NameRow> = shown.into_iter().map(row).collect();
-    model.subs.window = window;
+    let subs = &mut model.subs;
+    subs.window = window;
+    subs.silent.load(data, Some(stream), Some(&url));
+    subs.why = subs.row().and_then(|row| subs.silent.why(data, &row.name));
 }
 
 /// Commands that mean something of their own here.

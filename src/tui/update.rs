@@ -203,6 +203,7 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
             if let Some(applied) = &model.filter {
                 model.stream.states.retain(|state| data.state_matches(applied, state));
             }
+            model.stream.explain(data);
             let rows = model.stream.states.len();
             let detail = detail_lines(model).len() + 1;
             let parts = layout::stream(&layout, rows + 1, detail);

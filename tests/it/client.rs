@@ -18,13 +18,13 @@ use crate::support::{
 };
 
 /// A running `xdscope watch`.
-struct Watch {
-    child: Child,
+pub(super) struct Watch {
+    pub(super) child: Child,
     recording: PathBuf,
 }
 
 impl Watch {
-    fn start(world: &World, server: SocketAddr, args: &[&str]) -> Watch {
+    pub(super) fn start(world: &World, server: SocketAddr, args: &[&str]) -> Watch {
         let recording = world.folder().join("watch.xdsrec");
         let mut command = xdscope(world.folder());
         command.args(["watch", &server.to_string(), "--no-tui", "--node-id", "watcher", "--record"]);
@@ -32,18 +32,18 @@ impl Watch {
         Watch { child: Child::start(&mut command, &world.folder().join("watch.log")), recording }
     }
 
-    fn stop(self) -> Recording {
+    pub(super) fn stop(self) -> Recording {
         self.child.interrupt();
         Recording { file: self.recording }
     }
 }
 
-fn backend() -> SocketAddr {
+pub(super) fn backend() -> SocketAddr {
     "127.0.0.1:9".parse().expect("an address")
 }
 
 /// Our own rules have nothing against our own client.
-fn assert_clean(recording: &Recording, known: &[&str]) {
+pub(super) fn assert_clean(recording: &Recording, known: &[&str]) {
     let findings = recording.objects("lint", &[]);
     let known = |finding: &&Value| !known.iter().any(|rule| finding["rule"] == *rule);
     let severe: Vec<_> = findings.iter().filter(|f| f["severity"] != "info").filter(known).collect();
@@ -172,7 +172,7 @@ fn client_refuses_what_it_is_told_to() {
     assert_clean(&watch.stop(), &["nack-resend-loop", "sotw-needless-update", "pgv-violation"]);
 }
 
-fn run(world: &World, args: &[&str]) -> (Option<i32>, String, String) {
+pub(super) fn run(world: &World, args: &[&str]) -> (Option<i32>, String, String) {
     let output = xdscope(world.folder()).args(args).output().expect("xdscope runs");
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))

@@ -52,7 +52,7 @@ struct Said {
 impl Said {
     fn of(info: &Info, store: &Store, findings: &[Finding], schema: &Arc<Schema>) -> Said {
         let bodies = Decoded(schema.clone());
-        let data = StoreData { store, findings, bodies: &bodies };
+        let data = StoreData { store, findings, bodies: &bodies, applied: None };
         Said {
             at: store.now(),
             messages: store.messages(),

@@ -41,7 +41,7 @@ fn globs_as_envoy_asks_for_them() {
         dynamic["cds_resources_locator"] =
             "xdstp://shop/envoy.config.cluster.v3.Cluster/mine/*?b=2&a=1".into();
         dynamic.as_object_mut().expect("an object").remove("lds_config");
-        let envoy = world.envoy_with("edge", &bootstrap);
+        let envoy = world.envoy_of("edge", &bootstrap);
         tap = Some(through);
         envoy
     });

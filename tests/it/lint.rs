@@ -1,12 +1,20 @@
 //! No false alarms: what the rules say of real peers is what these peers really do.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::SocketAddr};
+
+use xdscope::{
+    app::demo::Demo,
+    net::{demo::Scenario, tap::Address},
+};
 
 use crate::support::{
-    bootstrap::Variant,
+    bootstrap::{self, Variant},
     control_plane::{ControlPlane, Flags},
-    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, bad_clusters, cluster},
-    tap::Recording,
+    grpc_client::Kind,
+    misbehave::schema,
+    process::Child,
+    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, bad_clusters, cluster, endpoints, route},
+    tap::{Recording, xdscope},
     wait::wait_for,
     world::World,
 };
@@ -67,28 +75,203 @@ fn envoy(test: &str, variant: Variant, known: &[&str]) {
     }
     plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", variant)]));
     plane.wait_for_ack(mark, CLUSTER, "3");
+    grow_and_shrink(&mut plane, &chain, variant, envoy.admin());
     let mark = plane.mark();
     plane.close_streams(14, "scripted");
     plane.wait_for(mark, "a new stream's CDS request", |e| e.is_request(CLUSTER));
     plane.wait_for(mark, "a new stream's LDS request", |e| e.is_request(LISTENER));
+    envoy.child.interrupt();
     assert_found(&tap.stop(), known);
 }
 
+/// A cluster and its endpoints come, take the route over, give it back and go: make before break.
+fn grow_and_shrink(plane: &mut ControlPlane, chain: &Snapshot, source: Variant, backend: SocketAddr) {
+    let clusters = |names: &[&str]| names.iter().map(|name| cluster(name, source)).collect::<Vec<_>>();
+    let assigned = |names: &[&str]| names.iter().map(|name| endpoints(name, backend)).collect::<Vec<_>>();
+    let more = chain.clone();
+    let more = more.with(CLUSTER, "4", clusters(&["echo", "more"]));
+    let more = more.with(ENDPOINTS, "4", assigned(&["echo", "more"]));
+    let mark = plane.mark();
+    plane.set(&more);
+    plane.wait_for_ack(mark, CLUSTER, "4");
+    plane.wait_for(mark, "the new cluster's endpoints", |event| {
+        event.is_response(ENDPOINTS) && event.names.iter().any(|name| name == "more")
+    });
+    for (version, to) in [("5", "more"), ("6", "echo")] {
+        let mark = plane.mark();
+        plane.set(&more.clone().with(ROUTE, version, vec![route("r-in", to)]));
+        plane.wait_for_ack(mark, ROUTE, version);
+    }
+    let mark = plane.mark();
+    let fewer = more.with(ROUTE, "6", vec![route("r-in", "echo")]);
+    plane.set(&fewer.with(CLUSTER, "7", clusters(&["echo"])).with(ENDPOINTS, "7", assigned(&["echo"])));
+    plane.wait_for_ack(mark, CLUSTER, "7");
+}
+
 #[test]
-fn lint_of_a_grpc_client() {
-    let Some(world) = World::open("lint_of_a_grpc_client") else { return };
+fn lint_of_grpc_core() {
+    grpc("lint_of_grpc_core", Kind::Core, &[]);
+}
+
+#[test]
+fn lint_of_grpc_go() {
+    grpc("lint_of_grpc_go", Kind::Go, &[]);
+}
+
+#[test]
+fn lint_of_grpc_js() {
+    grpc("lint_of_grpc_js", Kind::Js, &[]);
+}
+
+/// A start, a cluster more and less, a reconnect.
+fn grpc(test: &str, kind: Kind, known: &[&str]) {
+    let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
-    let mut client = world.grpc_client("app-1", "echo.test", tap.address());
+    let mut client = world.grpc_client_of(kind, "app-1", "echo.test", tap.address(), None);
     let chain = Snapshot::grpc_chain("echo.test", client.backend());
     plane.set(&chain);
     assert_eq!(client.call("hello"), Ok("hello".to_owned()));
     for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
         plane.wait_for_ack(0, type_url, "1");
     }
+    let backend = client.backend();
+    let more =
+        chain.clone().with(CLUSTER, "2", vec![cluster("echo", Variant::Ads), cluster("more", Variant::Ads)]);
+    let more = more.with(ENDPOINTS, "2", vec![endpoints("echo", backend), endpoints("more", backend)]);
+    let mark = plane.mark();
+    plane.set(&more.clone().with(ROUTE, "2", vec![route("r-in", "more")]));
+    plane.wait_for_ack(mark, ROUTE, "2");
+    plane.wait_for(mark, "the new cluster", |event| {
+        event.is_response(ENDPOINTS) && event.names.iter().any(|name| name == "more")
+    });
+    assert_eq!(client.call("more"), Ok("more".to_owned()));
+    let mark = plane.mark();
+    plane.set(&more.with(ROUTE, "3", vec![route("r-in", "echo")]));
+    plane.wait_for_ack(mark, ROUTE, "3");
+    assert_eq!(client.call("less"), Ok("less".to_owned()));
     let mark = plane.mark();
     plane.close_streams(14, "scripted");
     plane.wait_for(mark, "a new stream's LDS request", |e| e.is_request(LISTENER));
     assert_eq!(client.call("again"), Ok("again".to_owned()));
+    drop(client);
+    assert_found(&tap.stop(), known);
+}
+
+/// By polls: a start, a refused update and its repair, a removal. A refusal has no words of its own there: Envoy polls with
+/// the version before (row D-02).
+#[test]
+fn lint_of_envoy_by_polls() {
+    let Some(world) = World::open("lint_of_envoy_by_polls") else { return };
+    let mut plane = world.control_plane(Flags { rest: true, ..Flags::default() });
+    let tap = world.tap(plane.rest_address(), &[]);
+    let polled = |name: &str| {
+        let mut cluster = cluster(name, Variant::Sotw);
+        cluster["eds_cluster_config"]["eds_config"] = bootstrap::polled();
+        cluster
+    };
+    let mut envoy = world.envoy_of("edge-1", &bootstrap::envoy_rest("edge-1", tap.address()));
+    let chain = Snapshot::default()
+        .with(LISTENER, "1", vec![])
+        .with(CLUSTER, "1", vec![polled("echo")])
+        .with(ENDPOINTS, "1", vec![endpoints("echo", envoy.admin())]);
+    plane.set(&chain);
+    envoy.wait_live();
+    let runs = |name: &str| envoy.get("/clusters").contains(&format!("{name}::"));
+    wait_for("the cluster", || runs("echo").then_some(()));
+    let both = vec![polled("echo"), polled("more")];
+    let more = chain.clone().with(CLUSTER, "2", both.clone()).with(
+        ENDPOINTS,
+        "2",
+        vec![endpoints("echo", envoy.admin()), endpoints("more", envoy.admin())],
+    );
+    plane.set(&more);
+    wait_for("one cluster more", || runs("more").then_some(()));
+    plane.set(&more.clone().with(CLUSTER, "3", [both.clone(), bad_clusters()].concat()));
+    wait_for("a refusal", || envoy.get("/stats?filter=cds").contains("update_rejected: 1").then_some(()));
+    plane.set(&more.clone().with(CLUSTER, "4", vec![polled("echo")]));
+    wait_for("one cluster less", || (!runs("more")).then_some(()));
+    envoy.child.interrupt();
+    assert_found(&tap.stop(), &["implicit-nack"]);
+}
+
+/// By names, against our own server: a glob, a member more, a change, endpoints that move.
+#[test]
+fn lint_of_envoy_by_structured_names() {
+    let Some(world) = World::open("lint_of_envoy_by_structured_names") else { return };
+    let demo = Demo::start(schema().clone(), Scenario::Xdstp, 1).expect("a demo");
+    let upstream: SocketAddr = demo.upstream.to_string().parse().expect("an address");
+    let tap = world.tap(upstream, &[]);
+    let mut envoy =
+        world.envoy_of("edge-1", &bootstrap::envoy_xdstp("edge-1", Variant::DeltaAds, tap.address()));
+    envoy.wait_live();
+    let has = |name: &str| envoy.get("/clusters").contains(&format!("{name}::"));
+    let name = |service: &str| format!("xdstp://shop.example/envoy.config.cluster.v3.Cluster/shop/{service}");
+    wait_for("a cluster", || has(&name("ratings")).then_some(()));
+    // The story goes on once its own clients may connect: they find nobody there.
+    demo.connect(&Address::Tcp("127.0.0.1:9".to_owned()));
+    wait_for("a cluster more", || has(&name("ledger")).then_some(()));
+    envoy.child.interrupt();
     assert_found(&tap.stop(), &[]);
+}
+
+/// Our own server as it is before its story begins.
+#[test]
+fn lint_of_envoy_and_our_own_server() {
+    for (variant, test) in [
+        (Variant::Ads, "lint_of_envoy_and_our_own_server"),
+        (Variant::DeltaAds, "lint_of_envoy_and_our_own_server_delta"),
+    ] {
+        let Some(world) = World::open(test) else { return };
+        let demo = Demo::start(schema().clone(), Scenario::Tour, 1).expect("a demo");
+        let tap = world.tap(demo.upstream.to_string().parse().expect("an address"), &[]);
+        let mut envoy = world.envoy("edge-1", variant, tap.address());
+        envoy.wait_live();
+        wait_for("a cluster", || envoy.get("/clusters").contains("ratings::").then_some(()));
+        envoy.child.interrupt();
+        assert_found(&tap.stop(), &[]);
+    }
+}
+
+/// The demo's story: six nodes, each with the problem that it is made to have, and no other.
+#[test]
+fn lint_of_the_tour() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("demo.xdsrec");
+    let mut command = xdscope(folder.path());
+    command.args(["demo", "--no-tui", "-o", "jsonl", "--record"]).arg(&file);
+    let demo = Child::start(&mut command, &folder.path().join("demo.log"));
+    // The last of it to come: a name that was asked for in vain for 15 s.
+    let found = |rule: &str, node: &str| {
+        let of_node = |line: &&str| line.contains(&format!("\"rule\":\"{rule}\"")) && line.contains(node);
+        demo.log().lines().any(|line| of_node(&line))
+    };
+    wait_for("the end of the story", || {
+        let waited = found("name-not-delivered", "edge-gw-1") && found("name-not-delivered", "grpc-cart-0");
+        (waited && found("nack-resend-loop", "edge-gw-1")).then_some(())
+    });
+    demo.interrupt();
+    let findings = Recording { file }.objects("lint", &[]);
+    let said: BTreeSet<(&str, &str)> =
+        findings.iter().filter_map(|f| Some((f["node"].as_str()?, f["rule"].as_str()?))).collect();
+    let of =
+        |node: &str| said.iter().filter(|(of, _)| *of == node).map(|(_, rule)| *rule).collect::<Vec<_>>();
+    // The route to a cluster that is not there, and the cluster that breaks a constraint, are in what all are sent.
+    let common = ["pgv-violation", "route-unknown-cluster"];
+    let with = |more: &[&'static str]| {
+        let mut all: Vec<&str> = common.iter().chain(more).copied().collect();
+        all.sort_unstable();
+        all
+    };
+    // Refuses, and is sent the same again; waits for endpoints that are not there.
+    let gateway = ["nack", "nack-resend-loop", "sotw-needless-update", "name-not-delivered"];
+    assert_eq!(of("edge-gw-1"), with(&gateway));
+    // Does not answer a push.
+    assert_eq!(of("ratings-v1-77d0"), with(&["response-unanswered", "version-churn"]));
+    // Asked for a cluster that is not there, and gets no other.
+    assert_eq!(of("grpc-cart-0"), ["name-not-delivered"]);
+    assert_eq!(of("reviews-v2-6b8f"), common);
+    assert_eq!(of("batch-9"), with(&["version-churn"]));
+    // Its streams are cut, again and again.
+    assert_eq!(of("payments-v3-1c2a"), common);
 }

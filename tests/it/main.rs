@@ -3,6 +3,7 @@
 //! Peers (Envoy, gRPC, go-control-plane) are fetched by the first test which needs them, see [`support::peers`].
 //! `XDSCOPE_PEERS=off` leaves the tests which need them out.
 
+mod applied;
 mod cli;
 mod client;
 mod config;
@@ -12,12 +13,15 @@ mod equal;
 mod faults;
 mod harness;
 mod house;
+mod identity;
 mod likeness;
 mod lint;
+mod misbehaving;
 mod nacks;
 mod peers_direct;
 mod readme;
 mod reflection;
+mod rest_client;
 mod rows;
 mod screen;
 mod scripted;
@@ -26,3 +30,5 @@ mod tap;
 mod tls;
 mod tls_failures;
 mod transparency;
+mod versions;
+mod watch_files;

@@ -185,3 +185,23 @@ fn a_black_hole_has_its_duration() {
     assert_eq!(finding["names"], serde_json::json!(["Y"]));
     assert!(finding["text"].as_str().is_some_and(|text| text.ends_with("it came after 2.5s")), "{finding}");
 }
+
+/// Rows E-45 and L-11: what nothing refers to any more is an orphan, never removed.
+#[test]
+fn a_child_whose_parent_goes_is_an_orphan() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let states = |clusters: &str| {
+        let path = folder.path().join("child.xds");
+        let script = format!(
+            "node n1\nstream 1 ads\n> cds\n< cds v=1 n=1 [c{{eds}}]\n> cds v=1 n=1\n> eds names=[c]\n\
+             < eds v=1 n=2 [c]\n> eds v=1 n=2 names=[c]\n< cds v=2 n=3 [{clusters}]\n> cds v=2 n=3\n"
+        );
+        fs::write(&path, script).expect("a script");
+        let mut get = Command::new(env!("CARGO_BIN_EXE_xdscope"));
+        let output = get.args(["get"]).arg(&path).args(["eds", "-o", "jsonl"]).output().expect("it runs");
+        let one: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one resource");
+        one["state"].as_str().map(str::to_owned)
+    };
+    assert_eq!(states("d").as_deref(), Some("orphan"));
+    assert_eq!(states("d c{eds}").as_deref(), Some("present"));
+}

@@ -319,7 +319,7 @@ struct Panics {
 
 impl Feed for Panics {
     fn read(&self, with: &mut dyn FnMut(&dyn Data)) {
-        with(&StoreData { store: &self.store, findings: &[], bodies: &self.bodies });
+        with(&StoreData { store: &self.store, findings: &[], bodies: &self.bodies, applied: None });
     }
     fn revision(&self) -> u64 {
         assert!(!self.at.exists(), "a defect of ours");

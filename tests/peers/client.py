@@ -4,9 +4,12 @@ client.py BOOTSTRAP TARGET
 
 BOOTSTRAP is a gRPC xDS bootstrap file. Standard output gives one JSON object a line, first {"backend": PORT}: the
 loopback port of an echo server to put into endpoints. Each line of standard input is then one call of TARGET,
-answered with {"ok": TEXT} or {"error": CODE, "message": TEXT}. It ends when its standard input ends.
+answered with {"ok": TEXT} or {"error": CODE, "message": TEXT}. The line `!csds` is answered with {"csds": BASE64}: the
+ClientStatusResponse that the process would give, which is what its CSDS service sends. It ends when its standard input
+ends.
 """
 
+import base64
 import concurrent.futures
 import json
 import os
@@ -14,6 +17,7 @@ import sys
 
 os.environ["GRPC_XDS_BOOTSTRAP"] = sys.argv[1]
 import grpc  # noqa: E402  (it reads the environment when it is loaded)
+from grpc._cython import cygrpc  # noqa: E402  (what grpcio-csds stands on)
 
 CALL_SECONDS = 10
 
@@ -41,6 +45,9 @@ def main():
     with grpc.insecure_channel(sys.argv[2]) as channel:
         say = channel.unary_unary("/test.Echo/Say")
         for line in sys.stdin:
+            if line.strip() == "!csds":
+                tell(csds=base64.b64encode(cygrpc.dump_xds_configs()).decode())
+                continue
             try:
                 # wait_for_ready: until the names are resolved, or the time is up.
                 answer = say(line.strip().encode(), timeout=CALL_SECONDS, wait_for_ready=True)

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use crate::wire::What;
 use super::cursor::{Cursor, Position};
 use super::marks::Marks;
 use super::saved;
+use crate::app::applied::AppliedFile;
 use crate::app::screen::{Decoded, save_copy};
 
 /// What a replay is of, and how it goes.
@@ -58,6 +60,7 @@ pub struct ReplayFeed {
     bodies: Decoded,
     state: RefCell<State>,
     pub(super) reload: Option<Reload>,
+    applied: Option<Rc<AppliedFile>>,
     revision: Cell<u64>,
 }
 
@@ -75,7 +78,19 @@ impl ReplayFeed {
     pub fn new(mut cursor: Cursor, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
         let marks = Marks::find(&mut cursor, &options.store);
         let state = State { cursor, marks, speed: options.speed, playing: None, turn: 0 };
-        ReplayFeed { options, bodies, state: RefCell::new(state), reload, revision: Cell::new(0) }
+        ReplayFeed {
+            options,
+            bodies,
+            state: RefCell::new(state),
+            reload,
+            applied: None,
+            revision: Cell::new(0),
+        }
+    }
+
+    /// What a client has applied stands beside.
+    pub fn beside(self, applied: Option<Rc<AppliedFile>>) -> ReplayFeed {
+        ReplayFeed { applied, ..self }
     }
 
     fn changed(&self) {
@@ -215,12 +230,13 @@ impl Feed for ReplayFeed {
     fn read(&self, with: &mut dyn FnMut(&dyn Data)) {
         let state = self.state.borrow();
         let (store, findings) = (state.cursor.store(), state.cursor.findings());
-        with(&StoreData { store, findings, bodies: &self.bodies });
+        let beside = self.applied.as_ref().map(|file| file.beside());
+        with(&StoreData { store, findings, bodies: &self.bodies, applied: beside.as_deref() });
     }
 
     fn revision(&self) -> u64 {
         self.tick();
-        self.revision.get()
+        self.revision.get() + self.applied.as_ref().map_or(0, |file| file.revision())
     }
 
     fn info(&self) -> Info {
@@ -238,7 +254,11 @@ impl Feed for ReplayFeed {
                 0 => vec!["There is no message in it.".into()],
                 _ => vec!["Nothing has happened at this moment yet: . goes on, G to the end.".into()],
             },
-            notice: state.notice(&self.options),
+            notice: self
+                .applied
+                .as_ref()
+                .and_then(|file| file.notice())
+                .or_else(|| state.notice(&self.options)),
             bar: Some(state.bar(self.options.rewound)),
         }
     }

@@ -6,18 +6,41 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::*;
+use crate::event::ApiVersion;
 
 /// Who xdscope is as a client, and how it behaves.
 #[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Client")]
 pub struct ClientFlags {
-    /// How the protocol is spoken: state of the world or delta, one stream or one for each type
+    /// How the protocol is spoken: state of the world or delta, one stream or one for each type; or polls in JSON
     #[arg(long, value_name = "VARIANT")]
     pub variant: Option<VariantWord>,
+    /// The version of the services that are asked
+    #[arg(long, value_name = "VERSION", default_value = "v3", visible_alias = "api")]
+    pub transport_api_version: ApiWord,
+    /// The version of the types that are asked for, where it is not that of the services
+    #[arg(long, value_name = "VERSION")]
+    pub resource_api_version: Option<ApiWord>,
+    /// Over REST: between polls that have nothing new to say; up to a quarter more
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
+    pub poll_delay: Duration,
+    /// Over REST: how long a server may hold a poll
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    pub poll_timeout: Duration,
     /// An Envoy or gRPC bootstrap: its node, server and variant, where flags don't say otherwise
     #[arg(long, value_name = "FILE")]
     pub bootstrap: Option<PathBuf>,
+    /// Be a recorded client: its node, variant and subscriptions, where flags don't say otherwise. STREAM is a number or a
+    /// node
+    #[arg(long, value_name = "RECORDING#STREAM")]
+    pub like: Option<String>,
+    /// The node, in JSON or YAML
+    #[arg(long, value_name = "FILE")]
+    pub node: Option<PathBuf>,
+    /// A feature to announce, beside our own; may stand several times
+    #[arg(long, value_name = "NAME")]
+    pub client_feature: Vec<String>,
     /// The node's id; without it one of our own
     #[arg(long, value_name = "ID", visible_alias = "service-node")]
     pub node_id: Option<String>,
@@ -79,6 +102,25 @@ pub enum VariantWord {
     DeltaAds,
     Sotw,
     Delta,
+    Rest,
+}
+
+/// `--transport-api-version`, `--resource-api-version`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ApiWord {
+    #[value(alias = "V2")]
+    V2,
+    #[value(alias = "V3")]
+    V3,
+}
+
+impl From<ApiWord> for ApiVersion {
+    fn from(word: ApiWord) -> ApiVersion {
+        match word {
+            ApiWord::V2 => ApiVersion::V2,
+            ApiWord::V3 => ApiVersion::V3,
+        }
+    }
 }
 
 /// `--ack`.
@@ -94,8 +136,9 @@ pub enum AckWord {
 #[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
 pub struct WatchArgs {
-    /// The control plane: host:port, http://, https:// or unix:/path
-    #[arg(value_name = "SERVER", required_unless_present = "bootstrap")]
+    /// The control plane: host:port, http://, https:// or unix:/path; or a file with a DiscoveryResponse, or a directory
+    /// of them, to read as they change
+    #[arg(value_name = "SERVER", required_unless_present_any = ["bootstrap", "like"])]
     pub server: Option<String>,
     /// TYPE or TYPE/NAME: cds, cds/reviews, eds/*. Nothing: all listeners and clusters, and what they refer to
     #[arg(value_name = "WHAT")]

@@ -138,4 +138,10 @@ pub struct ConnectFlags {
     /// A header to add (`name: value`); not on a tap
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub header: Vec<String>,
+    /// A file with a bearer token to send; read again for each stream; not on a tap
+    #[arg(long, value_name = "FILE", conflicts_with = "token_env")]
+    pub token_file: Option<PathBuf>,
+    /// An environment variable that holds the bearer token; not on a tap
+    #[arg(long, value_name = "NAME")]
+    pub token_env: Option<String>,
 }

@@ -39,6 +39,10 @@ pub struct LiveFlags {
     /// Keep private keys, tokens and the like as they are
     #[arg(long)]
     pub keep_secrets: bool,
+    /// What a client has applied, beside what it is sent on the Stream screen: a config dump of Envoy, or a CSDS answer;
+    /// read again when it changes
+    #[arg(long, value_name = "FILE")]
+    pub applied: Option<PathBuf>,
     #[command(flatten)]
     pub screens: ScreenFlags,
     #[command(flatten)]

@@ -46,6 +46,20 @@ pub struct Global {
     pub keys: crate::tui::Keymap,
 }
 
+impl Global {
+    /// For what is read on the side.
+    #[cfg(feature = "net")]
+    pub(super) fn silent() -> Global {
+        Global {
+            quiet: true,
+            color: Color::Never,
+            ascii: true,
+            #[cfg(feature = "tui")]
+            keys: crate::tui::Keymap::default(),
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// A built-in control plane and clients on loopback, through the real tap

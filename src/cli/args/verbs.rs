@@ -42,6 +42,9 @@ pub struct ReplayArgs {
     /// Times of day, or seconds from the start, or from the row before
     #[arg(long, value_name = "FORM", default_value = "local", help_heading = "Replay")]
     pub time: TimeFormat,
+    /// What the client has applied, to hold against what it was sent: a config dump of Envoy, or a CSDS answer
+    #[arg(long, value_name = "FILE", help_heading = "Replay")]
+    pub applied: Option<PathBuf>,
     #[command(flatten)]
     pub screens: ScreenFlags,
     #[command(flatten)]
@@ -54,10 +57,17 @@ pub struct StatusArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     #[arg(value_parser = formats(&[Format::Table, Format::Wide, Format::Json, Format::Jsonl]))]
     pub output: Format,
-    /// How long a server may take to be in sync, instead of --resource-timeout
+    /// How long a server may take to be in sync, instead of --resource-timeout; or a recording that is still growing
     #[cfg(feature = "net")]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub wait: Option<Duration>,
+    /// With --wait on a recording: so many nodes, and all of them in sync
+    #[cfg(feature = "net")]
+    #[arg(long, value_name = "N", requires = "wait")]
+    pub nodes: Option<u64>,
+    /// What the client has applied, to hold against what it was sent: a config dump of Envoy, or a CSDS answer
+    #[arg(long, value_name = "FILE")]
+    pub applied: Option<PathBuf>,
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::applied::{self, Dump};
 use crate::content::Redact;
 use crate::event::{ApiVersion, Kind, TypeUrl};
 use crate::pb::put_len_field;
@@ -47,13 +48,13 @@ fn has_ending(path: &Path) -> bool {
 }
 
 /// Reads all resources there, in order of files. Each is brought into the form that it would have on the wire,
-/// without its secrets. The first of a name counts, but for one that is warming.
+/// without its secrets. The first of a name counts. Notices are what could not be read of a dump.
 pub(super) fn read(
     path: &Path,
     args: &SourceArgs,
     seed: u64,
     schema: &Arc<Schema>,
-) -> Result<Vec<Member>, CliError> {
+) -> Result<(Vec<Member>, Vec<String>), CliError> {
     let mut files = Vec::new();
     if path.is_dir() {
         list(path, DEPTH, &mut files)?
@@ -63,9 +64,16 @@ pub(super) fn read(
     let redact = (!args.keep_secrets).then(|| descriptors::redactor(schema, seed));
     let mut members: Vec<Member> = Vec::new();
     let mut met = HashSet::new();
+    let mut notices = Vec::new();
     for file in &files {
         let failed = || CliError::unreadable(format!("cannot read {}", file.display()));
         let text = fs::read_to_string(file).map_err(|error| failed().because(error))?;
+        if let Some(dump) = source::read_dump(&file.to_string_lossy(), text.as_bytes(), schema)? {
+            let of_dump = of_dump(&dump, schema, redact.as_deref());
+            members.extend(of_dump.into_iter().filter(|member| met.insert(member.key())));
+            notices.extend(dump.notices);
+            continue;
+        }
         let mut found = Vec::new();
         for document in parse(&text).map_err(|why| failed().because(why))? {
             collect(document, None, &mut found);
@@ -83,7 +91,28 @@ pub(super) fn read(
         return Err(CliError::unreadable(format!("there is no resource in {}", path.display()))
             .next("each needs an `@type`, such as type.googleapis.com/envoy.config.cluster.v3.Cluster"));
     }
-    Ok(members)
+    Ok((members, notices))
+}
+
+/// What a client has: of each name what is in use, else what is warming.
+fn of_dump(dump: &Dump, schema: &Schema, redact: Option<&dyn Redact>) -> Vec<Member> {
+    let entries = dump.clients.iter().flat_map(|client| &client.entries);
+    let member = |entry: &applied::Entry| {
+        let content = entry.active.as_ref().or(entry.warming.as_ref())?;
+        let any = content.any.as_deref();
+        let clean = any.and_then(|any| redact?.resource(any));
+        let tree = clean.as_deref().or(any).map(|any| schema.any_to_json(any));
+        Some(Member {
+            session: None,
+            node: None,
+            type_url: entry.type_url.clone(),
+            name: entry.name.clone(),
+            version: content.version.clone(),
+            content: tree.map_or(Content::Unknown, Content::Tree),
+            marked: any.is_some_and(has_mark),
+        })
+    };
+    entries.filter_map(member).collect()
 }
 
 fn list(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
@@ -129,33 +158,14 @@ fn collect(value: Value, version: Option<&Arc<str>>, out: &mut Vec<Found>) {
             let own = ["version_info", "versionInfo", "version"].iter().find_map(|name| fields.get(*name));
             let own = own.and_then(Value::as_str).map(Arc::from);
             let version = own.as_ref().or(version);
-            let mut later = Vec::new();
-            let dump = fields.contains_key("configs");
             for (name, inner) in fields {
                 match name.as_str() {
-                    // Draining, refused, or never sent by a control plane.
-                    "draining_state" | "error_state" => {}
-                    name if name.starts_with("static_") && name != "static_resources" => {}
                     "static_resources" => bootstrap(inner, out),
-                    name if name.contains("warming") => later.push(inner),
-                    // What a dump says of the bootstrap was not sent either.
-                    "configs" if dump => collect(without_bootstrap(inner), version, out),
                     _ => collect(inner, version, out),
                 }
             }
-            later.into_iter().for_each(|inner| collect(inner, version, out));
         }
         _ => {}
-    }
-}
-
-fn without_bootstrap(configs: Value) -> Value {
-    let is = |config: &Value| {
-        config.get("@type").and_then(Value::as_str).is_some_and(|url| url.ends_with(".BootstrapConfigDump"))
-    };
-    match configs {
-        Value::Array(items) => Value::Array(items.into_iter().filter(|item| !is(item)).collect()),
-        other => other,
     }
 }
 

@@ -137,9 +137,10 @@ impl Side {
     }
 }
 
-/// Whether a secret was taken out of these bytes.
+/// Whether a secret was taken out of these bytes, by one of us or by Envoy.
 pub(super) fn has_mark(bytes: &[u8]) -> bool {
-    memchr::memmem::find(bytes, b"[redacted ").is_some()
+    let has = |mark: &[u8]| memchr::memmem::find(bytes, mark).is_some();
+    has(b"[redacted ") || has(b"[redacted]")
 }
 
 /// Whether two resources are the same without a look into them.
@@ -235,7 +236,10 @@ pub(super) fn open(
         && let Ok(path) = resources::find(&source.source, io)
     {
         let schema = super::super::descriptors::schema(&source.descriptors)?;
-        let mut members = resources::read(&path, source, seed, &schema)?;
+        let (mut members, notices) = resources::read(&path, source, seed, &schema)?;
+        for notice in notices.iter().filter(|_| !global.quiet) {
+            io.say(&display_safe(&format!("{}: {notice}", source.source)));
+        }
         members.retain(|member| whats.is_empty() || whats.iter().any(|what| member.is(what)));
         return Ok(Side { members, store: None, seed });
     }

@@ -211,6 +211,14 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
     }
     for args in [
         &["diff", "tests/fixtures/cli/diff.xds", "tests/fixtures/cli/config_dump.json", "-o", "json"][..],
+        &[
+            "status",
+            "tests/fixtures/cli/diff.xds",
+            "--applied",
+            "tests/fixtures/cli/config_dump.json",
+            "-o",
+            "json",
+        ],
         &["diff", TOUR, "cds/reviews", "41", "42", "-o", "json"],
         &["doctor", "-o", "json"],
         #[cfg(feature = "net")]

@@ -1,6 +1,6 @@
 //! An update of a file can't be used, after one that could.
 //!
-//! Why: It can't be read, or breaks a constraint that the API states. The client keeps what it had, and nothing but its own
+//! Why: It can't be read, names a resource twice, or breaks a constraint that the API states. The client keeps what it had, and nothing but its own
 //! log says so: a file has no NACK.
 //!
 //! Example:
@@ -44,6 +44,17 @@ fn read(case: &mut Case<'_>, message: &crate::wire::Message) {
 
 fn held(case: &mut Case<'_>, answer: &Answer<'_>) {
     if case.stream.variant() != Some(Variant::File) {
+        return;
+    }
+    if answer.track.open.is_some() {
+        if case.stream_memo.good {
+            let text = "the update names a resource twice, or holds another type; what was there before stays in force";
+            let cause = Some("message");
+            case.raise(
+                &RULE,
+                Found { blame: Blame::Server, text: text.to_owned(), cause, ..Found::default() },
+            );
+        }
         return;
     }
     let catalog = case.catalog();

@@ -25,10 +25,12 @@ pub(super) static RULE: Rule = Rule {
 };
 
 const FEATURE: &str = "xds.config.supports-resource-in-sotw";
+/// What gRPC clients call it, which take wrappers too.
+const OF_GRPC: &str = "xds.config.resource-in-sotw";
 
 fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
     let Some(features) = case.features().filter(|_| !answer.scan.wrapped.is_empty()) else { return };
-    if !features.iter().any(|feature| feature == FEATURE) {
+    if !features.iter().any(|feature| feature == FEATURE || feature == OF_GRPC) {
         let names = &answer.scan.wrapped;
         let text = format!("wrapped resources for a client without the feature {FEATURE}");
         case.raise(&RULE, Found { blame: Blame::Server, text, names, ..Found::default() });

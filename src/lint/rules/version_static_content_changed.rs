@@ -38,7 +38,11 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
     let mut names: Vec<Sym> = answer.outcome.rewritten.iter().filter(bare).copied().collect();
     let before = case.memo.previous.as_ref().filter(|_| answer.full() && !answer.heartbeat() && case.whole());
     if before.is_some_and(|before| before.version == *answer.version) && !case.memo.changed_since {
-        names.extend(answer.outcome.added.iter().chain(&answer.outcome.removed));
+        // A name asked for lately is the answer to that, though another response, to what was asked before, came first.
+        let lately = |at| case.at.since(at) < case.options.timers.answer;
+        let asked = case.memo.added_at.is_some_and(lately);
+        let late = |name: &&Sym| !(asked && answer.track.want.names.contains(**name));
+        names.extend(answer.outcome.added.iter().filter(late).chain(&answer.outcome.removed));
     }
     raise(case, answer, &names, None);
     if case.profile() != Profile::P002 {

@@ -1,4 +1,3 @@
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::RootCertStore;
@@ -9,34 +8,36 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::CertifiedKey;
 
+use super::Pem;
+
 /// A file of certificates or keys can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error("cannot read {what} of {path}")]
     Pem {
         what: &'static str,
-        path: PathBuf,
+        path: String,
         #[source]
         source: pem::Error,
     },
     #[error("{path} has no certificate in it")]
-    Empty { path: PathBuf },
+    Empty { path: String },
     #[error("a certificate in {path} can't be a CA")]
     Root {
-        path: PathBuf,
+        path: String,
         #[source]
         source: rustls::Error,
     },
     #[error("the certificate in {cert} and the key in {key} can't be used together")]
     Pair {
-        cert: PathBuf,
-        key: PathBuf,
+        cert: String,
+        key: String,
         #[source]
         source: rustls::Error,
     },
     #[error("the CAs in {path} can't verify clients")]
     ClientCa {
-        path: PathBuf,
+        path: String,
         #[source]
         source: rustls::server::VerifierBuilderError,
     },
@@ -48,18 +49,21 @@ pub enum LoadError {
     Tls(#[source] rustls::Error),
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LoadError> {
-    let fail = |source| LoadError::Pem { what: "the certificates", path: path.to_owned(), source };
-    let all: Vec<_> =
-        CertificateDer::pem_file_iter(path).map_err(fail)?.collect::<Result<_, _>>().map_err(fail)?;
-    if all.is_empty() { Err(LoadError::Empty { path: path.to_owned() }) } else { Ok(all) }
+fn certificates(from: &Pem) -> Result<Vec<CertificateDer<'static>>, LoadError> {
+    let fail = |source| LoadError::Pem { what: "the certificates", path: from.to_string(), source };
+    let all: Result<Vec<_>, _> = match from {
+        Pem::File(path) => CertificateDer::pem_file_iter(path).map_err(fail)?.collect(),
+        Pem::Inline(text) => CertificateDer::pem_slice_iter(text).collect(),
+    };
+    let all = all.map_err(fail)?;
+    if all.is_empty() { Err(LoadError::Empty { path: from.to_string() }) } else { Ok(all) }
 }
 
 /// CAs to trust.
-pub(super) fn roots(path: &Path) -> Result<RootCertStore, LoadError> {
+pub(super) fn roots(path: &Pem) -> Result<RootCertStore, LoadError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
-        roots.add(certificate).map_err(|source| LoadError::Root { path: path.to_owned(), source })?;
+        roots.add(certificate).map_err(|source| LoadError::Root { path: path.to_string(), source })?;
     }
     Ok(roots)
 }
@@ -77,26 +81,30 @@ pub(super) fn system() -> Result<RootCertStore, LoadError> {
 }
 
 /// A certificate chain and its key.
-pub(super) fn own(cert: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, LoadError> {
+pub(super) fn own(cert: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<CertifiedKey, LoadError> {
     let chain = certificates(cert)?;
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|source| LoadError::Pem {
+    let private = match key {
+        Pem::File(path) => PrivateKeyDer::from_pem_file(path),
+        Pem::Inline(text) => PrivateKeyDer::from_pem_slice(text),
+    };
+    let private = private.map_err(|source| LoadError::Pem {
         what: "the private key",
-        path: key.to_owned(),
+        path: key.to_string(),
         source,
     })?;
     CertifiedKey::from_der(chain, private, provider).map_err(|source| LoadError::Pair {
-        cert: cert.to_owned(),
-        key: key.to_owned(),
+        cert: cert.to_string(),
+        key: key.to_string(),
         source,
     })
 }
 
 /// Demands a certificate of one of these CAs from each client.
 pub(super) fn client_verifier(
-    path: &Path,
+    path: &Pem,
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, LoadError> {
     WebPkiClientVerifier::builder_with_provider(Arc::new(roots(path)?), provider)
         .build()
-        .map_err(|source| LoadError::ClientCa { path: path.to_owned(), source })
+        .map_err(|source| LoadError::ClientCa { path: path.to_string(), source })
 }

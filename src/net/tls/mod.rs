@@ -29,17 +29,50 @@ use crate::wire::{Certificate, Secured};
 use verify::{Presents, Verifier};
 
 /// How to be a TLS client; the flags of the same names.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientOptions {
     /// Take any certificate.
     pub insecure: bool,
-    /// CAs to trust, PEM; the system's where there are none.
-    pub cacert: Option<PathBuf>,
-    /// The own certificate chain and its key, PEM.
-    pub cert: Option<PathBuf>,
-    pub key: Option<PathBuf>,
+    /// CAs to trust; the system's where there are none.
+    pub cacert: Option<Pem>,
+    /// The own certificate chain and its key.
+    pub cert: Option<Pem>,
+    pub key: Option<Pem>,
     /// The name to ask for and to verify, whatever the address.
     pub servername: Option<String>,
+    /// Verify the chain only: the name is asked for, and any will do.
+    pub any_name: bool,
+}
+
+/// Certificates or a key in PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Pem {
+    File(PathBuf),
+    /// Given in place, in a bootstrap.
+    Inline(Vec<u8>),
+}
+
+impl From<PathBuf> for Pem {
+    fn from(path: PathBuf) -> Pem {
+        Pem::File(path)
+    }
+}
+
+/// Never what is in it: it may be a key.
+impl std::fmt::Debug for Pem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// Where it stands.
+impl std::fmt::Display for Pem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Pem::File(path) => path.display().fmt(f),
+            Pem::Inline(_) => f.write_str("the bootstrap's own text"),
+        }
+    }
 }
 
 /// How to be a TLS server; `--listen-cert` and so on.
@@ -67,6 +100,7 @@ pub struct Client {
     roots: Option<Arc<RootCertStore>>,
     own: Option<Arc<CertifiedKey>>,
     servername: Option<String>,
+    any_name: bool,
 }
 
 impl Client {
@@ -85,7 +119,8 @@ impl Client {
         if let Some(name) = &options.servername {
             ServerName::try_from(name.clone()).map_err(|_| LoadError::Name(name.clone()))?;
         }
-        Ok(Client { provider, roots, own, servername: options.servername.clone() })
+        let (servername, any_name) = (options.servername.clone(), options.any_name);
+        Ok(Client { provider, roots, own, servername, any_name })
     }
 
     /// Secures `io`. `host` is the name in the server's address, `sni` the name that was asked for on the other
@@ -106,7 +141,7 @@ impl Client {
         if let ServerName::DnsName(name) = &server {
             seen.sni = Some(name.as_ref().to_owned());
         }
-        let verifier = Arc::new(Verifier::new(self.roots.clone(), self.provider.clone()));
+        let verifier = Arc::new(Verifier::new(self.roots.clone(), self.any_name, self.provider.clone()));
         let presents = Arc::new(Presents::new(self.own.clone()));
         let config = ClientConfig::builder_with_provider(self.provider.clone())
             .with_safe_default_protocol_versions()
@@ -156,13 +191,15 @@ impl Server {
     /// Reads the files that `options` name.
     pub fn load(options: &ServerOptions) -> Result<Server, LoadError> {
         let provider = provider();
-        let own = load::own(&options.cert, &options.key, &provider)?;
+        let own = load::own(&options.cert.clone().into(), &options.key.clone().into(), &provider)?;
         let facts = own.cert.first().map(facts::certificate);
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(LoadError::Tls)?;
         let builder = match &options.client_ca {
-            Some(file) => builder.with_client_cert_verifier(load::client_verifier(file, provider)?),
+            Some(file) => {
+                builder.with_client_cert_verifier(load::client_verifier(&file.clone().into(), provider)?)
+            }
             None => builder.with_no_client_auth(),
         };
         let config = builder.with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(own)));

@@ -117,7 +117,7 @@ impl Fields<'_> {
 
     fn response(&mut self, lexer: &mut Lexer<'_>) -> Result<Body> {
         let keys: &[&str] = match self.stream.variant {
-            Variant::Delta | Variant::DeltaAds => &DELTA_RESPONSE,
+            Variant::Delta | Variant::DeltaAds | Variant::Dump => &DELTA_RESPONSE,
             Variant::Rest => &REST_RESPONSE,
             Variant::Ads | Variant::Sotw | Variant::File => &SOTW_RESPONSE,
         };

@@ -64,7 +64,7 @@ impl World {
     }
 
     fn data(&self) -> StoreData<'_> {
-        StoreData { store: &self.store, findings: &[], bodies: &self.codec }
+        StoreData { store: &self.store, findings: &[], bodies: &self.codec, applied: None }
     }
 }
 

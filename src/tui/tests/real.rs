@@ -49,6 +49,6 @@ impl Real {
     }
 
     pub fn data(&self) -> StoreData<'_> {
-        StoreData { store: &self.store, findings: self.store.findings(), bodies: &self.bodies }
+        StoreData { store: &self.store, findings: self.store.findings(), bodies: &self.bodies, applied: None }
     }
 }

@@ -170,6 +170,18 @@ fn missing_names_come_first_with_who_asked() {
 }
 
 #[test]
+fn silence_is_explained_as_a_guess() {
+    let real = Real::of(
+        "node a\nstream 1 ads\n> cds\n< cds v=1 n=1 [c]\n> cds v=1 n=1\n> eds names=[stranger]\nadvance 5s\n",
+    );
+    let why = "stranger: no cluster of this client names it";
+    for (keys, says) in [("7", "perhaps"), ("2jjj", why)] {
+        let text = shown(&typed(&real, keys));
+        assert!(text.contains(says) && text.contains("no cluster of this client names it"), "{keys}: {text}");
+    }
+}
+
+#[test]
 fn a_hundred_thousand_names_are_drawn_by_the_page() {
     let names: Vec<String> = (0..100_000).map(|i| format!("c-{i:06}")).collect();
     let names = names.join(" ");

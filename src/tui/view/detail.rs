@@ -1,7 +1,7 @@
 //! The selected thing in full: nothing cut, long texts wrapped.
 
 use crate::event::{Dir, Seq};
-use crate::report::Role;
+use crate::report::{self, Role};
 use crate::store::{MessageFact, StateFact};
 use crate::text::{self, count, latency, plural, size, time_of_day, wrap};
 use crate::tui::canvas::{Line, plain, span};
@@ -106,10 +106,20 @@ fn of_type(model: &Model, state: &StateFact, width: usize) -> Vec<Line> {
         add("error", &format!("{} ({}){by} {}", nack.code, nack.code.0, nack.message), Role::Bad);
     }
     if !state.missing.is_empty() {
-        add("missing", &names(&state.missing), Role::Warn);
+        add("missing", &report::names(&state.missing, NAMES), Role::Warn);
+    }
+    for silence in &model.stream.silent.known {
+        add("perhaps", &report::silence(silence), Role::Muted);
     }
     if !state.absent.is_empty() {
-        add("absent", &names(&state.absent), Role::Plain);
+        add("absent", &report::names(&state.absent, NAMES), Role::Plain);
+    }
+    if let Some(account) = model.stream.account() {
+        let role = if account.is_problem() { Role::Bad } else { Role::Plain };
+        add("applied", &format!("{}, by the dump of the client", account.summary()), role);
+        for (what, names) in account.lines() {
+            add("", &format!("{what}: {}", report::names(names, NAMES)), Role::Plain);
+        }
     }
     if let Some(push) = &state.last_push {
         let text = format!(
@@ -133,16 +143,6 @@ fn of_type(model: &Model, state: &StateFact, width: usize) -> Vec<Line> {
 
 fn quoted_if_empty(version: &str) -> &str {
     if version.is_empty() { "\"\"" } else { version }
-}
-
-fn names(names: &[std::sync::Arc<str>]) -> String {
-    let mut shown: Vec<&str> = names.iter().take(NAMES).map(|name| &**name).collect();
-    let more = names.len().saturating_sub(NAMES);
-    let rest = format!("and {} more", count(more as u64));
-    if more > 0 {
-        shown.push(&rest);
-    }
-    shown.join(", ")
 }
 
 fn of_message(fact: &MessageFact, width: usize) -> Vec<Line> {
@@ -178,13 +178,13 @@ fn of_message(fact: &MessageFact, width: usize) -> Vec<Line> {
         ("- removed", Role::Removed, &fact.removed),
     ] {
         if !list.is_empty() {
-            add(label, &names(list), role);
+            add(label, &report::names(list, NAMES), role);
         }
     }
     let list = format!(
         "{} {}",
         count(fact.count),
-        if fact.names.is_empty() { String::new() } else { names(&fact.names) }
+        if fact.names.is_empty() { String::new() } else { report::names(&fact.names, NAMES) }
     );
     add(if request { "resource_names" } else { "resources" }, list.trim_end(), Role::Plain);
     let class = fact.class.map(|class| format!("   class {}", class.word())).unwrap_or_default();

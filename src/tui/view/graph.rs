@@ -150,6 +150,7 @@ fn state(model: &Model, id: Id, node: &Node, folded: bool) -> Vec<Span> {
         |at: Option<crate::event::Time>| at.map(|at| format!(" {}", model.age(at))).unwrap_or_default();
     let mut text = match &node.state {
         State::Ready => format!("{} {}", glyphs.ok, version(node)),
+        State::Orphan => format!("{} {} orphan", glyphs.ok, version(node)),
         State::Sent => format!("{} {} not answered yet", glyphs.sent, version(node)),
         State::Refused => match node.acked_version.as_deref() {
             Some(good) => format!("{} {} rejected, {good} in force", glyphs.bad, version(node)),
@@ -189,7 +190,7 @@ fn role(state: &State) -> Role {
         State::Sent | State::Waiting { .. } => Role::Pending,
         State::Refused => Role::Bad,
         State::Dangling | State::Warming { .. } | State::Missing { .. } => Role::Warn,
-        State::Gone(_) | State::NotAsked => Role::Muted,
+        State::Gone(_) | State::NotAsked | State::Orphan => Role::Muted,
     }
 }
 
@@ -219,6 +220,9 @@ fn about(model: &Model, width: usize) -> Vec<Line> {
         (State::NotAsked, _) => "referred to, and the client has not asked for it",
         (State::Sent, _) => "sent, neither ACK nor NACK yet",
         (State::Gone(_), _) => "it was taken away, or said not to exist",
+        (State::Orphan, _) => {
+            "nothing refers to it any more; this type has no deletion, so the client may keep it"
+        }
         (State::Ready, _) => "",
     };
     if !means.is_empty() {

@@ -362,6 +362,7 @@ pub fn variant_words(variant: Option<Variant>) -> &'static str {
         Some(Variant::Delta) => "one type, delta",
         Some(Variant::Rest) => "REST polling",
         Some(Variant::File) => "a file",
+        Some(Variant::Dump) => "what a client has applied",
         None => "not xDS",
     }
 }

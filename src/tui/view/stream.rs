@@ -1,5 +1,6 @@
 use ratatui::layout::Position;
 
+use crate::applied::Account;
 use crate::event::TypeUrl;
 use crate::report::{self, Role};
 use crate::store::{StateFact, StreamFact, TypeState, Wildcard};
@@ -25,6 +26,22 @@ fn columns() -> [Column; 9] {
         column("PUSHES", 6, 9, Cut::Head, 1),
         column("ACK p50", 7, 9, Cut::Head, 3),
     ]
+}
+
+/// The columns where a dump of the client stands beside: what it has applied, after what it was sent.
+const APPLIED: usize = 7;
+
+fn with_applied(columns: [Column; 9]) -> Vec<Column> {
+    let mut columns = columns.to_vec();
+    columns.insert(APPLIED, column("APPLIED", 9, 40, Cut::Head, 6));
+    columns
+}
+
+fn applied_span(account: Option<&Account>) -> Span {
+    match account {
+        None => span("-", Role::Muted),
+        Some(account) => span(account.summary(), if account.is_problem() { Role::Bad } else { Role::Plain }),
+    }
 }
 
 /// Cells of one type, in the order of the columns.
@@ -76,10 +93,19 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
     let detail = detail_lines(model);
     let parts = layout::stream(layout, screen.states.len() + 1, detail.len() + 1);
     let height = usize::from(parts.types.height.saturating_sub(1));
-    let rows: Vec<Line> =
-        screen.states.iter().skip(screen.top).take(height).map(|state| stream_row(model, state)).collect();
+    let beside = screen.applied.iter().any(Option::is_some);
+    let row = |(state, account): (&StateFact, &Option<Account>)| {
+        let mut row = stream_row(model, state);
+        if beside {
+            row.insert(APPLIED, applied_span(account.as_ref()));
+        }
+        row
+    };
+    let rows = screen.states.iter().zip(&screen.applied).skip(screen.top).take(height);
+    let rows: Vec<Line> = rows.map(row).collect();
     let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-    let cursor = table::draw(canvas, parts.types, &columns(), &rows, selected);
+    let columns = if beside { with_applied(columns()) } else { columns().to_vec() };
+    let cursor = table::draw(canvas, parts.types, &columns, &rows, selected);
     let (title, rest) = layout::split(parts.detail, 1);
     let label = screen.selected.as_ref().map_or(String::new(), |url: &TypeUrl| type_label(url.as_str()));
     let hidden = detail.len().saturating_sub(screen.scroll + usize::from(rest.height));

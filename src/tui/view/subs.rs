@@ -204,7 +204,12 @@ pub fn name_lines(model: &Model, width: usize) -> Vec<Line> {
         }
         (None, None) => add("asked by", "a request that is not in view".to_owned()),
     }
-    let Some(fact) = &row.fact else { return lines };
+    let Some(fact) = &row.fact else {
+        if let Some(why) = &subs.why {
+            add("perhaps", why.clone());
+        }
+        return lines;
+    };
     if missing.is_some() {
         add(
             "since",
@@ -217,6 +222,9 @@ pub fn name_lines(model: &Model, width: usize) -> Vec<Line> {
                 false => "--resource-timeout passed. State of the world has no \"does not exist\": the client gives up on it".to_owned(),
             });
         }
+    }
+    if let Some(why) = &subs.why {
+        add("perhaps", why.clone());
     }
     if !fact.aliases.is_empty() {
         add("aliases", fact.aliases.iter().map(|alias| &**alias).collect::<Vec<_>>().join(", "));

@@ -65,8 +65,48 @@ pub fn envoy(node: &str, variant: Variant, xds: SocketAddr, tls: Option<&ClientT
     if variant.is_aggregated() {
         dynamic["ads_config"] = variant.api_config_source();
     }
-    let http2 = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
-    let mut bootstrap = json!({
+    let mut bootstrap = envoy_base(node, dynamic, xds, true);
+    if let Some(tls) = tls {
+        bootstrap["static_resources"]["clusters"][0]["transport_socket"] = transport_socket(tls);
+    }
+    bootstrap
+}
+
+/// The same by names: all clusters of the authority `shop.example` under `shop`, over one aggregated stream.
+pub fn envoy_xdstp(node: &str, variant: Variant, xds: SocketAddr) -> Value {
+    let api_type = if variant.is_delta() { "AGGREGATED_DELTA_GRPC" } else { "AGGREGATED_GRPC" };
+    let source = json!({
+        "resource_api_version": "V3",
+        "api_config_source": { "api_type": api_type, "transport_api_version": "V3" },
+    });
+    let dynamic = json!({
+        "ads_config": variant.api_config_source(),
+        "cds_resources_locator": "xdstp://shop.example/envoy.config.cluster.v3.Cluster/shop/*",
+        "cds_config": source,
+    });
+    envoy_base(node, dynamic, xds, true)
+}
+
+/// A `ConfigSource` of polls, one a second.
+pub fn polled() -> Value {
+    json!({ "resource_api_version": "V3", "api_config_source": {
+        "api_type": "REST",
+        "transport_api_version": "V3",
+        "cluster_names": [XDS_CLUSTER],
+        "refresh_delay": "1s",
+        "request_timeout": "5s",
+    }})
+}
+
+/// The same by polls.
+pub fn envoy_rest(node: &str, xds: SocketAddr) -> Value {
+    envoy_base(node, json!({ "lds_config": polled(), "cds_config": polled() }), xds, false)
+}
+
+fn envoy_base(node: &str, dynamic: Value, xds: SocketAddr, http2: bool) -> Value {
+    let options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+    let http = if http2 { "http2_protocol_options" } else { "http_protocol_options" };
+    json!({
         "node": { "id": node, "cluster": "tests", "metadata": { "role": "edge" } },
         "admin": { "address": socket_address("127.0.0.1:0".parse().expect("an address")) },
         "dynamic_resources": dynamic,
@@ -74,20 +114,16 @@ pub fn envoy(node: &str, variant: Variant, xds: SocketAddr, tls: Option<&ClientT
             "name": XDS_CLUSTER,
             "type": "STATIC",
             "connect_timeout": "1s",
-            "typed_extension_protocol_options": { http2: {
-                "@type": format!("type.googleapis.com/{http2}"),
-                "explicit_http_config": { "http2_protocol_options": {} },
+            "typed_extension_protocol_options": { options: {
+                "@type": format!("type.googleapis.com/{options}"),
+                "explicit_http_config": { http: {} },
             }},
             "load_assignment": {
                 "cluster_name": XDS_CLUSTER,
                 "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": socket_address(xds) } }] }],
             },
         }]},
-    });
-    if let Some(tls) = tls {
-        bootstrap["static_resources"]["clusters"][0]["transport_socket"] = transport_socket(tls);
-    }
-    bootstrap
+    })
 }
 
 fn transport_socket(tls: &ClientTls) -> Value {

@@ -24,12 +24,15 @@ pub struct Flags {
     pub tls: Option<ServerTls>,
     /// `v1` or `v1alpha`: the only version of server reflection; empty: both.
     pub reflection: &'static str,
+    /// Answer REST polls too.
+    pub rest: bool,
 }
 
 /// A running control plane, which serves the same snapshot to every client.
 pub struct ControlPlane {
     talker: Talker,
     address: SocketAddr,
+    rest: u16,
 }
 
 /// One thing that the server saw or did, in the server's own words. A stream is named by `delta` and `stream`
@@ -41,6 +44,10 @@ pub struct Event {
     pub event: String,
     pub port: u16,
     pub message: String,
+    /// In `ready`: where polls are answered.
+    pub rest_port: u16,
+    /// A poll or its answer; they have no stream.
+    pub rest: bool,
     pub delta: bool,
     pub stream: u64,
     /// The node's id, in requests (as the server knows it) and `close`.
@@ -90,6 +97,9 @@ impl ControlPlane {
         let mut command = Command::new(&peers.control_plane);
         command.arg(format!("-ads={}", flags.ads)).arg(format!("-gzip={}", flags.gzip));
         command.arg(format!("-port={}", flags.port)).arg(format!("-reflection={}", flags.reflection));
+        if flags.rest {
+            command.arg("-rest");
+        }
         if let Some(tls) = &flags.tls {
             command.arg("-cert").arg(&tls.own.cert).arg("-key").arg(&tls.own.key);
             if let Some(ca) = &tls.client_ca {
@@ -102,12 +112,18 @@ impl ControlPlane {
             talker.lines(0).first().map(|line| parse(line))
         });
         assert_eq!(ready.event, "ready", "{}", ready.message);
-        Self { talker, address: (Ipv4Addr::LOCALHOST, ready.port).into() }
+        let address = (Ipv4Addr::LOCALHOST, ready.port).into();
+        Self { talker, address, rest: ready.rest_port }
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it answers REST polls.
+    pub fn rest_address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.rest).into()
     }
 
     /// Serves `snapshot` from now on; open streams are told what is new to them.

@@ -9,14 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{
-    bootstrap::{self, Variant},
-    certs::ClientTls,
-    http,
-    peers::Peers,
-    process::Child,
-    wait::wait_for,
-};
+use super::{http, peers::Peers, process::Child, wait::wait_for};
 
 pub struct Envoy {
     pub child: Child,
@@ -24,19 +17,7 @@ pub struct Envoy {
 }
 
 impl Envoy {
-    pub(super) fn start(
-        peers: &Peers,
-        folder: &Path,
-        node: &str,
-        variant: Variant,
-        xds: SocketAddr,
-        tls: Option<&ClientTls>,
-    ) -> Self {
-        Self::with(peers, folder, node, &bootstrap::envoy(node, variant, xds, tls))
-    }
-
-    /// The same with a bootstrap of one's own.
-    pub(super) fn with(peers: &Peers, folder: &Path, node: &str, bootstrap: &Value) -> Self {
+    pub(super) fn start(peers: &Peers, folder: &Path, node: &str, bootstrap: &Value) -> Self {
         let file = |ending: &str| -> PathBuf { folder.join(format!("{node}{ending}")) };
         let (config, admin) = (file(".json"), file(".admin"));
         fs::write(&config, bootstrap.to_string()).expect("a bootstrap");

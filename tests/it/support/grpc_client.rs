@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 
+use base64::Engine as _;
 use serde_json::Value;
 
 use super::{
@@ -74,16 +75,30 @@ impl GrpcClient {
         self.backend
     }
 
+    /// Calls the target once, and leaves the answer alone.
+    pub fn ask(&mut self, text: &str) {
+        self.talker.tell(text);
+    }
+
     /// Calls the target once, and waits for its names to resolve: the echo of `text`, or the code of the failure.
     pub fn call(&mut self, text: &str) -> Result<String, String> {
         let next = self.talker.count();
-        self.talker.tell(text);
+        self.ask(text);
         let answer = line(&mut self.talker, next);
         match (&answer["ok"], &answer["error"]) {
             (Value::String(echo), _) => Ok(echo.clone()),
             (_, Value::String(code)) => Err(code.clone()),
             _ => panic!("not an answer: {answer}"),
         }
+    }
+
+    /// Its `ClientStatusResponse`, in binary protobuf, as its CSDS service would send it: of C-core.
+    pub fn csds(&mut self) -> Vec<u8> {
+        let next = self.talker.count();
+        self.talker.tell("!csds");
+        let answer = line(&mut self.talker, next);
+        let text = answer["csds"].as_str().unwrap_or_else(|| panic!("not an answer: {answer}"));
+        base64::engine::general_purpose::STANDARD.decode(text).expect("base64")
     }
 }
 

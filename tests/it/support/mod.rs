@@ -7,6 +7,7 @@ pub mod envoy;
 pub mod faulty;
 pub mod grpc_client;
 pub mod http;
+pub mod misbehave;
 pub mod peers;
 pub mod process;
 pub mod screens;

@@ -58,6 +58,11 @@ impl Child {
         assert!(status.success(), "{} ended with {status}", self.log.display());
     }
 
+    /// Waits until it has ended by itself: its exit code.
+    pub fn finish(&mut self) -> Option<i32> {
+        wait_for("the end of a child", || self.process.try_wait().expect("its state")).code()
+    }
+
     /// Panics if it has ended; to call while waiting for what it should do.
     pub fn assert_running(&mut self) {
         if let Some(status) = self.process.try_wait().expect("the state of a child") {

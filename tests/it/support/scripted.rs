@@ -218,9 +218,13 @@ impl Setup {
             keepalive: PATIENCE,
             keepalive_timeout: PATIENCE,
             max_message: 1 << 24,
+            token: None,
+            fallback: Vec::new(),
         };
         let client = Config {
             variant: self.variant,
+            transport: ApiVersion::V3,
+            poll_delay: PATIENCE,
             node: bytes,
             legacy_wildcard: self.legacy,
             ack_delay: self.delay,
@@ -236,6 +240,7 @@ impl Setup {
             wants: self.wants.clone(),
             judge: self.judge,
             refuse: Vec::new(),
+            poll_timeout: PATIENCE,
             record: None,
             collect: true,
             keep_secrets: true,

@@ -156,3 +156,12 @@ pub fn bad_secret(name: &str, key: &str) -> Value {
         "tls_certificate": { "certificate_chain": {}, "private_key": { "inline_string": key } },
     })
 }
+
+/// A secret that Envoy accepts: a certificate and its key, in PEM.
+pub fn secret(name: &str, cert: &str, key: &str) -> Value {
+    let inline = |text: &str| json!({ "inline_string": text });
+    json!({
+        "name": name,
+        "tls_certificate": { "certificate_chain": inline(cert), "private_key": inline(key) },
+    })
+}

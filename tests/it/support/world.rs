@@ -6,8 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::Value;
+
 use super::{
-    bootstrap::Variant,
+    bootstrap::{self, Variant},
     certs::ClientTls,
     control_plane::{ControlPlane, Flags},
     envoy::Envoy,
@@ -57,17 +59,17 @@ impl World {
 
     /// Starts an Envoy with the id `node`, unique in this world, whose xDS server is at `xds`.
     pub fn envoy(&self, node: &str, variant: Variant, xds: SocketAddr) -> Envoy {
-        Envoy::start(self.peers, &self.folder, node, variant, xds, None)
-    }
-
-    /// The same with a bootstrap of one's own.
-    pub fn envoy_with(&self, node: &str, bootstrap: &serde_json::Value) -> Envoy {
-        Envoy::with(self.peers, &self.folder, node, bootstrap)
+        self.envoy_of(node, &bootstrap::envoy(node, variant, xds, None))
     }
 
     /// The same with TLS to its xDS server.
     pub fn envoy_tls(&self, node: &str, variant: Variant, xds: SocketAddr, tls: &ClientTls) -> Envoy {
-        Envoy::start(self.peers, &self.folder, node, variant, xds, Some(tls))
+        self.envoy_of(node, &bootstrap::envoy(node, variant, xds, Some(tls)))
+    }
+
+    /// The same with any bootstrap, which says `node` too.
+    pub fn envoy_of(&self, node: &str, bootstrap: &Value) -> Envoy {
+        Envoy::start(self.peers, &self.folder, node, bootstrap)
     }
 
     /// Where the test's files go.

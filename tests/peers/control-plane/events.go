@@ -21,6 +21,10 @@ type event struct {
 	Event   string `json:"event"`
 	Port    int    `json:"port,omitempty"`
 	Message string `json:"message,omitempty"`
+	// RestPort, in ready, is where polls are answered.
+	RestPort int `json:"rest_port,omitempty"`
+	// Rest marks polls and their answers; they have no stream.
+	Rest bool `json:"rest,omitempty"`
 
 	Delta   bool   `json:"delta"`
 	Stream  int64  `json:"stream"`
@@ -98,6 +102,20 @@ func (l *eventLog) callbacks() server.Callbacks {
 			l.write(event{
 				Event: "response", Stream: id, TypeURL: r.GetTypeUrl(), Version: r.GetVersionInfo(),
 				Nonce: r.GetNonce(), Names: namesOf(r),
+			})
+		},
+		FetchRequestFunc: func(_ context.Context, r *discovery.DiscoveryRequest) error {
+			l.write(event{
+				Event: "request", Rest: true, Node: r.GetNode().GetId(), TypeURL: r.GetTypeUrl(),
+				Version: r.GetVersionInfo(), Nonce: r.GetResponseNonce(), Names: r.GetResourceNames(),
+				Error: detail(r.GetErrorDetail()),
+			})
+			return nil
+		},
+		FetchResponseFunc: func(_ *discovery.DiscoveryRequest, r *discovery.DiscoveryResponse) {
+			l.write(event{
+				Event: "response", Rest: true, TypeURL: r.GetTypeUrl(), Version: r.GetVersionInfo(),
+				Names: namesOf(r),
 			})
 		},
 		StreamDeltaRequestFunc: func(id int64, r *discovery.DeltaDiscoveryRequest) error {

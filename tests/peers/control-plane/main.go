@@ -1,7 +1,7 @@
 // Command control-plane serves xDS from go-control-plane's snapshot cache, for tests to look at.
 //
 // It listens on a loopback port (0 picks a free one) with every service of go-control-plane (ADS and one per
-// type, each SotW and delta), gRPC health and server reflection. Standard input takes commands, one JSON object
+// type, each SotW and delta), gRPC health and server reflection; with -rest on another one for REST polls. Standard input takes commands, one JSON object
 // a line (commands.go); standard output gives events, one JSON object a line (events.go), beginning with
 // {"event":"ready"}. It ends when its standard input ends, so that it never outlives whoever started it.
 package main
@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -46,6 +47,7 @@ func main() {
 	key := flag.String("key", "", "the private key of -cert (PEM)")
 	clientCA := flag.String("client-ca", "", "demand a client certificate of these CAs (PEM)")
 	reflected := flag.String("reflection", "", "the only version of server reflection, v1 or v1alpha; both without")
+	rest := flag.Bool("rest", false, "answer REST polls too, on a port of their own")
 	flag.Parse()
 
 	log := newEventLog(os.Stdout)
@@ -61,15 +63,22 @@ func main() {
 		options = append(options, sotw.WithOrderedADS())
 	}
 	xds := server.NewServer(context.Background(), snapshots, log.callbacks(), options...)
-	secured, err := transport(*certificate, *key, *clientCA)
+	secured, err := tlsConfig(*certificate, *key, *clientCA)
 	if err != nil {
 		log.write(event{Event: "failed", Message: err.Error()})
 		os.Exit(1)
 	}
-	rpc := grpc.NewServer(grpc.ChainStreamInterceptor(compress(*gzip), closer.intercept), grpc.Creds(secured))
+	rpc := grpc.NewServer(grpc.ChainStreamInterceptor(compress(*gzip), closer.intercept), grpc.Creds(transport(secured)))
 	register(rpc, xds)
 	reflect(rpc, *reflected)
-	log.write(event{Event: "ready", Port: socket.Addr().(*net.TCPAddr).Port})
+	ready := event{Event: "ready", Port: socket.Addr().(*net.TCPAddr).Port}
+	if *rest {
+		if ready.RestPort, err = serveRest(xds, secured); err != nil {
+			log.write(event{Event: "failed", Message: err.Error()})
+			os.Exit(1)
+		}
+	}
+	log.write(ready)
 
 	go func() {
 		obey(os.Stdin, commander{snapshots, closer, log})
@@ -81,10 +90,43 @@ func main() {
 	}
 }
 
-// transport is plaintext without a certificate.
-func transport(certificate, key, clientCA string) (credentials.TransportCredentials, error) {
+// serveRest answers polls by go-control-plane's gateway, on the port that it returns.
+func serveRest(xds server.Server, secured *tls.Config) (int, error) {
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	port := socket.Addr().(*net.TCPAddr).Port
+	if secured != nil {
+		socket = tls.NewListener(socket, secured)
+	}
+	gateway := &server.HTTPGateway{Server: xds}
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		body, code, err := gateway.ServeHTTP(r)
+		if err != nil {
+			http.Error(w, err.Error(), code)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		// A client that went away is none of our business.
+		_, _ = w.Write(body)
+	}
+	go func() { _ = http.Serve(socket, http.HandlerFunc(answer)) }()
+	return port, nil
+}
+
+func transport(secured *tls.Config) credentials.TransportCredentials {
+	if secured == nil {
+		return insecure.NewCredentials()
+	}
+	return credentials.NewTLS(secured)
+}
+
+// tlsConfig is nil without a certificate: plaintext.
+func tlsConfig(certificate, key, clientCA string) (*tls.Config, error) {
 	if certificate == "" {
-		return insecure.NewCredentials(), nil
+		return nil, nil
 	}
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {
@@ -102,7 +144,7 @@ func transport(certificate, key, clientCA string) (credentials.TransportCredenti
 		}
 		options.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	return credentials.NewTLS(options), nil
+	return options, nil
 }
 
 // register puts every discovery service on rpc, with health beside them.

@@ -52,7 +52,7 @@ fn a_large_exchange_passes_and_is_copied_in_the_clear() {
 
     let options = ServerOptions { cert: cert.clone(), key, client_ca: None };
     let listen = Some(Arc::new(Server::load(&options).unwrap()));
-    let options = ClientOptions { cacert: Some(cert), ..ClientOptions::default() };
+    let options = ClientOptions { cacert: Some(cert.into()), ..ClientOptions::default() };
     let upstream_tls = Some(Arc::new(Client::load(&options).unwrap()));
     let tls = Tls { listen, upstream: upstream_tls, local: true };
     let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap())];

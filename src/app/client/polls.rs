@@ -1,0 +1,102 @@
+//! The lanes that are polled over REST: their bodies, and what is outstanding. To the store a lane is one stream, over
+//! all connections, as polls are that pass a tap.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Into, Work};
+use crate::app::rest::{Bodies, Sink};
+use crate::client::Lane;
+use crate::event::{Dir, Method, Time, Variant};
+use crate::net::client::Answer;
+use crate::schema::Schema;
+use crate::wire::What;
+
+pub(super) struct Polls {
+    bodies: Bodies,
+    lanes: BTreeMap<Lane, Polled>,
+}
+
+struct Polled {
+    method: Method,
+    asked: bool,
+}
+
+impl Polls {
+    pub(super) fn new(schema: Arc<Schema>) -> Polls {
+        Polls { bodies: Bodies::new(schema), lanes: BTreeMap::new() }
+    }
+
+    /// A lane is about to be opened. Whether it is polled.
+    pub(super) fn begin(&mut self, lane: Lane, path: &str) -> bool {
+        let method = Method::of_path(path).filter(|method| method.variant == Variant::Rest);
+        let Some(method) = method else { return false };
+        self.lanes.entry(lane).or_insert(Polled { method, asked: false });
+        true
+    }
+
+    pub(super) fn are_on(&self, lane: Lane) -> bool {
+        self.lanes.contains_key(&lane)
+    }
+
+    /// Whether a poll has no answer yet.
+    pub(super) fn are_asked(&self, lane: Lane) -> bool {
+        self.lanes.get(&lane).is_some_and(|polled| polled.asked)
+    }
+
+    /// The body of a poll that is about to be sent.
+    pub(super) fn body(&mut self, lane: Lane, message: &[u8]) -> Option<Bytes> {
+        let polled = self.lanes.get_mut(&lane)?;
+        polled.asked = true;
+        Some(self.bodies.write(message, &polled.method, Dir::Req).into())
+    }
+}
+
+impl Work {
+    /// A poll was answered.
+    pub(super) fn polled(&mut self, now: Time, lane: Lane, answer: Answer, into: &mut Into<'_>) {
+        let (coding, body) = match answer {
+            Answer::Unchanged => {
+                self.unanswered(now, lane, into);
+                return self.client.handle_unchanged(now, lane);
+            }
+            Answer::Body { coding, bytes } => (coding, bytes),
+        };
+        let (Some(polled), Some(id)) = (self.polls.lanes.get_mut(&lane), self.open.get(&lane.0).copied())
+        else {
+            return;
+        };
+        polled.asked = false;
+        let read = self.polls.bodies.read(coding.as_deref(), &body, &polled.method, Dir::Resp);
+        let (before, catalog) = (self.out.len(), into.store.catalog_mut());
+        Sink { at: now, assembler: &mut self.assembler, catalog, out: &mut self.out }.put(
+            id,
+            Dir::Resp,
+            read,
+        );
+        let message = self.out.iter().skip(before).find_map(|frame| match &frame.what {
+            What::Message(message) => Some(message.clone()),
+            _ => None,
+        });
+        self.flush(into);
+        match message {
+            Some(message) => {
+                let ruling = self.ruling(&message, into);
+                self.client.handle_response(now, lane, message, ruling, into.store.catalog_mut());
+            }
+            // It is of a coding or a type that is not known here: there is nothing to rule on.
+            None => self.client.handle_unchanged(now, lane),
+        }
+    }
+
+    /// The poll that is outstanding on a lane, if any is, brings nothing.
+    pub(super) fn unanswered(&mut self, now: Time, lane: Lane, into: &mut Into<'_>) {
+        let Some(polled) = self.polls.lanes.get_mut(&lane) else { return };
+        if let (true, Some(id)) = (std::mem::replace(&mut polled.asked, false), self.open.get(&lane.0)) {
+            self.assembler.passed(now, *id, Dir::Resp, 0, &mut self.out);
+            self.flush(into);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Files that hold a DiscoveryResponse each, read again as they change (group C): a stream for each, applied or rejected
+//! here, for there is nobody to tell.
+
+mod folder;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::client;
+use crate::event::StreamId;
+use crate::record::ResponseFile;
+use crate::schema::Schema;
+use crate::wire::{Frame, What};
+
+use super::kept::{Begun, Kept, since};
+use super::live::{Into, Keep, Shared, Sink};
+use super::tap::StartError;
+use folder::{Folder, Seen};
+
+/// How often files are looked at. What changed must have stayed as it is for as long.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What to watch, and how it is kept.
+pub struct Options {
+    /// A file, or a directory.
+    pub path: PathBuf,
+    /// The session file.
+    pub record: Option<(PathBuf, std::fs::File)>,
+    pub keep_secrets: bool,
+    pub store: crate::store::Options,
+    pub schema: Arc<Schema>,
+    /// What the run says of itself: `watch clusters.yaml`.
+    pub source: String,
+}
+
+/// Files that are watched. Dropping it ends that.
+pub struct Running {
+    pub shared: Arc<Shared>,
+    pub recording: Option<PathBuf>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
+        let Options { path, record, keep_secrets, store, schema, source } = options;
+        let kept = Kept { record, keep_secrets, seed: None, store, schema: schema.clone(), source };
+        let Begun { keep, recording, start, .. } = kept.begin(sink)?;
+        let shared = keep.shared.clone();
+        let mut work = Work {
+            keep,
+            schema,
+            start,
+            folder: Folder::new(path),
+            files: BTreeMap::new(),
+            bad: BTreeMap::new(),
+        };
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new().name("files".into()).spawn(move || {
+            work.look();
+            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                work.look();
+            }
+            work.keep.finish();
+        });
+        let thread = Some(thread.map_err(StartError::Thread)?);
+        Ok(Running { shared, recording, stop: Some(stop), thread })
+    }
+
+    /// Completes the session file; its path and size.
+    pub fn stop(mut self) -> Option<(PathBuf, u64)> {
+        self.join();
+        Some((self.recording.clone()?, self.shared.recorded()))
+    }
+
+    fn join(&mut self) {
+        self.stop = None;
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread that reads files panicked; what it had recorded is kept");
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+struct Work {
+    keep: Keep,
+    schema: Arc<Schema>,
+    start: Instant,
+    folder: Folder,
+    /// By name, as streams.
+    files: BTreeMap<String, ResponseFile>,
+    /// What is wrong with files now.
+    bad: BTreeMap<String, String>,
+}
+
+impl Work {
+    fn look(&mut self) {
+        let news = self.folder.look();
+        let (schema, files, bad, now) = (&self.schema, &mut self.files, &mut self.bad, since(self.start));
+        let changed = !news.is_empty();
+        self.keep.batch(|into| {
+            for (name, seen) in news {
+                let what = match seen {
+                    Seen::Content(content) => {
+                        let number =
+                            StreamId(u32::try_from(files.len()).unwrap_or(u32::MAX).saturating_add(1));
+                        let file = files
+                            .entry(name.clone())
+                            .or_insert_with(|| ResponseFile::new(number, name.clone()));
+                        let mut frames = Vec::new();
+                        let read = file.read(now, &content, schema, into.store.catalog_mut(), &mut frames);
+                        let wrong = match read {
+                            Ok(_) => rejected(&frames, into),
+                            Err(error) => Some(error.tried.first().map_or_else(
+                                || error.to_string(),
+                                |(format, why)| format!("no DiscoveryResponse: {}: {why}", format.word()),
+                            )),
+                        };
+                        frames.into_iter().for_each(|frame| into.take(frame));
+                        wrong.map(|wrong| format!("rejected: {wrong}"))
+                    }
+                    Seen::Gone if files.contains_key(&name) => Some("is gone".into()),
+                    Seen::Gone => Some("there is no such file yet".into()),
+                    Seen::Failed(error) => Some(format!("cannot be read: {error}")),
+                };
+                let before = files.contains_key(&name);
+                match what {
+                    Some(what) if before => {
+                        bad.insert(name, format!("{what}; what was in force stays so"));
+                    }
+                    Some(what) => {
+                        bad.insert(name, what);
+                    }
+                    None => {
+                        bad.remove(&name);
+                    }
+                }
+            }
+            now
+        });
+        if changed {
+            let words: Vec<String> = bad.iter().map(|(name, what)| format!("{name}: {what}")).collect();
+            self.keep.shared.set_trouble((!words.is_empty()).then(|| words.join("\n")));
+        }
+    }
+}
+
+/// What every client refuses of a response (row C-06).
+fn rejected(frames: &[Frame], into: &Into<'_>) -> Option<String> {
+    let catalog = into.store.catalog();
+    frames.iter().find_map(|frame| match &frame.what {
+        What::Message(message) => client::check(message, catalog),
+        _ => None,
+    })
+}

@@ -1,0 +1,218 @@
+//! Which files changed since they were looked at last. By looking, not by the system's notices: those differ by system,
+//! miss directories that are swapped behind a link, and never come over some mounts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::schema::Format;
+
+/// Bytes of a file, at most.
+const LARGEST: u64 = 512 << 20;
+
+/// Files of a directory that are watched, at most.
+const MOST: usize = 10_000;
+
+/// What a changed file is now.
+#[derive(Debug)]
+pub(super) enum Seen {
+    Content(Vec<u8>),
+    Gone,
+    Failed(io::Error),
+}
+
+/// A file, or the files of a directory whose names end as responses do, links followed.
+pub(super) struct Folder {
+    path: PathBuf,
+    known: BTreeMap<PathBuf, Known>,
+    looked: bool,
+}
+
+/// What tells two writings of a file apart, also where one was renamed over the other, or the directory that a link leads
+/// to is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Stamp {
+        Stamp {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// One file; `None` is one that is not there.
+#[derive(Default)]
+struct Known {
+    /// At the last look.
+    seen: Option<Stamp>,
+    /// When it was read; nothing was told before the first time.
+    told: Option<Option<Stamp>>,
+    /// Of the content that was told.
+    content: Option<u64>,
+}
+
+impl Folder {
+    pub(super) fn new(path: PathBuf) -> Folder {
+        Folder { path, known: BTreeMap::new(), looked: false }
+    }
+
+    /// Files that changed and have not been changing since the last look, by name. At first all that are there. One that
+    /// is written again with the same content did not change.
+    pub(super) fn look(&mut self) -> Vec<(String, Seen)> {
+        let first = !std::mem::replace(&mut self.looked, true);
+        let mut paths: BTreeSet<PathBuf> = self.known.keys().cloned().collect();
+        paths.extend(listed(&self.path));
+        let mut out = Vec::new();
+        for path in paths {
+            let known = self.known.entry(path.clone()).or_default();
+            if let Some(seen) = known.look(&path, first) {
+                out.push((path.display().to_string(), seen));
+            }
+        }
+        out
+    }
+}
+
+impl Known {
+    fn look(&mut self, path: &Path, first: bool) -> Option<Seen> {
+        let stamp = fs::metadata(path).ok().filter(Metadata::is_file).map(|found| Stamp::of(&found));
+        let settled = std::mem::replace(&mut self.seen, stamp) == stamp || first;
+        if !settled || self.told == Some(stamp) {
+            return None;
+        }
+        if stamp.is_none() {
+            self.told = Some(None);
+            return Some(Seen::Gone);
+        }
+        let was_gone = self.told == Some(None);
+        let (stamp, content) = match read(path) {
+            Ok(read) => read,
+            Err(error) => {
+                self.told = Some(stamp);
+                return Some(Seen::Failed(error));
+            }
+        };
+        // It changed between the look and the end of reading, so it is not whole.
+        if Some(stamp) != self.seen {
+            self.seen = Some(stamp);
+            return None;
+        }
+        self.told = Some(Some(stamp));
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        let same = self.content.replace(hasher.finish()) == Some(hasher.finish());
+        (!same || was_gone).then_some(Seen::Content(content))
+    }
+}
+
+/// The file's content, and its stamp after that.
+fn read(path: &Path) -> io::Result<(Stamp, Vec<u8>)> {
+    let file = File::open(path)?;
+    let mut content = Vec::new();
+    (&file).take(LARGEST).read_to_end(&mut content)?;
+    Ok((Stamp::of(&file.metadata()?), content))
+}
+
+/// The files to watch that are there now.
+fn listed(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
+    }
+    // A directory that is being swapped is back at the next look.
+    let entries = fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
+    let is_response = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or(".");
+        !name.starts_with('.') && Format::of_name(name).is_some() && path.is_file()
+    };
+    entries.map(|entry| entry.path()).filter(is_response).take(MOST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// Looks until what changed has settled.
+    fn seen(folder: &mut Folder) -> Vec<String> {
+        let mut out = folder.look();
+        out.extend(folder.look());
+        let name = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+        let text = |seen| match seen {
+            Seen::Content(content) => String::from_utf8_lossy(&content).into_owned(),
+            Seen::Gone => "gone".into(),
+            Seen::Failed(error) => error.to_string(),
+        };
+        out.into_iter().map(|(path, seen)| format!("{} {}", name(&path), text(seen))).collect()
+    }
+
+    #[test]
+    fn a_file_is_told_when_its_content_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, new) = (dir.path().join("cds.yaml"), dir.path().join("new"));
+        let mut folder = Folder::new(path.clone());
+        assert_eq!(seen(&mut folder), ["cds.yaml gone"]);
+        fs::write(&path, "one").unwrap();
+        assert_eq!(seen(&mut folder), ["cds.yaml one"]);
+        assert_eq!(seen(&mut folder), [""; 0]);
+        fs::write(&new, "two").unwrap();
+        fs::rename(&new, &path).unwrap();
+        assert_eq!(seen(&mut folder), ["cds.yaml two"]);
+        fs::write(&new, "two").unwrap();
+        fs::rename(&new, &path).unwrap();
+        assert_eq!(seen(&mut folder), [""; 0], "the same again");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(seen(&mut folder), ["cds.yaml gone"]);
+        fs::write(&path, "two").unwrap();
+        assert_eq!(seen(&mut folder), ["cds.yaml two"], "it is back");
+    }
+
+    #[test]
+    fn what_is_still_being_written_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("cds.yaml");
+        fs::write(&path, "one").unwrap();
+        let mut folder = Folder::new(path.clone());
+        assert_eq!(folder.look().len(), 1, "at first all that is there");
+        for part in ["part", "part and part", "part and part and"] {
+            fs::write(&path, part).unwrap();
+            assert!(folder.look().is_empty(), "{part}");
+        }
+        fs::write(&path, "part and part and whole").unwrap();
+        assert_eq!(seen(&mut folder), ["cds.yaml part and part and whole"]);
+    }
+
+    /// As Kubernetes swaps a mounted ConfigMap: `..data` is a link that is renamed over.
+    #[test]
+    fn a_directory_behind_a_link_is_swapped() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for (folder, cds) in [("..1", "one"), ("..2", "two")] {
+            fs::create_dir(at(folder)).unwrap();
+            fs::write(at(folder).join("cds.yaml"), cds).unwrap();
+            fs::write(at(folder).join("lds.json"), "same").unwrap();
+        }
+        symlink("..1", at("..data")).unwrap();
+        symlink("..data/cds.yaml", at("cds.yaml")).unwrap();
+        symlink("..data/lds.json", at("lds.json")).unwrap();
+        fs::write(at("README"), "no response").unwrap();
+        let mut folder = Folder::new(dir.path().to_owned());
+        assert_eq!(seen(&mut folder), ["cds.yaml one", "lds.json same"]);
+        symlink("..2", at("..new")).unwrap();
+        fs::rename(at("..new"), at("..data")).unwrap();
+        assert_eq!(seen(&mut folder), ["cds.yaml two"], "only what changed");
+        fs::write(at("eds.pb"), "new").unwrap();
+        assert_eq!(seen(&mut folder), ["eds.pb new"]);
+    }
+}

@@ -1,0 +1,79 @@
+//! What a run of our own is kept in: store, rules and session file, with the run's clock.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::content::{Catalog, MemoryBodies, Redact};
+use crate::event::{Clock, Time};
+use crate::record::Header;
+use crate::schema::Schema;
+use crate::schema::redact::Redactor;
+use crate::store::{self, Store};
+
+use super::live::{Keep, Sink};
+use super::recorder::Recorder;
+use super::tap::{StartError, meaning};
+use super::watched::{Watched, bounded};
+
+/// How a run is kept.
+pub(super) struct Kept {
+    /// The session file.
+    pub record: Option<(PathBuf, File)>,
+    pub keep_secrets: bool,
+    /// Keys the ids of content and secrets; `None`: a new one.
+    pub seed: Option<u64>,
+    pub store: store::Options,
+    pub schema: Arc<Schema>,
+    /// What the run says of itself: `watch cp.mesh:15010`.
+    pub source: String,
+}
+
+/// The same, begun now.
+pub(super) struct Begun {
+    pub keep: Keep,
+    pub recording: Option<PathBuf>,
+    pub clock: Clock,
+    pub start: Instant,
+}
+
+impl Kept {
+    pub(super) fn begin(self, sink: Option<Sink>) -> Result<Begun, StartError> {
+        let random =
+            || getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())));
+        let seed = self.seed.map_or_else(random, Ok)?;
+        let redact = (!self.keep_secrets)
+            .then(|| Arc::new(Redactor::new(self.schema.clone(), seed)) as Arc<dyn Redact>);
+        let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
+        let (clock, start) = (Clock { epoch, untimed: false }, Instant::now());
+        let mut store = Store::new(catalog, clock, self.store);
+        store.set_meaning(meaning(self.schema.clone()));
+        let store = Watched::new(store, bounded(&self.schema));
+        let recorder = match self.record {
+            None => None,
+            Some((path, file)) => {
+                let header = Header {
+                    created: epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
+                    seed,
+                    keep_secrets: self.keep_secrets,
+                    tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
+                    source: self.source,
+                    clock,
+                };
+                let recorder = Recorder::new(path.clone(), file, header);
+                Some(recorder.map_err(|source| StartError::Record { path, source })?)
+            }
+        };
+        let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
+        Ok(Begun { keep: Keep::new(store, recorder, sink), recording, clock, start })
+    }
+}
+
+/// The time on the clock of a run that began then.
+pub(super) fn since(start: Instant) -> Time {
+    Time(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,64 @@
+//! `--applied FILE`: what a client has, beside what it was sent.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::applied::{self, Beside, DumpError};
+use crate::schema::Schema;
+
+use super::error::CliError;
+
+/// Bytes of a dump, at most.
+const LARGEST: u64 = 1 << 30;
+
+/// Reads the file.
+///
+/// # Errors
+/// It can't be read, is cut, or is no dump.
+pub(super) fn open(path: &Path, schema: &Arc<Schema>) -> Result<Beside, CliError> {
+    let failed = || CliError::unreadable(format!("cannot read --applied {}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| failed().because(error))?.len();
+    if size > LARGEST {
+        return Err(failed().because(format!("{} are too much", crate::text::size(size))));
+    }
+    let content = std::fs::read(path).map_err(|error| failed().because(error))?;
+    let dump = applied::read(&path.to_string_lossy(), &content, schema).map_err(|error| {
+        let next = "curl -s http://ADMIN/config_dump?include_eds > config_dump.json";
+        let syntax = matches!(error, DumpError::Syntax(_));
+        let error = failed().because(error).next(next);
+        if syntax { error } else { error.next(format!("xdscope diff SOURCE {}", path.display())) }
+    })?;
+    if dump.clients.is_empty() {
+        return Err(failed().because("a CSDS answer without a client"));
+    }
+    Ok(Beside::new(dump, schema.clone()))
+}
+
+/// What a person must know: what could not be read, and clients that the source does not have.
+pub(super) fn notices(path: &Path, beside: &Beside, nodes: &HashSet<&str>) -> Vec<String> {
+    let name = path.display();
+    let mut out: Vec<String> = beside.dump.notices.iter().map(|notice| format!("{name}: {notice}")).collect();
+    let of = beside.nodes();
+    if !of.is_empty() && !of.iter().any(|node| nodes.contains(node)) {
+        out.push(format!("{name} is of {}: no stream of this source has that node", of.join(", ")));
+    }
+    if of.is_empty() && nodes.len() > 1 {
+        out.push(format!(
+            "{name} does not say of which node it is (a dump without its bootstrap): held against each"
+        ));
+    }
+    out
+}
+
+/// The same for screens, which read it again when it changes.
+#[cfg(all(feature = "net", feature = "tui"))]
+pub(super) fn file(
+    path: Option<&Path>,
+    schema: &Arc<Schema>,
+) -> Result<Option<std::rc::Rc<crate::app::applied::AppliedFile>>, CliError> {
+    use crate::app::applied::AppliedFile;
+    let Some(path) = path else { return Ok(None) };
+    let beside = open(path, schema)?;
+    Ok(Some(AppliedFile::new(path.to_owned(), beside, schema.clone()).into()))
+}

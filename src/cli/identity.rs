@@ -1,0 +1,189 @@
+//! Who a client is and whom it asks, out of a bootstrap (`--bootstrap`) or of a recorded stream (`--like`).
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::app::client::Want;
+use crate::event::{StreamId, Variant};
+use crate::net::client::Server;
+use crate::net::identity::{self, Identity, Upstream};
+use crate::net::tap::Address;
+use crate::net::tls;
+use crate::schema::Schema;
+use crate::store::{Store, StreamFact, Wildcard};
+
+use super::args::{ClientFlags, ConnectFlags, DescriptorFlags, SourceArgs, StreamPick, TimerFlags};
+use super::client::reach;
+use super::connect::not_loaded;
+use super::error::CliError;
+use super::io::Io;
+use super::select::{self, Picked};
+use super::source;
+
+/// The message that a node is.
+const NODE: &str = "envoy.config.core.v3.Node";
+
+/// A recorded client, as far as it is to be taken for a model.
+pub(super) struct Like {
+    pub variant: Variant,
+    /// As protobuf JSON.
+    pub node: Value,
+    pub wants: Vec<Want>,
+    /// It asked for a wildcard by an empty list.
+    pub legacy_wildcard: bool,
+    /// Where it was connected to.
+    pub server: Option<String>,
+}
+
+pub(super) fn read_bootstrap(path: &Path) -> Result<Identity, CliError> {
+    let failed = || CliError::unreadable(format!("cannot use the bootstrap {}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
+    identity::read(&text).map_err(|error| failed().because(error))
+}
+
+/// `--node FILE`: a node in JSON or YAML, also as `node` of something larger.
+pub(super) fn read_node(path: &Path) -> Result<Value, CliError> {
+    let failed = || CliError::unreadable(format!("cannot use the node in {}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
+    let value: Result<Value, String> = match serde_json::from_str(&text) {
+        Ok(value) => Ok(value),
+        Err(_) => serde_saphyr::from_str(&text).map_err(|error| error.to_string()),
+    };
+    let value = value.map_err(|error| failed().because(error))?;
+    let node = if value["node"].is_object() { value["node"].clone() } else { value };
+    match node.is_object() {
+        true => Ok(node),
+        false => {
+            Err(failed().because("it holds no object").next("{\"id\": \"edge-1\", \"cluster\": \"edge\"}"))
+        }
+    }
+}
+
+/// The servers of a bootstrap, the first with the others behind it. Flags of a connection hold for all.
+pub(super) fn servers(
+    upstreams: &[Upstream],
+    like: &Server,
+    connect: &ConnectFlags,
+) -> Result<Option<Server>, CliError> {
+    let mut all = Vec::new();
+    for upstream in upstreams {
+        let (address, tls) = match &upstream.tls {
+            Some(tls) if !connect.wants_tls() && !connect.plaintext => {
+                let address = upstream.address.parse::<Address>();
+                let address = address.map_err(|error| {
+                    CliError::usage(format!("the bootstrap's server: {error}"))
+                        .next("xdscope watch HOST:PORT")
+                })?;
+                (address, Some(tls::Client::load(tls).map_err(not_loaded)?))
+            }
+            Some(_) => reach(&upstream.address, connect)?,
+            // What the bootstrap says is plaintext, wherever it is.
+            None if !connect.wants_tls() => reach(&format!("http://{}", upstream.address), connect)?,
+            None => reach(&upstream.address, connect)?,
+        };
+        let mut headers = upstream.headers.clone();
+        headers.extend(like.headers.iter().cloned());
+        all.push(Server {
+            address,
+            tls,
+            authority: like.authority.clone().or_else(|| upstream.authority.clone()),
+            headers,
+            token: like.token.clone(),
+            patience: like.patience,
+            max_message: like.max_message,
+            keepalive: like.keepalive,
+            keepalive_timeout: like.keepalive_timeout,
+            fallback: Vec::new(),
+        });
+    }
+    let mut all = all.into_iter();
+    let Some(first) = all.next() else { return Ok(None) };
+    Ok(Some(Server { fallback: all.collect(), ..first }))
+}
+
+/// Reads `RECORDING#STREAM`: a number or a node; without it the only node there is.
+pub(super) fn like(
+    text: &str,
+    flags: &ClientFlags,
+    schema: &Schema,
+    io: &mut Io<'_>,
+) -> Result<Like, CliError> {
+    let (path, pick) = match text.rsplit_once('#') {
+        Some((path, pick)) if !path.is_empty() && !pick.is_empty() => (path, Some(pick)),
+        _ => (text, None),
+    };
+    let pick = pick.map(|pick| match pick.parse() {
+        Ok(number) => StreamPick::Stream(number),
+        Err(_) => StreamPick::Node(pick.to_owned()),
+    });
+    let args = SourceArgs {
+        source: path.to_owned(),
+        ask: Vec::new(),
+        patience: None,
+        client: flags.clone(),
+        keep_secrets: true,
+        timers: TimerFlags {
+            resource_timeout: Duration::from_secs(15),
+            stale_after: Duration::from_secs(10),
+            memory: 512_000_000,
+        },
+        descriptors: DescriptorFlags::default(),
+    };
+    let source = source::open_keyed(&args, 0, &super::args::Global::silent(), io)?;
+    let store = source::replay(source, &args.timers, &source::Limit::All).0;
+    let picked = Picked::of(pick.as_ref(), &store)?;
+    let xds: Vec<&StreamFact> = picked.streams.iter().filter(|stream| stream.variant.is_some()).collect();
+    let nodes: std::collections::BTreeSet<_> = xds.iter().filter_map(|stream| select::node(stream)).collect();
+    if pick.is_none() && nodes.len() > 1 {
+        let next = nodes.iter().take(5).map(|node| format!("--like '{path}#{node}'")).collect();
+        return Err(CliError {
+            next,
+            ..CliError::usage(format!("{path} has {} nodes: which one?", nodes.len()))
+        });
+    }
+    let none = || {
+        CliError::usage(format!("--like {text}: no stream with xDS on it"))
+            .next(format!("xdscope info {path}"))
+    };
+    let model = *xds.last().ok_or_else(none)?;
+    let variant = model.variant.ok_or_else(none)?;
+    let node = model.node.as_ref().and_then(|node| store.catalog().bytes(node.blob?));
+    let node =
+        node.ok_or_else(|| CliError::usage(format!("--like {text}: its node is not in the recording")))?;
+    let (wants, legacy_wildcard) = wants(&store, model, variant);
+    Ok(Like {
+        variant,
+        node: schema.message_to_json(NODE, &node),
+        wants,
+        legacy_wildcard,
+        server: model.server.clone(),
+    })
+}
+
+/// What a client was subscribed to at the end: on one stream, or on its newest of each type.
+fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<Want>, bool) {
+    let mut legacy = false;
+    let mut wants: Vec<Want> = Vec::new();
+    let node = select::node(model);
+    let same = |stream: StreamId| {
+        variant.is_aggregated() && stream == model.stream
+            || !variant.is_aggregated()
+                && store.stream(stream).is_some_and(|other| {
+                    other.variant == Some(variant)
+                        && select::node(&other) == node
+                        && other.server == model.server
+                })
+    };
+    for state in store.states().into_iter().rev().filter(|state| same(state.stream)) {
+        if wants.iter().any(|want| want.type_url == state.type_url) {
+            continue;
+        }
+        legacy |= state.wildcard == Wildcard::Legacy;
+        let names = state.names.iter().filter(|name| &***name != "*").map(|name| name.to_string()).collect();
+        wants.push(Want { type_url: state.type_url, wildcard: state.wildcard != Wildcard::None, names });
+    }
+    wants.sort_by_cached_key(|want| crate::report::type_order(&want.type_url));
+    (wants, legacy)
+}

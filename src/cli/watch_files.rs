@@ -1,0 +1,108 @@
+//! `watch FILE|DIR`: files that hold a DiscoveryResponse each, read again as they change (group C).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::app::files::{Options, Running};
+use crate::app::signals;
+use crate::net::tap::Tls;
+use crate::schema::Schema;
+
+use super::args::{Global, WatchArgs};
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::live::{self, Run, Shown};
+use super::source::{self, Form};
+use super::wait::Condition;
+
+/// The file or directory that `watch` is told instead of a server.
+pub(super) fn path(server: Option<&str>) -> Result<Option<PathBuf>, CliError> {
+    let Some(server) = server else { return Ok(None) };
+    if let Some(path) = server.strip_prefix("file:") {
+        return Ok(Some(PathBuf::from(path)));
+    }
+    let path = Path::new(server);
+    if source::is_server(server) || !path.exists() {
+        return Ok(None);
+    }
+    let holds = if path.is_dir() { None } else { source::form_of(path) };
+    match holds {
+        None | Some(Form::Response) => Ok(Some(path.to_owned())),
+        Some(form) => {
+            let error = CliError::usage(format!("{server} is a {}: it does not change", form.word()));
+            Err(error.next(format!("xdscope replay {server}")))
+        }
+    }
+}
+
+pub(super) fn run(
+    path: PathBuf,
+    args: &WatchArgs,
+    until: Option<&Condition>,
+    schema: Arc<Schema>,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    if let Some(what) = args.what.first() {
+        let error = CliError::usage(format!("`{what}`: a file is read as it is; WHAT is for servers"));
+        return Err(error.next("--filter 'type:cds name:reviews'"));
+    }
+    let (flags, shown) = (&args.live, path.display().to_string());
+    let source = format!("watch {shown}");
+    let run = Run {
+        flags,
+        global,
+        maps: Vec::new(),
+        decode: true,
+        connect_timeout: Duration::ZERO,
+        tls: Tls::default(),
+        verb: "watch",
+        empty: vec![
+            format!("{shown} holds nothing yet."),
+            String::new(),
+            "A DiscoveryResponse a file: .json, .yaml, .pb_text or .pb.".into(),
+        ],
+        notice: Some(format!("reading {shown} as it changes")),
+    };
+    let screens = flags.output.is_none() && !flags.no_tui && io.has_screen();
+    let options = Options {
+        path,
+        record: run.recording(io)?,
+        keep_secrets: flags.keep_secrets,
+        store: source::options(&flags.timers),
+        schema: schema.clone(),
+        source: source.clone(),
+    };
+    let sink = if screens { None } else { Some(run.sink(io)?) };
+    let signals =
+        signals::watch(screens).map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
+    let running = Running::start(options, sink).map_err(live::start_error)?;
+    let result = if screens {
+        let (shared, recording) = (running.shared.clone(), running.recording.clone());
+        let shown = Shown { shared, recording, source, notice: run.notice.clone(), client: None };
+        run.screens(io, shown, schema, signals)
+    } else {
+        let mut said = Vec::new();
+        live::until_stopped(&signals, || {
+            let trouble = running.shared.trouble().unwrap_or_default();
+            let lines: Vec<String> = trouble.lines().map(str::to_owned).collect();
+            for line in lines.iter().filter(|line| !global.quiet && !said.contains(*line)) {
+                io.say(&crate::text::display_safe(line));
+            }
+            said = lines;
+            let met = until.is_some_and(|until| until.is_met(&running.shared.store(), None));
+            met || running.shared.unread()
+        });
+        Ok(())
+    };
+    let error = running.shared.recording_error();
+    let kept = running.stop();
+    if let Some(error) = error {
+        io.say(&error);
+    }
+    if let Some((path, size)) = kept.filter(|_| !global.quiet) {
+        live::say_kept(&path, size, io);
+    }
+    result.map(|()| Exit::Yes)
+}

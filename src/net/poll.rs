@@ -1,0 +1,168 @@
+//! REST polls over HTTP/1.1 (group D): one request at a time, over one connection while the server keeps it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HOST};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::client::{Answer, DialError, Event, Line, Server};
+use crate::event::Side;
+use crate::wire::{End, Secured};
+
+const JSON: &str = "application/json";
+
+/// What of an error's body is said.
+const SAID: usize = 300;
+
+/// A connection to post on.
+struct Connection {
+    send: SendRequest<Full<Bytes>>,
+    /// Ends with it.
+    _work: JoinSet<()>,
+}
+
+/// Why there is no answer.
+enum Failure {
+    Dial(DialError),
+    /// In words.
+    Poll(String),
+}
+
+/// Posts what `requests` gives, until something fails or nobody wants to know.
+pub(super) async fn run(
+    server: &Server,
+    path: &str,
+    patience: Duration,
+    mut requests: mpsc::Receiver<Bytes>,
+    line: &Line,
+) {
+    let mut connection = match server.http1().await {
+        Ok((connection, tls)) => {
+            if !line.say(Event::Opened { tls }).await {
+                return;
+            }
+            Some(connection)
+        }
+        Err(error) => {
+            line.say(Event::Failed(error)).await;
+            return;
+        }
+    };
+    while let Some(request) = requests.recv().await {
+        let answer = tokio::time::timeout(patience, server.post(&mut connection, path, request)).await;
+        let answer = answer.unwrap_or_else(|_| Err(Failure::Poll(format!("no answer in {patience:?}"))));
+        let event = match answer {
+            Ok(answer) => Event::Answer(answer),
+            Err(Failure::Dial(error)) => Event::Failed(error),
+            Err(Failure::Poll(why)) => {
+                Event::Ended(End { by: Some(Side::Server), note: Some(why), ..End::default() })
+            }
+        };
+        let goes_on = matches!(event, Event::Answer(_));
+        if !line.say(event).await || !goes_on {
+            return;
+        }
+    }
+}
+
+impl Server {
+    async fn http1(&self) -> Result<(Connection, Option<Arc<Secured>>), DialError> {
+        let dial = self.dial();
+        let (leg, secured) = dial.leg(b"http/1.1").await?;
+        let shaken = http1::handshake(TokioIo::new(leg)).await;
+        let (send, connection) = shaken.map_err(|error| {
+            let what = format!("cannot reach {}: {error}", self.address);
+            DialError::new(what, &["port ok", "HTTP/1.1"], None)
+        })?;
+        let mut work = JoinSet::new();
+        work.spawn(async move {
+            // What goes wrong is told to whoever waits for an answer.
+            let _ = connection.await;
+        });
+        Ok((Connection { send, _work: work }, secured))
+    }
+
+    /// One poll, on the connection that is there or on a new one: a server may close what is idle.
+    async fn post(
+        &self,
+        connection: &mut Option<Connection>,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answer, Failure> {
+        for again in [true, false] {
+            let mut kept = connection.take();
+            if let Some(there) = &mut kept
+                && there.send.ready().await.is_err()
+            {
+                kept = None;
+            }
+            let mut on = match kept {
+                Some(kept) => kept,
+                None => self.http1().await.map_err(Failure::Dial)?.0,
+            };
+            let request = self.request(path, body.clone()).map_err(Failure::Poll)?;
+            match on.send.send_request(request).await {
+                Ok(response) => {
+                    let answer = self.answer(response).await?;
+                    *connection = Some(on);
+                    return Ok(answer);
+                }
+                // It closed just then.
+                Err(error) if again && (error.is_canceled() || error.is_closed()) => {}
+                Err(error) => return Err(Failure::Poll(causes(&error))),
+            }
+        }
+        Err(Failure::Poll("the server closes each connection".into()))
+    }
+
+    fn request(&self, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, String> {
+        let mut request = Request::post(path).header(HOST, self.dial().authority());
+        request = request.header(CONTENT_TYPE, JSON).header(ACCEPT, JSON);
+        for (name, value) in self.headers_now()? {
+            request = request.header(name, value);
+        }
+        request.body(Full::new(body)).map_err(|error| error.to_string())
+    }
+
+    async fn answer(&self, response: Response<Incoming>) -> Result<Answer, Failure> {
+        let (head, body) = response.into_parts();
+        let body =
+            Limited::new(body, usize::try_from(self.max_message).unwrap_or(usize::MAX)).collect().await;
+        let body = body.map(|body| body.to_bytes());
+        match head.status {
+            StatusCode::NOT_MODIFIED => Ok(Answer::Unchanged),
+            StatusCode::OK => {
+                let coding = head.headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+                let coding = coding.map(str::to_owned);
+                body.map(|bytes| Answer::Body { coding, bytes })
+                    .map_err(|error| Failure::Poll(format!("the answer broke off: {error}")))
+            }
+            status => {
+                let text = body.unwrap_or_default();
+                let text = String::from_utf8_lossy(text.get(..text.len().min(SAID)).unwrap_or_default());
+                let text = text.trim();
+                let colon = if text.is_empty() { "" } else { ": " };
+                Err(Failure::Poll(format!("HTTP {status}{colon}{text}")))
+            }
+        }
+    }
+}
+
+/// An error with what is behind it.
+fn causes(error: &hyper::Error) -> String {
+    let mut what = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        what.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    what
+}

@@ -1,0 +1,79 @@
+//! A bearer token: read anew for each stream, sent as `authorization`, shown nowhere.
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+/// Bytes of a token, at most.
+const LARGEST: u64 = 64 << 10;
+
+/// Where a token comes from.
+#[derive(Clone)]
+pub enum Token {
+    /// Written anew by something that rotates it.
+    File(PathBuf),
+    /// What an environment variable holds.
+    Text(String),
+}
+
+/// Never the token.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Token::File(path) => write!(f, "Token({})", path.display()),
+            Token::Text(_) => f.write_str("Token"),
+        }
+    }
+}
+
+impl Token {
+    /// The header, with the token as it is now.
+    ///
+    /// # Errors
+    /// The file can't be read, or holds nothing that can be sent; without its content.
+    pub fn header(&self) -> Result<(String, String), String> {
+        let (text, place) = match self {
+            Token::Text(text) => (text.clone(), "the token".to_owned()),
+            Token::File(path) => {
+                let place = format!("the token file {}", path.display());
+                let mut text = String::new();
+                let file = std::fs::File::open(path);
+                let read = file.and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
+                read.map_err(|error| format!("cannot read {place}: {error}"))?;
+                (text, place)
+            }
+        };
+        let token = text.trim();
+        match token {
+            "" => Err(format!("{place} is empty")),
+            token if token.len() as u64 > LARGEST => Err(format!("{place} is too long for a token")),
+            token if token.bytes().any(|byte| !byte.is_ascii_graphic()) => {
+                Err(format!("{place} holds what no token has: spaces, line ends, or other than ASCII"))
+            }
+            token => Ok(("authorization".into(), format!("Bearer {token}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_anew_and_never_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        let token = Token::File(path.clone());
+        assert!(token.header().unwrap_err().starts_with("cannot read the token file "));
+        std::fs::write(&path, "one\n").unwrap();
+        assert_eq!(token.header().unwrap().1, "Bearer one");
+        std::fs::write(&path, "two").unwrap();
+        assert_eq!(token.header().unwrap().1, "Bearer two");
+        std::fs::write(&path, " \n").unwrap();
+        assert!(token.header().unwrap_err().ends_with("is empty"));
+        std::fs::write(&path, "se cret").unwrap();
+        let error = token.header().unwrap_err();
+        assert!(error.contains("no token has") && !error.contains("cret"), "{error}");
+        assert!(!format!("{:?}", Token::Text("secret".into())).contains("secret"));
+    }
+}

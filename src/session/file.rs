@@ -1,0 +1,24 @@
+use crate::content::{Catalog, List};
+use crate::event::{Sym, TypeUrl};
+use crate::wire::ErrorDetail;
+
+use super::{key, nameless};
+
+const INVALID_ARGUMENT: i32 = 3;
+
+/// Why a client rejects what a file holds: a name twice (row E-43), a resource of another type (row E-28), as row C-06
+/// wants it. What was in force stays so (row C-05).
+pub(super) fn rejection(catalog: &Catalog, url: &TypeUrl, list: &List, twice: &[Sym]) -> Option<ErrorDetail> {
+    let other = list.blobs().iter().find_map(|id| {
+        let entry = catalog.entry(*id);
+        let of = catalog.text(entry.type_url);
+        let wrong = entry.payload.is_some() && !of.is_empty() && of != url.as_str();
+        wrong.then(|| format!("{}: type {of} in a response of {url}", catalog.text(key(catalog, *id))))
+    });
+    let twice = twice
+        .iter()
+        .find(|name| nameless(**name).is_none())
+        .map(|name| format!("{}: duplicate resource name", catalog.text(*name)));
+    let message = twice.or(other)?;
+    Some(ErrorDetail { code: INVALID_ARGUMENT, message: message.into(), details: Vec::new() })
+}

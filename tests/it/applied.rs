@@ -1,0 +1,203 @@
+//! What clients say that they have applied, held against what was sent: Envoy's config dump, and gRPC's CSDS.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    bootstrap::Variant,
+    certs::Ca,
+    control_plane::Flags,
+    snapshot::{
+        CLUSTER, ENDPOINTS, LISTENER, SECRET, Snapshot, bad_clusters, cluster, cluster_with_secret,
+        endpoints, listener, secret,
+    },
+    tap::{Recording, xdscope},
+    wait::wait_for,
+    world::World,
+};
+
+/// Exit code, stdout and stderr of a call.
+fn run(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = xdscope(folder).args(args).output().expect("xdscope runs");
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn states(recording: &Recording, dump: &str) -> Vec<Value> {
+    recording.objects("status", &["--applied", dump])
+}
+
+fn applied<'a>(states: &'a [Value], kind: &str) -> &'a Value {
+    let state = states.iter().find(|state| state["type"] == kind && state["applied"].is_object());
+    &state.unwrap_or_else(|| panic!("no {kind} in {states:#?}"))["applied"]
+}
+
+#[test]
+fn envoys_dump_beside_what_it_acknowledged() {
+    envoy("envoys_dump_beside_what_it_acknowledged", Variant::Ads);
+}
+
+#[test]
+fn envoys_dump_beside_what_it_acknowledged_in_delta() {
+    envoy("envoys_dump_beside_what_it_acknowledged_in_delta", Variant::DeltaAds);
+}
+
+/// A configuration is applied; the next push is refused, and applied in part; a listener waits for its route.
+fn envoy(test: &str, variant: Variant) {
+    let Some(world) = World::open(test) else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let tap = world.tap(plane.address(), &[]);
+    let mut envoy = world.envoy("edge-1", variant, tap.address());
+    let pair = Ca::new(world.folder(), "ca").issue("own", &["own.test"]);
+    let pem = |path: &Path| fs::read_to_string(path).expect("PEM");
+    let key = pem(&pair.key);
+    let chain = Snapshot::chain(variant, envoy.admin())
+        .with(CLUSTER, "1", vec![cluster("echo", variant), cluster_with_secret("safe", "own", variant)])
+        .with(SECRET, "1", vec![secret("own", &pem(&pair.cert), &key)]);
+    plane.set(&chain);
+    envoy.wait_live();
+    plane.wait_for_ack(0, ENDPOINTS, "1");
+    plane.wait_for_ack(0, SECRET, "1");
+    let mark = plane.mark();
+    let good =
+        vec![cluster("echo", variant), cluster_with_secret("safe", "own", variant), cluster("new", variant)];
+    let waits = listener("waits", "no-such-route", variant);
+    plane.set(
+        &chain
+            .clone()
+            .with(CLUSTER, "2", [good, bad_clusters()].concat())
+            .with(ENDPOINTS, "2", ["echo", "new"].map(|name| endpoints(name, envoy.admin())).to_vec())
+            .with(LISTENER, "2", vec![listener("in", "r-in", variant), waits]),
+    );
+    plane.wait_for(mark, "a NACK", |event| event.is_nack(CLUSTER));
+    // It gives the route up after 15 s.
+    let text = wait_for("a dump with the new listener", || {
+        Some(envoy.get("/config_dump?include_eds")).filter(|text| text.contains("\"warming_state\""))
+    });
+    let dump = world.folder().join("config_dump.json");
+    fs::write(&dump, &text).expect("a file");
+    let dump = dump.to_str().expect("a path");
+    let recording = tap.stop();
+
+    let states = states(&recording, dump);
+    let cds = applied(&states, "cds");
+    // Envoy takes over what is good in a response that it refuses.
+    assert_eq!(cds["in_spite"].as_array().map(|names| names.contains(&json!("new"))), Some(true), "{cds}");
+    let refused: Vec<_> = cds["refused"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    assert_eq!(refused, ["bad-1", "bad-2"], "{cds}");
+    assert_eq!(
+        (&cds["missing"], &cds["other"], &cds["resources"]),
+        (&json!([]), &json!([]), &json!(5)),
+        "{cds}"
+    );
+    let lds = applied(&states, "lds");
+    assert_eq!((&lds["warming"], &lds["applied"]), (&json!(["waits"]), &json!(1)), "{lds}");
+    for whole in ["rds", "eds", "sds"] {
+        let of = applied(&states, whole);
+        assert_eq!(
+            (&of["applied"], &of["missing"], &of["other"]),
+            (&of["resources"], &json!([]), &json!([])),
+            "{of}"
+        );
+    }
+    let wide = recording.text("status", &["--applied", dump, "-o", "wide"]);
+    assert!(wide.contains("APPLIED") && wide.contains("1 of 2, 1 warming"), "{wide}");
+    assert!(wide.contains("edge-1: LDS applied: 1 resource warming: waits"), "{wide}");
+
+    // The dump alone: its node, its resources, what waits; the secret is Envoy's mark, nothing more.
+    let source = Recording { file: dump.into() };
+    let names = source.text("get", &["-o", "name"]);
+    for name in ["lds/in", "cds/echo", "cds/new", "rds/r-in", "eds/echo", "sds/own"] {
+        assert!(names.lines().any(|line| line == name), "{name}: {names}");
+    }
+    assert!(!names.contains("bad-1"), "{names}");
+    let listeners = source.objects("get", &["lds"]);
+    let waits = listeners.iter().find(|one| one["name"] == "waits").expect("the listener");
+    assert_eq!(waits["acked_version"], Value::Null, "{waits}");
+    assert!(
+        source
+            .objects("status", &[])
+            .iter()
+            .all(|state| state["node"] == "edge-1" && state["variant"] == "dump")
+    );
+    let secrets = source.text("get", &["sds", "-o", "yaml"]);
+    assert!(secrets.contains("[redacted]") && !secrets.contains("PRIVATE KEY"), "{secrets}");
+    assert!(source.text("info", &[]).contains("config dump of an Envoy"));
+
+    // By content: all that was acknowledged is there, but for the route; secrets can't be compared.
+    let (code, out, err) = run(
+        world.folder(),
+        &["diff", recording.file.to_str().expect("a path"), dump, "lds", "rds", "eds", "sds"],
+    );
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+    assert!(err.contains("can't be compared, 1 secret"), "{err}");
+    let (code, out, _) =
+        run(world.folder(), &["diff", recording.file.to_str().expect("a path"), dump, "cds", "-q"]);
+    assert_eq!((code, out.matches("- cds/bad-").count(), out.lines().count()), (Some(1), 2, 2), "{out}");
+
+    // Of another Envoy, cut, and something else.
+    let other = world.folder().join("other.json");
+    fs::write(&other, text.replace("\"edge-1\"", "\"edge-2\"")).expect("a file");
+    let (code, out, err) = run(
+        world.folder(),
+        &[
+            "status",
+            recording.file.to_str().expect("a path"),
+            "-o",
+            "wide",
+            "--applied",
+            other.to_str().expect("a path"),
+        ],
+    );
+    assert!(code == Some(1) && err.contains("is of edge-2: no stream"), "{out}{err}");
+    let cut = world.folder().join("cut.json");
+    fs::write(&cut, &text[..text.len() / 2]).expect("a file");
+    let cut = cut.to_str().expect("a path");
+    for args in [&["get", cut, "cds"][..], &["diff", dump, cut], &["status", dump, "--applied", cut]] {
+        let (code, _, err) = run(world.folder(), args);
+        assert!(code == Some(5) && err.contains("it is cut, or no JSON"), "{args:?}: {err}");
+    }
+    for verb in ["log", "lint", "replay"] {
+        let (code, _, err) = run(world.folder(), &[verb, dump]);
+        assert!(code == Some(2) && err.contains("what a client has, and no session"), "{verb}: {err}");
+    }
+}
+
+#[test]
+fn grpcs_csds_beside_what_it_acknowledged() {
+    let Some(world) = World::open("grpcs_csds_beside_what_it_acknowledged") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let tap = world.tap(plane.address(), &[]);
+    let mut client = world.grpc_client("cart", "shop", tap.address());
+    let chain = Snapshot::grpc_chain("shop", client.backend());
+    plane.set(&chain);
+    assert_eq!(client.call("hello"), Ok("hello".into()));
+    let mark = plane.mark();
+    // gRPC has no such cluster.
+    let bad = json!({ "name": "echo", "type": "STRICT_DNS", "connect_timeout": "1s" });
+    plane.set(&chain.with(CLUSTER, "2", vec![bad]));
+    plane.wait_for(mark, "a NACK", |event| event.is_nack(CLUSTER));
+    let dump = world.folder().join("csds.pb");
+    fs::write(&dump, client.csds()).expect("a file");
+    let recording = tap.stop();
+
+    let source = Recording { file: dump.clone() };
+    let names = source.text("get", &["-o", "name"]);
+    assert_eq!(names, "lds/shop\ncds/echo\nrds/r-in\neds/echo\n");
+    let states = source.objects("status", &[]);
+    let cds = states.iter().find(|state| state["type"] == "cds").expect("clusters");
+    assert_eq!(
+        (&cds["state"], &cds["node"], &cds["variant"]),
+        (&json!("nack"), &json!("cart"), &json!("dump"))
+    );
+    assert!(cds["nacks"][0]["message"].as_str().is_some_and(|text| text.contains("echo")), "{cds}");
+    assert!(source.text("info", &[]).contains("CSDS answer"));
+
+    let dump = dump.to_str().expect("a path");
+    let states = self::states(&recording, dump);
+    assert_eq!(applied(&states, "cds")["refused"], json!(["echo"]));
+    for whole in ["lds", "rds", "eds"] {
+        assert_eq!(applied(&states, whole)["applied"], json!(1), "{whole}: {states:#?}");
+    }
+}

@@ -1,0 +1,276 @@
+//! Who our client is and whom it asks: bootstraps whole, recorded clients, bearer tokens, many nodes.
+
+use std::{fs, net::SocketAddr, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    bootstrap::{self, Variant},
+    certs::{Ca, ClientTls, ServerTls},
+    control_plane::Flags,
+    process::{Child, free_port},
+    snapshot::{CLUSTER, ENDPOINTS, Snapshot},
+    tap::{Recording, xdscope},
+    wait::wait_for,
+    world::World,
+};
+
+fn backend() -> SocketAddr {
+    "127.0.0.1:9".parse().expect("an address")
+}
+
+/// Exit code, stdout and stderr of a call.
+fn run(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = xdscope(folder).args(args).output().expect("xdscope runs");
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let file = folder.join(name);
+    fs::write(&file, text).expect("a file");
+    file.to_str().expect("a path").to_owned()
+}
+
+/// `watch` until all that it asked for is there.
+fn watch(folder: &Path, args: &[&str]) -> (Option<i32>, String, Recording) {
+    let file = folder.join(format!("watch-{}.xdsrec", args.len()));
+    let record = file.to_str().expect("a path");
+    let own = ["--no-tui", "--until", "synced", "--record", record];
+    let (code, _, err) = run(folder, &[&["watch"], args, &own].concat());
+    (code, err, Recording { file })
+}
+
+#[test]
+fn bootstraps_bring_their_mutual_tls() {
+    let Some(world) = World::open("bootstraps_bring_their_mutual_tls") else { return };
+    let ca = Ca::new(world.folder(), "ca");
+    let (own, client) = (ca.issue("plane", &["cp.test", "127.0.0.1"]), ca.issue("edge", &["edge.test"]));
+    let tls = Some(ServerTls { own, client_ca: Some(ca.file.clone()) });
+    let mut plane = world.control_plane(Flags { tls, ..Flags::default() });
+    plane.set(&Snapshot::chain(Variant::DeltaAds, backend()));
+    let with = ClientTls { ca: ca.file.clone(), own: Some(client.clone()), sni: "cp.test" };
+    let envoy = bootstrap::envoy("edge-7", Variant::DeltaAds, plane.address(), Some(&with));
+    let file = write(world.folder(), "envoy.json", &envoy.to_string());
+    let (code, err, recording) = watch(world.folder(), &["--bootstrap", &file]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("the node edge-7 of the bootstrap is borrowed"), "{err}");
+    let info = recording.text("info", &[]);
+    assert!(info.contains("edge-7") && info.contains("SNI cp.test") && info.contains("delta-ads"), "{info}");
+    assert_eq!(plane.wait_for(0, "a request", |event| event.is_request(CLUSTER)).node, "edge-7");
+
+    // The same with everything in place of files.
+    let mut inline = envoy.clone();
+    let context = "/static_resources/clusters/0/transport_socket/typed_config/common_tls_context";
+    let context = inline.pointer_mut(context).expect("a context");
+    let text = |path: &Path| json!({ "inline_string": fs::read_to_string(path).expect("PEM") });
+    context["validation_context"]["trusted_ca"] = text(&ca.file);
+    context["tls_certificates"] =
+        json!([{ "certificate_chain": text(&client.cert), "private_key": text(&client.key) }]);
+    let file = write(world.folder(), "inline.json", &inline.to_string());
+    let (code, err, recording) = watch(world.folder(), &["--bootstrap", &file, "-q"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let kept = fs::read(&recording.file).expect("the recording");
+    assert!(!String::from_utf8_lossy(&kept).contains("PRIVATE KEY"));
+
+    // Of the wrong name, without its own certificate, and by SDS.
+    let mut wrong = envoy.clone();
+    let names = "/static_resources/clusters/0/transport_socket/typed_config/common_tls_context/validation_context/\
+                 match_typed_subject_alt_names";
+    *wrong.pointer_mut(names).expect("names") =
+        json!([{ "san_type": "DNS", "matcher": { "exact": "other.test" } }]);
+    let file = write(world.folder(), "wrong.json", &wrong.to_string());
+    let log = world.folder().join("wrong.log");
+    let child = Child::start(
+        xdscope(world.folder()).args(["watch", "--no-tui", "--no-record", "--bootstrap", &file]),
+        &log,
+    );
+    wait_for("a word about the name", || child.log().contains("other.test").then_some(()));
+    drop(child);
+    let grpc = bootstrap::grpc("app-1", plane.address(), Some(&with));
+    let file = write(world.folder(), "grpc.json", &grpc.to_string());
+    let (code, err, recording) = watch(world.folder(), &["--bootstrap", &file, "--expand", "-q"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let info = recording.text("info", &[]);
+    assert!(info.contains("app-1") && info.contains("  ads  "), "{info}");
+    let mut sds = envoy;
+    let context = "/static_resources/clusters/0/transport_socket/typed_config/common_tls_context";
+    sds.pointer_mut(context).expect("a context")["tls_certificate_sds_secret_configs"] =
+        json!([{ "name": "own" }]);
+    let file = write(world.folder(), "sds.json", &sds.to_string());
+    let (code, _, err) = run(world.folder(), &["watch", "--no-tui", "--bootstrap", &file]);
+    assert!(code == Some(5) && err.contains("tls_certificate_sds_secret_configs"), "{err}");
+}
+
+#[test]
+fn a_server_that_is_down_is_fallen_back_from() {
+    let Some(world) = World::open("a_server_that_is_down_is_fallen_back_from") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, backend()));
+    let mut bootstrap = bootstrap::grpc("app-1", plane.address(), None);
+    let down = json!({ "server_uri": format!("127.0.0.1:{}", free_port()), "channel_creds": [{ "type": "insecure" }] });
+    let servers = bootstrap["xds_servers"].as_array_mut().expect("servers");
+    servers.insert(0, down);
+    let file = write(world.folder(), "bootstrap.json", &bootstrap.to_string());
+    let (code, err, recording) = watch(world.folder(), &["--bootstrap", &file]);
+    assert_eq!(code, Some(0), "{err}");
+    let streams = recording.objects("info", &[]);
+    assert_eq!(streams[0]["server"], plane.address().to_string(), "{streams:#?}");
+    bootstrap["xds_servers"][0]["channel_creds"] = json!([{ "type": "google_default" }]);
+    let file = write(world.folder(), "google.json", &bootstrap.to_string());
+    let (code, _, err) = run(world.folder(), &["watch", "--no-tui", "--bootstrap", &file]);
+    assert!(code == Some(5) && err.contains("`google_default`") && err.contains("xds_servers[0]"), "{err}");
+}
+
+#[test]
+fn a_recorded_client_is_taken_for_a_model() {
+    for variant in [Variant::Ads, Variant::DeltaAds] {
+        let Some(world) = World::open(&format!("a_recorded_client_is_taken_for_a_model_{}", variant.word()))
+        else {
+            return;
+        };
+        let mut plane = world.control_plane(Flags::default());
+        let tap = world.tap(plane.address(), &[]);
+        let mut envoy = world.envoy("edge-1", variant, tap.address());
+        plane.set(&Snapshot::chain(variant, envoy.admin()));
+        envoy.wait_live();
+        plane.wait_for_ack(0, ENDPOINTS, "1");
+        drop(envoy);
+        let recording = tap.stop();
+        let mark = plane.mark();
+        let like = format!("{}#edge-1", recording.file.display());
+        // Also without a server: that of the recording.
+        let (code, err, ours) = watch(world.folder(), &["--like", &like]);
+        assert_eq!(code, Some(0), "{err}");
+        assert!(err.contains("the node edge-1 of the recorded client is borrowed"), "{err}");
+        let subscribed = |recording: &Recording| -> Vec<Value> {
+            let states = recording.objects("status", &[]);
+            let of =
+                |state: &Value| json!([state["type"], state["variant"], state["wildcard"], state["names"]]);
+            let mut all: Vec<Value> =
+                states.iter().filter(|state| state["object"] == "state").map(of).collect();
+            all.sort_by_key(Value::to_string);
+            all
+        };
+        assert_eq!(subscribed(&ours), subscribed(&recording));
+        plane.wait_for(mark, "a request of the node", |event| {
+            event.event == "request" && event.node == "edge-1"
+        });
+        // The node is Envoy's, down to its features; only the user agent is ours.
+        let node = |recording: &Recording| -> Value {
+            let messages = recording.objects("log", &["--body"]);
+            let first = messages.iter().find(|message| message["dir"] == "req").expect("a request");
+            first["body"]["node"].clone()
+        };
+        let (theirs, own) = (node(&recording), node(&ours));
+        for field in ["id", "cluster", "metadata", "clientFeatures", "extensions"] {
+            assert_eq!(own[field], theirs[field], "{field}");
+        }
+        assert_eq!(own["userAgentName"], "xdscope");
+        // WHAT and a node of one's own win.
+        let server = plane.address().to_string();
+        let args = ["get", &server, "cds", "-o", "name", "--like", &like, "--node-id", "me"];
+        let (code, out, err) = run(world.folder(), &args);
+        assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "cds/echo\n", ""));
+        let (code, _, err) = run(world.folder(), &["get", &server, "cds", "--like", "no-such-file#1"]);
+        assert_eq!(code, Some(5), "{err}");
+        let (code, _, err) =
+            run(world.folder(), &["get", &server, "cds", "--like", &like.replace("#edge-1", "#77")]);
+        assert_eq!((code, err.contains("no stream #77")), (Some(2), true), "{err}");
+    }
+}
+
+#[test]
+fn tokens_are_read_anew_and_never_kept() {
+    let Some(world) = World::open("tokens_are_read_anew_and_never_kept") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, backend()));
+    // What arrives is told by its length: a tap keeps no token either.
+    let tap = world.tap(plane.address(), &[]);
+    let token = write(world.folder(), "token", "first-0123456789\n");
+    let recording = world.folder().join("own.xdsrec");
+    let mut command = xdscope(world.folder());
+    command.args(["watch", &tap.address().to_string(), "--no-tui", "--token-file", &token, "--record"]);
+    let child = Child::start(command.arg(&recording), &world.folder().join("own.log"));
+    plane.wait_for_ack(0, ENDPOINTS, "1");
+    fs::write(&token, "second-9876543210").expect("a rotation");
+    let mark = plane.mark();
+    plane.close_streams(16, "token expired");
+    plane.wait_for(mark, "a new stream", |event| event.is_request(CLUSTER));
+    child.interrupt();
+    let seen = tap.stop();
+    let raw = seen.text("export", &["--to", "raw", "--keep-secrets"]);
+    for token in ["Bearer first-0123456789", "Bearer second-9876543210"] {
+        let arrived = format!("\"authorization\":\"[redacted {} B]\"", token.len());
+        assert!(raw.contains(&arrived), "{arrived}: {raw}");
+    }
+    let own = Recording { file: recording };
+    let raw = own.text("export", &["--to", "raw", "--keep-secrets"]);
+    assert!(raw.contains("authorization") && raw.contains("[redacted]"), "{raw}");
+    let kept = [
+        String::from_utf8_lossy(&fs::read(&own.file).expect("the recording")).into_owned(),
+        fs::read_to_string(world.folder().join("own.log")).expect("the log"),
+        raw,
+    ];
+    for text in kept {
+        assert!(!text.contains("0123456789") && !text.contains("9876543210"));
+    }
+
+    let server = plane.address().to_string();
+    let output = xdscope(world.folder())
+        .env("XDS_TOKEN", "from-the-environment")
+        .args(["get", &server, "cds", "-o", "name", "--token-env", "XDS_TOKEN"])
+        .output()
+        .expect("xdscope runs");
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"cds/echo\n"[..]));
+    for (args, words) in [
+        (["--token-env", "NO_SUCH_TOKEN"], "the environment has no NO_SUCH_TOKEN"),
+        (["--token-file", "/no/such/token"], "cannot read the token file /no/such/token"),
+    ] {
+        let (code, _, err) = run(world.folder(), &[&["get", &server, "cds"][..], &args].concat());
+        assert!(code != Some(0) && err.contains(words), "{err}");
+    }
+    let (code, _, err) = run(world.folder(), &["tap", &server, "--token-file", &token]);
+    assert!(code == Some(2) && err.contains("--token-file can't be had on a tap"), "{err}");
+}
+
+#[test]
+fn nodes_are_waited_for_in_a_recording_that_grows() {
+    let Some(world) = World::open("nodes_are_waited_for_in_a_recording_that_grows") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, backend()));
+    let tap = world.tap(plane.address(), &[]);
+    let file = tap.recording.to_str().expect("a path").to_owned();
+    let (server, through) = (plane.address().to_string(), tap.address().to_string());
+    let client = |node: &str| {
+        let mut command = xdscope(world.folder());
+        command.args(["watch", &through, "--no-tui", "--no-record", "--node-id", node]);
+        Child::start(&mut command, &world.folder().join(format!("{node}.log")))
+    };
+    let _one = client("one");
+    let waiting = |verb: &[&str]| {
+        let mut command = xdscope(world.folder());
+        command.args(verb);
+        Child::start(&mut command, &world.folder().join(format!("{}.log", verb[0])))
+    };
+    let (code, _, err) = run(world.folder(), &["wait", &file, "synced", "--nodes", "2", "--timeout", "2s"]);
+    assert_eq!(code, Some(4), "{err}");
+    let mut wait = waiting(&["wait", &file, "synced", "--nodes", "2", "--timeout", "30s"]);
+    let mut status = waiting(&["status", &file, "--wait", "30s", "--nodes", "2"]);
+    wait.assert_running();
+    status.assert_running();
+    let _two = client("two");
+    assert_eq!(wait.finish(), Some(0));
+    assert_eq!(status.finish(), Some(0), "{}", status.log());
+    let shown = status.log();
+    assert!(shown.contains("one") && shown.contains("two"), "{shown}");
+    let (code, _, err) = run(world.folder(), &["status", &file, "--wait", "300ms", "--nodes", "3"]);
+    assert!(code == Some(4) && err.contains("3 nodes were not in sync"), "{err}");
+    for verb in [
+        &["wait", &server, "synced", "--nodes", "2"][..],
+        &["status", &server, "--wait", "1s", "--nodes", "2"],
+    ] {
+        let (code, _, err) = run(world.folder(), verb);
+        assert!(code == Some(2) && err.contains("a server shows one node"), "{err}");
+    }
+}

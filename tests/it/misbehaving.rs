@@ -1,0 +1,283 @@
+//! No missed rule: what peers do wrong on purpose, over real connections and through the real tap, is found.
+
+use std::{collections::BTreeSet, fs, net::SocketAddr, path::Path, thread};
+
+use tokio::sync::oneshot;
+use xdscope::{
+    app::{pipeline::Pipeline, watched},
+    content::Catalog,
+    event::{Clock, Time},
+    lint::{self, Finding, Lint},
+    net::tap::{Config, QUEUE, Tap, Tls},
+    store::Store,
+    wire::Frame,
+};
+
+use crate::support::{
+    bootstrap::{self, Variant},
+    grpc_client::{GrpcClient, Kind},
+    misbehave::{Misbehaving, Play, play_client, schema},
+    wait::PATIENCE,
+    world::World,
+};
+
+/// Rules that no pair of gRPC peers can break, and why.
+const ELSEWHERE: [(&str, &str); 13] = [
+    ("fs-parse-error", "of files"),
+    ("fs-partial-write", "of files"),
+    ("fs-update-rejected", "of files"),
+    ("fs-format-mismatch", "of files"),
+    ("rest-ads", "of polls"),
+    ("rest-bad-json", "of polls"),
+    ("rest-delta", "of polls"),
+    ("rest-noncanonical", "of polls"),
+    ("rest-overlap", "of polls"),
+    ("rest-unchanged-response", "of polls"),
+    ("bootstrap-ads-missing", "of bootstraps"),
+    ("bootstrap-not-v3", "of bootstraps"),
+    ("bootstrap-xds-cluster-order", "of bootstraps"),
+];
+
+/// Scripts that are too large to be files, and the rule that each breaks.
+fn large() -> Vec<(&'static str, String)> {
+    let opening = "node n1\nstream 1 delta lds\n";
+    let text = "x".repeat(5 << 20);
+    let over = format!("node n1\nstream 1 sotw cds\n>\n< v=1 n=a [A~{text}]\n");
+    let same = "y".repeat(60_000);
+    let pushes = (1..=14).map(|n| format!("< v={n} n={n} [A~{same} B~{n}]\n> v={n} n={n}\n"));
+    let again = format!("node n1\nstream 1 sotw cds\n>\n{}", pushes.collect::<String>());
+    let list = "xdstp://a/envoy.config.listener.v3.ListenerCollection/c";
+    let members: String = (0..1001).map(|i| format!("{{inline: m{i}, version: \"1\"}}, ")).collect();
+    let pushes = (1..=11)
+        .map(|n| format!("< n={n} [\"{list}\"{{entries: [{members}{{inline: n{n}}}]}}@{n}]\n> n={n}\n"));
+    let lists = format!("{opening}> sub=[\"{list}\"]\n{}", pushes.collect::<String>());
+    vec![("over-4mib", over), ("delta-would-save", again), ("collection-form", lists)]
+}
+
+/// What the tap makes of a script that two peers play through it.
+fn tapped(name: &str, text: &str) -> (Play, Vec<Frame>, Catalog) {
+    let play = Play::new(name, text);
+    let mut server = Misbehaving::start();
+    let upstream = server.address().to_string();
+    let maps = vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))];
+    let config = Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() };
+    let tap = Tap::start(config).expect("a tap");
+    let listening = tap.listening[0].to_string().parse().expect("an address");
+    thread::scope(|both| {
+        let (done, played) = oneshot::channel();
+        // Contents stay with their thread, so the client reads the script for itself.
+        both.spawn(move || play_client(&Play::new(name, text), listening, played));
+        server.play(&play, true);
+        // The client is gone already where it had the last word.
+        let _ = done.send(());
+    });
+    drop(server);
+    let copies = tap.copies.clone().expect("decoding");
+    let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema().clone());
+    let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
+    while frames.len() < play.frames.len() {
+        let mut batch = Vec::new();
+        assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "the tap tells all of it");
+        for copied in batch {
+            pipeline.take(copied, &mut catalog, &mut frames);
+        }
+    }
+    // The peers go away at the end; in the script they are still there.
+    frames.truncate(play.frames.len());
+    // Silences are the script's: nobody waits for them.
+    for (frame, scripted) in frames.iter_mut().zip(&play.frames) {
+        frame.at = scripted.at;
+    }
+    (play, frames, catalog)
+}
+
+fn findings(frames: Vec<Frame>, catalog: Catalog, end: Time) -> Vec<Finding> {
+    let mut store = Store::new(catalog, Clock::default(), Default::default());
+    let mut lint = Lint::new(watched::rules(schema()));
+    for frame in frames {
+        lint.handle(&mut store, frame);
+    }
+    lint.advance(&mut store, end);
+    lint.findings().to_vec()
+}
+
+type Said = (&'static str, &'static str, &'static str, Vec<String>, String);
+
+fn said(findings: &[Finding]) -> Vec<Said> {
+    let names = |finding: &Finding| finding.names.iter().map(ToString::to_string).collect();
+    let said = |f: &Finding| (f.rule.id, f.severity.word(), f.blame.word(), names(f), f.text.clone());
+    findings.iter().map(said).collect()
+}
+
+/// The sessions that break a rule, each with what the rule is called.
+fn sessions() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lint");
+    let mut out: Vec<(String, String)> =
+        large().into_iter().map(|(rule, text)| (rule.to_owned(), text)).collect();
+    for entry in fs::read_dir(root).expect("the fixtures").flatten() {
+        let file = entry.file_name().to_string_lossy().into_owned();
+        let Some(rule) = file.strip_suffix(".bad.xds") else { continue };
+        if !ELSEWHERE.iter().any(|(id, _)| *id == rule) {
+            out.push((rule.to_owned(), fs::read_to_string(entry.path()).expect("text")));
+        }
+    }
+    out
+}
+
+#[test]
+fn whatever_two_peers_do_wrong_is_found_through_the_tap() {
+    let mut found = BTreeSet::new();
+    for (rule, text) in sessions() {
+        let (play, frames, catalog) = tapped(&rule, &text);
+        let passed = said(&findings(frames, catalog, play.end));
+        let written = said(&findings(play.frames, play.catalog, play.end));
+        assert_eq!(passed, written, "{rule}");
+        assert!(passed.iter().any(|(id, ..)| *id == rule), "{rule}: {passed:?}");
+        found.insert(rule);
+    }
+    let elsewhere = ELSEWHERE.iter().map(|(id, _)| (*id).to_owned());
+    let covered: BTreeSet<String> = found.into_iter().chain(elsewhere).collect();
+    let all: BTreeSet<String> = lint::rules().map(|rule| rule.id.to_owned()).collect();
+    assert_eq!(covered, all);
+}
+
+/// Rules that a server breaks and that none of our clients gives it the occasion for, and why.
+const NO_OCCASION: [(&str, &str); 7] = [
+    ("collection-form", "none of them asks for list collections"),
+    ("delta-stale-sub-ignored", "none of them subscribes with the nonce of an older response"),
+    ("delta-wildcard-unsub-unanswered", "none of them gives up a name beside a wildcard"),
+    ("empty-treated-as-wildcard", "none of them gives up its last listener or cluster by an empty list"),
+    ("reconnect-new-name-unsent", "a name must become wanted while no stream is open"),
+    ("response-before-request", "all of them ask in the same breath in which they open a stream"),
+    ("sotw-answer-to-stale", "a request and a response must cross"),
+];
+
+/// What scripts in `tests/fixtures/misbehave` say that is found.
+fn expected(text: &str) -> BTreeSet<&str> {
+    text.lines().filter_map(|line| line.strip_prefix("expect lint ")).collect()
+}
+
+fn misdeeds() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/misbehave");
+    let files = fs::read_dir(root).expect("the scripts").flatten();
+    let text = |path: &Path| fs::read_to_string(path).expect("text");
+    files.map(|file| (file.file_name().to_string_lossy().into_owned(), text(&file.path()))).collect()
+}
+
+/// Plays the server's part of each script for `client` to a client that `start` starts. All that is expected is found,
+/// nothing else is an error or a warning of the server, and of the client only what `known` says.
+fn misbehave<T>(test: &str, client: &str, known: &[&str], start: impl Fn(&World, &str, SocketAddr) -> T) {
+    let Some(world) = World::open(test) else { return };
+    let scripts: Vec<_> = misdeeds().into_iter().filter(|(file, _)| file.starts_with(client)).collect();
+    assert!(!scripts.is_empty());
+    for (file, text) in &scripts {
+        let name = file.trim_end_matches(".xds");
+        let play = Play::new(file, &text.replace("$BIG", &"x".repeat(5 << 20)));
+        let mut server = Misbehaving::start();
+        let tap = world.tap_named(name, server.address(), &[]);
+        let client = start(&world, name, tap.address());
+        server.play(&play, false);
+        drop(client);
+        let recording = tap.stop();
+        let timers = ["--timers", "ack=1s,answer=2s,exist=2s,warm=2s"];
+        let findings = recording.objects("lint", &timers);
+        let by = |who: &'static str| {
+            let by = findings.iter().filter(move |finding| finding["blame"] == who);
+            by.filter_map(|finding| Some((finding["rule"].as_str()?, finding["severity"] == "info")))
+        };
+        let expected = expected(text);
+        let server: BTreeSet<&str> = by("server").map(|(rule, _)| rule).collect();
+        let severe = by("server").filter(|(_, info)| !info).map(|(rule, _)| rule);
+        let missed: Vec<_> = expected.difference(&server).collect();
+        let more: BTreeSet<&str> = severe.filter(|rule| !expected.contains(rule)).collect();
+        let client: BTreeSet<&str> = by("client").filter(|(_, info)| !info).map(|(rule, _)| rule).collect();
+        let client: Vec<_> = client.into_iter().filter(|rule| !known.contains(rule)).collect();
+        assert!(
+            missed.is_empty() && more.is_empty() && client.is_empty(),
+            "{file}: missed {missed:?}, more of the server {more:?}, of the client {client:?}\n{}\n{}",
+            recording.text("log", &[]),
+            recording.text("lint", &timers)
+        );
+    }
+}
+
+#[test]
+fn a_server_misbehaves_to_envoy_over_ads() {
+    // To a type that it never asked for Envoy answers without a type (row I-02), so with the nonce of another (row E-11).
+    let known = ["ads-type-url-missing", "nonce-unknown"];
+    misbehave("a_server_misbehaves_to_envoy_over_ads", "envoy-ads", &known, |world, node, tap| {
+        world.envoy(node, Variant::Ads, tap)
+    });
+}
+
+#[test]
+fn a_server_misbehaves_to_envoy_over_a_stream_per_type() {
+    misbehave(
+        "a_server_misbehaves_to_envoy_over_a_stream_per_type",
+        "envoy-sotw",
+        &[],
+        |world, node, tap| world.envoy(node, Variant::Sotw, tap),
+    );
+}
+
+#[test]
+fn a_server_misbehaves_to_envoy_over_delta_ads() {
+    misbehave("a_server_misbehaves_to_envoy_over_delta_ads", "envoy-delta-ads", &[], |world, node, tap| {
+        world.envoy(node, Variant::DeltaAds, tap)
+    });
+}
+
+#[test]
+fn a_server_misbehaves_to_envoy_by_structured_names() {
+    misbehave("a_server_misbehaves_to_envoy_by_structured_names", "envoy-xdstp", &[], |world, node, tap| {
+        world.envoy_of(node, &bootstrap::envoy_xdstp(node, Variant::DeltaAds, tap))
+    });
+}
+
+#[test]
+fn a_server_misbehaves_to_a_pair_of_envoys() {
+    misbehave("a_server_misbehaves_to_a_pair_of_envoys", "envoy-pair", &[], |world, node, tap| {
+        ["one", "two"].map(|which| world.envoy(&format!("{node}-{which}"), Variant::DeltaAds, tap))
+    });
+}
+
+fn grpc(kind: Kind) -> impl Fn(&World, &str, SocketAddr) -> GrpcClient {
+    move |world, node, tap| {
+        let mut client = world.grpc_client_of(kind, node, "echo.test", tap, None);
+        client.ask("hello");
+        client
+    }
+}
+
+#[test]
+fn a_server_misbehaves_to_grpc_core() {
+    misbehave("a_server_misbehaves_to_grpc_core", "grpc-core", &[], grpc(Kind::Core));
+}
+
+#[test]
+fn a_server_misbehaves_to_grpc_go() {
+    misbehave("a_server_misbehaves_to_grpc_go", "grpc-go", &[], grpc(Kind::Go));
+}
+
+#[test]
+fn a_server_misbehaves_to_grpc_js() {
+    misbehave("a_server_misbehaves_to_grpc_js", "grpc-js", &[], grpc(Kind::Js));
+}
+
+#[test]
+fn every_misdeed_of_a_server_is_met_by_a_real_client_or_says_why_not() {
+    let mut of_servers = BTreeSet::new();
+    for (rule, text) in sessions() {
+        let play = Play::new(&rule, &text);
+        let said = said(&findings(play.frames, play.catalog, play.end));
+        if said.iter().any(|(id, _, blame, ..)| *id == rule && *blame == "server") {
+            of_servers.insert(rule);
+        }
+    }
+    let misdeeds = misdeeds();
+    let met = misdeeds.iter().flat_map(|(_, text)| expected(text));
+    let without = NO_OCCASION.iter().map(|(id, _)| *id);
+    let covered: BTreeSet<&str> = met.chain(without).collect();
+    let missed: Vec<_> = of_servers.iter().filter(|rule| !covered.contains(rule.as_str())).collect();
+    assert!(missed.is_empty(), "{missed:?}");
+}

@@ -1,0 +1,357 @@
+//! xdscope as a client that polls over REST (group D): go-control-plane's gateway, and a scripted server.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use super::client::{Watch, assert_clean, backend, run};
+use crate::support::{
+    bootstrap::Variant,
+    certs::{Ca, ServerTls},
+    control_plane::{ControlPlane, Event, Flags},
+    process::free_port,
+    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster, endpoints, route},
+    wait::wait_for,
+    world::World,
+};
+
+const REST: [&str; 4] = ["--variant", "rest", "--poll-delay", "100ms"];
+
+fn gateway(world: &World) -> ControlPlane {
+    world.control_plane(Flags { rest: true, ..Flags::default() })
+}
+
+/// A poll says that this version is in force.
+fn wait_for_poll(plane: &ControlPlane, mark: usize, type_url: &str, version: &str) -> Event {
+    plane.wait_for(mark, &format!("a poll of {type_url} that has {version}"), |event| {
+        event.rest && event.is_request(type_url) && event.version == version && event.error.is_none()
+    })
+}
+
+#[test]
+fn polls_follow_a_configuration() {
+    let Some(world) = World::open("polls_follow_a_configuration") else { return };
+    let mut plane = gateway(&world);
+    let chain = Snapshot::chain(Variant::Sotw, backend());
+    plane.set(&chain);
+    let watch = Watch::start(&world, plane.rest_address(), &REST);
+    for type_url in [CLUSTER, ENDPOINTS, LISTENER, ROUTE] {
+        let poll = wait_for_poll(&plane, 0, type_url, "1");
+        assert_eq!(poll.node, "watcher", "each poll says whose it is");
+    }
+    let first = plane.wait_for(0, "a poll of endpoints", |event| event.is_request(ENDPOINTS));
+    assert_eq!(first.names, ["echo"], "what the cluster refers to");
+
+    let mark = plane.mark();
+    let clusters = vec![cluster("echo", Variant::Sotw), cluster("more", Variant::Sotw)];
+    let more = chain
+        .with(CLUSTER, "2", clusters)
+        .with(ENDPOINTS, "2", vec![endpoints("echo", backend()), endpoints("more", backend())])
+        .with(ROUTE, "2", vec![route("r-in", "more")]);
+    plane.set(&more);
+    wait_for_poll(&plane, mark, CLUSTER, "2");
+    wait_for_poll(&plane, mark, ROUTE, "2");
+    plane.wait_for(mark, "a poll for the new cluster's endpoints", |event| {
+        event.rest && event.is_request(ENDPOINTS) && event.names == ["echo", "more"] && event.version == "2"
+    });
+
+    let recording = watch.stop();
+    for (kind, version, names) in [("cds", "2", vec!["echo", "more"]), ("rds", "2", vec!["r-in"])] {
+        let state = recording.state(kind);
+        assert_eq!(
+            (&state["in_force"], &state["last_state"]),
+            (&json!(version), &json!("synced")),
+            "{state:#}"
+        );
+        let resources = recording.objects("get", &[kind]);
+        let mut have: Vec<_> = resources.iter().filter_map(|resource| resource["name"].as_str()).collect();
+        have.sort_unstable();
+        assert_eq!(have, names);
+    }
+    assert_clean(&recording, &[]);
+}
+
+#[test]
+fn a_gateway_is_a_source() {
+    let Some(world) = World::open("a_gateway_is_a_source") else { return };
+    let mut plane = gateway(&world);
+    plane.set(&Snapshot::chain(Variant::Sotw, backend()));
+    let server = plane.rest_address().to_string();
+    let rest = |args: &[&str]| run(&world, &[args, &REST[..]].concat());
+    let (code, out, err) = rest(&["get", &server, "-o", "name"]);
+    let mut names: Vec<&str> = out.lines().collect();
+    names.sort_unstable();
+    assert_eq!((code, &names[..]), (Some(0), &["cds/echo", "eds/echo", "lds/in", "rds/r-in"][..]), "{err}");
+    let (code, out, err) = rest(&["status", &server]);
+    assert_eq!((code, out.contains("rest"), out.contains("SYNCED")), (Some(0), true, true), "{out}{err}");
+    let (code, out, err) = rest(&["log", &server, "-o", "jsonl"]);
+    assert_eq!((code, out.matches("\"kind\":\"ack\"").count()), (Some(0), 4), "{out}{err}");
+    let (code, out, err) = rest(&["lint", &server]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let (code, _, err) = rest(&["wait", &server, "synced"]);
+    assert_eq!(code, Some(0), "{err}");
+    let (code, out, err) = rest(&["diff", &server, &server, "cds"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let (code, out, err) = rest(&["export", &server, "--to", "script"]);
+    assert_eq!((code, out.contains("rest")), (Some(0), true), "{out}{err}");
+    let (code, _, err) = rest(&["get", &server, "cds/none", "--resource-timeout", "300ms"]);
+    assert_eq!(code, Some(4), "{err}");
+    // Row D-06: what only delta has, by name.
+    let (code, _, err) = rest(&["get", &server, "vhds/r/h"]);
+    assert_eq!((code, err.contains("no delta over REST")), (Some(2), true), "{err}");
+    let (code, _, err) = rest(&["get", &server, "own.Type/x"]);
+    assert_eq!((code, err.contains("no ADS over REST")), (Some(2), true), "{err}");
+    // It speaks no REST: the port for gRPC.
+    let (code, _, err) = rest(&["get", &plane.address().to_string(), "cds"]);
+    assert_eq!(code, Some(3), "{err}");
+    let (code, _, err) = rest(&["get", &format!("127.0.0.1:{}", free_port()), "cds"]);
+    assert_eq!((code, err.contains("tried  name ok, port")), (Some(3), true), "{err}");
+}
+
+#[test]
+fn a_refusal_is_said_in_the_next_poll() {
+    let Some(world) = World::open("a_refusal_is_said_in_the_next_poll") else { return };
+    let mut plane = gateway(&world);
+    let chain = Snapshot::chain(Variant::Sotw, backend());
+    plane.set(&chain);
+    let args = [&REST[..], &["--nack", "type:cds version:2 => not today"]].concat();
+    let watch = Watch::start(&world, plane.rest_address(), &args);
+    wait_for_poll(&plane, 0, CLUSTER, "1");
+    let mark = plane.mark();
+    let bad = vec![cluster("echo", Variant::Sotw), dumped_cluster("bad", "x")];
+    plane.set(&chain.clone().with(CLUSTER, "2", bad));
+    let nack = plane.wait_for(mark, "a NACK", |event| event.is_nack(CLUSTER));
+    assert_eq!(nack.version, "1", "the version in force");
+    assert_eq!(nack.error.map(|error| error.message).as_deref(), Some("not today"));
+    plane.set(&chain.with(CLUSTER, "3", vec![cluster("echo", Variant::Sotw)]));
+    wait_for_poll(&plane, mark, CLUSTER, "3");
+    let recording = watch.stop();
+    assert_ne!(recording.objects("log", &["--filter", "kind:nack"]).len(), 0);
+    // The gateway answers a refusal with what was refused.
+    let known = ["nack-resend-loop", "sotw-needless-update", "pgv-violation", "rest-unchanged-response"];
+    assert_clean(&recording, &known);
+}
+
+#[test]
+fn polls_go_over_mutual_tls() {
+    let Some(world) = World::open("polls_go_over_mutual_tls") else { return };
+    let ca = Ca::new(world.folder(), "ca");
+    let (plane_own, own) = (ca.issue("plane", &["cp.test"]), ca.issue("own", &["poller.test"]));
+    let tls = Some(ServerTls { own: plane_own, client_ca: Some(ca.file.clone()) });
+    let mut plane = world.control_plane(Flags { rest: true, tls, ..Flags::default() });
+    plane.set(&Snapshot::chain(Variant::Sotw, backend()));
+    let path = |path: &std::path::PathBuf| path.display().to_string();
+    let server = plane.rest_address().to_string();
+    let trusted =
+        ["get", &server, "cds", "-o", "name", "--cacert", &path(&ca.file), "--servername", "cp.test"];
+    let (cert, key) = (path(&own.cert), path(&own.key));
+    let (code, out, err) = run(&world, &[&trusted[..], &REST, &["--cert", &cert, "--key", &key]].concat());
+    assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
+    let (code, _, err) = run(&world, &[&trusted[..], &REST].concat());
+    assert_eq!(code, Some(3), "{err}");
+    let (code, _, err) = run(&world, &[&["get", &server, "cds"], &REST[..]].concat());
+    assert_eq!(code, Some(3), "{err}");
+}
+
+/// What a scripted server does with a poll.
+enum Answer {
+    Say(u16, String),
+    Hold,
+    /// Closes the connection instead.
+    Hang,
+}
+
+/// A REST server that keeps all that it was asked.
+struct Scripted {
+    address: SocketAddr,
+    polls: Arc<Mutex<Vec<(String, String, Value)>>>,
+    /// The most polls of one path that were outstanding at once.
+    most: Arc<AtomicUsize>,
+}
+
+impl Scripted {
+    /// Answers poll number `n`, from 0.
+    fn start(answer: impl Fn(usize, &Value) -> Answer + Send + Sync + 'static) -> Scripted {
+        let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = socket.local_addr().expect("its address");
+        let (polls, most) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicUsize::new(0)));
+        let (kept, peak, open) = (polls.clone(), most.clone(), Arc::new(AtomicUsize::new(0)));
+        let answer = Arc::new(answer);
+        thread::spawn(move || {
+            for stream in socket.incoming().map_while(Result::ok) {
+                let (kept, peak, open) = (kept.clone(), peak.clone(), open.clone());
+                let answer = answer.clone();
+                thread::spawn(move || {
+                    let mut input = BufReader::new(stream.try_clone().expect("a stream"));
+                    while let Some((path, head, body)) = read_poll(&mut input) {
+                        let n = {
+                            let mut kept = kept.lock().expect("the polls");
+                            kept.push((path, head, body.clone()));
+                            kept.len() - 1
+                        };
+                        peak.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        let done = say(&stream, answer(n, &body), &mut input);
+                        open.fetch_sub(1, Ordering::SeqCst);
+                        if !done {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        Scripted { address, polls, most }
+    }
+
+    fn polls(&self) -> Vec<(String, String, Value)> {
+        self.polls.lock().expect("the polls").clone()
+    }
+
+    /// The body of poll `n`, once it came.
+    fn poll(&self, n: usize) -> Value {
+        wait_for(&format!("poll {n}"), || self.polls().get(n).map(|(_, _, body)| body.clone()))
+    }
+}
+
+fn read_poll(input: &mut impl BufRead) -> Option<(String, String, Value)> {
+    let (mut head, mut line) = (String::new(), String::new());
+    while input.read_line(&mut line).ok()? > 0 && line != "\r\n" {
+        head.push_str(&line.to_lowercase());
+        line.clear();
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?.parse().ok()?;
+    let mut body = vec![0; length];
+    input.read_exact(&mut body).ok()?;
+    let path = head.split(' ').nth(1)?.to_owned();
+    Some((path, head.clone(), serde_json::from_slice(&body).ok()?))
+}
+
+fn say(mut to: &TcpStream, answer: Answer, input: &mut impl Read) -> bool {
+    match answer {
+        Answer::Say(status, body) => {
+            write!(to, "HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len()).is_ok()
+        }
+        Answer::Hold => {
+            let _ = input.read(&mut [0]);
+            false
+        }
+        Answer::Hang => {
+            let _ = to.shutdown(std::net::Shutdown::Both);
+            false
+        }
+    }
+}
+
+fn clusters(version: &str) -> String {
+    let cluster = json!({ "@type": CLUSTER, "name": "c", "connectTimeout": "1s" });
+    json!({ "versionInfo": version, "typeUrl": CLUSTER, "nonce": format!("n{version}"), "resources": [cluster] }).to_string()
+}
+
+const JUST_CDS: [&str; 8] =
+    ["cds", "--no-expand", "--variant", "rest", "--poll-delay", "100ms", "--poll-timeout", "2s"];
+
+/// Rows D-02 to D-04: the bytes of a poll.
+#[test]
+fn a_poll_is_canonical_json_and_one_at_a_time() {
+    let Some(world) = World::open("a_poll_is_canonical_json_and_one_at_a_time") else { return };
+    let server = Scripted::start(|n, _| match n {
+        0 => Answer::Say(200, clusters("1")),
+        1..=3 => Answer::Say(304, String::new()),
+        _ => Answer::Hold,
+    });
+    let header = ["-H", "x-own: 1", "--node-metadata", "role=edge"];
+    let watch = Watch::start(&world, server.address, &[&JUST_CDS[..], &header].concat());
+    let first = server.poll(0);
+    assert_eq!(first["typeUrl"], CLUSTER);
+    assert_eq!(
+        (&first["node"]["id"], &first["node"]["metadata"]["role"]),
+        (&json!("watcher"), &json!("edge"))
+    );
+    assert_eq!((first.get("versionInfo"), first.get("resourceNames")), (None, None));
+    let begun = Instant::now();
+    for n in 1..=4 {
+        let next = server.poll(n);
+        assert_eq!((&next["versionInfo"], &next["responseNonce"]), (&json!("1"), &json!("n1")));
+        assert_eq!(next["node"]["id"], "watcher", "each poll stands for itself");
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(300), "304 is no reason to hurry");
+    // One that is held is asked again after --poll-timeout.
+    server.poll(5);
+    let (path, head, _) = server.polls().swap_remove(0);
+    assert_eq!(path, "/v3/discovery:clusters");
+    assert!(head.contains("x-own: 1") && head.contains("content-type: application/json"), "{head}");
+    assert_eq!(server.most.load(Ordering::SeqCst), 1);
+    let snake = |(_, _, body): (String, String, Value)| body.to_string().contains("type_url");
+    assert!(!server.polls().into_iter().any(snake));
+    let recording = watch.stop();
+    assert_eq!(recording.state("cds")["in_force"], "1");
+    assert_clean(&recording, &[]);
+    assert_eq!(recording.objects("lint", &[]).len(), 0, "not even a note");
+}
+
+#[test]
+fn answers_that_are_none_do_not_end_the_polls() {
+    let Some(world) = World::open("answers_that_are_none_do_not_end_the_polls") else { return };
+    let server = Scripted::start(|n, _| match n {
+        0 => Answer::Say(503, "overloaded".into()),
+        1 => Answer::Hang,
+        2 => Answer::Say(200, "<html>".into()),
+        3 => Answer::Say(200, clusters("1")),
+        4 => Answer::Hang,
+        5 => Answer::Say(200, clusters("2")),
+        _ => Answer::Say(304, String::new()),
+    });
+    let watch = Watch::start(&world, server.address, &JUST_CDS);
+    wait_for("version 2", || (server.poll(6)["versionInfo"] == "2").then_some(()));
+    assert!(watch.child.log().contains("the poll failed: HTTP 503"), "{}", watch.child.log());
+    assert!(watch.child.log().contains("overloaded"), "the server's own words");
+    assert_eq!(server.most.load(Ordering::SeqCst), 1);
+    let recording = watch.stop();
+    assert_eq!(recording.state("cds")["in_force"], "2");
+    let rules: Vec<_> =
+        recording.objects("lint", &[]).iter().map(|finding| finding["rule"].clone()).collect();
+    assert_eq!(rules, ["rest-bad-json"], "the server's own");
+    // To a verb that asks once, a refusal is an end.
+    let down = Scripted::start(|_, _| Answer::Say(403, "not you".into()));
+    let (code, _, err) = run(&world, &["get", &down.address.to_string(), "cds", "--variant", "rest"]);
+    assert_eq!((code, err.contains("403"), err.contains("not you")), (Some(3), true, true), "{err}");
+}
+
+/// A server with services and types of version two.
+#[test]
+fn version_two_is_polled() {
+    let Some(world) = World::open("version_two_is_polled") else { return };
+    let cluster =
+        json!({ "@type": "type.googleapis.com/envoy.api.v2.Cluster", "name": "old", "connectTimeout": "1s" });
+    let body = json!({ "versionInfo": "1", "resources": [cluster] }).to_string();
+    let server = Scripted::start(move |_, asked| match asked.get("versionInfo") {
+        None => Answer::Say(200, body.clone()),
+        Some(_) => Answer::Say(304, String::new()),
+    });
+    let address = server.address.to_string();
+    let get = [
+        "get",
+        &address,
+        "cds",
+        "--no-expand",
+        "--variant",
+        "rest",
+        "-o",
+        "yaml",
+        "--transport-api-version",
+        "v2",
+    ];
+    let (code, out, err) = run(&world, &get);
+    assert_eq!((code, out.contains("old")), (Some(0), true), "{out}{err}");
+    let (path, _, body) = server.polls().swap_remove(0);
+    assert_eq!(path, "/v2/discovery:clusters");
+    assert_eq!(body["typeUrl"], "type.googleapis.com/envoy.api.v2.Cluster");
+}

@@ -1,0 +1,180 @@
+//! Files with a DiscoveryResponse each, watched (group C).
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+
+use crate::support::{
+    process::Child,
+    snapshot::{CLUSTER, LISTENER},
+    tap::{Recording, xdscope},
+    wait::wait_for,
+};
+
+/// A folder of its own for a test.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(folder.join("files")).expect("a folder for the test");
+    folder
+}
+
+struct Watch {
+    child: Child,
+    recording: PathBuf,
+}
+
+impl Watch {
+    fn start(folder: &Path, path: &Path) -> Watch {
+        let recording = folder.join("watch.xdsrec");
+        let mut command = xdscope(folder);
+        command.arg("watch").arg(path).args(["--no-tui", "--record"]).arg(&recording);
+        Watch { child: Child::start(&mut command, &folder.join("watch.log")), recording }
+    }
+
+    fn wait_for(&self, text: &str) {
+        wait_for(text, || self.child.log().contains(text).then_some(()));
+    }
+
+    fn stop(self) -> Recording {
+        self.child.interrupt();
+        Recording { file: self.recording }
+    }
+}
+
+fn response(type_url: &str, version: &str, names: &[&str]) -> String {
+    let resources: Vec<_> = names.iter().map(|name| json!({ "@type": type_url, "name": name })).collect();
+    json!({ "version_info": version, "resources": resources }).to_string()
+}
+
+/// As tools do that replace a file as a whole.
+fn rename_over(path: &Path, text: &str) {
+    let new = path.with_file_name(".new");
+    fs::write(&new, text).expect("a file");
+    fs::rename(&new, path).expect("a rename");
+}
+
+fn rules(recording: &Recording) -> Vec<String> {
+    let findings = recording.objects("lint", &[]);
+    findings.iter().filter_map(|finding| finding["rule"].as_str()).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_file_is_read_again_as_it_changes() {
+    let folder = folder("a_file_is_read_again_as_it_changes");
+    let path = folder.join("files/cds.json");
+    fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
+    let watch = Watch::start(&folder, &path);
+    watch.wait_for("version 1");
+    rename_over(&path, &response(CLUSTER, "2", &["a", "b"]));
+    watch.wait_for("version 2");
+    // In place.
+    fs::write(&path, response(CLUSTER, "3", &["b"])).expect("a file");
+    watch.wait_for("version 3");
+    // Other formats, whatever the name says (row C-03).
+    let text = format!("version_info: \"4\"\nresources {{ [{CLUSTER}] {{ name: \"c\" }} }}");
+    rename_over(&path, &text);
+    watch.wait_for("version 4");
+    rename_over(&path, &format!("version_info: \"5\"\nresources:\n- {{\"@type\": {CLUSTER}, name: d}}\n"));
+    watch.wait_for("version 5");
+    let recording = watch.stop();
+    let state = recording.state("cds");
+    assert_eq!((&state["variant"], &state["in_force"]), (&json!("file"), &json!("5")), "{state:#}");
+    let kinds: Vec<_> = recording.messages().iter().map(|message| message["kind"].clone()).collect();
+    assert_eq!(kinds, ["push"; 5], "never an answer (row C-04)");
+    assert_eq!(rules(&recording), [""; 0]);
+}
+
+/// Row C-05: what was there before stays in force.
+#[test]
+fn what_cannot_be_read_is_rejected_here() {
+    let folder = folder("what_cannot_be_read_is_rejected_here");
+    let path = folder.join("files/cds.json");
+    let whole = response(CLUSTER, "2", &["a"]);
+    fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
+    let watch = Watch::start(&folder, &path);
+    watch.wait_for("version 1");
+    let (half, _) = whole.split_at(40);
+    fs::write(&path, half).expect("a file");
+    watch.wait_for("rejected: no DiscoveryResponse: JSON: ");
+    watch.wait_for("what was in force stays so");
+    fs::write(&path, &whole).expect("a file");
+    watch.wait_for("version 2");
+    fs::remove_file(&path).expect("a file to remove");
+    watch.wait_for("is gone; what was in force stays so");
+    let recording = watch.stop();
+    assert_eq!(recording.state("cds")["in_force"], "2");
+    let found = rules(&recording);
+    assert!(
+        ["fs-parse-error", "fs-update-rejected"].iter().all(|rule| found.iter().any(|f| f == rule)),
+        "{found:?}"
+    );
+}
+
+/// Row C-06: what the message's own rules forbid.
+#[test]
+fn a_name_that_is_there_twice_is_rejected() {
+    let folder = folder("a_name_that_is_there_twice_is_rejected");
+    let path = folder.join("files/cds.json");
+    fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
+    let watch = Watch::start(&folder, &path);
+    watch.wait_for("version 1");
+    rename_over(&path, &response(CLUSTER, "2", &["b", "b"]));
+    watch.wait_for("rejected: b: duplicate resource name");
+    let recording = watch.stop();
+    let state = recording.state("cds");
+    assert_eq!((&state["in_force"], &state["offered"]), (&json!("1"), &json!("2")), "{state:#}");
+    let found = rules(&recording);
+    let wanted = ["duplicate-resource-name", "fs-update-rejected"];
+    assert!(wanted.iter().all(|rule| found.iter().any(|f| f == rule)), "{found:?}");
+    assert!(recording.text("status", &["-o", "wide"]).contains("REJECTED"));
+}
+
+/// As Kubernetes swaps a mounted ConfigMap.
+#[test]
+fn a_directory_is_swapped_behind_a_link() {
+    let folder = folder("a_directory_is_swapped_behind_a_link");
+    let at = |name: &str| folder.join("files").join(name);
+    for (name, version) in [("..1", "1"), ("..2", "2")] {
+        fs::create_dir(at(name)).expect("a directory");
+        fs::write(at(name).join("cds.json"), response(CLUSTER, version, &[version])).expect("a file");
+        fs::write(at(name).join("lds.json"), response(LISTENER, "7", &["in"])).expect("a file");
+    }
+    symlink("..1", at("..data")).expect("a link");
+    symlink("..data/cds.json", at("cds.json")).expect("a link");
+    symlink("..data/lds.json", at("lds.json")).expect("a link");
+    let watch = Watch::start(&folder, &folder.join("files"));
+    watch.wait_for("version 1");
+    watch.wait_for("version 7");
+    symlink("..2", at("..new")).expect("a link");
+    fs::rename(at("..new"), at("..data")).expect("a swap");
+    watch.wait_for("version 2");
+    let recording = watch.stop();
+    assert_eq!(recording.state("cds")["in_force"], "2");
+    assert_eq!(recording.state("lds")["in_force"], "7");
+    assert_eq!(recording.messages().len(), 3, "what did not change is not read again");
+    assert_eq!(rules(&recording), [""; 0]);
+}
+
+#[test]
+fn what_is_no_response_is_not_watched() {
+    let folder = folder("what_is_no_response_is_not_watched");
+    let run = |args: &[&str]| {
+        let output = xdscope(&folder).args(args).output().expect("xdscope runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/nack.xds");
+    let (code, err) = run(&["watch", script]);
+    assert_eq!((code, err.contains("xdscope replay")), (Some(2), true), "{err}");
+    let file = folder.join("files/cds.json");
+    fs::write(&file, response(CLUSTER, "1", &["a"])).expect("a file");
+    let (code, err) = run(&["watch", &file.display().to_string(), "cds"]);
+    assert_eq!((code, err.contains("WHAT is for servers")), (Some(2), true), "{err}");
+    let (code, err) =
+        run(&["watch", &file.display().to_string(), "--no-record", "--until", "type:cds name:a"]);
+    assert_eq!(code, Some(0), "{err}");
+}
