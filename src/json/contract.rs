@@ -314,6 +314,7 @@ const FINDING: &[Field] = &[
     field(Always, "count", Count, "how often"),
     field(Always, "text", Text, "in words"),
     field(Always, "guess", Bool, "not certain"),
+    field(Maybe, "place", Text, "where in a file that is no session: static_resources.clusters[1]"),
 ];
 
 const RULE: &[Field] = &[

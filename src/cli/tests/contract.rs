@@ -225,6 +225,7 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
         &["doctor", "unix:/no/such/socket", "-o", "json"],
         &["lint", "--list-rules", "-o", "json"],
         &["lint", "tests/fixtures/lint/break-before-make.bad.xds", "-o", "json"],
+        &["lint", "tests/fixtures/lint/bootstrap-ads-missing.bad.yaml", "-o", "json"],
         // Between a request with an old nonce and its successor.
         &["get", "tests/fixtures/scripts/S-09.xds", "--subscriptions", "--at", "#7", "-o", "json"],
     ] {
