@@ -53,6 +53,15 @@ pub(super) struct Ask<'a> {
     pub quiet: bool,
 }
 
+/// Who answers for which authority.
+#[derive(Default)]
+struct Authorities {
+    map: BTreeMap<String, u32>,
+    /// For all others.
+    default: Option<u32>,
+    servers: Vec<Server>,
+}
+
 impl Ask<'_> {
     /// The options of the run; the caller fills in what is kept.
     pub(super) fn options(&self, store: crate::store::Options, io: &mut Io<'_>) -> Result<Options, CliError> {
@@ -75,10 +84,13 @@ impl Ask<'_> {
             Some(like) if self.what.is_empty() => (like.wants.clone(), self.flags.expand),
             _ => self.wants(&bootstrap.roots)?,
         };
-        let (authorities, others) = self.authorities(&bootstrap)?;
+        let Authorities { map: authorities, default: default_authority, servers: others } =
+            self.authorities(&bootstrap)?;
+        let mut names = wants.iter().flat_map(|want| &want.names);
         let structured = self.flags.xdstp
             || !authorities.is_empty()
-            || self.what.iter().any(|what| what.contains("xdstp:"));
+            || default_authority.is_some()
+            || names.any(|name| name.starts_with("xdstp:"));
         let links = follow.then(|| watched::rules(&self.schema).links).flatten();
         let legacy = like.as_ref().map_or(!variant.is_delta(), |like| like.legacy_wildcard);
         let client = client::Config {
@@ -92,6 +104,7 @@ impl Ask<'_> {
             links,
             structured: structured && !self.flags.no_expand,
             authorities,
+            default_authority,
             seed: descriptors::seed()?,
         };
         Ok(Options {
@@ -119,26 +132,28 @@ impl Ask<'_> {
 
     /// Which server answers for which authority, and the servers, numbered from 1: those of the bootstrap, and
     /// `--xdstp-authority NAME=SERVER`, which goes before them. Several names may have one server.
-    fn authorities(&self, bootstrap: &Identity) -> Result<(BTreeMap<String, u32>, Vec<Server>), CliError> {
-        let (mut map, mut servers) = (BTreeMap::new(), Vec::new());
+    fn authorities(&self, bootstrap: &Identity) -> Result<Authorities, CliError> {
+        let mut out = Authorities::default();
         let mut listed = Vec::<&[Upstream]>::new();
-        for (name, own) in &bootstrap.authorities {
+        let named = bootstrap.authorities.iter().map(|(name, own)| (Some(name), own));
+        for (name, own) in named.chain(bootstrap.others.as_ref().map(|own| (None, own))) {
             let number = match listed.iter().position(|other| *other == own.as_slice()) {
                 _ if own.is_empty() => 0,
                 Some(at) => at + 1,
                 None => {
-                    servers.extend(identity::servers(
-                        own,
-                        &self.to(Address::Tcp(String::new()), None)?,
-                        self.connect,
-                    )?);
+                    let flags = self.to(Address::Tcp(String::new()), None)?;
+                    out.servers.extend(identity::servers(own, &flags, self.connect)?);
                     listed.push(own);
-                    servers.len()
+                    out.servers.len()
                 }
             };
-            map.insert(name.clone(), u32::try_from(number).unwrap_or(u32::MAX));
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            match name {
+                Some(name) => drop(out.map.insert(name.clone(), number)),
+                None => out.default = Some(number),
+            }
         }
-        let (before, mut known) = (servers.len(), Vec::<&str>::new());
+        let (before, mut known) = (out.servers.len(), Vec::<&str>::new());
         for pair in &self.flags.xdstp_authority {
             let (name, typed) = pair.split_once('=').ok_or_else(|| {
                 CliError::usage(format!("`{pair}` is no NAME=SERVER"))
@@ -149,14 +164,14 @@ impl Ask<'_> {
                 Some(at) => before + at + 1,
                 None => {
                     let (address, tls) = reach(typed, self.connect)?;
-                    servers.push(self.to(address, tls)?);
+                    out.servers.push(self.to(address, tls)?);
                     known.push(typed);
-                    servers.len()
+                    out.servers.len()
                 }
             };
-            map.insert(name.to_owned(), u32::try_from(number).unwrap_or(u32::MAX));
+            out.map.insert(name.to_owned(), u32::try_from(number).unwrap_or(u32::MAX));
         }
-        Ok((map, servers))
+        Ok(out)
     }
 
     /// What a person must know of who is asked by whom.
@@ -413,7 +428,7 @@ pub(super) fn fetch(
 ) -> Result<Source, CliError> {
     let schema = descriptors::schema(&args.descriptors)?;
     let ask = Ask {
-        server: Some(&args.source),
+        server: (!args.client.server_of_bootstrap).then_some(args.source.as_str()),
         what: &args.ask,
         flags: &args.client,
         connect: &args.descriptors.connect,
@@ -518,7 +533,11 @@ pub(super) fn broken(progress: &Progress, args: &SourceArgs) -> CliError {
         (None, Some(ended)) => {
             let error = CliError::new(Exit::Connection, format!("{}: {ended}", args.source));
             let denied = ["UNAUTHENTICATED", "PERMISSION_DENIED"].iter().any(|code| ended.contains(code));
-            error.next(if denied { "-H 'authorization: Bearer TOKEN'".to_owned() } else { again })
+            error.next(match &args.descriptors.connect.token_file {
+                Some(file) if denied => format!("another token in {}", file.display()),
+                None if denied => "--token-file FILE, or -H 'authorization: Bearer TOKEN'".to_owned(),
+                _ => again,
+            })
         }
         (None, None) => CliError::new(Exit::Connection, args.source.clone()).next(again),
     }

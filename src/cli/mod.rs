@@ -50,6 +50,8 @@ mod tests;
 mod topics;
 mod tree;
 #[cfg(feature = "net")]
+mod unnamed;
+#[cfg(feature = "net")]
 mod wait;
 #[cfg(feature = "net")]
 mod watch;
@@ -112,7 +114,14 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         }
         None => Err(error),
     });
-    #[cfg_attr(not(feature = "tui"), expect(unused_mut, reason = "keys are the screens'"))]
+    #[cfg(feature = "net")]
+    let named = parsed.as_ref().err().and_then(|error| unnamed::with_bootstrap(error, &args, io));
+    #[cfg(feature = "net")]
+    let parsed = match &named {
+        Some((args, _)) => parse(args),
+        None => parsed,
+    };
+    #[cfg_attr(not(any(feature = "tui", feature = "net")), expect(unused_mut, reason = "nothing is settled"))]
     let (mut cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return not_parsed(&error, io),
@@ -127,6 +136,14 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     #[cfg(feature = "tui")]
     {
         cli.global.keys = config.keys.clone();
+    }
+    #[cfg(feature = "net")]
+    if let Some((_, note)) = named.filter(|_| !cli.global.quiet) {
+        io.say(&crate::text::display_safe(&note));
+    }
+    #[cfg(feature = "net")]
+    if let Some(verb) = &mut cli.verb {
+        unnamed::settle(verb, io)?;
     }
     let global = &cli.global;
     match &cli.verb {

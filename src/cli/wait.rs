@@ -151,7 +151,7 @@ fn on_server(
     }
     let of = &args.source;
     let ask = Ask {
-        server: Some(&of.source),
+        server: (!of.client.server_of_bootstrap).then_some(of.source.as_str()),
         what: &[],
         flags: &of.client,
         connect: &of.descriptors.connect,

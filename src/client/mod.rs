@@ -97,6 +97,8 @@ pub struct Config {
     /// Which server answers for an authority (row K-24); the others' numbers begin at 1. Empty: the one server
     /// answers for all. Otherwise what is of an authority that is not among them has no source.
     pub authorities: BTreeMap<String, u32>,
+    /// Which answers for every other authority.
+    pub default_authority: Option<u32>,
     /// Of the jitter.
     pub seed: u64,
 }

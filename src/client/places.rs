@@ -36,8 +36,13 @@ impl Client {
 
     /// Which server answers for a structured name (row K-24).
     fn server(&self, wish: &Wish) -> Option<u32> {
-        let authorities = &self.config.authorities;
-        if authorities.is_empty() { Some(0) } else { authorities.get(&wish.authority).copied() }
+        let known = self.config.authorities.get(&wish.authority).copied();
+        known.or(self.config.default_authority).or(self.one_for_all().then_some(0))
+    }
+
+    /// The one server answers for all authorities.
+    fn one_for_all(&self) -> bool {
+        self.config.authorities.is_empty() && self.config.default_authority.is_none()
     }
 
     pub(super) fn keep_alternatives(&mut self, url: &TypeUrl, name: Sym, wish: Wish) {
@@ -93,7 +98,7 @@ impl Client {
         let mut out: BTreeMap<u32, BTreeSet<Sym>> = known.map(|key| (key.server, BTreeSet::new())).collect();
         for name in names {
             let text = catalog.text(name);
-            let plain = self.config.authorities.is_empty() || !structured::is_one(text);
+            let plain = self.one_for_all() || !structured::is_one(text);
             let server = if plain { Some(0) } else { Wish::found(text).and_then(|wish| self.server(&wish)) };
             if let Some(server) = server {
                 out.entry(server).or_default().insert(name);

@@ -35,6 +35,7 @@ fn config(variant: Variant) -> Config {
         links: None,
         structured: false,
         authorities: BTreeMap::new(),
+        default_authority: None,
         seed: 1,
     }
 }

@@ -4,10 +4,12 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
+use crate::screen::Terminal;
 use crate::support::{
     bootstrap::Variant,
     certs::Ca,
     control_plane::Flags,
+    grpc_client::Kind,
     snapshot::{
         CLUSTER, ENDPOINTS, LISTENER, SECRET, Snapshot, bad_clusters, cluster, cluster_with_secret,
         endpoints, listener, secret,
@@ -167,11 +169,21 @@ fn envoy(test: &str, variant: Variant) {
 }
 
 #[test]
-fn grpcs_csds_beside_what_it_acknowledged() {
-    let Some(world) = World::open("grpcs_csds_beside_what_it_acknowledged") else { return };
+fn grpc_cores_csds_beside_what_it_acknowledged() {
+    grpc("grpc_cores_csds_beside_what_it_acknowledged", Kind::Core);
+}
+
+#[test]
+fn grpc_gos_csds_beside_what_it_acknowledged() {
+    grpc("grpc_gos_csds_beside_what_it_acknowledged", Kind::Go);
+}
+
+/// A configuration is applied; then a cluster is refused.
+fn grpc(test: &str, kind: Kind) {
+    let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
-    let mut client = world.grpc_client("cart", "shop", tap.address());
+    let mut client = world.grpc_client_of(kind, "cart", "shop", tap.address(), None);
     let chain = Snapshot::grpc_chain("shop", client.backend());
     plane.set(&chain);
     assert_eq!(client.call("hello"), Ok("hello".into()));
@@ -196,10 +208,28 @@ fn grpcs_csds_beside_what_it_acknowledged() {
     assert!(cds["nacks"][0]["message"].as_str().is_some_and(|text| text.contains("echo")), "{cds}");
     assert!(source.text("info", &[]).contains("CSDS answer"));
 
-    let dump = dump.to_str().expect("a path");
-    let states = self::states(&recording, dump);
+    let file = dump.to_str().expect("a path");
+    let states = self::states(&recording, file);
     assert_eq!(applied(&states, "cds")["refused"], json!(["echo"]));
     for whole in ["lds", "rds", "eds"] {
         assert_eq!(applied(&states, whole)["applied"], json!(1), "{whole}: {states:#?}");
     }
+    // The cluster in use is the one from before the NACK.
+    let wide = recording.text("status", &["--applied", file, "-o", "wide"]);
+    assert!(wide.contains("APPLIED") && wide.contains("cart: CDS applied: 1 resource refused: echo"), "{wide}");
+    let session = recording.file.to_str().expect("a path");
+    let (code, out, err) = run(world.folder(), &["diff", session, file, "lds", "rds", "eds"]);
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
+
+    // Screen 2 has the same, and reads the file again when it changes.
+    let mut screen = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["replay", session, "--applied", file]);
+    screen.until("cart");
+    screen.press("2");
+    screen.until("APPLIED");
+    screen.until("0 of 1, 1 refused");
+    fs::write(&dump, b"{").expect("a file");
+    screen.until("what was read before is shown");
+    assert!(screen.text().contains("0 of 1, 1 refused"), "{}", screen.text());
+    screen.press("qq");
+    assert_eq!(screen.end(), 0);
 }

@@ -15,7 +15,7 @@ use xdscope::pb::put_len_field;
 use crate::support::{
     faulty::{Fault, Faulty, response},
     process::Child,
-    tap::xdscope,
+    tap::{Recording, xdscope},
     wait::wait_for,
 };
 
@@ -164,6 +164,49 @@ fn a_name_that_is_not_found() {
     );
     let child = watch(folder.path(), "no-such-host.invalid:15010", &["--plaintext"]);
     wait_for("the second attempt", || child.log().contains("(attempt 2, next in ").then_some(()));
+    child.interrupt();
+}
+
+/// A token that is rotated while a client runs is taken at the next try; until then the server's words are shown.
+#[test]
+fn a_token_that_is_rotated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (token, recording) = (folder.path().join("token"), folder.path().join("own.xdsrec"));
+    fs::write(&token, "old\n").expect("a token");
+    let path = token.to_str().expect("a path");
+    let server = Faulty::start(vec![Fault::Demands("new"); 64]).address.to_string();
+    let words = "UNAUTHENTICATED: the token is not taken";
+    let output = get(folder.path(), &server, &["--token-file", path]);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.contains(words)), (Some(3), true), "{said}");
+    assert!(said.contains(&format!("  next   another token in {path}")), "{said}");
+
+    let mut command = xdscope(folder.path());
+    command.args(["watch", &server, "cds", "--no-expand", "--no-tui", "--token-file", path, "--record"]);
+    let child = Child::start(command.arg(&recording), &folder.path().join("watch.log"));
+    wait_for("a second refusal", || child.log().contains("(attempt 2, next in ").then_some(()));
+    assert!(child.log().contains(words) && !child.log().contains("└ ack"), "{}", child.log());
+    fs::write(&token, "new\n").expect("a rotation");
+    let well = |log: &String| log.contains("└ ack") && log.contains("xdscope: connected\n");
+    wait_for("an ACK", || Some(child.log()).filter(well));
+    child.interrupt();
+
+    // In the recording each try is a stream of its own, and the last one is well.
+    let recording = Recording { file: recording };
+    let log = recording.text("log", &[]);
+    assert!(log.contains("UNAUTHENTICATED the token is not taken by the server"), "{log}");
+    assert_eq!(recording.state("cds")["last_state"], "synced");
+    let output = get(folder.path(), &server, &["--token-file", path]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "cds/echo\n"));
+
+    // Taken away under a client that runs, and back.
+    let gone = Faulty::start(vec![Fault::Reset(Reason::INTERNAL_ERROR), Fault::Demands("new")]);
+    fs::remove_file(&token).expect("it goes");
+    let child = watch(folder.path(), &gone.address.to_string(), &["--token-file", path]);
+    let words = format!("cannot read the token file {path}");
+    wait_for("a word about the file", || child.log().contains(&words).then_some(()));
+    fs::write(&token, "new\n").expect("it is back");
+    wait_for("an ACK", || child.log().contains("└ ack").then_some(()));
     child.interrupt();
 }
 

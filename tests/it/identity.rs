@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::support::{
     bootstrap::{self, Variant},
     certs::{Ca, ClientTls, ServerTls},
-    control_plane::Flags,
+    control_plane::{ControlPlane, Flags},
     process::{Child, free_port},
-    snapshot::{CLUSTER, ENDPOINTS, Snapshot},
+    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, endpoints, listener, route},
     tap::{Recording, xdscope},
     wait::wait_for,
     world::World,
@@ -120,6 +120,109 @@ fn a_server_that_is_down_is_fallen_back_from() {
     let file = write(world.folder(), "google.json", &bootstrap.to_string());
     let (code, _, err) = run(world.folder(), &["watch", "--no-tui", "--bootstrap", &file]);
     assert!(code == Some(5) && err.contains("`google_default`") && err.contains("xds_servers[0]"), "{err}");
+}
+
+/// A chain of names over two control planes: the listener is plain, its route's cluster is of the authority `b`, which
+/// has a server of its own, and the cluster's endpoints are of `a`, which has the first.
+fn two_authorities(world: &World, variant: Variant) -> [ControlPlane; 2] {
+    let mut planes = [(); 2].map(|()| world.control_plane(Flags::default()));
+    let mut over_there = cluster(FAR_CLUSTER, variant);
+    over_there["eds_cluster_config"]["service_name"] = json!(NEAR_ENDPOINTS);
+    planes[0].set(
+        &Snapshot::chain(variant, backend())
+            .with(LISTENER, "1", vec![listener("in", "r-in", variant)])
+            .with(ROUTE, "1", vec![route("r-in", FAR_CLUSTER)])
+            .with(CLUSTER, "1", vec![])
+            .with(ENDPOINTS, "1", vec![endpoints(NEAR_ENDPOINTS, backend())]),
+    );
+    planes[1].set(&Snapshot::default().with(CLUSTER, "7", vec![over_there]));
+    planes
+}
+
+const FAR_CLUSTER: &str = "xdstp://b/envoy.config.cluster.v3.Cluster/echo";
+const NEAR_ENDPOINTS: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/echo";
+
+/// Row K-24, as gRPC's A47 has it.
+#[test]
+fn the_authorities_of_a_grpc_bootstrap_have_their_servers() {
+    let Some(world) = World::open("the_authorities_of_a_grpc_bootstrap_have_their_servers") else { return };
+    let planes = two_authorities(&world, Variant::Ads);
+    let mut bootstrap = bootstrap::grpc("app-1", planes[0].address(), None);
+    let other = bootstrap::grpc("app-1", planes[1].address(), None);
+    bootstrap["authorities"] = json!({ "a": {}, "b": { "xds_servers": other["xds_servers"] } });
+    let file = write(world.folder(), "bootstrap.json", &bootstrap.to_string());
+    let (code, err, recording) = watch(world.folder(), &["lds/in", "--bootstrap", &file, "--expand"]);
+    assert_eq!(code, Some(0), "{err}");
+    let mut names: Vec<String> = recording.text("get", &["-o", "name"]).lines().map(str::to_owned).collect();
+    names.sort_unstable();
+    let [far, near] = [format!("cds/{FAR_CLUSTER}"), format!("eds/{NEAR_ENDPOINTS}")];
+    assert_eq!(names, [far.as_str(), &near, "lds/in", "rds/r-in"]);
+    // One stream to each, of the same node, and nothing of the other's on it.
+    let streams = recording.objects("info", &[]);
+    let servers: Vec<_> =
+        streams.iter().filter(|one| one["object"] == "stream").map(|one| one["server"].clone()).collect();
+    assert_eq!(servers, planes.each_ref().map(|plane| json!(plane.address().to_string())), "{streams:#?}");
+    for (plane, types) in planes.iter().zip([&[LISTENER, ROUTE, ENDPOINTS][..], &[CLUSTER]]) {
+        for event in plane.events(0).iter().filter(|event| event.event == "request") {
+            assert!(types.contains(&event.type_url.as_str()), "{event:?}");
+            assert_eq!(event.node, "app-1");
+        }
+    }
+
+    // Without SOURCE: the first word is WHAT, here and in the other verbs.
+    let (code, out, err) = run(world.folder(), &["get", &far, "--bootstrap", &file, "-o", "name", "-q"]);
+    assert_eq!((code, out.trim()), (Some(0), far.as_str()), "{err}");
+    for verb in [&["status", "--bootstrap", &file][..], &["wait", "synced", "--bootstrap", &file]] {
+        let (code, _, err) = run(world.folder(), verb);
+        assert_eq!(code, Some(0), "{verb:?}: {err}");
+    }
+    let output = xdscope(world.folder())
+        .args(["get", "-o", "name"])
+        .env("GRPC_XDS_BOOTSTRAP", &file)
+        .output()
+        .expect("xdscope runs");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && err.contains("no SOURCE: the bootstrap"), "{err}");
+    // What has no source says so; a word too many, too.
+    let nobody = "xdstp://nobody/envoy.config.cluster.v3.Cluster/x";
+    let (code, _, err) = run(world.folder(), &["get", nobody, "--bootstrap", &file]);
+    assert!(code == Some(2) && err.contains("no server answers for the authority `nobody`"), "{err}");
+    let (code, _, err) = run(world.folder(), &["status", "cds", "--bootstrap", &file]);
+    assert!(code == Some(2) && err.contains("`cds` is no SOURCE"), "{err}");
+}
+
+/// Rows K-23 to K-25: `config_sources`, and `AGGREGATED_DELTA_GRPC` without servers of its own.
+#[test]
+fn the_authorities_of_an_envoy_bootstrap_have_their_servers() {
+    let Some(world) = World::open("the_authorities_of_an_envoy_bootstrap_have_their_servers") else { return };
+    let planes = two_authorities(&world, Variant::DeltaAds);
+    let mut bootstrap = bootstrap::envoy("edge-1", Variant::DeltaAds, planes[0].address(), None);
+    let mut second = bootstrap["static_resources"]["clusters"][0].clone();
+    second["name"] = json!("far");
+    second["load_assignment"]["endpoints"][0]["lb_endpoints"][0]["endpoint"]["address"] =
+        bootstrap::socket_address(planes[1].address());
+    bootstrap["static_resources"]["clusters"].as_array_mut().expect("clusters").push(second);
+    let source = |names: &[&str], services: Value| {
+        let names: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
+        json!({ "authorities": names, "api_config_source": {
+            "api_type": "AGGREGATED_DELTA_GRPC", "transport_api_version": "V3", "grpc_services": services,
+        }})
+    };
+    let far = json!([{ "envoy_grpc": { "cluster_name": "far" } }]);
+    bootstrap["config_sources"] = json!([source(&["b"], far)]);
+    bootstrap["default_config_source"] = source(&[], json!([]));
+    bootstrap["dynamic_resources"]["cds_resources_locator"] = json!(FAR_CLUSTER);
+    bootstrap["dynamic_resources"]["cds_config"] = source(&[], json!([]));
+    let file = write(world.folder(), "bootstrap.json", &bootstrap.to_string());
+    let (code, err, recording) = watch(world.folder(), &["--bootstrap", &file]);
+    assert_eq!(code, Some(0), "{err}");
+    let mut names: Vec<String> = recording.text("get", &["-o", "name"]).lines().map(str::to_owned).collect();
+    names.sort_unstable();
+    let [far, near] = [format!("cds/{FAR_CLUSTER}"), format!("eds/{NEAR_ENDPOINTS}")];
+    assert_eq!(names, [far.as_str(), &near, "lds/in", "rds/r-in"]);
+    let asked = planes[1].wait_for(0, "the cluster", |event| event.is_request(CLUSTER));
+    assert_eq!((asked.delta, asked.subscribe), (true, vec![FAR_CLUSTER.to_owned()]));
+    assert!(!planes[0].events(0).iter().any(|event| event.is_request(CLUSTER)));
 }
 
 #[test]

@@ -26,7 +26,7 @@ use crate::support::{
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A program in a terminal. Dropping it kills the program.
-struct Terminal {
+pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     master: Box<dyn MasterPty + Send>,
     keys: Box<dyn Write + Send>,
@@ -37,7 +37,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(program: &str, args: &[&str]) -> Terminal {
+    pub fn start(program: &str, args: &[&str]) -> Terminal {
         Terminal::start_with(program, args, None)
     }
 
@@ -81,7 +81,7 @@ impl Terminal {
         terminal
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().contents()
     }
 
@@ -100,11 +100,11 @@ impl Terminal {
         self.master.resize(size).expect("another size");
     }
 
-    fn until(&self, text: &str) {
+    pub fn until(&self, text: &str) {
         self.wait(text, |screen| screen.contents().contains(text));
     }
 
-    fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("keys");
         self.keys.flush().expect("keys");
     }
@@ -116,7 +116,7 @@ impl Terminal {
     }
 
     /// Waits for its end; its exit code.
-    fn end(&mut self) -> u32 {
+    pub fn end(&mut self) -> u32 {
         let end = Instant::now() + LIMIT;
         loop {
             if let Some(status) = self.child.try_wait().expect("its state") {

@@ -31,6 +31,9 @@ pub struct ClientFlags {
     /// An Envoy or gRPC bootstrap: its node, server and variant, where flags don't say otherwise
     #[arg(long, value_name = "FILE")]
     pub bootstrap: Option<PathBuf>,
+    /// The server is the bootstrap's too: none was typed.
+    #[arg(skip)]
+    pub server_of_bootstrap: bool,
     /// Be a recorded client: its node, variant and subscriptions, where flags don't say otherwise. STREAM is a number or a
     /// node
     #[arg(long, value_name = "RECORDING#STREAM")]
@@ -158,7 +161,8 @@ pub struct WatchArgs {
 pub struct WaitArgs {
     /// synced: all that is subscribed is; nack: something is refused; or an expression over resources or states
     /// ('type:cds name:reviews version:43')
-    #[arg(value_name = "CONDITION", index = 2)]
+    #[arg(value_name = "CONDITION", index = 2, default_value = "", hide_default_value = true)]
+    #[arg(required_unless_present = "bootstrap")]
     pub condition: String,
     /// How long to wait
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]

@@ -172,7 +172,9 @@ pub struct DiffArgs {
 pub struct LintArgs {
     /// A recording, raw JSONL, an arrow script, a file with a DiscoveryResponse, or a bootstrap; `-` is stdin, a
     /// bare name a kept session
-    #[arg(value_name = "SOURCE", required_unless_present = "list_rules")]
+    #[arg(value_name = "SOURCE")]
+    #[cfg_attr(feature = "net", arg(required_unless_present_any = ["list_rules", "bootstrap"]))]
+    #[cfg_attr(not(feature = "net"), arg(required_unless_present = "list_rules"))]
     pub source: Option<String>,
     /// sarif, junit, github: for what reads them
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]

@@ -14,7 +14,7 @@ const ENDPOINTS: usize = 16;
 /// A source of listeners or clusters, or the ADS.
 struct Source<'a> {
     /// Its place in the bootstrap.
-    place: &'static str,
+    place: String,
     /// An `ApiConfigSource`.
     api: &'a Value,
     aggregated: bool,
@@ -24,6 +24,8 @@ pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
     let dynamic = field(root, "dynamic_resources");
     let mut identity = Identity { node: root["node"].clone(), ..Identity::default() };
     let mut found: Option<Source<'_>> = None;
+    // Authorities next to the sources of listeners and clusters (row K-23).
+    let mut beside = Vec::new();
     for (kind, place, locator) in [
         (Kind::Lds, "lds_config", "lds_resources_locator"),
         (Kind::Cds, "cds_config", "cds_resources_locator"),
@@ -35,6 +37,7 @@ pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
         }
         identity.roots.push((kind, locator));
         let Some(source) = source(place, config, dynamic)? else { continue };
+        beside.extend(authorities(config).map(|name| (name, servers(root, &source))));
         match &found {
             Some(first)
                 if !std::ptr::eq(first.api, source.api)
@@ -50,18 +53,91 @@ pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
         }
     }
     let ads = field(dynamic, "ads_config");
-    let ads = Source { place: "ads_config", api: ads, aggregated: true };
-    let Some(source) = found.or_else(|| ads.api.is_object().then_some(ads)) else {
-        return Ok(identity);
-    };
-    identity.variant = Some(variant(&source)?);
-    identity.servers = servers(root, &source)?;
+    let ads = Source { place: "ads_config".into(), api: ads, aggregated: true };
+    let main = found.or_else(|| ads.api.is_object().then_some(ads));
+    if let Some(source) = &main {
+        identity.variant = Some(variant(source)?);
+        identity.servers = servers(root, source)?;
+    }
+    for (name, servers) in beside {
+        identity.authorities.push((name, servers?));
+    }
+    config_sources(root, dynamic, &mut identity)?;
+    own_first(&mut identity);
     Ok(identity)
+}
+
+/// `config_sources` and `default_config_source`: who answers for which authority (rows K-24, K-25).
+fn config_sources(root: &Value, dynamic: &Value, identity: &mut Identity) -> Result<(), BootstrapError> {
+    let listed = list(field(root, "config_sources")).iter().enumerate();
+    let listed = listed.map(|(at, config)| (format!("config_sources[{at}]"), config));
+    let default = field(root, "default_config_source");
+    let default = (!default.is_null()).then(|| ("default_config_source".to_owned(), default));
+    for (place, config) in listed.chain(default) {
+        let is_default = place == "default_config_source";
+        let Some(source) = source(&place, config, dynamic)? else { continue };
+        let variant = variant(&source)?;
+        if !matches!(variant, Variant::Ads | Variant::DeltaAds) {
+            return unsupported(format!("{place}: its api_type is AGGREGATED_GRPC or AGGREGATED_DELTA_GRPC only"));
+        }
+        let servers = servers(root, &source)?;
+        let names: Vec<String> = authorities(config).collect();
+        if names.is_empty() && !is_default {
+            return unsupported(format!("{place} has no authorities"));
+        }
+        for name in names {
+            // The first that lists an authority has it.
+            if !identity.authorities.iter().any(|(known, _)| *known == name) {
+                identity.authorities.push((name, servers.clone()));
+            }
+        }
+        match identity.variant {
+            None => identity.variant = Some(variant),
+            Some(first) if first != variant => identity.notes.push(format!(
+                "{place} is {}, what comes before it {}: all are asked in one way, --variant says in which",
+                variant.word(),
+                first.word()
+            )),
+            Some(_) => {}
+        }
+        if is_default {
+            identity.others = Some(servers);
+        } else if identity.servers.is_empty() {
+            identity.servers = servers;
+        }
+    }
+    Ok(())
+}
+
+/// What the first server answers for is told by an empty list; so is the authority of a locator that nothing else says
+/// anything of: its `ConfigSource` is asked, whatever the authority.
+fn own_first(identity: &mut Identity) {
+    if identity.servers.is_empty() {
+        identity.servers = identity.others.clone().unwrap_or_default();
+    }
+    let servers = &identity.servers;
+    let own = identity.authorities.iter_mut().map(|(_, own)| own).chain(&mut identity.others);
+    own.filter(|own| *own == servers).for_each(Vec::clear);
+    if identity.authorities.is_empty() || identity.others.is_some() {
+        return;
+    }
+    let locators = identity.roots.iter().filter_map(|(_, locator)| locator.as_deref());
+    let authorities = locators.filter_map(|url| url.strip_prefix("xdstp://")?.split('/').next());
+    for name in authorities.map(str::to_owned).collect::<Vec<_>>() {
+        if !identity.authorities.iter().any(|(known, _)| *known == name) {
+            identity.authorities.push((name, Vec::new()));
+        }
+    }
+}
+
+/// The authorities that a `ConfigSource` lists.
+fn authorities(config: &Value) -> impl Iterator<Item = String> {
+    list(field(config, "authorities")).iter().map(|one| text(field(one, "name")).unwrap_or_default())
 }
 
 /// What a `ConfigSource` leads to; `None`: it is not there.
 fn source<'a>(
-    place: &'static str,
+    place: &str,
     config: &'a Value,
     dynamic: &'a Value,
 ) -> Result<Option<Source<'a>>, BootstrapError> {
@@ -69,13 +145,16 @@ fn source<'a>(
         return Ok(None);
     }
     let api = field(config, "api_config_source");
-    if api.is_object() {
-        return Ok(Some(Source { place, api, aggregated: false }));
+    // One that is aggregated and has no servers means the ADS.
+    let aggregated = field(api, "api_type").as_str().is_some_and(|word| word.starts_with("AGGREGATED_"));
+    let shared = aggregated && list(field(api, "grpc_services")).is_empty();
+    if api.is_object() && !shared {
+        return Ok(Some(Source { place: place.to_owned(), api, aggregated: false }));
     }
-    if field(config, "ads").is_object() {
+    if shared || field(config, "ads").is_object() {
         let api = field(dynamic, "ads_config");
         return match api.is_object() {
-            true => Ok(Some(Source { place: "ads_config", api, aggregated: true })),
+            true => Ok(Some(Source { place: "ads_config".into(), api, aggregated: true })),
             false => unsupported(format!("{place} is to come over ADS, and there is no ads_config")),
         };
     }
@@ -114,7 +193,7 @@ fn servers(root: &Value, source: &Source<'_>) -> Result<Vec<Upstream>, Bootstrap
             out.push(google_grpc(google, headers)?);
         } else if let Some(name) = field(envoy, "cluster_name").as_str() {
             let authority = text(field(envoy, "authority"));
-            out.extend(cluster(root, source.place, name, authority, &headers)?);
+            out.extend(cluster(root, &source.place, name, authority, &headers)?);
         } else {
             return unsupported(format!(
                 "{}: a grpc_service without envoy_grpc and google_grpc",
@@ -123,7 +202,7 @@ fn servers(root: &Value, source: &Source<'_>) -> Result<Vec<Upstream>, Bootstrap
         }
     }
     for name in list(field(source.api, "cluster_names")).iter().filter_map(Value::as_str) {
-        out.extend(cluster(root, source.place, name, None, &[])?);
+        out.extend(cluster(root, &source.place, name, None, &[])?);
     }
     match out.is_empty() {
         true => Err(BootstrapError::NoServer),

@@ -28,6 +28,7 @@ pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
         variant: Some(Variant::Ads),
         roots: Vec::new(),
         authorities,
+        others: None,
         notes,
     })
 }

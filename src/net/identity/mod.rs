@@ -24,6 +24,8 @@ pub struct Identity {
     pub roots: Vec<(Kind, Option<String>)>,
     /// Authorities of `xdstp:` names, and their servers; one without is asked of `servers`.
     pub authorities: Vec<(String, Vec<Upstream>)>,
+    /// Servers of all other authorities, in the same way; `None`: nobody answers for those.
+    pub others: Option<Vec<Upstream>>,
     /// What a person should know: what is read and has no effect.
     pub notes: Vec<String>,
 }

@@ -139,6 +139,55 @@ fn locators_are_what_an_envoy_begins_with() {
     assert_eq!(identity.roots, [(Kind::Cds, Some(name))]);
 }
 
+/// Rows K-23 to K-25, as `Bootstrap.config_sources` says.
+#[test]
+fn an_envoy_may_have_a_source_for_each_authority() {
+    let service = |uri: &str| json!([{"google_grpc": {"target_uri": uri}}]);
+    let source = |uri: &str, names: &[&str]| {
+        let names: Vec<_> = names.iter().map(|name| json!({"name": name})).collect();
+        json!({"authorities": names, "api_config_source":
+            {"api_type": "AGGREGATED_DELTA_GRPC", "grpc_services": service(uri)}})
+    };
+    let glob = "xdstp://shop/envoy.config.cluster.v3.Cluster/all/*";
+    let mut bootstrap = json!({
+        "dynamic_resources": {
+            "ads_config": {"api_type": "DELTA_GRPC", "grpc_services": service("main:1")},
+            "cds_resources_locator": glob,
+            // Aggregated and without servers: the ADS.
+            "cds_config": {"authorities": [{"name": "peer"}], "api_config_source": {"api_type": "AGGREGATED_DELTA_GRPC"}},
+        },
+        "config_sources": [source("two:2", &["a", "b"]), source("three:3", &["b", "c"])],
+        "default_config_source": source("main:1", &[]),
+    });
+    let of = |bootstrap: &Value| {
+        let identity = read(&bootstrap.to_string()).unwrap();
+        let first = |own: &Vec<Upstream>| own.first().map(ToString::to_string).unwrap_or_default();
+        let named: Vec<_> =
+            identity.authorities.iter().map(|(name, own)| format!("{name}={}", first(own))).collect();
+        (first(&identity.servers), named.join(" "), identity.others.as_ref().map(first), identity)
+    };
+    let (main, named, others, identity) = of(&bootstrap);
+    assert_eq!((main.as_str(), named.as_str()), ("main:1", "peer= a=two:2 b=two:2 c=three:3"));
+    assert_eq!(others.as_deref(), Some(""), "the first server answers for the rest");
+    assert_eq!((identity.variant, identity.notes.len()), (Some(Variant::DeltaAds), 0));
+
+    // Without a default one, the authority of the locator is asked of what stands next to it.
+    bootstrap.as_object_mut().unwrap().remove("default_config_source");
+    let (_, named, others, _) = of(&bootstrap);
+    assert!(named.ends_with(" shop=") && others.is_none(), "{named}");
+
+    // Nothing but sources of authorities; one of them in state of the world.
+    bootstrap["dynamic_resources"] = json!({"cds_resources_locator": glob});
+    bootstrap["config_sources"][1]["api_config_source"]["api_type"] = json!("AGGREGATED_GRPC");
+    let (main, named, _, identity) = of(&bootstrap);
+    assert_eq!((main.as_str(), named.as_str()), ("two:2", "a= b= c=three:3 shop="));
+    assert!(identity.notes[0].starts_with("config_sources[1] is ads, "), "{:?}", identity.notes);
+    bootstrap["config_sources"][1]["api_config_source"]["api_type"] = json!("DELTA_GRPC");
+    assert!(refused(&bootstrap.to_string()).contains("config_sources[1]: its api_type is AGGREGATED_GRPC"));
+    bootstrap["config_sources"][1] = source("three:3", &[]);
+    assert!(refused(&bootstrap.to_string()).contains("config_sources[1] has no authorities"));
+}
+
 fn grpc(servers: Value) -> String {
     json!({"node": {"id": "n"}, "xds_servers": servers}).to_string()
 }

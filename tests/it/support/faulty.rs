@@ -41,6 +41,8 @@ pub enum Fault {
     Sends(Bytes),
     /// The first bytes of a response, and the stream is dropped.
     Cut(usize),
+    /// Well, to who has this bearer token; others are told that they have not.
+    Demands(&'static str),
     /// Headers, no response, and these trailers.
     Trailers(Vec<(&'static str, String)>),
     None,
@@ -100,7 +102,17 @@ async fn serve(stream: TcpStream, fault: &Fault) -> Result<(), h2::Error> {
     let mut connection = h2::server::handshake(stream).await?;
     while let Some(request) = connection.accept().await {
         let (request, answer) = request?;
-        let fault = fault.clone();
+        let fault = match fault {
+            Fault::Demands(token) => match request.headers().get("authorization") {
+                Some(got) if got.as_bytes() == format!("Bearer {token}").as_bytes() => Fault::None,
+                _ => {
+                    let field = |name, value: &str| (name, value.to_owned());
+                    let words = field("grpc-message", "the token is not taken");
+                    Fault::Headers(200, vec![field("grpc-status", "16"), words])
+                }
+            },
+            fault => fault.clone(),
+        };
         tokio::spawn(async move { stream_of(request.into_body(), answer, &fault).await });
     }
     Ok(())

@@ -92,7 +92,7 @@ impl GrpcClient {
         }
     }
 
-    /// Its `ClientStatusResponse`, in binary protobuf, as its CSDS service would send it: of C-core.
+    /// Its `ClientStatusResponse`, in binary protobuf, as its CSDS service would send it: of C-core and grpc-go.
     pub fn csds(&mut self) -> Vec<u8> {
         let next = self.talker.count();
         self.talker.tell("!csds");

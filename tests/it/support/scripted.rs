@@ -231,6 +231,7 @@ impl Setup {
             links: if self.follow { watched::rules(schema).links } else { None },
             structured: self.structured,
             authorities: self.authorities.clone(),
+            default_authority: None,
             seed: 1,
         };
         let options = Options {

@@ -4,46 +4,69 @@
 //
 // It speaks as ../../client.py does: standard output gives one JSON object a line, first {"backend": PORT}, the
 // loopback port of an echo server to put into endpoints. Each line of standard input is then one call of TARGET,
-// answered with {"ok": TEXT} or {"error": CODE, "message": TEXT}. It ends when its standard input ends.
+// answered with {"ok": TEXT} or {"error": CODE, "message": TEXT}. The line `!csds` is answered with {"csds": BASE64}:
+// the ClientStatusResponse of its CSDS service. It ends when its standard input ends.
 package main
 
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"log"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
+	status_pb "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/xds"
+	_ "google.golang.org/grpc/xds" // the scheme xds
+	"google.golang.org/grpc/xds/csds"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 const (
 	say       = "/test.Echo/Say"
 	callLimit = 10 * time.Second
+	variable  = "GRPC_XDS_BOOTSTRAP"
 )
 
 func main() {
 	if len(os.Args) != 3 {
 		log.Fatal("xds-client BOOTSTRAP TARGET")
 	}
-	bootstrap, err := os.ReadFile(os.Args[1])
-	check(err)
-	resolver, err := xds.NewXDSResolverWithConfigForTesting(bootstrap)
-	check(err)
+	if os.Getenv(variable) != os.Args[1] {
+		// It is read before main begins; only the client that is made of it is known to CSDS.
+		check(os.Setenv(variable, os.Args[1]))
+		check(syscall.Exec(os.Args[0], os.Args, os.Environ()))
+	}
 	out := json.NewEncoder(os.Stdout)
 	check(out.Encode(map[string]int{"backend": backend()}))
-	channel, err := grpc.NewClient(os.Args[2],
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithResolvers(resolver))
+	channel, err := grpc.NewClient(os.Args[2], grpc.WithTransportCredentials(insecure.NewCredentials()))
 	check(err)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		if lines.Text() == "!csds" {
+			check(out.Encode(map[string]string{"csds": clientStatus()}))
+			continue
+		}
 		check(out.Encode(call(channel, lines.Text())))
 	}
+}
+
+// clientStatus is what CSDS answers.
+func clientStatus() string {
+	service, err := csds.NewClientStatusDiscoveryServer()
+	check(err)
+	defer service.Close()
+	answer, err := service.FetchClientStatus(context.Background(), &status_pb.ClientStatusRequest{})
+	check(err)
+	bytes, err := proto.Marshal(answer)
+	check(err)
+	return base64.StdEncoding.EncodeToString(bytes)
 }
 
 // backend starts the echo server; its port.
