@@ -18,8 +18,8 @@ use crate::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::filter::Filter;
 use crate::net::client::{DialError, Event, Happened, Sent, Server, Streams};
 use crate::record::Loaded;
-use crate::schema::Schema;
 use crate::schema::redact;
+use crate::schema::{Names, Schema};
 use crate::store::{self, Store};
 use crate::wire::{Assembler, End, Frame, Message, Open, Tls, What};
 
@@ -61,6 +61,8 @@ pub struct Options {
     pub refuse: Vec<(Filter, String)>,
     /// How long a REST poll may go without an answer.
     pub poll_timeout: Duration,
+    /// The names of fields in a poll.
+    pub poll_names: Names,
     /// The session file.
     pub record: Option<(PathBuf, File)>,
     /// Keep the frames, for [`Running::stop`] to give them back.
@@ -157,7 +159,7 @@ impl Running {
             schema: options.schema.clone(),
             start,
         };
-        let polls = Polls::new(options.schema);
+        let polls = Polls::new(options.schema, options.poll_names);
         let (wants, progress_too) = (options.wants, progress.clone());
         let (client, collect) = (Client::new(options.client), options.collect);
         let thread = std::thread::Builder::new().name("client".into()).spawn(move || {

@@ -119,7 +119,7 @@ impl Work {
                         let mut frames = Vec::new();
                         let read = file.read(now, &content, schema, into.store.catalog_mut(), &mut frames);
                         let wrong = match read {
-                            Ok(_) => rejected(&frames, into),
+                            Ok(_) => rejected(&frames, into, schema),
                             Err(error) => Some(error.tried.first().map_or_else(
                                 || error.to_string(),
                                 |(format, why)| format!("no DiscoveryResponse: {}: {why}", format.word()),
@@ -154,11 +154,13 @@ impl Work {
     }
 }
 
-/// What every client refuses of a response (row C-06).
-fn rejected(frames: &[Frame], into: &Into<'_>) -> Option<String> {
+/// What every client refuses of a response (row C-06), and what breaks the constraints of its type.
+fn rejected(frames: &[Frame], into: &Into<'_>, schema: &Schema) -> Option<String> {
     let catalog = into.store.catalog();
     frames.iter().find_map(|frame| match &frame.what {
-        What::Message(message) => client::check(message, catalog),
+        What::Message(message) => {
+            client::check(message, catalog).or_else(|| client::validated(message, catalog, schema))
+        }
         _ => None,
     })
 }

@@ -132,9 +132,9 @@ impl Bodies {
         Bodies { schema }
     }
 
-    /// The JSON of a message, with JSON names (row D-04).
-    pub(super) fn write(&self, message: &[u8], method: &Method, dir: Dir) -> Vec<u8> {
-        self.schema.tree(&message_of(method, dir), message, Names::Json).to_string().into_bytes()
+    /// The JSON of a message; row D-04 wants JSON names.
+    pub(super) fn write(&self, message: &[u8], method: &Method, dir: Dir, names: Names) -> Vec<u8> {
+        self.schema.tree(&message_of(method, dir), message, names).to_string().into_bytes()
     }
 
     /// The message in a body that came in this coding.

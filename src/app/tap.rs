@@ -116,7 +116,7 @@ impl Running {
     }
 }
 
-/// The schema's comparison, for pushes whose bytes differ.
+/// What the schema knows of contents: whether pushes whose bytes differ are the same, and whether a client can take them.
 pub fn meaning(schema: Arc<Schema>) -> Meaning {
-    Arc::new(move |a: &[u8], b: &[u8]| schema.same_meaning(a, b))
+    schema
 }

@@ -17,7 +17,7 @@ use crate::net::client::{DialError, Server};
 use crate::net::identity::{Identity, Upstream};
 use crate::net::tap::Address;
 use crate::net::tls;
-use crate::schema::Schema;
+use crate::schema::{Names, Schema};
 use crate::text::{display_safe, type_label};
 
 use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs, VariantWord};
@@ -34,6 +34,10 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A verb that waits says so after this, and from time to time.
 const SAY_AFTER: Duration = Duration::from_secs(1);
 const SAY_EVERY: Duration = Duration::from_secs(5);
+
+/// Between polls, and how long one may be held, where neither flags nor a bootstrap say so.
+const POLL_DELAY: Duration = Duration::from_secs(1);
+const POLL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The message that a node is.
 const NODE: &str = "envoy.config.core.v3.Node";
@@ -96,7 +100,7 @@ impl Ask<'_> {
         let client = client::Config {
             variant,
             transport: self.flags.transport_api_version.into(),
-            poll_delay: self.flags.poll_delay,
+            poll_delay: self.flags.poll_delay.or(bootstrap.poll_delay).unwrap_or(POLL_DELAY),
             node: self.node(&bootstrap, like.as_ref())?,
             // go-control-plane 0.14 takes `*` for a resource's name in SotW, so there Envoy's own form is the default.
             legacy_wildcard: self.flags.legacy_wildcard || (legacy && !self.flags.explicit_wildcard),
@@ -120,7 +124,8 @@ impl Ask<'_> {
                 AckWord::Never => Judge::Never,
             },
             refuse: self.refusals(io)?,
-            poll_timeout: self.flags.poll_timeout,
+            poll_timeout: self.flags.poll_timeout.or(bootstrap.poll_timeout).unwrap_or(POLL_TIMEOUT),
+            poll_names: if self.flags.poll_proto_names { Names::Original } else { Names::Json },
             record: None,
             collect: false,
             keep_secrets: false,
@@ -268,7 +273,11 @@ impl Ask<'_> {
         let own = format!("xdscope-{}", std::process::id());
         match (&flags.node_id, node.contains_key("id")) {
             (Some(id), _) => node.insert("id".into(), json!(id)),
-            (None, false) => node.insert("id".into(), json!(own)),
+            (None, false) => {
+                // Some servers (Sovereign) take no node without one.
+                node.entry("cluster").or_insert_with(|| json!("xdscope"));
+                node.insert("id".into(), json!(own))
+            }
             (None, true) => None,
         };
         if let Some(cluster) = &flags.node_cluster {

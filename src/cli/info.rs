@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::event::Variant;
 use crate::json;
 use crate::report;
 use crate::store::{MessageKind, Store};
@@ -49,6 +50,9 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             size(stream.bytes_in),
             size(stream.bytes_out),
         );
+        if let Some(file) = stream.server.as_deref().filter(|_| variant == Variant::File.word()) {
+            line.push_str(&format!("  {file}"));
+        }
         if let Some(before) = stream.reconnect_of {
             line.push_str(&format!("  reconnect of #{}", before.0));
         }

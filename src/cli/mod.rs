@@ -21,6 +21,7 @@ mod error;
 mod explain;
 mod export;
 mod export_graph;
+mod folder;
 mod get;
 mod help;
 #[cfg(feature = "net")]

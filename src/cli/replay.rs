@@ -121,8 +121,8 @@ fn screens(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Re
     let known = path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
     let failed = |error| CliError::unreadable(format!("cannot read {}", args.source.source)).because(error);
     let recording = match &path {
-        Some(path) => record::start(path).map_err(failed)?,
-        None => None,
+        Some(path) if path.is_file() => record::start(path).map_err(failed)?,
+        _ => None,
     };
     let (schema, mut options, cursor, notices);
     match recording {

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use crate::app::watched::Watched;
 use crate::applied::{self, Dump, DumpError};
 use crate::content::{self, BlobId, Catalog, MemoryBodies};
-use crate::event::{Clock, Seq, StreamId, Sym, Time, TypeUrl};
+use crate::event::{Clock, Seq, Sym, Time, TypeUrl};
 use crate::filter::Moment;
 use crate::lint::{self, Lint};
 use crate::record::{self, Loaded};
@@ -32,8 +32,10 @@ pub(super) enum Form {
     Recording,
     Raw,
     Script,
-    /// One DiscoveryResponse (group C).
+    /// One DiscoveryResponse (group C), or resources.
     Response,
+    /// A directory of such files.
+    Folder,
     /// What a client says that it has applied.
     Dump(applied::Origin),
     /// A server, asked now.
@@ -69,6 +71,7 @@ impl Form {
             Form::Raw => "raw JSONL",
             Form::Script => "arrow script",
             Form::Response => "file with a DiscoveryResponse",
+            Form::Folder => "directory of files with resources",
             Form::Dump(applied::Origin::ConfigDump) => "config dump of an Envoy",
             Form::Dump(applied::Origin::Csds) => "CSDS answer",
             #[cfg(feature = "net")]
@@ -145,13 +148,12 @@ pub(super) fn states(
     let path = locate(args, global, io)?;
     let failed = |error| unreadable(args, error);
     let recording = match &path {
-        Some(path) => record::start(path).map_err(failed)?,
-        None => None,
+        Some(path) if path.is_file() => record::start(path).map_err(failed)?,
+        _ => None,
     };
     let begin = |catalog, clock| {
         let mut store = Store::new(catalog, clock, options(&args.timers));
-        let schema = schema.clone();
-        store.set_meaning(Arc::new(move |a: &[u8], b: &[u8]| schema.same_meaning(a, b)));
+        store.set_meaning(schema.clone());
         store.keep_states_only();
         store
     };
@@ -225,12 +227,6 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
         return Ok(PathBuf::from(path));
     }
     let path = PathBuf::from(source);
-    if path.is_dir() {
-        let error = CliError::usage(format!(
-            "{source} is a directory: this verb reads a recording, raw JSONL or an arrow script"
-        ));
-        return Err(error.next("name a file in it"));
-    }
     if path.exists() && !source.starts_with("grpc:") {
         return Ok(path);
     }
@@ -301,6 +297,10 @@ pub(super) fn read_file(
     path: &Path,
     schema: Arc<Schema>,
 ) -> Result<Source, CliError> {
+    if path.is_dir() {
+        let (name, loaded) = (args.source.clone(), super::folder::read(path, args, seed, &schema)?);
+        return Ok(Source { name, form: Form::Folder, size: None, loaded, schema, unanswered: Vec::new() });
+    }
     let failed =
         |error: io::Error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
     let mut file = File::open(path).map_err(failed)?;
@@ -368,7 +368,7 @@ pub(super) fn read_dump(name: &str, content: &[u8], schema: &Arc<Schema>) -> Res
     }
 }
 
-/// A file of one DiscoveryResponse: a stream without requests, and one message.
+/// A file of one DiscoveryResponse or of resources: streams without requests, with one message each.
 fn read_response(
     name: &str,
     content: &[u8],
@@ -381,14 +381,7 @@ fn read_response(
             CliError::usage(format!("{name} is a bootstrap: this verb reads a session or a response"));
         return Err(error.next(format!("xdscope lint {name}")));
     }
-    let redact = (!args.keep_secrets).then(|| super::descriptors::redactor(schema, seed));
-    let mut catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
-    let mut frames = Vec::new();
-    let mut file = record::ResponseFile::new(StreamId(1), name);
-    let read = file.read(Time::ZERO, content, schema, &mut catalog, &mut frames);
-    let notices = read.err().into_iter().map(|error| format!("{name}: {error}")).collect();
-    let clock = Clock { epoch: None, untimed: true };
-    Ok(Loaded { catalog, clock, frames, end: Time::ZERO, notices })
+    Ok(super::folder::read_file(name, content, args, seed, schema))
 }
 
 fn read_raw(
@@ -527,9 +520,9 @@ pub(super) fn lint(source: Source, timers: &TimerFlags, rules: lint::Options) ->
     watched.into_parts()
 }
 
-/// Compares resources by what they mean, where their bytes differ.
+/// Compares resources by what they mean, where their bytes differ; and holds those of files against their types.
 pub(super) fn meaning(schema: Arc<Schema>) -> Meaning {
-    Arc::new(move |a: &[u8], b: &[u8]| schema.same_meaning(a, b))
+    schema
 }
 
 /// How far a replay goes.

@@ -2,8 +2,8 @@ use std::collections::HashSet;
 
 use crate::content::Catalog;
 use crate::event::{DenseHash, Sym, TypeUrl};
-use crate::schema::{Fault, FaultAt, Schema};
-use crate::session::is_glob;
+use crate::schema::Schema;
+use crate::session::{Means as _, is_glob};
 use crate::wire::{Body, ErrorDetail, Message};
 
 /// What becomes of a response.
@@ -18,9 +18,6 @@ pub enum Ruling {
 }
 
 const INVALID_ARGUMENT: i32 = 3;
-
-/// What a resource travels in.
-const ANY: &str = "google.protobuf.Any";
 
 impl Ruling {
     /// A NACK with this text.
@@ -82,17 +79,7 @@ pub fn validated(message: &Message, catalog: &Catalog, schema: &Schema) -> Optio
         let entry = catalog.entry(*id);
         let Some(bytes) = entry.payload.and_then(|payload| catalog.bytes(payload)) else { continue };
         let name = catalog.text(entry.name);
-        // A type or a field that is not known here may be known to the client that is stood in for.
-        let damaged =
-            |fault: &FaultAt| !matches!(fault.fault, Fault::UnknownType(_) | Fault::UnknownFields(_));
-        let before = faults.len();
-        let found = schema.faults(ANY, &bytes).into_iter().filter(damaged);
-        faults.extend(found.map(|fault| format!("{name}: {fault}")));
-        // A type that is not known, or content that can't be read, has been dealt with above.
-        if faults.len() == before {
-            let broken = schema.violations(ANY, &bytes).unwrap_or_default();
-            faults.extend(broken.into_iter().map(|violation| format!("{name}: {violation}")));
-        }
+        faults.extend(schema.broken(&bytes).into_iter().map(|fault| format!("{name}: {fault}")));
     }
     text(faults)
 }

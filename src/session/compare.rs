@@ -45,7 +45,7 @@ pub(crate) fn same_content(catalog: &Catalog, meaning: Option<&Same>, a: BlobId,
         return false;
     }
     match (catalog.bytes(a), catalog.bytes(b)) {
-        (Some(a), Some(b)) => meaning(&a, &b),
+        (Some(a), Some(b)) => meaning.same(&a, &b),
         _ => false,
     }
 }

@@ -228,6 +228,7 @@ impl Engine {
         let mut ctx = Context {
             catalog,
             meaning: self.meaning.as_deref().filter(|_| dir == Dir::Req || !self.by_bytes),
+            judge: self.meaning.as_deref(),
             runs: &mut self.runs,
             specials: self.specials,
             star: Sym::EMPTY,

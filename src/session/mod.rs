@@ -13,6 +13,7 @@ mod engine;
 mod file;
 mod holdings;
 pub(crate) mod locator;
+mod meaning;
 mod names;
 mod outcome;
 mod responses;
@@ -32,6 +33,7 @@ pub(crate) use compare::{hollow, key, nameless};
 pub(crate) use condition::Limits;
 pub(crate) use engine::Engine;
 pub(crate) use holdings::{Held, Holdings, Slot};
+pub use meaning::Means;
 pub(crate) use outcome::{Happened, Hollow, Outcome, RequestOutcome, ResponseOutcome};
 pub(crate) use responses::Status;
 pub(crate) use stream::Stream;
@@ -44,16 +46,17 @@ use crate::event::{Seq, Sym, Time};
 use names::NameRuns;
 pub(crate) use names::{SymMap, SymSet};
 
-/// Tells whether two `Any`s whose bytes differ mean the same (map order, field order); the descriptors know.
-/// Without it bytes decide.
+/// What descriptors know of contents. Without it bytes decide.
 pub type Meaning = std::sync::Arc<Same>;
 
-pub(crate) type Same = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync;
+pub(crate) type Same = dyn Means;
 
 /// What the handling of one message has at hand.
 pub(crate) struct Context<'a> {
     catalog: &'a mut Catalog,
     meaning: Option<&'a Same>,
+    /// What files hold is judged by it.
+    judge: Option<&'a Same>,
     runs: &'a mut NameRuns,
     specials: Specials,
     /// `*`.

@@ -261,7 +261,7 @@ impl Track {
             body: Some(body),
         });
         if push.file {
-            let wrong = super::file::rejection(ctx.catalog, &self.type_url, push.list, &change.twice);
+            let wrong = super::file::rejection(ctx, &self.type_url, push.list, &change.twice);
             self.judge(ctx, order, wrong.as_ref(), false);
             self.latencies.clear();
         }

@@ -216,7 +216,10 @@ fn grpc(test: &str, kind: Kind) {
     }
     // The cluster in use is the one from before the NACK.
     let wide = recording.text("status", &["--applied", file, "-o", "wide"]);
-    assert!(wide.contains("APPLIED") && wide.contains("cart: CDS applied: 1 resource refused: echo"), "{wide}");
+    assert!(
+        wide.contains("APPLIED") && wide.contains("cart: CDS applied: 1 resource refused: echo"),
+        "{wide}"
+    );
     let session = recording.file.to_str().expect("a path");
     let (code, out, err) = run(world.folder(), &["diff", session, file, "lds", "rds", "eds"]);
     assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");

@@ -200,12 +200,14 @@ fn a_token_that_is_rotated() {
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "cds/echo\n"));
 
     // Taken away under a client that runs, and back.
-    let gone = Faulty::start(vec![Fault::Reset(Reason::INTERNAL_ERROR), Fault::Demands("new")]);
+    let server = Faulty::start(vec![Fault::Demands("newer"); 64]).address.to_string();
+    let other = tempfile::tempdir().expect("a folder");
+    let child = watch(other.path(), &server, &["--token-file", path]);
+    wait_for("a refusal", || child.log().contains("UNAUTHENTICATED").then_some(()));
     fs::remove_file(&token).expect("it goes");
-    let child = watch(folder.path(), &gone.address.to_string(), &["--token-file", path]);
     let words = format!("cannot read the token file {path}");
     wait_for("a word about the file", || child.log().contains(&words).then_some(()));
-    fs::write(&token, "new\n").expect("it is back");
+    fs::write(&token, "newer\n").expect("it is back");
     wait_for("an ACK", || child.log().contains("└ ack").then_some(()));
     child.interrupt();
 }

@@ -15,11 +15,12 @@ use serde_json::{Value, json};
 
 use super::client::{Watch, assert_clean, backend, run};
 use crate::support::{
-    bootstrap::Variant,
+    bootstrap::{self, Variant},
     certs::{Ca, ServerTls},
     control_plane::{ControlPlane, Event, Flags},
-    process::free_port,
+    process::{Child, free_port},
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster, endpoints, route},
+    tap::{Recording, xdscope},
     wait::wait_for,
     world::World,
 };
@@ -78,6 +79,44 @@ fn polls_follow_a_configuration() {
         assert_eq!(have, names);
     }
     assert_clean(&recording, &[]);
+}
+
+/// `api_type: REST` of an Envoy bootstrap: its cluster, its delay, its timeout.
+#[test]
+fn a_bootstrap_of_polls() {
+    let Some(world) = World::open("a_bootstrap_of_polls") else { return };
+    let mut plane = gateway(&world);
+    plane.set(&Snapshot::chain(Variant::Sotw, backend()));
+    let mut bootstrap = bootstrap::envoy_rest("edge-9", plane.rest_address());
+    for source in ["lds_config", "cds_config"] {
+        bootstrap["dynamic_resources"][source]["api_config_source"]["refresh_delay"] = json!("0.050s");
+    }
+    let file = world.folder().join("bootstrap.json");
+    std::fs::write(&file, bootstrap.to_string()).expect("a file");
+    let recording = world.folder().join("watch.xdsrec");
+    let mut command = xdscope(world.folder());
+    command.arg("watch").arg("--bootstrap").arg(&file).args(["--no-tui", "--record"]).arg(&recording);
+    let child = Child::start(&mut command, &world.folder().join("watch.log"));
+    wait_for_poll(&plane, 0, ENDPOINTS, "1");
+    let begun = Instant::now();
+    let mark = plane.mark();
+    let polls = |count: usize| {
+        let polled = plane.events(mark).iter().filter(|event| event.is_request(LISTENER)).count();
+        (polled >= count).then_some(())
+    };
+    wait_for("ten polls", || polls(10));
+    assert!(begun.elapsed() < Duration::from_secs(8), "the bootstrap's delay, not our second");
+    assert!(
+        plane.events(0).iter().filter(|event| event.event == "request").all(|event| event.node == "edge-9")
+    );
+    child.interrupt();
+    let recording = Recording { file: recording };
+    assert!(recording.text("info", &[]).contains("  rest  "), "{}", recording.text("info", &[]));
+    assert_clean(&recording, &[]);
+    // As SOURCE without one.
+    let file = file.to_str().expect("a path");
+    let (code, out, err) = run(&world, &["get", "cds", "-o", "name", "--bootstrap", file]);
+    assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
 }
 
 #[test]

@@ -134,6 +134,97 @@ fn a_name_that_is_there_twice_is_rejected() {
     assert!(recording.text("status", &["-o", "wide"]).contains("REJECTED"));
 }
 
+/// What breaks the constraints of its type is not taken either, and is told with its field; `lint` names it too.
+#[test]
+fn what_breaks_constraints_is_rejected() {
+    let folder = folder("what_breaks_constraints_is_rejected");
+    let path = folder.join("files/cds.json");
+    let bad = json!({ "version_info": "2", "resources": [
+        { "@type": CLUSTER, "name": "b", "connect_timeout": "0s" },
+    ]});
+    fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
+    let watch = Watch::start(&folder, &path);
+    watch.wait_for("version 1");
+    rename_over(&path, &bad.to_string());
+    watch.wait_for("rejected: b: connect_timeout");
+    watch.wait_for("what was in force stays so");
+    let recording = watch.stop();
+    let state = recording.state("cds");
+    assert_eq!((&state["in_force"], &state["offered"]), (&json!("1"), &json!("2")), "{state:#}");
+    let found = rules(&recording);
+    let wanted = ["pgv-violation", "fs-update-rejected"];
+    assert!(wanted.iter().all(|rule| found.iter().any(|f| f == rule)), "{found:?}");
+    let refused = |name: &str| {
+        let all = recording.objects("get", &["cds"]);
+        all.iter().find(|one| one["name"] == name).expect("a cluster")["acked_version"].clone()
+    };
+    assert_eq!((refused("a"), refused("b")), (json!("1"), json!(null)));
+    // Once, from the file as it is now.
+    let run = |args: &[&str]| {
+        let output = xdscope(&folder).args(args).output().expect("xdscope runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let file = path.to_str().expect("a path");
+    let (code, out) = run(&["lint", file]);
+    assert!(code == Some(0) && out.contains("pgv-violation") && out.contains("connect_timeout"), "{out}");
+    let (code, out) = run(&["status", file]);
+    assert!(code == Some(1) && out.contains("REJECTED"), "{out}");
+}
+
+/// A directory as SOURCE: responses, and resources as they are kept by hand; bootstraps and dumps are no part of it.
+#[test]
+fn a_directory_is_a_source() {
+    let folder = folder("a_directory_is_a_source");
+    let files = folder.join("files");
+    fs::create_dir(files.join("more")).expect("a directory");
+    let yaml = format!(
+        "\"@type\": {CLUSTER}\nname: one\n---\n- \"@type\": {CLUSTER}\n  name: two\n  connect_timeout: 0s\n- \"@type\": \
+         {LISTENER}\n  name: in\n"
+    );
+    let bootstrap = include_str!("../../examples/bootstraps/envoy-ads.yaml");
+    for (name, text) in [
+        ("cds.json", response(CLUSTER, "7", &["three"])),
+        ("more/mine.yaml", yaml),
+        ("envoy.yaml", bootstrap.to_owned()),
+        ("broken.json", "{".to_owned()),
+        (".hidden.json", "{".to_owned()),
+        ("notes.txt", "no part of it".to_owned()),
+    ] {
+        fs::write(files.join(name), text).expect("a file");
+    }
+    let run = |args: &[&str]| {
+        let output = xdscope(&folder).args(args).output().expect("xdscope runs");
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let source = files.to_str().expect("a path");
+    let (code, out, err) = run(&["get", source, "cds", "-o", "name"]);
+    let mut names: Vec<&str> = out.lines().collect();
+    names.sort_unstable();
+    assert_eq!((code, &names[..]), (Some(0), &["cds/one", "cds/three", "cds/two"][..]), "{out}{err}");
+    // The file with the bad cluster is not taken: what a client reads from it is all or nothing.
+    let (_, out, _) = run(&["get", source, "cds", "-o", "jsonl"]);
+    assert_eq!(out.matches("\"acked_version\":null").count(), 2, "{out}");
+    assert!(
+        err.contains("envoy.yaml is a bootstrap, and left out") && err.contains("broken.json: "),
+        "{err}"
+    );
+    assert!(!err.contains("hidden") && !err.contains("notes"), "{err}");
+    let (_, out, _) = run(&["get", source, "lds", "-o", "name"]);
+    assert_eq!(out, "lds/in\n");
+    let (code, out, _) = run(&["lint", source]);
+    assert!(code == Some(1) && out.contains("pgv-violation") && out.contains("fs-parse-error"), "{out}");
+    let (code, out, _) = run(&["status", source]);
+    assert!(code == Some(1) && out.contains("REJECTED"), "{out}");
+    let (code, out, _) = run(&["info", source]);
+    assert!(code == Some(0) && out.contains("directory of files with resources"), "{out}");
+    assert!(out.contains("mine.yaml"), "{out}");
+    let empty = folder.join("files/more");
+    fs::remove_file(empty.join("mine.yaml")).expect("a file");
+    let (code, _, err) = run(&["lint", empty.to_str().expect("a path")]);
+    assert!(code == Some(5) && err.contains("there is no file of resources in"), "{err}");
+}
+
 /// As Kubernetes swaps a mounted ConfigMap.
 #[test]
 fn a_directory_is_swapped_behind_a_link() {

@@ -11,11 +11,12 @@ use crate::app::rest::{Bodies, Sink};
 use crate::client::Lane;
 use crate::event::{Dir, Method, Time, Variant};
 use crate::net::client::Answer;
-use crate::schema::Schema;
+use crate::schema::{Names, Schema};
 use crate::wire::What;
 
 pub(super) struct Polls {
     bodies: Bodies,
+    names: Names,
     lanes: BTreeMap<Lane, Polled>,
 }
 
@@ -25,8 +26,8 @@ struct Polled {
 }
 
 impl Polls {
-    pub(super) fn new(schema: Arc<Schema>) -> Polls {
-        Polls { bodies: Bodies::new(schema), lanes: BTreeMap::new() }
+    pub(super) fn new(schema: Arc<Schema>, names: Names) -> Polls {
+        Polls { bodies: Bodies::new(schema), names, lanes: BTreeMap::new() }
     }
 
     /// A lane is about to be opened. Whether it is polled.
@@ -50,7 +51,7 @@ impl Polls {
     pub(super) fn body(&mut self, lane: Lane, message: &[u8]) -> Option<Bytes> {
         let polled = self.lanes.get_mut(&lane)?;
         polled.asked = true;
-        Some(self.bodies.write(message, &polled.method, Dir::Req).into())
+        Some(self.bodies.write(message, &polled.method, Dir::Req, self.names).into())
     }
 }
 

@@ -22,12 +22,16 @@ pub struct ClientFlags {
     /// The version of the types that are asked for, where it is not that of the services
     #[arg(long, value_name = "VERSION")]
     pub resource_api_version: Option<ApiWord>,
-    /// Over REST: between polls that have nothing new to say; up to a quarter more
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
-    pub poll_delay: Duration,
-    /// Over REST: how long a server may hold a poll
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
-    pub poll_timeout: Duration,
+    /// Over REST: between polls that have nothing new to say, and up to a quarter more; the bootstrap's, else 1s
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub poll_delay: Option<Duration>,
+    /// Over REST: how long a server may hold a poll; the bootstrap's, else 60s
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub poll_timeout: Option<Duration>,
+    /// Over REST: name fields as .proto files do (version_info), as Envoy does in spite of the protocol's text, and as
+    /// servers need that take nothing else
+    #[arg(long)]
+    pub poll_proto_names: bool,
     /// An Envoy or gRPC bootstrap: its node, server and variant, where flags don't say otherwise
     #[arg(long, value_name = "FILE")]
     pub bootstrap: Option<PathBuf>,

@@ -34,11 +34,10 @@ pub struct SourceArgs {
     /// A server (host:port, http://, https://, unix:/path), a recording, raw JSONL or an arrow script; `-` is stdin, a
     /// bare name a kept session
     #[arg(value_name = "SOURCE", index = 1)]
-    #[cfg_attr(feature = "net", arg(
-        default_value = "",
-        hide_default_value = true,
-        required_unless_present = "bootstrap"
-    ))]
+    #[cfg_attr(
+        feature = "net",
+        arg(default_value = "", hide_default_value = true, required_unless_present = "bootstrap")
+    )]
     pub source: String,
     /// What to ask a server for, where the verb has words for that.
     #[arg(skip)]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::applied::{self, Dump};
 use crate::content::Redact;
-use crate::event::{ApiVersion, Kind, TypeUrl};
+use crate::event::TypeUrl;
 use crate::pb::put_len_field;
 use crate::record;
 use crate::schema::Schema;
@@ -19,11 +19,8 @@ use crate::schema::Schema;
 use super::super::args::SourceArgs;
 use super::super::error::CliError;
 use super::super::io::Io;
-use super::super::{descriptors, source};
+use super::super::{descriptors, folder, source};
 use super::side::{Content, Member, has_mark};
-
-/// Directories within directories.
-const DEPTH: usize = 8;
 
 /// The path of a source that holds resources; an error if it is something else, or nothing.
 pub(super) fn find(name: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
@@ -57,7 +54,7 @@ pub(super) fn read(
 ) -> Result<(Vec<Member>, Vec<String>), CliError> {
     let mut files = Vec::new();
     if path.is_dir() {
-        list(path, DEPTH, &mut files)?
+        folder::list(path, &has_ending, &mut files)?
     } else {
         files.push(path.to_owned())
     }
@@ -75,8 +72,8 @@ pub(super) fn read(
             continue;
         }
         let mut found = Vec::new();
-        for document in parse(&text).map_err(|why| failed().because(why))? {
-            collect(document, None, &mut found);
+        for document in folder::parse(&text).map_err(|why| failed().because(why))? {
+            folder::collect(document, None, &mut found);
         }
         for (fields, version) in found {
             let member = member(fields, version, schema, redact.as_deref()).map_err(|why| {
@@ -113,78 +110,6 @@ fn of_dump(dump: &Dump, schema: &Schema, redact: Option<&dyn Redact>) -> Vec<Mem
         })
     };
     entries.filter_map(member).collect()
-}
-
-fn list(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), CliError> {
-    let failed =
-        |error: std::io::Error| CliError::unreadable(format!("cannot read {}", dir.display())).because(error);
-    let entries: Result<Vec<_>, _> = fs::read_dir(dir).map_err(failed)?.collect();
-    let mut paths: Vec<PathBuf> = entries.map_err(failed)?.into_iter().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if hidden {
-            continue;
-        }
-        if path.is_dir() && depth > 0 {
-            list(&path, depth - 1, files)?;
-        } else if path.is_file() && has_ending(&path) {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
-fn parse(text: &str) -> Result<Vec<Value>, String> {
-    if let Ok(value) = serde_json::from_str(text) {
-        return Ok(vec![value]);
-    }
-    // `on` and `yes` are texts in the API's own YAML.
-    let options = serde_saphyr::options! { strict_booleans: true };
-    serde_saphyr::from_multiple_with_options(text, options).map_err(|error| error.to_string())
-}
-
-type Found = (Map<String, Value>, Option<Arc<str>>);
-
-/// Finds what has the type of a resource, with the version that stands above it.
-fn collect(value: Value, version: Option<&Arc<str>>, out: &mut Vec<Found>) {
-    match value {
-        Value::Array(items) => items.into_iter().for_each(|item| collect(item, version, out)),
-        Value::Object(fields) => {
-            let kind = fields.get("@type").and_then(Value::as_str).and_then(Kind::of_type_url);
-            if kind.is_some() {
-                return out.push((fields, version.cloned()));
-            }
-            let own = ["version_info", "versionInfo", "version"].iter().find_map(|name| fields.get(*name));
-            let own = own.and_then(Value::as_str).map(Arc::from);
-            let version = own.as_ref().or(version);
-            for (name, inner) in fields {
-                match name.as_str() {
-                    "static_resources" => bootstrap(inner, out),
-                    _ => collect(inner, version, out),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// `static_resources` of a bootstrap: their types go without saying.
-fn bootstrap(value: Value, out: &mut Vec<Found>) {
-    let Value::Object(fields) = value else { return };
-    for (name, items) in fields {
-        let (Some(url), Value::Array(items)) =
-            (Kind::parse(&name).and_then(|kind| kind.type_url(ApiVersion::V3)), items)
-        else {
-            continue;
-        };
-        for item in items {
-            if let Value::Object(mut fields) = item {
-                fields.insert("@type".into(), url.as_str().into());
-                out.push((fields, None));
-            }
-        }
-    }
 }
 
 /// A resource as it would come off the wire.

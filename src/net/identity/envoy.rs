@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Identity, Upstream, field, list, text, unsupported};
 use crate::event::{Kind, Variant};
+use crate::filter::duration;
 use crate::net::bootstrap::{BootstrapError, endpoint, plain_uri};
 use crate::net::tls::{ClientOptions, Pem};
 use crate::schema::base64;
@@ -58,6 +59,8 @@ pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
     if let Some(source) = &main {
         identity.variant = Some(variant(source)?);
         identity.servers = servers(root, source)?;
+        let time = |name| field(source.api, name).as_str().and_then(duration);
+        (identity.poll_delay, identity.poll_timeout) = (time("refresh_delay"), time("request_timeout"));
     }
     for (name, servers) in beside {
         identity.authorities.push((name, servers?));
@@ -78,7 +81,9 @@ fn config_sources(root: &Value, dynamic: &Value, identity: &mut Identity) -> Res
         let Some(source) = source(&place, config, dynamic)? else { continue };
         let variant = variant(&source)?;
         if !matches!(variant, Variant::Ads | Variant::DeltaAds) {
-            return unsupported(format!("{place}: its api_type is AGGREGATED_GRPC or AGGREGATED_DELTA_GRPC only"));
+            return unsupported(format!(
+                "{place}: its api_type is AGGREGATED_GRPC or AGGREGATED_DELTA_GRPC only"
+            ));
         }
         let servers = servers(root, &source)?;
         let names: Vec<String> = authorities(config).collect();

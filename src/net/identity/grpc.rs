@@ -26,6 +26,8 @@ pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
         node: root["node"].clone(),
         servers,
         variant: Some(Variant::Ads),
+        poll_delay: None,
+        poll_timeout: None,
         roots: Vec::new(),
         authorities,
         others: None,

@@ -5,6 +5,8 @@ mod grpc;
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::bootstrap::{BootstrapError, get};
@@ -20,6 +22,10 @@ pub struct Identity {
     pub servers: Vec<Upstream>,
     /// How it asks for listeners and clusters.
     pub variant: Option<Variant>,
+    /// Between polls over REST (`refresh_delay`).
+    pub poll_delay: Option<Duration>,
+    /// How long a server may hold a poll (`request_timeout`).
+    pub poll_timeout: Option<Duration>,
     /// What it begins with: a type as a whole, or one name of it. Empty: it does not say.
     pub roots: Vec<(Kind, Option<String>)>,
     /// Authorities of `xdstp:` names, and their servers; one without is asked of `servers`.

