@@ -488,11 +488,23 @@ pub(super) struct Waiting {
     begun: Instant,
     patience: Duration,
     said: Duration,
+    /// What it waits for, where that is not what is unanswered.
+    condition: Option<String>,
 }
 
 impl Waiting {
     pub(super) fn new(patience: Duration) -> Waiting {
-        Waiting { begun: Instant::now(), patience, said: SAY_AFTER.saturating_sub(SAY_EVERY) }
+        Waiting {
+            begun: Instant::now(),
+            patience,
+            said: SAY_AFTER.saturating_sub(SAY_EVERY),
+            condition: None,
+        }
+    }
+
+    /// Until this is so.
+    pub(super) fn until(patience: Duration, condition: &str) -> Waiting {
+        Waiting { condition: Some(format!("`{condition}`")), ..Waiting::new(patience) }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -507,7 +519,10 @@ impl Waiting {
             if !global.quiet {
                 let what = match progress.open {
                     false => format!("connecting to {server}"),
-                    true => format!("waiting for {}", listed(&progress.unanswered)),
+                    true => {
+                        let what = self.condition.clone().unwrap_or_else(|| listed(&progress.unanswered));
+                        display_safe(&format!("waiting for {what}")).into()
+                    }
                 };
                 io.say(&format!("{what} ({:.0}s of {:?})", gone.as_secs_f64(), self.patience));
             }

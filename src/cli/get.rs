@@ -31,7 +31,13 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
     let whats: Vec<What> = args.what.iter().map(|text| What::parse(text)).collect();
-    let asked = SourceArgs { ask: args.what.clone(), ..args.source.clone() };
+    #[cfg_attr(not(feature = "net"), expect(unused_mut, reason = "nothing is asked for"))]
+    let mut asked = SourceArgs { ask: args.what.clone(), ..args.source.clone() };
+    // What a tree refers to is wanted too.
+    #[cfg(feature = "net")]
+    if args.output == Some(Format::Tree) && !asked.client.no_expand {
+        asked.client.expand = true;
+    }
     let source = source::open(&asked, global, io)?;
     let unanswered = source.unanswered.clone();
     let limit = Limit::of(&args.at, &source.loaded, &io.zone)?;

@@ -246,6 +246,9 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     }
     let mut error = CliError::unreadable(format!("cannot read {source}: there is no such file or session"));
     error.tried = tried;
+    if source.parse::<std::net::IpAddr>().is_ok() || source == "localhost" {
+        return Err(error.next(format!("{source}:PORT, if it is a server")));
+    }
     Err(error.next("xdscope demo   records a session to look at"))
 }
 

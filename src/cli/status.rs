@@ -130,7 +130,7 @@ fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, C
         return if args.nodes.is_some() { Err(wait::one_node()) } else { Ok(true) };
     }
     let condition = wait::Condition::Synced;
-    let met = wait::on_recording(&args.source, &condition, args.nodes, patience, global, io)?;
+    let met = wait::on_recording(&args.source, (&condition, "synced"), args.nodes, patience, global, io)?;
     if !met && !global.quiet {
         let nodes = args
             .nodes

@@ -94,20 +94,21 @@ pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     if source::is_server(&args.source.source) {
         return on_server(args, &condition, global, io);
     }
-    let met = on_recording(&args.source, &condition, args.nodes, args.timeout, global, io)?;
+    let met =
+        on_recording(&args.source, (&condition, &args.condition), args.nodes, args.timeout, global, io)?;
     if met { Ok(Exit::Yes) } else { Err(never(args, None)) }
 }
 
 /// Looks at a source each time it has grown, until the condition holds; false: it never did.
 pub(super) fn on_recording(
     source: &SourceArgs,
-    condition: &Condition,
+    (condition, text): (&Condition, &str),
     nodes: Option<u64>,
     patience: Duration,
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<bool, CliError> {
-    let mut waiting = Waiting::new(patience);
+    let mut waiting = Waiting::until(patience, text);
     let quiet = Global { quiet: true, ..global.clone() };
     let path = if source.source == "-" { None } else { Some(source::find(&source.source, io)?) };
     let size = || path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map(|file| file.len());
@@ -126,7 +127,7 @@ pub(super) fn on_recording(
             if waiting.is_over() || path.is_none() {
                 return Ok(false);
             }
-            waiting.look(&Progress { open: true, ..Progress::default() }, &source.source, &quiet, io);
+            waiting.look(&Progress { open: true, ..Progress::default() }, &source.source, global, io);
             if size() != seen && rested.elapsed() >= rest {
                 break;
             }
@@ -160,7 +161,7 @@ fn on_server(
     };
     let options = ask.options(source::options(&of.timers), io)?;
     let running = Running::start(options, None).map_err(live::start_error)?;
-    let mut waiting = Waiting::new(args.timeout);
+    let mut waiting = Waiting::until(args.timeout, &args.condition);
     loop {
         let progress = running.progress();
         if let Some(refused) = progress.refused {

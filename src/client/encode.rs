@@ -55,27 +55,32 @@ impl Request {
     ) -> Vec<u8> {
         let numbers = if delta { DELTA } else { SOTW };
         let mut out = Vec::new();
-        let mut text = |number, text: &str| put_len_field(&mut out, number, text.as_bytes());
+        let text = |out: &mut Vec<u8>, number, text: &str| put_len_field(out, number, text.as_bytes());
+        // In the order of their numbers, as every library writes them.
         if !delta && !self.version.is_empty() {
-            text(SOTW_VERSION, self.version.as_str());
-        }
-        sorted(&self.names, self.wildcard, catalog).for_each(|name| text(numbers.names, name));
-        if delta {
-            let names = sorted(&self.unsubscribe, self.unsubscribe_wildcard, catalog);
-            names.for_each(|name| text(DELTA_UNSUBSCRIBE, name));
-        }
-        text(numbers.type_url, url.as_str());
-        if !self.nonce.is_empty() {
-            text(numbers.nonce, self.nonce.as_str());
+            text(&mut out, SOTW_VERSION, self.version.as_str());
         }
         if let Some(node) = node {
             put_len_field(&mut out, numbers.node, node);
+        }
+        if delta {
+            text(&mut out, numbers.type_url, url.as_str());
+        }
+        sorted(&self.names, self.wildcard, catalog).for_each(|name| text(&mut out, numbers.names, name));
+        if delta {
+            let names = sorted(&self.unsubscribe, self.unsubscribe_wildcard, catalog);
+            names.for_each(|name| text(&mut out, DELTA_UNSUBSCRIBE, name));
+        } else {
+            text(&mut out, numbers.type_url, url.as_str());
         }
         for (name, version) in &self.initial {
             let mut entry = Vec::new();
             put_len_field(&mut entry, 1, catalog.text(*name).as_bytes());
             put_len_field(&mut entry, 2, catalog.text(*version).as_bytes());
             put_len_field(&mut out, DELTA_INITIAL, &entry);
+        }
+        if !self.nonce.is_empty() {
+            text(&mut out, numbers.nonce, self.nonce.as_str());
         }
         if let Some(error) = &self.error {
             put_len_field(&mut out, numbers.error, &error.encode());

@@ -117,6 +117,12 @@ impl Server {
                 }
                 // It closed just then.
                 Err(error) if again && (error.is_canceled() || error.is_closed()) => {}
+                Err(error) if error.is_parse() => {
+                    let why = causes(&error);
+                    return Err(Failure::Poll(format!(
+                        "the answer is no HTTP/1.1 ({why}): a port for gRPC speaks HTTP/2"
+                    )));
+                }
                 Err(error) => return Err(Failure::Poll(causes(&error))),
             }
         }

@@ -60,7 +60,7 @@ fn long() -> String {
 }
 
 fn bytes() -> Meaning {
-    Arc::new(|_, _| false)
+    Arc::new(|_: &[u8], _: &[u8]| false)
 }
 
 fn cursor(text: &str) -> Cursor {

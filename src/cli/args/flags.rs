@@ -31,8 +31,8 @@ pub enum ThemeWord {
 /// The source of a verb that looks at what was recorded, or at what a server says now.
 #[derive(Clone, Debug, Args)]
 pub struct SourceArgs {
-    /// A server (host:port, http://, https://, unix:/path), a recording, raw JSONL or an arrow script; `-` is stdin, a
-    /// bare name a kept session
+    /// A server (host:port, http://, https://, unix:/path), a recording, raw JSONL, an arrow script, a file or a
+    /// directory of resources; `-` is stdin, a bare name a kept session. With --bootstrap the server is that of it
     #[arg(value_name = "SOURCE", index = 1)]
     #[cfg_attr(
         feature = "net",
