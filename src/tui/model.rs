@@ -147,6 +147,8 @@ pub enum Overlay {
     Tell {
         ask: Ask,
         input: String,
+        /// Why what was typed can't be told.
+        wrong: Option<String>,
     },
     /// Whether that is to be sent.
     ConfirmTell(Vec<Tell>),

@@ -43,6 +43,7 @@ fn input(model: &mut Model) -> Option<&mut String> {
 /// A bad expression is shown where it breaks, and the last good one stays in force.
 fn changed(model: &mut Model, data: &dyn Data) {
     match model.overlays.last_mut() {
+        Some(Overlay::Tell { wrong, .. }) => *wrong = None,
         Some(Overlay::Palette { chosen, .. }) => *chosen = 0,
         Some(Overlay::Filter { input, error, .. }) => match data.read_filter(input) {
             Ok(filter) => {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::client;
 use crate::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
 use crate::json::type_word;
 use crate::store::TypeState;
@@ -78,14 +79,17 @@ pub fn act(model: &mut Model, command: Command, data: &dyn Data) {
     match command {
         Command::Resubscribe => {
             let input = type_here(model).map_or_else(String::new, |url| format!("{}/", type_word(&url)));
-            model.overlays.push(Overlay::Tell { ask: Ask::Subscription, input });
+            model.overlays.push(Overlay::Tell { ask: Ask::Subscription, input, wrong: None });
         }
         Command::Reconnect => model.overlays.push(Overlay::ConfirmTell(vec![Tell::Reconnect])),
         Command::AckHeld | Command::NackHeld => match held(model, data) {
             Err(why) => model.say(why),
             Ok((type_url, nonce)) => model.overlays.push(match command {
                 Command::AckHeld => Overlay::ConfirmTell(vec![Tell::Ack { type_url, nonce }]),
-                _ => Overlay::Tell { ask: Ask::Refusal { type_url, nonce }, input: String::new() },
+                _ => {
+                    let ask = Ask::Refusal { type_url, nonce };
+                    Overlay::Tell { ask, input: String::new(), wrong: None }
+                }
             }),
         },
         _ => {}
@@ -94,7 +98,7 @@ pub fn act(model: &mut Model, command: Command, data: &dyn Data) {
 
 /// Reads what was typed, and asks whether it is to be sent.
 pub fn accept(model: &mut Model) {
-    let Some(Overlay::Tell { ask, input }) = model.overlays.pop() else { return };
+    let Some(Overlay::Tell { ask, input, .. }) = model.overlays.pop() else { return };
     let tells = match &ask {
         Ask::Refusal { type_url, nonce } => {
             let text = input.trim();
@@ -106,10 +110,7 @@ pub fn accept(model: &mut Model) {
     match tells {
         Ok(tells) if tells.is_empty() => {}
         Ok(tells) => model.overlays.push(Overlay::ConfirmTell(tells)),
-        Err(why) => {
-            model.overlays.push(Overlay::Tell { ask, input });
-            model.say(why);
-        }
+        Err(why) => model.overlays.push(Overlay::Tell { ask, input, wrong: Some(why) }),
     }
 }
 
@@ -118,12 +119,16 @@ pub fn send(tells: Vec<Tell>) -> Vec<Effect> {
     tells.into_iter().map(Effect::Tell).collect()
 }
 
-/// `eds/reviews`, `-eds/reviews`, `cds/*`, `-cds/*`, with a type's word, message or URL.
+/// `eds/reviews`, `-eds/reviews`, `cds/*`, `-cds/*`, `xdstp://…`, with a type's word, message or URL.
 fn read(word: &str) -> Result<Tell, String> {
     let (wanted, what) = match word.strip_prefix('-') {
         Some(rest) => (false, rest),
         None => (true, word.strip_prefix('+').unwrap_or(word)),
     };
+    if let Some((type_url, _)) = what.starts_with("xdstp:").then(|| client::asked(what)).flatten() {
+        let name = what.to_owned();
+        return Ok(if wanted { Tell::Subscribe { type_url, name } } else { Tell::Unsubscribe { type_url, name } });
+    }
     let rest = what.strip_prefix(TYPE_PREFIX).unwrap_or(what);
     let (of, name) = rest.split_once('/').unwrap_or((rest, ""));
     let kind = Kind::parse(of).or_else(|| Kind::of_message(of).map(|(kind, _)| kind));

@@ -50,7 +50,10 @@ fn what_is_no_subscription_stays_in_the_prompt_and_says_why() {
             matches!(model.overlays.last(), Some(Overlay::Tell { input, .. }) if input == typed),
             "{typed}"
         );
-        assert!(model.notice.as_ref().is_some_and(|said| said.contains(why)), "{typed}: {:?}", model.notice);
+        assert!(drawn_text(&model).contains(why), "{typed}: {}", drawn_text(&model));
+        // Until something else is typed.
+        type_keys(&mut model, &data, "x");
+        assert!(!drawn_text(&model).contains(why), "{typed}");
         type_keys(&mut model, &data, "<esc>");
         assert!(model.overlays.is_empty());
     }

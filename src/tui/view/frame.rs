@@ -247,8 +247,8 @@ pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
             cursor = Some(filter_prompt(canvas, line, input, None));
             true
         }
-        Some(Overlay::Tell { ask, input }) => {
-            cursor = Some(tell_prompt(canvas, line, ask, input));
+        Some(Overlay::Tell { ask, input, wrong }) => {
+            cursor = Some(tell_prompt(canvas, line, ask, input, wrong.as_deref()));
             true
         }
         Some(Overlay::ConfirmTell(tells)) => {
@@ -308,7 +308,13 @@ fn said_above(canvas: &mut Canvas, area: Rect, notice: &str) {
 }
 
 /// What the client is to be told, as it is typed.
-fn tell_prompt(canvas: &mut Canvas, area: Rect, ask: &Ask, input: &str) -> Position {
+fn tell_prompt(
+    canvas: &mut Canvas,
+    area: Rect,
+    ask: &Ask,
+    input: &str,
+    wrong: Option<&str>,
+) -> Position {
     let (lead, about) = match ask {
         Ask::Subscription => (" S! ".to_owned(), "eds/NAME adds, -eds/NAME drops, cds/* all"),
         Ask::Refusal { type_url, nonce } => (
@@ -323,7 +329,11 @@ fn tell_prompt(canvas: &mut Canvas, area: Rect, ask: &Ask, input: &str) -> Posit
     let shown = text::cut(&safe, keep, text::Keep::Tail, canvas.glyphs().cut);
     let end = canvas.text(room, &shown, Role::Plain).max(room.x);
     let beside = Rect { x: (end + 2).min(room.right()), ..room };
-    canvas.text(Rect { width: room.right().saturating_sub(beside.x), ..beside }, about, Role::Muted);
+    let beside = Rect { width: room.right().saturating_sub(beside.x), ..beside };
+    match wrong {
+        Some(wrong) => canvas.text(beside, &text::display_safe(wrong), Role::Bad),
+        None => canvas.text(beside, about, Role::Muted),
+    };
     Position { x: end.min(area.right().saturating_sub(1)), y: area.y }
 }
 
