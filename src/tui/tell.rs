@@ -127,7 +127,11 @@ fn read(word: &str) -> Result<Tell, String> {
     };
     if let Some((type_url, _)) = what.starts_with("xdstp:").then(|| client::asked(what)).flatten() {
         let name = what.to_owned();
-        return Ok(if wanted { Tell::Subscribe { type_url, name } } else { Tell::Unsubscribe { type_url, name } });
+        return Ok(if wanted {
+            Tell::Subscribe { type_url, name }
+        } else {
+            Tell::Unsubscribe { type_url, name }
+        });
     }
     let rest = what.strip_prefix(TYPE_PREFIX).unwrap_or(what);
     let (of, name) = rest.split_once('/').unwrap_or((rest, ""));

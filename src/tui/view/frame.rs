@@ -308,13 +308,7 @@ fn said_above(canvas: &mut Canvas, area: Rect, notice: &str) {
 }
 
 /// What the client is to be told, as it is typed.
-fn tell_prompt(
-    canvas: &mut Canvas,
-    area: Rect,
-    ask: &Ask,
-    input: &str,
-    wrong: Option<&str>,
-) -> Position {
+fn tell_prompt(canvas: &mut Canvas, area: Rect, ask: &Ask, input: &str, wrong: Option<&str>) -> Position {
     let (lead, about) = match ask {
         Ask::Subscription => (" S! ".to_owned(), "eds/NAME adds, -eds/NAME drops, cds/* all"),
         Ask::Refusal { type_url, nonce } => (
