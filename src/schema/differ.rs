@@ -178,8 +178,8 @@ mod tests {
             packed("envoy.config.endpoint.v3.ClusterLoadAssignment", &value)
         };
         let (one, other) = (endpoint(80), endpoint(81));
-        let before = assignment(&[one.clone()]);
-        assert!(schema.surely_differ(&before, &assignment(&[other.clone()])));
+        let before = assignment(std::slice::from_ref(&one));
+        assert!(schema.surely_differ(&before, &assignment(std::slice::from_ref(&other))));
         assert!(schema.surely_differ(&before, &assignment(&[one.clone(), other.clone()])));
         assert!(schema.surely_differ(&before, &assignment(&[])));
         // The port comes again, and that one counts.
