@@ -9,9 +9,15 @@ use crate::event::{Clock, Dir, StreamId};
 use crate::wire::{Open, Shape, What};
 
 /// Rules whose bad fixture is too large to be a file ([`large`] and [`lists`] have them), or is about what a script does
-/// not say ([`opened`]).
-const BUILT: [&str; 5] =
-    ["over-4mib", "delta-would-save", "collection-form", "rest-noncanonical", "fs-format-mismatch"];
+/// not say ([`opened`], [`mapped`]).
+const BUILT: [&str; 6] = [
+    "over-4mib",
+    "delta-would-save",
+    "collection-form",
+    "rest-noncanonical",
+    "fs-format-mismatch",
+    "xdstp-authority-unmapped",
+];
 
 fn fixtures() -> BTreeMap<String, String> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lint");
@@ -99,6 +105,36 @@ fn what_a_stream_says_of_itself_is_held_against_rules() {
     let file = |ending: &str| opened("file:", &[(Open::FORMAT, "YAML"), (Open::ENDING, ending)]);
     assert_eq!(file("JSON"), ["fs-format-mismatch"].into());
     assert_eq!(file("YAML"), [].into());
+}
+
+/// Rules found in a session of our own client, which has servers for these authorities.
+fn mapped(authorities: &str, text: &str) -> BTreeSet<&'static str> {
+    let mut loaded = frames(text);
+    for frame in &mut loaded.frames {
+        if let What::Open(open) = &mut frame.what {
+            open.metadata.push((Open::AUTHORITIES.to_owned(), authorities.to_owned()));
+        }
+    }
+    found(loaded, |_| None)
+}
+
+/// Row K-24.
+#[test]
+fn authorities_without_a_server_are_found() {
+    let l = "envoy.config.listener.v3.Listener";
+    let redirect = format!(
+        "node me\nstream 1 delta lds\n> sub=[\"xdstp://a/{l}/x\"]\n\
+         < n=1 [\"xdstp://a/{l}/x\"=>\"xdstp://b/{l}/x\"@1]\n"
+    );
+    let list = format!(
+        "node me\nstream 1 delta lds\n> sub=[\"xdstp://a/{l}Collection/x\"]\n\
+         < n=1 [\"xdstp://a/{l}Collection/x\"{{entries: [{{locator: \"xdstp:///{l}/y\"}}]}}@1]\n"
+    );
+    for text in [&redirect, &list] {
+        assert_eq!(mapped("a", text), ["xdstp-authority-unmapped"].into());
+        assert_eq!(mapped(",a,b", text), [].into());
+        assert_eq!(found(frames(text), |_| None), [].into(), "one server answers for all");
+    }
 }
 
 #[test]

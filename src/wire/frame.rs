@@ -56,6 +56,16 @@ impl Open {
     /// Metadata of a file: the format of its content, and the one that its ending stands for (row C-03).
     pub const FORMAT: &str = "xdscope-file-format";
     pub const ENDING: &str = "xdscope-file-ending";
+    /// Metadata of a stream of our own client: the authorities that some server of it answers for, separated by commas
+    /// (row K-24); none where the one server answers for all.
+    pub const AUTHORITIES: &str = "xdscope-authorities";
+    /// The same: it asks for what resources refer to, too.
+    pub const FOLLOWS: &str = "xdscope-follows";
+
+    /// The first value of that name in the metadata.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.metadata.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
 }
 
 /// Which edition of the protocol text a peer is judged by (group L).

@@ -22,7 +22,7 @@ use crate::support::{
 };
 
 /// Rules that no pair of gRPC peers can break, and why.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 14] = [
     ("fs-parse-error", "of files"),
     ("fs-partial-write", "of files"),
     ("fs-update-rejected", "of files"),
@@ -36,6 +36,7 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("bootstrap-ads-missing", "of bootstraps"),
     ("bootstrap-not-v3", "of bootstraps"),
     ("bootstrap-xds-cluster-order", "of bootstraps"),
+    ("xdstp-authority-unmapped", "of our own client"),
 ];
 
 /// Scripts that are too large to be files, and the rule that each breaks.

@@ -112,6 +112,7 @@ mod warming_stuck;
 mod wildcard_dropped_by_names;
 mod wildcard_other_type;
 mod xdstp_alt_without_failure;
+mod xdstp_authority_unmapped;
 mod xdstp_context_mismatch;
 mod xdstp_directive_bad;
 mod xdstp_directive_on_wire;
@@ -282,7 +283,7 @@ fn unknown_clusters(case: &mut Case<'_>, answer: &Answer<'_>, rule: &'static Rul
 }
 
 /// All of them, by name.
-pub(super) static ALL: [&Rule; 133] = [
+pub(super) static ALL: [&Rule; 134] = [
     &ack_skipped::RULE,
     &ads_multiple_streams::RULE,
     &ads_type_url_missing::RULE,
@@ -395,6 +396,7 @@ pub(super) static ALL: [&Rule; 133] = [
     &wildcard_dropped_by_names::RULE,
     &wildcard_other_type::RULE,
     &xdstp_alt_without_failure::RULE,
+    &xdstp_authority_unmapped::RULE,
     &xdstp_context_mismatch::RULE,
     &xdstp_directive_bad::RULE,
     &xdstp_directive_on_wire::RULE,
