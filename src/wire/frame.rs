@@ -21,7 +21,8 @@ pub enum What {
     /// One discovery message, either way.
     Message(Arc<Message>),
     /// Traffic of an opaque stream since the last frame of this kind: counted, not kept (row A-19). On a stream of REST
-    /// polls an answer that holds no message, such as 304.
+    /// polls an answer that holds no message, such as 304; on another xDS stream nothing is counted, and it stands for a
+    /// PING on its connection (row I-12).
     Opaque { dir: Dir, messages: u64, bytes: u64 },
     /// This much of the copy was lost here; the traffic itself was unharmed.
     Gap { messages: u64, bytes: u64 },

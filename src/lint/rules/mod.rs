@@ -68,6 +68,8 @@ mod pgv_violation;
 mod reconnect_new_name_unsent;
 mod reconnect_version_dropped;
 mod regular_stream_age;
+mod relay_leak;
+mod relay_version_rewritten;
 mod request_repeat;
 mod resource_name_empty;
 mod resource_version_reused;
@@ -90,6 +92,7 @@ mod sotw_nonce_missing;
 mod sotw_nonce_regression;
 mod sotw_stale_nonce;
 mod sotw_wrapper_unsupported;
+mod stream_silent;
 mod transport_v2;
 mod ttl_dropped_by_update;
 mod ttl_expired;
@@ -283,7 +286,7 @@ fn unknown_clusters(case: &mut Case<'_>, answer: &Answer<'_>, rule: &'static Rul
 }
 
 /// All of them, by name.
-pub(super) static ALL: [&Rule; 134] = [
+pub(super) static ALL: [&Rule; 137] = [
     &ack_skipped::RULE,
     &ads_multiple_streams::RULE,
     &ads_type_url_missing::RULE,
@@ -352,6 +355,8 @@ pub(super) static ALL: [&Rule; 134] = [
     &reconnect_new_name_unsent::RULE,
     &reconnect_version_dropped::RULE,
     &regular_stream_age::RULE,
+    &relay_leak::RULE,
+    &relay_version_rewritten::RULE,
     &request_repeat::RULE,
     &resource_name_empty::RULE,
     &resource_version_reused::RULE,
@@ -374,6 +379,7 @@ pub(super) static ALL: [&Rule; 134] = [
     &sotw_nonce_regression::RULE,
     &sotw_stale_nonce::RULE,
     &sotw_wrapper_unsupported::RULE,
+    &stream_silent::RULE,
     &transport_v2::RULE,
     &ttl_dropped_by_update::RULE,
     &ttl_expired::RULE,
