@@ -72,6 +72,8 @@ pub(super) struct TrackMemo {
     pub(super) let_go: SymMap<Time>,
     /// When it let go of the wildcard.
     pub(super) wildcard_let_go: Option<Time>,
+    /// The finding that names took its place, while the server's reading is not known (row L-06).
+    pub(super) dropped: Option<usize>,
     /// When its list became empty after it had named something.
     pub(super) emptied: Option<Time>,
     /// What the newest full-state response left out, with the content it had.

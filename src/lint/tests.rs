@@ -457,6 +457,25 @@ fn the_same_frames_give_the_same_findings() {
     }
 }
 
+/// Row L-06.
+#[test]
+fn the_next_response_tells_how_the_server_reads_names_after_a_wildcard() {
+    let text = |after: &str| {
+        let text = format!("node n\nstream 1 sotw cds\n>\n< v=1 n=1 [A B]\n> v=1 n=1 names=[A]\n{after}\n");
+        let loaded = frames(&text);
+        let mut store = Store::new(loaded.catalog, loaded.clock, crate::store::Options::default());
+        let mut lint = Lint::new(Options::default());
+        loaded.frames.into_iter().for_each(|frame| lint.handle(&mut store, frame));
+        let found = lint.findings().iter().find(|finding| finding.rule.id == "wildcard-dropped-by-names");
+        found.map(|finding| finding.text.clone()).expect("the finding")
+    };
+    assert!(text("").ends_with("(000: these names, 003: the wildcard goes on)"));
+    assert!(text("+20s < v=2 n=2 [A B~2]").ends_with("; the server goes on with the wildcard"));
+    assert!(text("+20s < v=2 n=2 [A~2]").ends_with("; the server sends these names"));
+    // It may have crossed the list.
+    assert!(text("< v=2 n=2 [A B~2]").ends_with("goes on)"));
+}
+
 /// Row K-22.
 #[test]
 fn large_lists_sent_often_are_found() {

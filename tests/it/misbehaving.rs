@@ -1,6 +1,13 @@
 //! No missed rule: what peers do wrong on purpose, over real connections and through the real tap, is found.
 
-use std::{collections::BTreeSet, fs, net::SocketAddr, path::Path, thread};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    thread,
+};
 
 use tokio::sync::oneshot;
 use xdscope::{
@@ -160,6 +167,82 @@ fn whatever_two_peers_do_wrong_is_found_through_the_tap() {
     let covered: BTreeSet<String> = found.into_iter().chain(elsewhere).collect();
     let all: BTreeSet<String> = lint::rules().map(|rule| rule.id.to_owned()).collect();
     assert_eq!(covered, all);
+}
+
+/// Polls on one connection: requests that are sent together, each with its path and body, and the answers to them.
+type Turn<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+
+/// Rules found where these polls and answers pass the tap.
+fn polled(turns: &[Turn<'_>]) -> BTreeSet<&'static str> {
+    let http = |first: &str, body: &str| {
+        format!("{first}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let upstream = listener.local_addr().expect("its address").to_string();
+    let maps = vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))];
+    let config = Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() };
+    let tap = Tap::start(config).expect("a tap");
+    let mut client = TcpStream::connect(tap.listening[0].to_string()).expect("a connection");
+    let (mut server, _) = listener.accept().expect("the tap's connection");
+    let pass = |from: &mut TcpStream, to: &mut TcpStream, text: String| {
+        to.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        from.write_all(text.as_bytes()).expect("a connection");
+        to.read_exact(&mut vec![0; text.len()]).expect("it passes");
+    };
+    let mut messages = 0;
+    for (requests, answers) in turns {
+        let request = |(path, body): &(&str, &str)| http(&format!("POST {path} HTTP/1.1\r\nhost: cp"), body);
+        pass(&mut client, &mut server, requests.iter().map(request).collect());
+        let answer = |body: &&str| http("HTTP/1.1 200 OK", body);
+        pass(&mut server, &mut client, answers.iter().map(answer).collect());
+        messages += requests.len() + answers.len();
+    }
+    let copies = tap.copies.clone().expect("decoding");
+    let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema().clone());
+    let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::<Frame>::new());
+    while frames.iter().filter(|frame| matches!(frame.what, What::Message(_))).count() < messages {
+        let mut batch = Vec::new();
+        assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "the tap tells all of it");
+        batch.into_iter().for_each(|copied| pipeline.take(copied, &mut catalog, &mut frames));
+    }
+    let end = frames.last().map_or(Time::ZERO, |frame| frame.at);
+    findings(frames, catalog, end).iter().map(|finding| finding.rule.id).collect()
+}
+
+/// What clients and servers do wrong by polls (group D).
+#[test]
+fn whatever_is_wrong_with_polls_is_found_through_the_tap() {
+    const CDS: &str = "/v3/discovery:clusters";
+    let node = r#""node":{"id":"n1","cluster":"c"}"#;
+    let cluster =
+        r#""resources":[{"@type":"type.googleapis.com/envoy.config.cluster.v3.Cluster","name":"a"}]"#;
+    let asks = |more: &str| format!("{{{node}{more}}}");
+    let (first, again) = (asks(""), asks(r#","versionInfo":"1""#));
+    let (one, two) =
+        (format!(r#"{{"versionInfo":"1",{cluster}}}"#), format!(r#"{{"versionInfo":"2",{cluster}}}"#));
+    let good: Turn<'_> = (&[(CDS, &first)], &[&one]);
+    assert_eq!(polled(&[good, (&[(CDS, &again)], &[&two.replace("\"a\"", "\"b\"")])]), [].into());
+    let eds = asks(
+        r#","typeUrl":"type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment","resourceNames":["a"]"#,
+    );
+    let snake = asks(r#","version_info":"""#);
+    let delta = asks(r#","resourceNamesSubscribe":["a"]"#);
+    let mut met = BTreeSet::new();
+    for (rule, turns) in [
+        ("rest-overlap", &[(&[(CDS, &*first), (CDS, &*first)][..], &[&*one, &*two][..])][..]),
+        ("rest-unchanged-response", &[good, (&[(CDS, &again)], &[&one])]),
+        ("rest-bad-json", &[(&[(CDS, &first)], &[r#"{"resources": 1}"#])]),
+        ("rest-bad-json", &[(&[(CDS, r#"{"node": "#)], &[&one])]),
+        ("rest-noncanonical", &[(&[(CDS, &snake)], &[&one])]),
+        ("rest-delta", &[(&[(CDS, &delta)], &["{}"])]),
+        ("rest-ads", &[good, (&[(CDS, &eds)], &["{}"])]),
+    ] {
+        let found = polled(turns);
+        assert!(found.contains(rule), "{rule}: {found:?}");
+        met.insert(rule);
+    }
+    let of_polls = ELSEWHERE.iter().filter(|(_, why)| *why == "of polls").map(|(rule, _)| *rule);
+    assert_eq!(met, of_polls.collect());
 }
 
 /// Row K-30: a relay asks upstream for all that its clients want, and hands one of them what another asked for, under
