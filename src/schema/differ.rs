@@ -1,6 +1,7 @@
 use super::pool::Pool;
 use super::table::{Field, Kind, Shape, Table};
 use super::walk::inside;
+use super::wellknown::{duration, pair, timestamp};
 use super::{LIMIT, Schema, message_name};
 use crate::pb::{Fields, Value};
 
@@ -43,6 +44,8 @@ fn message(schema: &Schema, pool: &Pool, table: &Table, a: &[u8], b: &[u8], dept
     match table.shape {
         Shape::Any => return any(schema, a, b, depth),
         Shape::Plain | Shape::Wrapper => {}
+        Shape::Duration => return told_apart(a, b, duration),
+        Shape::Timestamp => return told_apart(a, b, timestamp),
         // Their forms in JSON are made of several fields.
         _ => return false,
     }
@@ -59,19 +62,24 @@ fn message(schema: &Schema, pool: &Pool, table: &Table, a: &[u8], b: &[u8], dept
     if !field.fits(&first.value) || !field.fits(&second.value) || matches!(field.kind, Kind::Map(_)) {
         return false;
     }
-    // What comes later can take the place of a single value, but not of an element of a list.
-    let replaced = |fields: Fields<'_>| {
-        fields.flatten().any(|later| match table.field(later.number) {
-            Some(later) => {
-                later.number == field.number || later.oneof.is_some() && later.oneof == field.oneof
-            }
-            None => false,
-        })
+    // Another one takes the place of a single value, or is merged with it; of a list each element stands for itself.
+    let alone = |message| {
+        let same = |other: &Field| {
+            other.number == field.number || other.oneof.is_some() && other.oneof == field.oneof
+        };
+        let all = Fields::new(message).flatten();
+        all.filter(|one| table.field(one.number).is_some_and(same)).count() == 1
     };
-    if !field.repeated && (replaced(rest_a) || replaced(rest_b)) {
+    if !field.repeated && !(alone(a) && alone(b)) {
         return false;
     }
     value(schema, pool, field, first.value, second.value, depth)
+}
+
+/// Two times by their texts, where both have one.
+fn told_apart(a: &[u8], b: &[u8], text: fn((i64, i32)) -> Option<String>) -> bool {
+    let text = |bytes| pair(bytes).and_then(text);
+    text(a).zip(text(b)).is_some_and(|(a, b)| a != b)
 }
 
 /// Whether a list, the first thing that does not line up, has more elements in one message than in the other.
@@ -167,6 +175,15 @@ mod tests {
     }
 
     #[test]
+    fn another_timeout_is_found() {
+        let schema = Schema::builtin();
+        let cluster = |timeout: &[u8]| packed("envoy.config.cluster.v3.Cluster", &field(4, timeout));
+        assert!(schema.surely_differ(&cluster(&[0x08, 5]), &cluster(&[0x08, 6])));
+        assert!(schema.surely_differ(&cluster(&[0x08, 5]), &cluster(&[0x08, 5, 0x10, 1])));
+        assert!(!schema.surely_differ(&cluster(&[0x08, 5]), &cluster(&[0x10, 0, 0x08, 5])));
+    }
+
+    #[test]
     fn a_value_and_an_element_are_found() {
         let schema = Schema::builtin();
         let endpoint = |port: u8| {
@@ -182,6 +199,14 @@ mod tests {
         assert!(schema.surely_differ(&before, &assignment(&[other.clone()])));
         assert!(schema.surely_differ(&before, &assignment(&[one.clone(), other.clone()])));
         assert!(schema.surely_differ(&before, &assignment(&[])));
+        // A timeout in two pieces.
+        let timeout = |pieces: &[&[u8]]| {
+            let value: Vec<u8> = pieces.iter().flat_map(|piece| field(4, piece)).collect();
+            packed("envoy.config.cluster.v3.Cluster", &value)
+        };
+        let (whole, pieces) = (timeout(&[&[0x08, 5], &[0x08, 5]]), timeout(&[&[0x08, 5], &[]]));
+        assert!(!schema.surely_differ(&whole, &pieces));
+        assert!(schema.same_meaning(&whole, &pieces));
         // The port comes again, and that one counts.
         let again =
             |port: u8| assignment(&[field(2, &field(1, &field(1, &field(1, &[0x18, port, 0x18, 80]))))]);

@@ -76,9 +76,10 @@ impl Schema {
         Arc::default()
     }
 
-    /// Loads the built-in v3 types on this thread, if no other has.
+    /// Loads the built-in v3 types on this thread, if no other has, and finds out which of them can hold secrets: what
+    /// the first resource would wait for.
     pub fn warm(&self) {
-        builtin::v3();
+        builtin::v3().reaches_secret(0);
     }
 
     fn find(&self, name: &str) -> Option<(&Pool, &Table)> {
