@@ -6,7 +6,7 @@ use super::replay;
 fn notes(text: &str) -> Vec<(u64, String)> {
     let store = replay(&format!("node n cluster=c\n{text}"));
     let rows = (0..store.rows()).filter_map(|row| store.row(row));
-    rows.filter_map(|row| Some((row.n?.0, row.note?))).collect()
+    rows.filter_map(|row| Some((row.n?.0, row.note.clone()?))).collect()
 }
 
 #[track_caller]
