@@ -177,6 +177,7 @@ pub fn stream(id: u32, node: &str, variant: Variant, opened: &str) -> StreamFact
         gaps: 0,
         partial: false,
         last_message: Some(at("14:02:23.206")),
+        keepalive: None,
     }
 }
 

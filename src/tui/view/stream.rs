@@ -188,6 +188,10 @@ fn stream_history(model: &Model, stream: &StreamFact, width: usize) -> Vec<Line>
             ),
         );
     }
+    if let Some(keepalive) = stream.keepalive {
+        let (by, every) = (keepalive.by.word(), crate::text::age(keepalive.every));
+        event(time(keepalive.last), "ping", Role::Plain, format!("the {by} pings every {every}; the newest"));
+    }
     if stream.gaps > 0 {
         event(String::new(), "lost", Role::Bad, format!("{} of the copy", plural(stream.gaps, "message")));
     }
