@@ -278,6 +278,7 @@ fn wide(
         let text = |text: &Option<std::sync::Arc<str>>| Cell::new(text.as_deref().unwrap_or("-"));
         let (_, role) = report::state_word(state.state);
         let word = report::state_text(state.state, state, style.pick("×", "x"));
+        let from = report::age_from(state.state, state.since, state.nacks.last().map(|nack| nack.at));
         let p50 = state.ack_ms.and_then(|(p50, _)| std::time::Duration::try_from_secs_f64(p50 / 1e3).ok());
         let of_state = problems
             .iter()
@@ -302,7 +303,7 @@ fn wide(
             Cell::new(count(state.pushes)),
             Cell::new(same(state)),
             Cell::new(p50.map_or("-".into(), latency)),
-            Cell::new(if store.clock().untimed { "-".into() } else { age(store.now().since(state.since)) }),
+            Cell::new(if store.clock().untimed { "-".into() } else { age(store.now().since(from)) }),
             Cell::new(if style.ascii { open.join(": ").replace('×', "x") } else { open.join(": ") }),
         ];
         if let Some(accounts) = accounts {

@@ -1,4 +1,4 @@
-use crate::event::Variant;
+use crate::event::{Time, Variant};
 use crate::store::{StateFact, SummaryFact, TypeState, Wildcard};
 use crate::text::{count, plural};
 
@@ -75,6 +75,11 @@ pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> S
         TypeState::Miss => format!("{word} {}/{}", count(counts.missing), count(counts.names)),
         _ => word.to_owned(),
     }
+}
+
+/// From when on the age beside a state's word counts: of a refusal from its newest repeat on.
+pub fn age_from(state: TypeState, since: Time, newest_nack: Option<Time>) -> Time {
+    newest_nack.filter(|_| state == TypeState::Nack).unwrap_or(since)
 }
 
 /// What is subscribed to: `* (legacy)`, `2 names`, `* and 2 names`.

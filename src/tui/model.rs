@@ -8,6 +8,7 @@ use crate::event::{Clock, StreamId, Time, TypeUrl};
 use crate::filter::FilterError;
 use crate::store::{ProblemFact, TypeState};
 
+use super::command::Command;
 use super::data::{Applied, Info};
 use super::diff::Diff;
 use super::find::Find;
@@ -89,6 +90,21 @@ impl Screen {
             Screen::Subs => "Subs",
             Screen::Graph => "Graph",
             Screen::Lint => "Lint",
+        }
+    }
+
+    /// What opens it.
+    pub fn command(self) -> Command {
+        match self {
+            Screen::Overview => Command::Overview,
+            Screen::Stream => Command::Stream,
+            Screen::Timeline => Command::Timeline,
+            Screen::Resources => Command::Resources,
+            Screen::Diff => Command::DiffScreen,
+            Screen::Nack => Command::Nack,
+            Screen::Subs => Command::Subs,
+            Screen::Graph => Command::Graph,
+            Screen::Lint => Command::Lint,
         }
     }
 

@@ -132,7 +132,7 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
                 KeyCode::Char(letter) if letter.is_ascii_alphanumeric() && go => {
                     replay::to_mark(model, data, letter)
                 }
-                KeyCode::Char(letter) if letter.is_ascii_alphanumeric() => replay::mark(model, letter),
+                KeyCode::Char(letter) if letter.is_ascii_alphanumeric() => replay::mark(model, data, letter),
                 _ => vec![],
             }
         }
