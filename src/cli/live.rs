@@ -264,11 +264,19 @@ impl Run<'_> {
             empty: self.empty.clone(),
             notice: shown.notice,
             copies,
+            keep_secrets: self.flags.keep_secrets,
         };
         let applied = super::applied::file(self.flags.applied.as_deref(), &schema)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);
         let feed = feed.beside(applied);
-        super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals)
+        let result =
+            super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals);
+        match feed.end_named() {
+            Some(Ok(said)) => io.say(&said),
+            Some(Err(why)) => io.say(&format!("the named recording is lost: {why}")),
+            None => {}
+        }
+        result
     }
 
     /// How the session file is read while it is written, to go back in it.
@@ -326,7 +334,7 @@ impl Run<'_> {
 /// Where the session is, and how to look at it.
 pub(super) fn say_kept(path: &Path, size: u64, io: &mut Io<'_>) {
     let path = path.display();
-    io.say(&format!("session kept: {path} ({}); xdscope status {path}", text::size(size)));
+    io.say(&format!("session kept: {path} ({}); xdscope replay {path}", text::size(size)));
 }
 
 /// What the screens show of a run.

@@ -104,3 +104,16 @@ pub fn names(names: &[std::sync::Arc<str>], most: usize) -> String {
     }
     shown.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_age_of_a_refusal_is_that_of_its_newest_repeat() {
+        let (since, nack) = (Time(1), Some(Time(9)));
+        assert_eq!(age_from(TypeState::Nack, since, nack), Time(9));
+        assert_eq!(age_from(TypeState::Synced, since, nack), since, "one that is settled does not count");
+        assert_eq!(age_from(TypeState::Nack, since, None), since);
+    }
+}

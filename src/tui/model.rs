@@ -164,6 +164,10 @@ pub enum Overlay {
         ask: Ask,
         input: String,
     },
+    /// The file of a named recording.
+    Record {
+        input: String,
+    },
     /// Whether that is to be sent.
     ConfirmTell(Vec<Tell>),
     /// By what a list is sorted.
@@ -177,6 +181,12 @@ pub enum Overlay {
 }
 
 impl Overlay {
+    /// Text is typed into it.
+    pub fn is_prompt(&self) -> bool {
+        use Overlay::{Filter, Find, Palette, Record, Tell};
+        matches!(self, Palette { .. } | Filter { .. } | Find { .. } | Tell { .. } | Record { .. })
+    }
+
     pub fn context(&self) -> Context {
         match self {
             Overlay::Help { .. } => Context::Help,
@@ -187,6 +197,7 @@ impl Overlay {
             Overlay::Copy => Context::Copy,
             Overlay::Mark { .. } => Context::Mark,
             Overlay::Tell { .. } => Context::Tell,
+            Overlay::Record { .. } => Context::Name,
             Overlay::ConfirmQuit | Overlay::ConfirmTell(_) => Context::Confirm,
         }
     }

@@ -24,9 +24,15 @@ pub const WITH_ARGUMENT: [(&str, &str, &str); 3] = [
 /// What people look for, in their own words and those of logs, and the screen that answers.
 pub const LOOKED_FOR: [(Screen, &str); 9] = [
     (Screen::Overview, "in sync, not sent, never acknowledged, stale, healthy, which proxies"),
-    (Screen::Stream, "stream closed, disconnected, reconnects, version mismatch, stale nonce, keepalive timeout"),
+    (
+        Screen::Stream,
+        "stream closed, disconnected, reconnects, version mismatch, stale nonce, keepalive timeout",
+    ),
     (Screen::Timeline, "ack, latency, slow, order of messages, resent again and again"),
-    (Screen::Resources, "config dump, the value of a field, what a field means, a large resource, a certificate"),
+    (
+        Screen::Resources,
+        "config dump, the value of a field, what a field means, a large resource, a certificate",
+    ),
     (Screen::Diff, "what changed, since when, which push"),
     (Screen::Nack, "config rejected, refused, validation failed, invalid, update error"),
     (Screen::Subs, "not listed, missing, not responding, initial fetch timed out, does not exist, wildcard"),
@@ -52,6 +58,7 @@ fn input(model: &mut Model) -> Option<&mut String> {
             Overlay::Palette { input, .. }
             | Overlay::Filter { input, .. }
             | Overlay::Find { input }
+            | Overlay::Record { input }
             | Overlay::Tell { input, .. },
         ) => Some(input),
         _ => None,
@@ -119,6 +126,11 @@ fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
         Some(Overlay::Tell { .. }) => {
             super::tell::accept(model);
             vec![]
+        }
+        Some(Overlay::Record { input }) => {
+            let name = input.trim().to_owned();
+            model.overlays.pop();
+            if name.is_empty() { vec![] } else { vec![Effect::Record(Some(name))] }
         }
         Some(Overlay::Find { input }) => {
             let text = input.clone();
@@ -194,7 +206,7 @@ fn chosen(model: &Model) -> Option<Command> {
 /// letters left out.
 pub fn candidates(input: &str) -> Vec<Command> {
     let wanted = input.trim().to_lowercase();
-    let answers = screen_that_answers(&wanted);
+    let answers = screen_that_answers(input, &wanted);
     let rank = |command: &Command| {
         let (name, doc) = (command.name(), command.doc().to_lowercase());
         if name.starts_with(&wanted) {
@@ -219,8 +231,8 @@ pub fn candidates(input: &str) -> Vec<Command> {
 }
 
 /// The screen with the most of these words among those that lead to it; a line of a log leads where its explanation does.
-fn screen_that_answers(wanted: &str) -> Option<Command> {
-    let explained = logs::explain(wanted).into_iter().flat_map(|meaning| meaning.look).find_map(|look| {
+fn screen_that_answers(line: &str, wanted: &str) -> Option<Command> {
+    let explained = logs::explain(line).into_iter().flat_map(|meaning| meaning.look).find_map(|look| {
         let number = look.strip_prefix("screen ")?.chars().next()?.to_digit(10)?;
         Screen::ALL.into_iter().find(|screen| u32::from(screen.number()) == number)
     });
@@ -228,7 +240,11 @@ fn screen_that_answers(wanted: &str) -> Option<Command> {
     let of = |text: &str| words().filter(|word| text.contains(word)).count();
     let guessed = || {
         let found = LOOKED_FOR.iter().map(|(screen, text)| (of(&text.to_lowercase()), *screen));
-        found.filter(|(n, _)| *n > 0 && n * 2 > words().count()).rev().max_by_key(|(n, _)| *n).map(|(_, to)| to)
+        found
+            .filter(|(n, _)| *n > 0 && n * 2 > words().count())
+            .rev()
+            .max_by_key(|(n, _)| *n)
+            .map(|(_, to)| to)
     };
     explained.or_else(guessed).map(Screen::command)
 }

@@ -49,7 +49,7 @@ fn shown(info: &Info, data: &dyn Data, keys: &str) -> Vec<String> {
         while search(&mut model, data) {}
         update(&mut model, Msg::Changed, data);
     };
-    send(Msg::Info(info.clone()));
+    send(Msg::Info(Box::new(info.clone())));
     for key in keys.chars() {
         send(Msg::Key(if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) }.into()));
     }
