@@ -74,12 +74,7 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
             io.say(&format!("warning: anybody who can reach {listen} can use the control plane through it"));
         }
     }
-    let empty = vec![
-        "No client has connected yet.".into(),
-        String::new(),
-        format!("Let clients use {} as their xDS server, for example:", maps[0].0),
-        format!("  xdscope tap {} --rewrite-bootstrap envoy.yaml > tapped.yaml", maps[0].1),
-    ];
+    let empty = how_to_connect(&maps[0], args.listen_cert.is_some());
     let run = Run {
         flags: &args.live,
         global,
@@ -92,6 +87,33 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
         notice: None,
     };
     run.start(io, |_| Ok(()))
+}
+
+/// What to do so that a client comes: shown until one does.
+fn how_to_connect((listen, upstream): &(Address, Address), tls: bool) -> Vec<String> {
+    let listen = listen.to_string();
+    let place = match listen.strip_prefix("unix:") {
+        Some(path) => format!("{{pipe: {{path: {path}}}}}"),
+        None => {
+            let (host, port) = listen.rsplit_once(':').unwrap_or((&listen, "0"));
+            format!("{{socket_address: {{address: {}, port_value: {port}}}}}", host.trim_matches(['[', ']']))
+        }
+    };
+    let creds = if tls { "tls" } else { "insecure" };
+    vec![
+        format!("Listening on {listen}, forwarding to {upstream}: no client has connected yet."),
+        String::new(),
+        "An Envoy: in its bootstrap, the address of the xDS cluster".into(),
+        format!("  address: {place}"),
+        String::new(),
+        "A gRPC client: in its xDS bootstrap".into(),
+        format!(
+            r#"  "xds_servers": [{{"server_uri": "{listen}", "channel_creds": [{{"type": "{creds}"}}]}}]"#
+        ),
+        String::new(),
+        "Or let xdscope write it:".into(),
+        format!("  xdscope tap {upstream} --listen {listen} --rewrite-bootstrap envoy.yaml > tapped.yaml"),
+    ]
 }
 
 /// `--rewrite-bootstrap`: prints the bootstrap that goes through the tap, and starts nothing.
