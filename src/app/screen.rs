@@ -78,6 +78,24 @@ pub struct About {
     pub keep_secrets: bool,
 }
 
+impl About {
+    /// In place of [`empty`](About::empty) while the server can't be reached.
+    fn cut_off(&self, why: &str) -> Vec<String> {
+        let server = self.source.split_once(' ').map_or("SERVER", |(_, server)| server);
+        let doctor = format!("Try   xdscope doctor {server}");
+        [
+            "The control plane is not there",
+            "",
+            why,
+            "",
+            &doctor,
+            "      checks name, port, TLS, HTTP/2, variants, reflection",
+        ]
+        .map(|line| display_safe(line).into_owned())
+        .to_vec()
+    }
+}
+
 /// Reads a session file again, and says how its replay goes.
 pub type Reopen = Box<dyn Fn(&Path) -> Result<(Loaded, replay::Options), String>>;
 
@@ -188,9 +206,10 @@ impl Feed for LiveFeed<'_> {
         let streams = store.streams();
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let path = self.about.recording.as_ref();
+        let cut_off = self.shared.trouble().filter(|_| self.client.is_some());
         let live = Info {
             source: self.about.source.clone(),
-            mode: Mode::Live,
+            mode: if cut_off.is_some() { Mode::Disconnected } else { Mode::Live },
             recording: path.map(|path| (name(path), self.shared.recorded())),
             named: self.named.borrow().as_ref().map(|named| name(&named.path().to_path_buf())),
             dropped: streams.iter().map(|stream| stream.gaps).sum(),
@@ -200,7 +219,7 @@ impl Feed for LiveFeed<'_> {
                 Some(_) => 0,
                 None => streams.iter().filter(|stream| stream.closed.is_none()).count() as u64,
             },
-            empty: self.about.empty.clone(),
+            empty: cut_off.map_or_else(|| self.about.empty.clone(), |why| self.about.cut_off(&why)),
             notice: (self.shared.recording_error())
                 .or_else(|| self.shared.trouble())
                 .or_else(|| {
