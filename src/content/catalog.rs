@@ -306,7 +306,7 @@ impl Catalog {
     }
 
     fn wrapper(&mut self, raw: &RawWrapper<'_>, payload: Option<BlobId>, in_any: bool) -> Wrapper {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let text = |bytes| String::from_utf8_lossy(bytes);
         let plain = if raw.name.is_empty() { raw.structured_name.unwrap_or_default() } else { raw.name };
         let mut name = self.strings.intern(&text(plain));
         // Without a wrapper name (SotW wrappers may leave it out) the payload's own one stands.
@@ -339,7 +339,15 @@ impl Catalog {
             Some((place, _)) => ([&message[..place.start], &message[place.end..]].concat(), place.start),
             None => (message.to_vec(), message.len()),
         };
-        let same = join_wrapper(&body, head, raw.payload.as_ref().map(|(_, p)| *p), in_any) == bytes;
+        let same = match &raw.payload {
+            _ if in_any => join_wrapper(&body, head, raw.payload.as_ref().map(|(_, p)| *p), true) == bytes,
+            // Its tag and length are the shortest that there are.
+            Some((place, payload)) => {
+                message.get(place.start) == Some(&PAYLOAD_TAG)
+                    && place.len() == pb::tag_len(2, payload.len()) + payload.len()
+            }
+            None => true,
+        };
         if !(same || redacted) || raw.payloads > 1 {
             return self.add_whole(hash, bytes, in_any);
         }
@@ -462,6 +470,9 @@ impl Form {
         }
     }
 }
+
+/// Of field 2, which has a length.
+const PAYLOAD_TAG: u8 = 2 << 3 | pb::WIRE_LEN;
 
 const ANY_OF_WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
 

@@ -128,7 +128,8 @@ impl TrackMemo {
 /// One stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamMemo {
-    tracks: Vec<TrackMemo>,
+    /// In boxes, for they are large and are lent; none of a track that was never looked at.
+    tracks: Vec<Option<Box<TrackMemo>>>,
     /// Timers of the stream as a whole.
     armed: [Option<Time>; Alarm::COUNT],
     /// The newest node that was sent on it.
@@ -143,23 +144,23 @@ pub(super) struct StreamMemo {
 }
 
 impl StreamMemo {
-    pub(super) fn lend(&mut self, track: usize) -> TrackMemo {
+    pub(super) fn lend(&mut self, track: usize) -> Box<TrackMemo> {
         if self.tracks.len() <= track {
-            self.tracks.resize_with(track + 1, TrackMemo::default);
+            self.tracks.resize_with(track + 1, || None);
         }
-        self.tracks.get_mut(track).map(std::mem::take).unwrap_or_default()
+        self.tracks.get_mut(track).and_then(Option::take).unwrap_or_default()
     }
 
-    pub(super) fn give_back(&mut self, track: usize, memo: TrackMemo) {
+    pub(super) fn give_back(&mut self, track: usize, memo: Box<TrackMemo>) {
         if let Some(slot) = self.tracks.get_mut(track) {
-            *slot = memo;
+            *slot = Some(memo);
         }
     }
 
     /// Whether that timer is the one that runs.
     pub(super) fn disarm(&mut self, track: Option<usize>, alarm: Alarm, at: Time) -> bool {
         let armed = match track {
-            Some(track) => self.tracks.get_mut(track).map(|memo| &mut memo.armed),
+            Some(track) => self.tracks.get_mut(track).and_then(Option::as_mut).map(|memo| &mut memo.armed),
             None => Some(&mut self.armed),
         };
         let Some(slot) = armed.and_then(|armed| armed.get_mut(alarm as usize)) else { return false };

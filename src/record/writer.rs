@@ -23,8 +23,8 @@ const SEGMENT_RAW: usize = 2 << 20;
 const SEGMENT_PACKED: usize = 192 << 10;
 /// 3 is faster, but packs small messages a sixth worse; only new content costs time.
 const LEVEL: i32 = 5;
-/// So in what follows a segment with fewer frames than this: there large pushes come, and their cost is felt.
-const LEVEL_BULK: i32 = 3;
+/// Of a segment whose first block is full of fewer frames than this: there large pushes come, and their cost is felt.
+const LEVEL_BULK: i32 = 1;
 const BULK: u64 = 16;
 /// Shorter lists are no base for others.
 const BASE: usize = 8;
@@ -73,7 +73,8 @@ impl Numbers {
 
 /// What is forgotten when a segment ends.
 struct SegmentState {
-    encoder: Encoder<'static, Vec<u8>>,
+    /// From its first block on.
+    encoder: Option<Encoder<'static, Vec<u8>>>,
     raw: usize,
     packed: usize,
     /// The first blob number that is in this segment.
@@ -260,10 +261,8 @@ impl Writer {
             }
             _ => self.pack()?,
         }
-        let bulk = self.segment.as_ref().is_some_and(|last| self.frames - last.frames < BULK);
-        let level = if bulk { LEVEL_BULK } else { LEVEL };
         self.segment = Some(SegmentState {
-            encoder: Encoder::new(Vec::new(), level)?,
+            encoder: None,
             raw: 0,
             packed: 0,
             blobs: self.next_blob,
@@ -295,9 +294,16 @@ impl Writer {
         let pending = std::mem::take(&mut self.pending);
         for chunk in pending.chunks(BLOCK) {
             let Some(segment) = &mut self.segment else { return Ok(()) };
-            segment.encoder.write_all(chunk)?;
-            segment.encoder.flush()?;
-            let packed = std::mem::take(segment.encoder.get_mut());
+            let encoder = match &mut segment.encoder {
+                Some(encoder) => encoder,
+                none => {
+                    let bulk = pending.len() >= BLOCK && self.frames - segment.frames < BULK;
+                    none.insert(Encoder::new(Vec::new(), if bulk { LEVEL_BULK } else { LEVEL })?)
+                }
+            };
+            encoder.write_all(chunk)?;
+            encoder.flush()?;
+            let packed = std::mem::take(encoder.get_mut());
             let first = segment.raw == 0;
             segment.raw += chunk.len();
             segment.packed += packed.len();

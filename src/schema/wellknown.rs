@@ -104,7 +104,7 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
 const _: () = assert!(LIMIT >= 100, "the API's own nesting must fit");
 
 /// Seconds and nanoseconds, if the message holds nothing else.
-fn pair(bytes: &[u8]) -> Option<(i64, i32)> {
+pub(super) fn pair(bytes: &[u8]) -> Option<(i64, i32)> {
     let (mut seconds, mut nanos) = (0, 0);
     for field in Fields::new(bytes) {
         match field.map(|field| (field.number, field.value)) {
@@ -117,7 +117,7 @@ fn pair(bytes: &[u8]) -> Option<(i64, i32)> {
 }
 
 /// `1.500s`: no fraction, or three, six or nine digits of it.
-fn duration((seconds, nanos): (i64, i32)) -> Option<String> {
+pub(super) fn duration((seconds, nanos): (i64, i32)) -> Option<String> {
     let fits = seconds.unsigned_abs() <= 315_576_000_000
         && nanos.unsigned_abs() < 1_000_000_000
         && !(seconds > 0 && nanos < 0 || seconds < 0 && nanos > 0);
@@ -135,7 +135,7 @@ fn fraction(nanos: u32) -> String {
 }
 
 /// RFC 3339 in UTC, for the years 1 to 9999.
-fn timestamp((seconds, nanos): (i64, i32)) -> Option<String> {
+pub(super) fn timestamp((seconds, nanos): (i64, i32)) -> Option<String> {
     let nanos = u32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000)?;
     if !(-62_135_596_800..=253_402_300_799).contains(&seconds) {
         return None;

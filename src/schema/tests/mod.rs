@@ -3,7 +3,7 @@
 mod encoder;
 mod explain;
 mod hostile;
-mod random;
+pub mod random;
 mod redaction;
 mod sets;
 mod walker;

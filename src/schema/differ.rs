@@ -1,0 +1,216 @@
+use super::pool::Pool;
+use super::table::{Field, Kind, Shape, Table};
+use super::walk::inside;
+use super::wellknown::{duration, pair, timestamp};
+use super::{LIMIT, Schema, message_name};
+use crate::pb::{Fields, Value};
+
+impl Schema {
+    /// Whether two serialized `Any`s surely say different things, found without decoding either: most changes
+    /// of a resource are a value here or an element there, in bytes that are otherwise in the same order.
+    /// False: only reading both tells.
+    pub(super) fn surely_differ(&self, a: &[u8], b: &[u8]) -> bool {
+        any(self, a, b, 0)
+    }
+}
+
+fn any(schema: &Schema, a: &[u8], b: &[u8], depth: u32) -> bool {
+    let (Some(a), Some(b)) = (opened(a), opened(b)) else { return false };
+    if a.0 != b.0 {
+        return true;
+    }
+    let Some((pool, table)) = std::str::from_utf8(a.0).ok().and_then(|url| schema.find(message_name(url)))
+    else {
+        return false;
+    };
+    message(schema, pool, table, a.1, b.1, depth + 1)
+}
+
+/// Type URL and value, where both are there and there is nothing else.
+fn opened(any: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut fields = Fields::new(any);
+    let (url, value) = (fields.next()?.ok()?, fields.next()?.ok()?);
+    match (url.number, url.value, value.number, value.value, fields.next()) {
+        (1, Value::Len(url), 2, Value::Len(value), None) if !url.is_empty() => Some((url, value)),
+        _ => None,
+    }
+}
+
+/// Looks at the first field in which two messages differ.
+fn message(schema: &Schema, pool: &Pool, table: &Table, a: &[u8], b: &[u8], depth: u32) -> bool {
+    if depth > LIMIT {
+        return false;
+    }
+    match table.shape {
+        Shape::Any => return any(schema, a, b, depth),
+        Shape::Plain | Shape::Wrapper => {}
+        Shape::Duration => return told_apart(a, b, duration),
+        Shape::Timestamp => return told_apart(a, b, timestamp),
+        // Their forms in JSON are made of several fields.
+        _ => return false,
+    }
+    let (mut rest_a, mut rest_b) = (Fields::new(a), Fields::new(b));
+    let (first, second) = loop {
+        let before = (rest_a.clone(), rest_b.clone());
+        match (rest_a.next(), rest_b.next()) {
+            (Some(Ok(a)), Some(Ok(b))) if a.raw == b.raw => {}
+            (Some(Ok(a)), Some(Ok(b))) if a.number == b.number => break (a, b),
+            (a, b) => return other_length(table, before, [a, b].into_iter().flatten()),
+        }
+    };
+    let Some(field) = table.field(first.number) else { return false };
+    if !field.fits(&first.value) || !field.fits(&second.value) || matches!(field.kind, Kind::Map(_)) {
+        return false;
+    }
+    // Another one takes the place of a single value, or is merged with it; of a list each element stands for itself.
+    let alone = |message| {
+        let same = |other: &Field| {
+            other.number == field.number || other.oneof.is_some() && other.oneof == field.oneof
+        };
+        let all = Fields::new(message).flatten();
+        all.filter(|one| table.field(one.number).is_some_and(same)).count() == 1
+    };
+    if !field.repeated && !(alone(a) && alone(b)) {
+        return false;
+    }
+    value(schema, pool, field, first.value, second.value, depth)
+}
+
+/// Two times by their texts, where both have one.
+fn told_apart(a: &[u8], b: &[u8], text: fn((i64, i32)) -> Option<String>) -> bool {
+    let text = |bytes| pair(bytes).and_then(text);
+    text(a).zip(text(b)).is_some_and(|(a, b)| a != b)
+}
+
+/// Whether a list, the first thing that does not line up, has more elements in one message than in the other.
+fn other_length<'a>(
+    table: &Table,
+    (a, b): (Fields<'_>, Fields<'_>),
+    ends: impl Iterator<Item = Result<crate::pb::Field<'a>, crate::pb::FieldError>>,
+) -> bool {
+    let counted = |fields: Fields<'_>, field: &Field| {
+        fields.flatten().filter(|one| one.number == field.number && field.fits(&one.value)).count()
+    };
+    let list = |field: &&Field| field.repeated && !field.kind.scalar() && !matches!(field.kind, Kind::Map(_));
+    ends.flatten()
+        .filter_map(|end| table.field(end.number).filter(list))
+        .any(|field| counted(a.clone(), field) != counted(b.clone(), field))
+}
+
+fn value(schema: &Schema, pool: &Pool, field: &Field, a: Value<'_>, b: Value<'_>, depth: u32) -> bool {
+    match (&field.kind, a, b) {
+        (Kind::Message(place), a, b) => pool
+            .table(*place)
+            .is_some_and(|table| message(schema, pool, table, inside(&a), inside(&b), depth + 1)),
+        (Kind::String | Kind::Bytes, Value::Len(a), Value::Len(b)) => a != b,
+        // Packed or not, their elements are counted otherwise.
+        _ if field.repeated => false,
+        (Kind::Bool, Value::Varint(a), Value::Varint(b)) => (a != 0) != (b != 0),
+        (Kind::Enum(values), Value::Varint(a), Value::Varint(b)) => !values.null && a as u32 != b as u32,
+        (Kind::Int32 | Kind::Uint32 | Kind::Sint32, Value::Varint(a), Value::Varint(b)) => {
+            a as u32 != b as u32
+        }
+        (Kind::Int64 | Kind::Uint64 | Kind::Sint64, Value::Varint(a), Value::Varint(b)) => a != b,
+        (Kind::Fixed32 | Kind::Sfixed32, Value::I32(a), Value::I32(b)) => a != b,
+        (Kind::Fixed64 | Kind::Sfixed64, Value::I64(a), Value::I64(b)) => a != b,
+        // Of floats several bits read alike.
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{field, packed, random::Random};
+    use super::*;
+    use prost_reflect::prost::Message as _;
+
+    const TYPES: [&str; 4] = [
+        "envoy.config.cluster.v3.Cluster",
+        "envoy.config.endpoint.v3.ClusterLoadAssignment",
+        "envoy.config.listener.v3.Listener",
+        "envoy.config.core.v3.Node",
+    ];
+
+    fn pair(random: &mut Random, name: &str) -> (Vec<u8>, Vec<u8>) {
+        let schema = Schema::builtin();
+        let of = schema.message(name).expect("a type");
+        let first = random.message(&of, 3);
+        let a = first.encode_to_vec();
+        let mut b = a.clone();
+        match random.below(4) {
+            // Damage, and other values.
+            0 | 1 if !b.is_empty() => {
+                for _ in 0..=random.below(2) {
+                    let at = random.below(b.len() as u64) as usize;
+                    b[at] = random.next() as u8;
+                }
+            }
+            2 => b.extend(random.message(&of, 2).encode_to_vec()),
+            _ => {
+                let fields: Vec<_> = Fields::new(&a).flatten().map(|field| field.raw.to_vec()).collect();
+                let turn = random.below(fields.len().max(1) as u64) as usize;
+                b = [&fields[turn..], &fields[..turn]].concat().concat();
+            }
+        }
+        (packed(name, &a), packed(name, &b))
+    }
+
+    #[test]
+    fn it_says_so_only_where_reading_both_does() {
+        let schema = Schema::builtin();
+        let mut random = Random(7);
+        let (mut decided, mut differing) = (0, 0);
+        for round in 0..4_000 {
+            let (a, b) = pair(&mut random, TYPES[round % TYPES.len()]);
+            let differ = schema.any_to_json(&a) != schema.any_to_json(&b);
+            differing += u32::from(differ);
+            if schema.surely_differ(&a, &b) {
+                decided += 1;
+                assert!(differ, "{}\n{}", schema.any_to_json(&a), schema.any_to_json(&b));
+            }
+            assert!(!schema.surely_differ(&a, &a));
+        }
+        // Damage and other orders are most of these pairs, and what it is not for.
+        assert!(decided > differing / 5, "{decided} of {differing}");
+    }
+
+    #[test]
+    fn another_timeout_is_found() {
+        let schema = Schema::builtin();
+        let cluster = |timeout: &[u8]| packed("envoy.config.cluster.v3.Cluster", &field(4, timeout));
+        assert!(schema.surely_differ(&cluster(&[0x08, 5]), &cluster(&[0x08, 6])));
+        assert!(schema.surely_differ(&cluster(&[0x08, 5]), &cluster(&[0x08, 5, 0x10, 1])));
+        assert!(!schema.surely_differ(&cluster(&[0x08, 5]), &cluster(&[0x10, 0, 0x08, 5])));
+    }
+
+    #[test]
+    fn a_value_and_an_element_are_found() {
+        let schema = Schema::builtin();
+        let endpoint = |port: u8| {
+            let address = field(1, &field(1, &[field(2, b"10.0.0.1"), vec![0x18, port]].concat()));
+            field(2, &field(1, &address))
+        };
+        let assignment = |endpoints: &[Vec<u8>]| {
+            let value = [field(1, b"reviews"), field(2, &endpoints.concat())].concat();
+            packed("envoy.config.endpoint.v3.ClusterLoadAssignment", &value)
+        };
+        let (one, other) = (endpoint(80), endpoint(81));
+        let before = assignment(&[one.clone()]);
+        assert!(schema.surely_differ(&before, &assignment(&[other.clone()])));
+        assert!(schema.surely_differ(&before, &assignment(&[one.clone(), other.clone()])));
+        assert!(schema.surely_differ(&before, &assignment(&[])));
+        // A timeout in two pieces.
+        let timeout = |pieces: &[&[u8]]| {
+            let value: Vec<u8> = pieces.iter().flat_map(|piece| field(4, piece)).collect();
+            packed("envoy.config.cluster.v3.Cluster", &value)
+        };
+        let (whole, pieces) = (timeout(&[&[0x08, 5], &[0x08, 5]]), timeout(&[&[0x08, 5], &[]]));
+        assert!(!schema.surely_differ(&whole, &pieces));
+        assert!(schema.same_meaning(&whole, &pieces));
+        // The port comes again, and that one counts.
+        let again =
+            |port: u8| assignment(&[field(2, &field(1, &field(1, &field(1, &[0x18, port, 0x18, 80]))))]);
+        assert!(!schema.surely_differ(&again(1), &again(2)));
+        assert!(schema.same_meaning(&again(1), &again(2)));
+    }
+}
