@@ -70,7 +70,7 @@ fn message(schema: &Schema, pool: &Pool, table: &Table, a: &[u8], b: &[u8], dept
         let all = Fields::new(message).flatten();
         all.filter(|one| table.field(one.number).is_some_and(same)).count() == 1
     };
-    if !field.repeated && !(alone(a) && alone(b)) {
+    if !(field.repeated || alone(a) && alone(b)) {
         return false;
     }
     value(schema, pool, field, first.value, second.value, depth)
@@ -195,7 +195,7 @@ mod tests {
             packed("envoy.config.endpoint.v3.ClusterLoadAssignment", &value)
         };
         let (one, other) = (endpoint(80), endpoint(81));
-        let before = assignment(&[one.clone()]);
+        let before = assignment(std::slice::from_ref(&one));
         assert!(schema.surely_differ(&before, &assignment(&[other.clone()])));
         assert!(schema.surely_differ(&before, &assignment(&[one.clone(), other.clone()])));
         assert!(schema.surely_differ(&before, &assignment(&[])));
