@@ -41,9 +41,10 @@ impl Io<'static> {
 }
 
 impl Io<'_> {
-    /// Whether there is a terminal that screens can be drawn on.
+    /// Whether there are screens, and a terminal to draw them on.
     pub fn has_screen(&self) -> bool {
-        self.stdin_is_terminal
+        cfg!(feature = "tui")
+            && self.stdin_is_terminal
             && self.stdout_is_terminal
             && (self.env)("TERM").is_none_or(|term| term != "dumb")
     }

@@ -44,6 +44,7 @@ pub(super) struct Run<'a> {
     pub tls: Tls,
     /// The words before the addresses: `tap`, `demo`.
     pub verb: &'static str,
+    #[cfg_attr(not(feature = "tui"), expect(dead_code, reason = "what an empty screen says"))]
     pub empty: Vec<String>,
     pub notice: Option<String>,
 }
@@ -301,6 +302,18 @@ impl Run<'_> {
         result
     }
 
+    /// A build without screens has none to show; it never gets here ([`Io::has_screen`]).
+    #[cfg(not(feature = "tui"))]
+    pub(super) fn screens(
+        &self,
+        _: &mut Io<'_>,
+        _: Shown<'_>,
+        _: Arc<Schema>,
+        _: std::sync::mpsc::Receiver<Signal>,
+    ) -> Result<(), CliError> {
+        Err(CliError::usage("this build has no screens").next("--no-tui"))
+    }
+
     /// How the session file is read while it is written, to go back in it.
     #[cfg(feature = "tui")]
     fn reopen(&self, shown: &Shown<'_>, schema: &Arc<Schema>, io: &Io<'_>) -> crate::app::screen::Reopen {
@@ -360,6 +373,7 @@ pub(super) fn say_kept(path: &Path, size: u64, io: &mut Io<'_>) {
 }
 
 /// What the screens show of a run.
+#[cfg_attr(not(feature = "tui"), expect(dead_code, reason = "shown on screens alone"))]
 pub(super) struct Shown<'a> {
     pub shared: Arc<Shared>,
     pub recording: Option<PathBuf>,

@@ -1,7 +1,9 @@
 //! Verbs from their words to what they print, in a world of the test's own.
 
 mod contract;
+mod secrets;
 mod silence;
+mod words;
 
 use std::ffi::OsString;
 use std::io::{Cursor, Read, Write};
@@ -463,48 +465,6 @@ fn sessions_are_found_by_their_bare_name() {
 /// A reader that goes away.
 struct Closed;
 
-/// Section 6.2 of the UX brief: the set that it prints equals the key map.
-#[test]
-fn the_help_of_keys_is_the_key_map() {
-    let text = run(&["help", "keys"]).out;
-    let mut context = "";
-    let mut printed = Vec::new();
-    for line in text.lines() {
-        match line.strip_prefix("  ") {
-            None => context = line,
-            Some(rest) if !rest.starts_with(' ') => {
-                let (key, rest) = rest.split_at(10);
-                let command = crate::tui::Command::ALL
-                    .iter()
-                    .rev()
-                    .find(|command| rest[1..].starts_with(&format!("{:<18} ", command.name())));
-                printed.push((context, key.trim(), command.copied()));
-            }
-            Some(_) => {}
-        }
-    }
-    let mut bound: Vec<_> = crate::tui::BINDINGS
-        .iter()
-        .map(|binding| (binding.context.title(), binding.key, Some(binding.command)))
-        .collect();
-    let order = |row: &(&str, &str, Option<crate::tui::Command>)| (row.0.to_owned(), row.1.to_owned());
-    printed.sort_by_key(order);
-    bound.sort_by_key(order);
-    assert_eq!(printed, bound);
-}
-
-#[test]
-fn manual_pages_are_written_for_every_verb() {
-    assert!(run(&["man"]).out.contains(".SH \"EXIT STATUS\""));
-    let folder = tempfile::tempdir().unwrap();
-    let said = run(&["man", "--output", folder.path().to_str().unwrap()]);
-    assert_eq!(said.exit, Exit::Yes, "{}", said.err);
-    for page in ["xdscope", "xdscope-log", "xdscope-descriptors-build"] {
-        let text = std::fs::read_to_string(folder.path().join(format!("{page}.1"))).unwrap();
-        assert!(text.contains(&format!(".TH {} 1", page.to_uppercase())), "{text}");
-    }
-}
-
 impl Write for Closed {
     fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
         Err(std::io::ErrorKind::BrokenPipe.into())
@@ -549,21 +509,6 @@ fn a_closed_pipe_ends_every_verb_quietly() {
     }
 }
 
-#[test]
-fn states_and_kinds_are_explained() {
-    insta::assert_snapshot!(show(&["explain", "NACK"]));
-    for word in ["synced", "stale", "miss", "resend", "orphan"] {
-        assert_eq!(run(&["explain", word]).exit, Exit::Yes, "{word}");
-    }
-}
-
-#[test]
-fn fields_are_explained() {
-    let said = run(&["explain", "Cluster.connect_timeout"]);
-    assert!(said.out.starts_with("envoy.config.cluster.v3.Cluster.connect_timeout\n"), "{}", said.out);
-    assert_eq!(run(&["explain", "Cluster.no_such_field"]).exit, Exit::Usage);
-}
-
 const PROTO: &str =
     "syntax = \"proto3\"; package acme.v1; message Widget { string name = 1; string color = 2; }";
 
@@ -602,109 +547,6 @@ fn types_that_can_not_be_decoded_are_named() {
     assert_eq!(said.exit, Exit::Yes, "{}", said.err);
 }
 
-#[test]
-fn completions_know_the_verbs() {
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let said = run(&["completions", shell]);
-        assert!(said.out.contains("status") && said.out.contains("resource-timeout"), "{shell}");
-    }
-}
-
-const KEY: &str = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
-
-/// A client that is given a private key and prints it into its NACK; the stream ends with it too.
-fn script_with_a_secret() -> String {
-    let pem = format!("-----BEGIN PRIVATE KEY-----\\n{KEY}\\n-----END PRIVATE KEY-----\\n");
-    let secret = format!(
-        "{{tls_certificate: {{private_key: {{inline_string: \"{pem}\"}}, password: {{inline_string: \"hunter2-hunter2\"}}}}}}"
-    );
-    // An Any of acme.v1.Widget that nobody can decode, and a message that breaks off.
-    let any = "CiJ0eXBlLmdvb2dsZWFwaXMuY29tL2FjbWUudjEuV2lkZ2V0EgQKAncx";
-    format!(
-        "node edge\nstream 1 delta-ads\n> sds sub=[edge-cert]\n< sds n=a [edge-cert{secret}@1]\n\
-         > sds n=a nack=\"bad key: hunter2-hunter2 private_key {{ inline_string: \\\"{pem}\\\" }}\" code=13\n\
-         < raw=CgF2Bw==\nstream 2 sotw sds\n> names=[edge-cert]\n< v=1 n=b [edge-cert{secret} raw:{any}]\n\
-         > v=1 n=b names=[edge-cert]\n2 close status=13 \"saw hunter2-hunter2\"\n"
-    )
-}
-
-#[test]
-fn secrets_in_a_script_are_nowhere_to_be_seen() {
-    let world = || World { stdin: Box::new(Cursor::new(script_with_a_secret())), ..World::default() };
-    let shown: &[&[&str]] = &[
-        &["status", "-", "-o", "wide"],
-        &["status", "-", "-o", "json"],
-        &["log", "-"],
-        &["log", "-", "-o", "jsonl"],
-        &["get", "-", "sds", "-o", "yaml"],
-        &["get", "-", "sds", "-o", "json"],
-        &["info", "-"],
-        &["export", "-", "--to", "script"],
-        &["export", "-", "--to", "raw"],
-        &["export", "-", "--to", "jsonl"],
-    ];
-    for args in shown {
-        let said = world().run(args);
-        assert!(matches!(said.exit, Exit::Yes | Exit::No), "{args:?}: {}", said.err);
-        let all = said.all();
-        assert!(!all.contains(KEY) && !all.contains("hunter2"), "{args:?}: {all}");
-        for line in said.out.lines().filter(|line| line.contains("\"raw\"")) {
-            let line: serde_json::Value = serde_json::from_str(line).unwrap();
-            let bytes = crate::schema::base64::decode(line["raw"].as_str().unwrap()).unwrap();
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            assert!(!text.contains(KEY) && !text.contains("hunter2"), "{text}");
-        }
-    }
-    for args in [&["get", "-", "sds", "-o", "yaml"][..], &["export", "-", "--to", "script"]] {
-        let kept = world().run(&[args, &["--keep-secrets"]].concat()).out;
-        assert!(kept.contains(KEY) && kept.contains("hunter2"), "they are there if they are to be: {kept}");
-    }
-    let get = world().run(&["get", "-", "sds", "-o", "yaml"]).out;
-    assert!(get.contains("[redacted 15 B, id ") && get.contains("edge-cert"), "{get}");
-}
-
-#[test]
-fn what_could_not_be_decoded_is_said_where_it_may_be_passed_on() {
-    let world = |script: String| World { stdin: Box::new(Cursor::new(script)), ..World::default() };
-    let said = "may contain secrets: 1 message and 1 resource could not be decoded";
-    let info = world(script_with_a_secret()).run(&["info", "-"]).out;
-    assert!(info.contains("secrets   taken out of ") && info.contains(said), "{info}");
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("x.xdsrec");
-    let to = ["export", "-", "--to", "xdsrec", "--output", path.to_str().unwrap()];
-    let export = world(script_with_a_secret()).run(&to);
-    assert!(export.err.contains(said), "{}", export.err);
-    let bytes = std::fs::read(&path).unwrap();
-    assert!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()));
-    let again = run(&["info", path.to_str().unwrap()]).out;
-    assert!(again.contains(said), "a recording says so too: {again}");
-    let script = run(&["export", path.to_str().unwrap(), "--to", "script"]).out;
-    assert!(script.contains("[redacted 15 B, id ") && !script.contains("hunter2"), "{script}");
-    let quiet = world(script_with_a_secret()).run(&[&to[..], &["--keep-secrets"]].concat());
-    assert!(!quiet.err.contains("may contain"), "{}", quiet.err);
-    assert!(!run(&["info", TOUR]).out.contains("may contain"));
-}
-
-#[test]
-fn raw_jsonl_loses_the_secrets_in_metadata_and_status() {
-    let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
-    let lines = [
-        json!({"dir": "open", "t": 0.0, "stream": 1, "method": method,
-            "metadata": {"Authorization": "Bearer hunter2-hunter2", "user-agent": "grpc"}}),
-        json!({"dir": "c2s", "t": 0.1, "stream": 1, "raw": "CgE3"}),
-        json!({"dir": "status", "t": 0.2, "stream": 1, "code": 7, "message": "no: password: hunter2-hunter2"}),
-    ];
-    let text = lines.map(|line| line.to_string()).join("\n");
-    let export = |more: &[&str]| {
-        let world = World { stdin: Box::new(Cursor::new(text.clone())), ..World::default() };
-        world.run(&[&["export", "-", "--to", "raw"], more].concat()).out
-    };
-    let clean = export(&[]);
-    assert!(!clean.contains("hunter2") && clean.contains("[redacted 22 B]"), "{clean}");
-    assert!(clean.contains("grpc"), "{clean}");
-    assert_eq!(export(&["--keep-secrets"]).matches("hunter2-hunter2").count(), 2);
-}
-
 const GATEWAY: &str = "tests/fixtures/tui/gateway.xds";
 
 #[test]
@@ -733,40 +575,6 @@ fn log_reads_refusals() {
     assert!(
         objects(&["log", GATEWAY, "-o", "jsonl", "--body", "--filter", "kind:ack"])[0].get("nack").is_none()
     );
-}
-
-#[test]
-fn no_key_is_printed() {
-    const KEY: &str = "the private key of edge-cert";
-    for args in [
-        &["get", GATEWAY, "sds", "-o", "yaml"][..],
-        &["get", GATEWAY, "-o", "tree"],
-        &["get", GATEWAY, "-o", "json"],
-        &["log", GATEWAY, "--body"],
-        &["log", GATEWAY, "--body", "-o", "jsonl"],
-        &["export", GATEWAY, "--to", "script"],
-    ] {
-        let said = show(args);
-        assert!(said.contains("exit 0") && !said.contains(KEY), "{args:?} {said}");
-    }
-    assert!(show(&["get", GATEWAY, "sds", "-o", "yaml"]).contains("[redacted"));
-    assert!(show(&["get", GATEWAY, "sds", "-o", "yaml", "--keep-secrets"]).contains(KEY));
-}
-
-#[test]
-fn lines_of_logs_are_explained() {
-    let line = "StreamAggregatedResources gRPC config stream closed: 14, connection refused";
-    insta::assert_snapshot!(show(&["explain", line]));
-    let said = run(&["explain", "STALE"]);
-    assert!(
-        said.out.contains("stale (state of a type)") && said.out.contains("istioctl: STALE"),
-        "{}",
-        said.out
-    );
-    let said = run(&["explain", "no such line"]);
-    assert_eq!(said.exit, Exit::Usage);
-    assert!(said.err.contains("Envoy: gRPC config for TYPE rejected: TEXT"), "{}", said.err);
-    assert_eq!(run(&["explain", ""]).exit, Exit::Usage);
 }
 
 /// Rows H-02 and H-03.

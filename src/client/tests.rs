@@ -450,6 +450,21 @@ fn a_change_of_interest_does_not_wait_for_a_poll_that_is_held() {
     assert_eq!(play.client.due(), None);
 }
 
+/// What is given up while a verdict waits is not asked for again with it.
+#[test]
+fn nothing_is_polled_for_once_nothing_is_wanted() {
+    let mut play = Play::new(config(Variant::Rest));
+    play.subscribe(EDS, &["a"]);
+    play.respond(EDS, "1", "a", &["a", "b"], Ruling::refuse("no"));
+    play.says(&["eds node =a", "eds node =a na NACK no"]);
+    play.respond(EDS, "2", "b", &["a", "b"], Ruling::refuse("no"));
+    play.unsubscribe(EDS, &["a"]);
+    play.pass(Duration::from_secs(60));
+    play.says(&[]);
+    play.subscribe(EDS, &["c"]);
+    play.says(&["eds node =c nb NACK no"]);
+}
+
 #[test]
 fn a_poll_that_fails_is_repeated_after_the_back_off() {
     let mut play = Play::new(config(Variant::Rest));
@@ -536,6 +551,10 @@ proptest! {
                 3 | 4 => {
                     nonce += 1;
                     let ruling = if step == 3 { Ruling::Accept } else { Ruling::refuse("no") };
+                    if variant == Variant::Rest {
+                        // Its poll is answered: nothing is asked for until the next, if there is one.
+                        server.clear();
+                    }
                     play.respond(EDS, &nonce.to_string(), &format!("n{nonce}"), &all[..which], ruling);
                 }
                 5 => {

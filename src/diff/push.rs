@@ -60,7 +60,8 @@ impl Push {
         }
         let here = |line: &LineFact| line.stream == fact.stream && line.type_url == fact.type_url;
         let earlier = (row.saturating_sub(ROWS)..row).rev().filter_map(|row| store.line(row));
-        let before = earlier.filter(&here).find(|line| line.dir == Some(Dir::Resp)).map(|line| line.version);
+        let before =
+            earlier.filter(&here).find(|line| line.dir == Some(Dir::Resp)).map(|line| line.row.version);
         let later = (row + 1..store.rows().min(row + ROWS)).filter_map(|row| store.line(row));
         let answer = later.filter(&here).find(|line| line.dir == Some(Dir::Req) && line.answers == Some(n));
         Some(Push {
@@ -98,7 +99,14 @@ impl Push {
         entries.extend(found.removed.iter().filter_map(|at| of(&old, Op::Removed, *at)));
         let same = found.same as u64;
         let bytes_same = unchanged(store, n, &entries);
-        Some(Push { against: Some(against), before: Some(other.version), entries, same, bytes_same, ..push })
+        Some(Push {
+            against: Some(against),
+            before: Some(other.row.version),
+            entries,
+            same,
+            bytes_same,
+            ..push
+        })
     }
 }
 

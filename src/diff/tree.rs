@@ -199,8 +199,18 @@ impl Walk<'_> {
     }
 }
 
-/// Which items of two lists are the same, in order.
+/// Which items of two lists are the same, in order. The other way round gives the same pairs: of several ways
+/// to line the lists up equally well, the one taken does not depend on which of them is the old one.
 fn line_up(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let first = |list: &[Value]| list.get(head).map(Value::to_string);
+    match first(old) <= first(new) {
+        true => line_up_in_order(old, new),
+        false => line_up_in_order(new, old).into_iter().map(turned).collect(),
+    }
+}
+
+fn line_up_in_order(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut number = |item: &Value| {
         let next = numbers.len() as u32;
@@ -216,6 +226,24 @@ fn line_up(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
         return capture_diff_slices(Algorithm::Myers, &old, &new);
     }
     vec![DiffOp::Replace { old_index: head, old_len: m, new_index: head, new_len: n }]
+}
+
+/// The same seen from the other list.
+fn turned(op: DiffOp) -> DiffOp {
+    match op {
+        DiffOp::Equal { old_index, new_index, len } => {
+            DiffOp::Equal { old_index: new_index, new_index: old_index, len }
+        }
+        DiffOp::Delete { old_index, old_len, new_index } => {
+            DiffOp::Insert { old_index: new_index, new_index: old_index, new_len: old_len }
+        }
+        DiffOp::Insert { old_index, new_index, new_len } => {
+            DiffOp::Delete { old_index: new_index, old_len: new_len, new_index: old_index }
+        }
+        DiffOp::Replace { old_index, old_len, new_index, new_len } => {
+            DiffOp::Replace { old_index: new_index, old_len: new_len, new_index: old_index, new_len: old_len }
+        }
+    }
 }
 
 /// Two secrets of which one can't say whether they are one: both redacted, of one length, under other keys; or one of them

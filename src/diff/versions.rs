@@ -82,8 +82,8 @@ pub fn versions(
             continue;
         }
         let (version, content) = match found {
-            Some((own, content)) => (own.unwrap_or(line.version), Some(content)),
-            None => (line.version, None),
+            Some((own, content)) => (own.unwrap_or(line.version.clone()), Some(content)),
+            None => (line.version.clone(), None),
         };
         let before = out.iter_mut().rev().find(|before| before.stream == line.stream);
         match before.filter(|before| before.content == content && before.version == version) {
@@ -97,7 +97,7 @@ pub fn versions(
                 at: line.at,
                 stream: line.stream,
                 version,
-                nonce: line.nonce,
+                nonce: line.nonce.clone(),
                 content,
                 times: 1,
                 last: n,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::content::Catalog;
 use crate::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, StreamId, Time, TypeUrl, Variant};
-use crate::store::{MessageKind, Options, Origin, ResourceState, TypeState, Wildcard};
+use crate::store::{MessageKind, Options, Origin, ResourceState, RowFact, TypeState, Wildcard};
 
 fn arcs(texts: &[&str]) -> Vec<Arc<str>> {
     texts.iter().map(|text| Arc::from(*text)).collect()
@@ -14,29 +14,31 @@ fn arcs(texts: &[&str]) -> Vec<Arc<str>> {
 
 fn nack() -> MessageFact {
     MessageFact {
-        n: Some(Seq(487)),
-        at: Time::from_secs_f64(128.155),
-        stream: StreamId(2),
-        node: Some(Arc::from("edge-gw-1")),
-        dir: Some(Dir::Req),
-        type_url: Kind::Cds.type_url(ApiVersion::V3).unwrap(),
-        kind: MessageKind::Nack,
-        class: None,
-        implied: false,
-        version: Arc::from("41"),
-        nonce: Arc::from("a820"),
-        answers: Some(Seq(486)),
-        latency: Some(Duration::from_millis(150)),
+        row: RowFact {
+            n: Some(Seq(487)),
+            at: Time::from_secs_f64(128.155),
+            stream: StreamId(2),
+            node: Some(Arc::from("edge-gw-1")),
+            dir: Some(Dir::Req),
+            type_url: Kind::Cds.type_url(ApiVersion::V3).unwrap(),
+            kind: MessageKind::Nack,
+            class: None,
+            implied: false,
+            version: Arc::from("41"),
+            nonce: Arc::from("a820"),
+            answers: Some(Seq(486)),
+            latency: Some(Duration::from_millis(150)),
+            same: 0,
+            count: 119,
+            size: 1_500_000,
+            error: Some((Code(13), Arc::from("Error adding cluster(s) reviews: ConnectTimeout"))),
+            partial: false,
+            note: None,
+        },
         names: arcs(&["Reviews", "outbound|9080||cart"]),
         added: vec![],
         changed: vec![],
         removed: arcs(&["gone"]),
-        same: 0,
-        count: 119,
-        size: 1_500_000,
-        error: Some((Code(13), Arc::from("Error adding cluster(s) reviews: ConnectTimeout"))),
-        partial: false,
-        note: None,
     }
 }
 
@@ -357,7 +359,7 @@ fn times_of_day_follow_the_zone_and_the_night() {
     store.advance(Time::from_secs_f64(180.0));
     let zone = TimeZone::fixed(jiff::tz::offset(14));
     let mut fact = nack();
-    fact.at = Time::from_secs_f64(128.155);
+    fact.row.at = Time::from_secs_f64(128.155);
     for (text, expected) in [
         ("after:23:58", true),
         ("after:23:59:30 before:00:01:09", true),

@@ -397,7 +397,9 @@ impl Holdings {
                     slots.filter(|(name, slot)| slot.here() && !now.contains(name)).collect()
                 }
             };
-        let fresh: SymSet = found.fresh.iter().map(|id| key(catalog, *id)).collect();
+        // A heartbeat brings nothing: what is known of its name stays known.
+        let fresh = found.fresh.iter().filter(|id| !hollow(catalog, **id));
+        let fresh: SymSet = fresh.map(|id| key(catalog, *id)).collect();
         self.patch.retain(|name, slot| !slot.here() && !fresh.contains(name));
         self.count = list.len() + beside.len();
         self.dirty = beside.len();

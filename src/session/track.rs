@@ -1,3 +1,7 @@
+mod verdict;
+
+pub(crate) use verdict::{InForce, OpenNack};
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +11,7 @@ use indexmap::IndexMap;
 
 use crate::content::{BlobId, Catalog, List};
 use crate::event::{DenseHash, Kind, Seq, Sym, Time, TypeUrl, VersionInfo};
-use crate::wire::{ErrorDetail, ResourceError};
+use crate::wire::ResourceError;
 
 use super::compare::{hollow, key};
 use super::holdings::{Change, Held, Holdings, Slot, Taken};
@@ -16,11 +20,6 @@ use super::outcome::{Hollow, ResponseOutcome};
 use super::responses::{Body, Order, Response, Responses, Status};
 use super::subscription::{Waiting, Want};
 use super::{AbsentBy, Context, MessageKind, NackFact, PushFact, ReconnectFact, Wildcard, xdstp};
-
-/// NACKs of a track that are kept; the count goes on.
-const NACKS: usize = 1000;
-/// Verdict latencies of a track that its percentiles are taken from.
-const LATENCIES: usize = 512;
 
 /// One type on one stream (section 0.2): what the client wants, what it was sent, what it accepted.
 #[derive(Clone, Debug, Default)]
@@ -90,26 +89,6 @@ pub(crate) struct Track {
     kept: usize,
     /// The client claimed a version on a stream with no predecessor in view: it holds what it names.
     pub(crate) trusted: Option<Sym>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct InForce {
-    pub(crate) version: VersionInfo,
-    /// The request that accepted it.
-    pub(crate) n: Seq,
-    pub(crate) at: Time,
-}
-
-/// Refusals since the last ACK of a later response (row E-26).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OpenNack {
-    order: Order,
-    /// The newest one.
-    pub(crate) n: Seq,
-    pub(crate) at: Time,
-    /// The oldest one.
-    pub(crate) since: Time,
-    pub(crate) times: u64,
 }
 
 /// What a response says, whichever pair of messages it belongs to.
@@ -513,108 +492,6 @@ impl Track {
         }
     }
 
-    /// Takes a verdict on a pending response.
-    pub(crate) fn judge(
-        &mut self,
-        ctx: &mut Context<'_>,
-        order: Order,
-        nack: Option<&ErrorDetail>,
-        implied: bool,
-    ) {
-        let Some(response) = self.responses.get(order) else { return };
-        let latency = ctx.at.since(response.at);
-        let (seq, nonce, version) = (response.seq, response.nonce.clone(), response.version.clone());
-        if self.latencies.len() == LATENCIES {
-            self.latencies.pop_front();
-        }
-        self.latencies.push_back(u32::try_from(latency.as_micros()).unwrap_or(u32::MAX));
-        self.last_verdict = Some(ctx.at);
-        if nack.is_none() && !implied {
-            let body = self.responses.settle(order, Status::Acked);
-            if let Some(body) = body {
-                self.accept(ctx, &body, order);
-            }
-            self.in_force = Some(InForce { version, n: ctx.seq, at: ctx.at });
-            self.newest_ack = Some(self.newest_ack.map_or(order, |old| old.max(order)));
-            self.open = self.open.filter(|open| open.order > order);
-            return;
-        }
-        if let Some(body) = self.responses.settle(order, Status::Nacked) {
-            let refused = self.accepted.refused(ctx.catalog, ctx.meaning, &body.list, order);
-            self.refused.extend(refused);
-        }
-        let (code, message) = nack.map_or((0, Arc::from("")), |nack| (nack.code, nack.message.clone()));
-        self.note_nack(NackFact {
-            n: ctx.seq,
-            at: ctx.at,
-            refused: Some(seq),
-            nonce: Arc::from(nonce.as_str()),
-            version: Arc::from(version.as_str()),
-            code: crate::event::Code(code),
-            message,
-            implied,
-        });
-        if self.newest_ack.is_none_or(|ack| ack < order) {
-            let open = self.open;
-            self.open = Some(OpenNack {
-                order: open.map_or(order, |open| open.order.max(order)),
-                n: ctx.seq,
-                at: ctx.at,
-                since: open.map_or(ctx.at, |open| open.since),
-                times: open.map_or(1, |open| open.times + 1),
-            });
-        }
-    }
-
-    fn note_nack(&mut self, nack: NackFact) {
-        self.nack_count += 1;
-        if self.nacks.len() == NACKS {
-            self.nacks.pop_front();
-        }
-        self.nacks.push_back(nack);
-    }
-
-    /// A verdict with a nonce from before the source (◐): what it answers was not seen.
-    pub(crate) fn judge_unseen(&mut self, ctx: &Context<'_>, nonce: &str, nack: Option<&ErrorDetail>) {
-        self.last_verdict = Some(ctx.at);
-        let Some(nack) = nack else {
-            self.settled_unseen = true;
-            return;
-        };
-        self.note_nack(NackFact {
-            n: ctx.seq,
-            at: ctx.at,
-            refused: None,
-            nonce: Arc::from(nonce),
-            version: Arc::from(""),
-            code: crate::event::Code(nack.code),
-            message: nack.message.clone(),
-            implied: false,
-        });
-        self.open = Some(OpenNack { order: 0, n: ctx.seq, at: ctx.at, since: ctx.at, times: 1 });
-    }
-
-    fn accept(&mut self, ctx: &mut Context<'_>, body: &Body, order: Order) {
-        let taken = Taken { list: &body.list, version: body.version, order };
-        let beat = body.list.blobs().first().is_some_and(|id| hollow(ctx.catalog, *id));
-        if !(beat && body.list.blobs().iter().all(|id| hollow(ctx.catalog, *id))) {
-            self.accepted.accept(ctx.catalog, &self.sent, taken, body.full);
-        }
-        for name in &body.removed {
-            if let Some(slot) = self.accepted.get(ctx.catalog, *name) {
-                self.accepted.put(ctx.catalog, *name, Slot { state: Held::Removed, ..slot });
-            }
-            self.refused.remove(name);
-        }
-        if !self.refused.is_empty() {
-            for id in body.list.blobs() {
-                if !hollow(ctx.catalog, *id) {
-                    self.refused.remove(&key(ctx.catalog, *id));
-                }
-            }
-        }
-    }
-
     /// Begins with what the client brings along: held from before, and not sent on this stream.
     pub(crate) fn keep(&mut self, sent: Holdings, accepted: Holdings) {
         self.kept = sent.count();
@@ -625,16 +502,5 @@ impl Track {
     /// After more was kept than `keep` was given.
     pub(crate) fn recount_kept(&mut self) {
         self.kept = self.sent.count();
-    }
-
-    /// Median and 99th percentile of the time from response to verdict, in milliseconds.
-    pub(crate) fn latencies(&self) -> Option<(f64, f64)> {
-        let mut sorted: Vec<u32> = self.latencies.iter().copied().collect();
-        sorted.sort_unstable();
-        let at = |percent: usize| {
-            let rank = (sorted.len() * percent).div_ceil(100).max(1);
-            sorted.get(rank - 1).map(|micros| f64::from(*micros) / 1000.0)
-        };
-        Some((at(50)?, at(99)?))
     }
 }

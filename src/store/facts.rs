@@ -3,6 +3,7 @@
 //! Words and fields are those of the JSON contract. Plain data with texts resolved; built on demand for what
 //! is asked, never for a whole source at once.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +15,9 @@ pub use crate::session::{
 use crate::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::wire::{NodeInfo, Tls};
 
-/// One row of the timeline (`message` of the JSON contract). `open` and `close` rows have no `n`.
+/// What every fact of a row of the timeline has. `open` and `close` rows have no `n`.
 #[derive(Clone, Debug)]
-pub struct MessageFact {
+pub struct RowFact {
     pub n: Option<Seq>,
     pub at: Time,
     pub stream: StreamId,
@@ -35,14 +36,6 @@ pub struct MessageFact {
     pub answers: Option<Seq>,
     /// From that message to this one.
     pub latency: Option<Duration>,
-    /// Request: names carried (SotW list, delta subscribe). Response: names of its resources.
-    pub names: Vec<Arc<str>>,
-    /// Request: names that came into the subscription. Response: resources new to the client.
-    pub added: Vec<Arc<str>>,
-    /// Response: resources whose content differs from the last one sent.
-    pub changed: Vec<Arc<str>>,
-    /// Request: names that left the subscription. Response: resources deleted by it.
-    pub removed: Vec<Arc<str>>,
     /// Response: resources re-sent unchanged.
     pub same: u64,
     /// Resources in a response; names in a request.
@@ -54,6 +47,63 @@ pub struct MessageFact {
     pub partial: bool,
     /// For `open` and `close` rows, and undecodable messages: what happened, in words.
     pub note: Option<String>,
+}
+
+/// One row of the timeline (`message` of the JSON contract), with its names.
+#[derive(Clone, Debug)]
+pub struct MessageFact {
+    pub row: RowFact,
+    /// Request: names carried (SotW list, delta subscribe). Response: names of its resources.
+    pub names: Vec<Arc<str>>,
+    /// Request: names that came into the subscription. Response: resources new to the client.
+    pub added: Vec<Arc<str>>,
+    /// Response: resources whose content differs from the last one sent.
+    pub changed: Vec<Arc<str>>,
+    /// Request: names that left the subscription. Response: resources deleted by it.
+    pub removed: Vec<Arc<str>>,
+}
+
+/// One row without its names: a [`MessageFact`] with counts in their place.
+#[derive(Clone, Debug)]
+pub struct LineFact {
+    pub row: RowFact,
+    pub added: u64,
+    pub changed: u64,
+    pub removed: u64,
+    /// The name, where just one was added or removed.
+    pub one: Option<Arc<str>>,
+}
+
+impl Deref for MessageFact {
+    type Target = RowFact;
+
+    fn deref(&self) -> &RowFact {
+        &self.row
+    }
+}
+
+impl Deref for LineFact {
+    type Target = RowFact;
+
+    fn deref(&self) -> &RowFact {
+        &self.row
+    }
+}
+
+impl MessageFact {
+    /// The same without its names.
+    pub fn line(&self) -> LineFact {
+        LineFact {
+            row: self.row.clone(),
+            added: self.added.len() as u64,
+            changed: self.changed.len() as u64,
+            removed: self.removed.len() as u64,
+            one: match (&self.added[..], &self.removed[..]) {
+                ([one], []) | ([], [one]) => Some(one.clone()),
+                _ => None,
+            },
+        }
+    }
 }
 
 /// One stream and type (`state` of the JSON contract). A type of an open stream that was never asked for has none.
@@ -176,70 +226,6 @@ pub struct ProblemFact {
     pub text: String,
     /// The peer's own words, where there are some.
     pub quote: Option<Arc<str>>,
-}
-
-/// A row of the timeline without its names: a [`MessageFact`] with counts in their place.
-#[derive(Clone, Debug)]
-pub struct LineFact {
-    pub n: Option<Seq>,
-    pub at: Time,
-    pub stream: StreamId,
-    pub node: Option<Arc<str>>,
-    pub dir: Option<Dir>,
-    pub type_url: TypeUrl,
-    pub kind: MessageKind,
-    pub class: Option<Class>,
-    pub implied: bool,
-    pub version: Arc<str>,
-    pub nonce: Arc<str>,
-    pub answers: Option<Seq>,
-    pub latency: Option<Duration>,
-    pub added: u64,
-    pub changed: u64,
-    pub removed: u64,
-    /// The name, where just one was added or removed.
-    pub one: Option<Arc<str>>,
-    pub same: u64,
-    /// Resources in a response; names in a request.
-    pub count: u64,
-    pub size: u64,
-    pub error: Option<(Code, Arc<str>)>,
-    pub partial: bool,
-    pub note: Option<String>,
-}
-
-impl MessageFact {
-    /// The same without its names.
-    pub fn line(&self) -> LineFact {
-        LineFact {
-            n: self.n,
-            at: self.at,
-            stream: self.stream,
-            node: self.node.clone(),
-            dir: self.dir,
-            type_url: self.type_url.clone(),
-            kind: self.kind,
-            class: self.class,
-            implied: self.implied,
-            version: self.version.clone(),
-            nonce: self.nonce.clone(),
-            answers: self.answers,
-            latency: self.latency,
-            added: self.added.len() as u64,
-            changed: self.changed.len() as u64,
-            removed: self.removed.len() as u64,
-            one: match (&self.added[..], &self.removed[..]) {
-                ([one], []) | ([], [one]) => Some(one.clone()),
-                _ => None,
-            },
-            same: self.same,
-            count: self.count,
-            size: self.size,
-            error: self.error.clone(),
-            partial: self.partial,
-            note: self.note.clone(),
-        }
-    }
 }
 
 /// A [`StateFact`] without its names: a cell of the matrix node x type.

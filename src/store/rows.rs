@@ -8,14 +8,14 @@ use crate::session::{MessageKind, Stream};
 use crate::wire::{Body, End, Message};
 
 use super::history::{Content, Names, Row, Which, count, version_and_nonce};
-use super::{LineFact, MessageFact, Store};
+use super::{LineFact, MessageFact, RowFact, Store};
 
 impl Store {
     pub(super) fn line_fact(&self, row: &Row) -> Option<LineFact> {
         let stream = self.engine.streams().get(row.stream as usize)?;
         let answers = (row.answers > 0).then_some(Seq(row.answers));
         let asked = answers.and_then(|n| self.history.get(self.history.row_of(n)?));
-        let mut line = LineFact {
+        let mut fact = RowFact {
             n: (row.seq > 0).then_some(Seq(row.seq)),
             at: row.at,
             stream: stream.id,
@@ -29,10 +29,6 @@ impl Store {
             nonce: Arc::from(""),
             answers,
             latency: asked.filter(|_| !self.clock.untimed).map(|asked| row.at.since(asked.at)),
-            added: 0,
-            changed: 0,
-            removed: 0,
-            one: None,
             same: u64::from(row.same),
             count: 0,
             size: 0,
@@ -41,29 +37,30 @@ impl Store {
             note: row.note.as_deref().map(str::to_owned),
         };
         match &row.content {
-            Content::None => line.note = Some(life(stream, row.kind)),
+            Content::None => fact.note = Some(life(stream, row.kind)),
             Content::Whole(message) => {
                 let (version, nonce) = version_and_nonce(message);
-                line.dir = Some(message.dir());
-                line.version = Arc::from(version);
-                line.nonce = Arc::from(nonce);
-                line.count = count(message);
-                line.size = message.size;
-                line.error = message.error_detail().map(|e| (Code(e.code), e.message.clone()));
+                fact.dir = Some(message.dir());
+                fact.version = Arc::from(version);
+                fact.nonce = Arc::from(nonce);
+                fact.count = count(message);
+                fact.size = message.size;
+                fact.error = message.error_detail().map(|e| (Code(e.code), e.message.clone()));
                 if let Body::Undecodable { reason } = &message.body {
-                    line.note = Some(format!("undecodable: {reason}"));
+                    fact.note = Some(format!("undecodable: {reason}"));
                 }
             }
             Content::Dropped(dropped) => {
-                line.dir = Some(dropped.dir);
-                line.version = dropped.version.clone();
-                line.nonce = dropped.nonce.clone();
-                line.count = dropped.count;
-                line.size = dropped.size;
-                line.error = dropped.error.clone().map(|(code, message)| (Code(code), message));
-                line.note = Some("its content is not kept any more".into());
+                fact.dir = Some(dropped.dir);
+                fact.version = dropped.version.clone();
+                fact.nonce = dropped.nonce.clone();
+                fact.count = dropped.count;
+                fact.size = dropped.size;
+                fact.error = dropped.error.clone().map(|(code, message)| (Code(code), message));
+                fact.note = Some("its content is not kept any more".into());
             }
         }
+        let mut line = LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None };
         if let Some(names) = &row.names {
             line.added = match &names.added {
                 Which::Nothing => 0,
@@ -97,19 +94,7 @@ impl Store {
         let changes = row.names.as_deref().unwrap_or(&none);
         let texts = |syms: &[Sym]| syms.iter().map(|sym| self.text(*sym)).collect();
         Some(MessageFact {
-            n: line.n,
-            at: line.at,
-            stream: line.stream,
-            node: line.node,
-            dir: line.dir,
-            type_url: line.type_url,
-            kind: line.kind,
-            class: line.class,
-            implied: line.implied,
-            version: line.version,
-            nonce: line.nonce,
-            answers: line.answers,
-            latency: line.latency,
+            row: line.row,
             added: match &changes.added {
                 Which::Nothing => Vec::new(),
                 Which::All => names.clone(),
@@ -118,12 +103,6 @@ impl Store {
             changed: texts(&changes.changed),
             removed: texts(&changes.removed),
             names,
-            same: line.same,
-            count: line.count,
-            size: line.size,
-            error: line.error,
-            partial: line.partial,
-            note: line.note,
         })
     }
 

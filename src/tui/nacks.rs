@@ -129,7 +129,7 @@ fn groups(state: &StateFact) -> Vec<Group> {
 fn refusing(data: &dyn Data) -> Vec<StateFact> {
     let line = |n: Seq| data.row_of(n).and_then(|row| data.line(row));
     let mut tracks: Vec<(StreamId, TypeUrl)> =
-        data.nacks().into_iter().filter_map(line).map(|line| (line.stream, line.type_url)).collect();
+        data.nacks().into_iter().filter_map(line).map(|line| (line.stream, line.row.type_url)).collect();
     tracks.sort_unstable();
     tracks.dedup();
     tracks.into_iter().filter_map(|(stream, url)| data.state(stream, &url)).collect()

@@ -5,7 +5,6 @@ use std::{
     net::{SocketAddr, TcpListener},
     path::Path,
     thread,
-    time::Duration,
 };
 
 use serde_json::Value;
@@ -207,7 +206,6 @@ fn client_outlives_its_server() {
         let log = child.log();
         (log.contains("the stream broke") && log.contains("cannot reach")).then_some(())
     });
-    thread::sleep(Duration::from_millis(200));
     let mut plane = world.control_plane(flags());
     plane.set(&chain);
     let first = plane.wait_for(0, "a request", |event| event.is_request(CLUSTER));

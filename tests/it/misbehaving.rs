@@ -17,7 +17,7 @@ use crate::support::{
     bootstrap::{self, Variant},
     grpc_client::{GrpcClient, Kind},
     misbehave::{Misbehaving, Play, play_client, schema},
-    wait::PATIENCE,
+    wait::{PATIENCE, wait_for},
     world::World,
 };
 
@@ -164,6 +164,11 @@ fn misdeeds() -> Vec<(String, String)> {
     files.map(|file| (file.file_name().to_string_lossy().into_owned(), text(&file.path()))).collect()
 }
 
+/// Whether a line of the tap is of a response; the arrow is that of the locale.
+fn is_response(line: &str) -> bool {
+    line.split_whitespace().any(|word| word == "←" || word == "<-")
+}
+
 /// Plays the server's part of each script for `client` to a client that `start` starts. All that is expected is found,
 /// nothing else is an error or a warning of the server, and of the client only what `known` says.
 fn misbehave<T>(test: &str, client: &str, known: &[&str], start: impl Fn(&World, &str, SocketAddr) -> T) {
@@ -177,6 +182,11 @@ fn misbehave<T>(test: &str, client: &str, known: &[&str], start: impl Fn(&World,
         let tap = world.tap_named(name, server.address(), &[]);
         let client = start(&world, name, tap.address());
         server.play(&play, false);
+        // What was said last is on its way until the tap tells of it.
+        wait_for("all that the server said among the tap's lines", || {
+            let told = tap.log().lines().filter(|line| is_response(line)).count();
+            (told >= play.responses()).then_some(())
+        });
         drop(client);
         let recording = tap.stop();
         let timers = ["--timers", "ack=1s,answer=2s,exist=2s,warm=2s"];

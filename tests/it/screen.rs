@@ -104,6 +104,39 @@ impl Terminal {
         self.wait(text, |screen| screen.contents().contains(text));
     }
 
+    /// Nothing has been drawn for a while.
+    fn settled(&self) {
+        let shown =
+            || self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().contents_formatted();
+        let end = Instant::now() + LIMIT;
+        let mut before = shown();
+        loop {
+            std::thread::sleep(Duration::from_millis(300));
+            let now = shown();
+            if now == before {
+                return;
+            }
+            assert!(Instant::now() < end, "it never stops drawing:\n{}", self.text());
+            before = now;
+        }
+    }
+
+    /// Leaves whatever is open and presses a key, until `is` holds. Only time tells Escape and a key from the key with
+    /// Alt, so it takes more than one try where the program reads late.
+    fn escape_to(&mut self, key: &str, is: impl Fn(&vt100::Screen) -> bool) {
+        let end = Instant::now() + LIMIT;
+        loop {
+            self.press("\x1b");
+            std::thread::sleep(Duration::from_millis(100));
+            self.press(key);
+            std::thread::sleep(Duration::from_millis(300));
+            if is(self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen()) {
+                return;
+            }
+            assert!(Instant::now() < end, "{key} does not lead there:\n{}", self.text());
+        }
+    }
+
     fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("keys");
         self.keys.flush().expect("keys");
@@ -246,20 +279,16 @@ fn random_sizes_and_keys_leave_a_screen_as_if_painted_afresh() {
             }
         }
         // Out of whatever is open, and there and back in no time.
-        terminal.press("\x1b");
-        std::thread::sleep(Duration::from_millis(100));
-        terminal.press("3");
-        terminal.resize(100, 30);
-        terminal.until("[3 Timeline]");
-        terminal.resize(20, 5);
-        terminal.resize(100, 30);
         let is_whole = |screen: &vt100::Screen| {
             let rows: Vec<String> = screen.rows(0, 100).collect();
             rows[0].contains("REPLAY") && rows[1].contains("[3 Timeline]") && rows[29].contains(": command")
         };
+        terminal.resize(100, 30);
+        terminal.escape_to("3", is_whole);
+        terminal.resize(20, 5);
+        terminal.resize(100, 30);
         terminal.wait("the whole screen", is_whole);
-        // Time for what may still come.
-        std::thread::sleep(Duration::from_millis(300));
+        terminal.settled();
         let before = {
             let mut shown = terminal.screen.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *shown, vt100::Parser::new(30, 100, 0)).screen().contents_formatted()

@@ -75,7 +75,7 @@ pub(super) struct Side {
 impl Side {
     /// One content of a resource; nothing where it was taken away.
     pub(super) fn of_version(version: &Version, name: &str, store: &Rc<Store>) -> Side {
-        let url = store.row_of(version.n).and_then(|row| store.line(row)).map(|line| line.type_url);
+        let url = store.row_of(version.n).and_then(|row| store.line(row)).map(|line| line.row.type_url);
         let member = version.content.map(|content| Member {
             session: None,
             node: None,

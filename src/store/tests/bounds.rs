@@ -137,7 +137,7 @@ fn undecodable_messages_are_rows_with_a_reason() {
     hand.request("", "");
     hand.send(Shape::SotwResponse, b"\x0a\xff");
     let row = hand.store.row(2).unwrap();
-    assert!(row.note.is_some_and(|note| note.starts_with("undecodable")));
+    assert!(row.note.as_ref().is_some_and(|note| note.starts_with("undecodable")));
     assert_eq!(row.type_url, cds());
     assert_eq!(hand.store.states()[0].pushes, 0);
 }

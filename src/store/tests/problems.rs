@@ -45,6 +45,6 @@ fn closed_streams_have_no_problems_but_keep_their_word() {
     assert!(store.problems().is_empty());
     let state = &store.states()[0];
     assert_eq!((state.state.word(), state.last_state.map(|s| s.word())), ("closed", Some("miss")));
-    let note = store.row(2).and_then(|row| row.note);
+    let note = store.row(2).and_then(|row| row.row.note);
     assert!(note.is_some_and(|note| note.contains("UNAVAILABLE bye")));
 }

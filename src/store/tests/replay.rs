@@ -205,6 +205,39 @@ fn facts(store: &Store) -> String {
     out + &format!("{:?}\n{:?}\n{:?}", store.streams(), store.problems(), store.summaries())
 }
 
+/// A heartbeat among many resources: what it names has expired, and does not count as held again.
+#[test]
+fn a_heartbeat_does_not_bring_back_what_has_expired() {
+    let response = |items: &[(u8, u8, u8)]| Op::Response {
+        stream: 3,
+        ty: 0,
+        items: items.to_vec(),
+        removed: Vec::new(),
+        version: 0,
+        nonce: 0,
+    };
+    let request = |names: &[u8]| Op::Request {
+        stream: 3,
+        ty: 0,
+        names: names.to_vec(),
+        other: Vec::new(),
+        version: 0,
+        nonce: 0,
+        nack: false,
+    };
+    let elsewhere = Op::Open { stream: 0, partial: false };
+    let (a, d) = ((0, 0, 0), (5, 0, 5));
+    let ops = [
+        response(&[(5, 1, 3), (0, 1, 4)]),
+        request(&[]),
+        elsewhere.clone(),
+        elsewhere,
+        request(&[5]),
+        response(&[a, a, a, a, a, a, a, a, d]),
+    ];
+    assert!(run(&ops, false).contains("Expired"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 

@@ -262,13 +262,13 @@ fn hostile_text_reaches_the_screen_spelled_out() {
     let evil = "\x1b]0;owned\x07\x1b[2J\u{202e}evil\r\n";
     let mut data = story();
     for row in &mut data.rows {
-        row.version = evil.into();
-        row.nonce = evil.into();
-        row.node = Some(evil.into());
-        row.note = row.note.as_ref().map(|_| evil.to_owned());
-        row.error = row.error.as_ref().map(|(code, _)| (*code, evil.into()));
+        row.row.version = evil.into();
+        row.row.nonce = evil.into();
+        row.row.node = Some(evil.into());
+        row.row.note = row.note.as_ref().map(|_| evil.to_owned());
+        row.row.error = row.error.as_ref().map(|(code, _)| (*code, evil.into()));
         row.added = vec![evil.into()];
-        row.type_url = evil.into();
+        row.row.type_url = evil.into();
     }
     for state in &mut data.states {
         state.type_url = evil.into();

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::filter::{Filter, FilterError};
 use crate::store::{
-    EndFact, LineFact, MessageFact, MessageKind, NackFact, ProblemFact, PushFact, ReconnectFact, StateFact,
-    StreamFact, SummaryFact, TypeState, Wildcard,
+    EndFact, LineFact, MessageFact, MessageKind, NackFact, ProblemFact, PushFact, ReconnectFact, RowFact,
+    StateFact, StreamFact, SummaryFact, TypeState, Wildcard,
 };
 use crate::tui::data::{Applied, Data, Format, Info, Mode};
 use crate::wire::{NodeInfo, Tls};
@@ -326,29 +326,31 @@ struct Said<'a> {
 
 fn message(said: Said, more: impl FnOnce(&mut MessageFact)) -> MessageFact {
     let mut fact = MessageFact {
-        n: Some(Seq(said.n)),
-        at: at(said.time),
-        stream: StreamId(1),
-        node: Some(Arc::from("edge-gw-1")),
-        dir: Some(said.dir),
-        type_url: url(said.kind),
-        kind: said.word,
-        class: None,
-        implied: false,
-        version: Arc::from(said.version),
-        nonce: Arc::from(said.nonce),
-        answers: None,
-        latency: None,
+        row: RowFact {
+            n: Some(Seq(said.n)),
+            at: at(said.time),
+            stream: StreamId(1),
+            node: Some(Arc::from("edge-gw-1")),
+            dir: Some(said.dir),
+            type_url: url(said.kind),
+            kind: said.word,
+            class: None,
+            implied: false,
+            version: Arc::from(said.version),
+            nonce: Arc::from(said.nonce),
+            answers: None,
+            latency: None,
+            same: 0,
+            count: 0,
+            size: said.size,
+            error: None,
+            partial: false,
+            note: None,
+        },
         names: Vec::new(),
         added: Vec::new(),
         changed: Vec::new(),
         removed: Vec::new(),
-        same: 0,
-        count: 0,
-        size: said.size,
-        error: None,
-        partial: false,
-        note: None,
     };
     more(&mut fact);
     fact
@@ -370,45 +372,45 @@ fn rows() -> Vec<MessageFact> {
     };
     let answer = |n: u64, ms: u64| {
         move |fact: &mut MessageFact| {
-            fact.answers = Some(Seq(n));
-            fact.latency = Some(Duration::from_millis(ms));
+            fact.row.answers = Some(Seq(n));
+            fact.row.latency = Some(Duration::from_millis(ms));
             if fact.kind == MessageKind::Nack {
-                fact.error = Some((Code(13), Arc::from(ERROR)));
+                fact.row.error = Some((Code(13), Arc::from(ERROR)));
             }
         }
     };
-    let same = |fact: &mut MessageFact| (fact.count, fact.same) = (119, 119);
+    let same = |fact: &mut MessageFact| (fact.row.count, fact.row.same) = (119, 119);
     let mut open = message(said(0, "13:53:19.100", Req, Cds, MessageKind::Open, "", "", 0), |fact| {
-        fact.note = Some("ADS, state of the world, from 10.1.0.7:51234".to_owned());
+        fact.row.note = Some("ADS, state of the world, from 10.1.0.7:51234".to_owned());
     });
-    (open.n, open.dir, open.type_url) = (None, None, TypeUrl::default());
+    (open.row.n, open.row.dir, open.row.type_url) = (None, None, TypeUrl::default());
     let mut rows = vec![
         open,
         message(said(478, "14:01:58.112", Resp, Cds, Push, "42", "a81f", 312_000), |fact| {
-            (fact.count, fact.same) = (119, 117);
+            (fact.row.count, fact.row.same) = (119, 117);
             fact.added = texts(&["ledger-v2"]);
             fact.changed = texts(&["reviews"]);
             fact.names = many(119);
         }),
         message(said(479, "14:01:58.131", Req, Cds, Nack, "41", "a81f", 1_100), answer(478, 19)),
         message(said(480, "14:01:58.140", Resp, Eds, Push, "41", "a77b", 44_000), |fact| {
-            fact.count = 118;
+            fact.row.count = 118;
             fact.changed = texts(&["search", "cart"]);
         }),
         message(said(481, "14:01:58.142", Req, Eds, Ack, "41", "a77b", 3_900), answer(480, 2)),
         message(said(433, "14:01:59.000", Resp, Rds, Push, "17", "c001", 5_000_000), |fact| {
-            (fact.stream, fact.node) = (StreamId(2), Some(Arc::from("ratings-v1-77d0")));
-            fact.count = 2;
+            (fact.row.stream, fact.row.node) = (StreamId(2), Some(Arc::from("ratings-v1-77d0")));
+            fact.row.count = 2;
         }),
         message(said(486, "14:02:08.140", Resp, Cds, Resend, "42", "a820", 312_000), same),
         message(said(487, "14:02:08.155", Req, Cds, Nack, "41", "a820", 1_100), answer(486, 15)),
         message(said(489, "14:02:09.402", Req, Eds, Subscribe, "41", "a77b", 3_900), |fact| {
-            fact.count = 119;
+            fact.row.count = 119;
             fact.added = texts(&["ledger-v2"]);
             fact.names = many(119);
         }),
         message(said(490, "14:02:09.611", Resp, Eds, Push, "41", "a77c", 44_000), |fact| {
-            fact.count = 118;
+            fact.row.count = 118;
             fact.changed = texts(&["search"]);
         }),
         message(said(491, "14:02:09.613", Req, Eds, Ack, "41", "a77c", 3_900), answer(490, 2)),
@@ -530,7 +532,11 @@ impl Data for Long {
     fn row(&self, index: usize) -> Option<MessageFact> {
         self.asked.set(self.asked.get() + 1);
         let n = Some(Seq(index as u64 + 1));
-        (index < self.rows).then(|| MessageFact { n, at: Time(index as u64), ..self.template.clone() })
+        (index < self.rows).then(|| {
+            let mut fact = self.template.clone();
+            (fact.row.n, fact.row.at) = (n, Time(index as u64));
+            fact
+        })
     }
     fn row_of(&self, n: Seq) -> Option<usize> {
         Some(n.0 as usize - 1)

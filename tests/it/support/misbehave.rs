@@ -73,6 +73,12 @@ impl Play {
         Self { frames: loaded.frames, catalog: loaded.catalog, end: loaded.end }
     }
 
+    /// How many there are in it.
+    pub fn responses(&self) -> usize {
+        let is = |what: &What| matches!(what, What::Message(message) if message.dir() == Dir::Resp);
+        self.frames.iter().filter(|frame| is(&frame.what)).count()
+    }
+
     fn bytes(&self, message: &Message) -> Bytes {
         message.bytes(&self.catalog).expect("the bytes of a script's message").into()
     }

@@ -1,0 +1,121 @@
+//! Secrets are nowhere in what verbs print, unless they are asked for.
+
+use std::io::Cursor;
+
+use serde_json::json;
+
+use super::{GATEWAY, TOUR, World, run, show};
+use crate::cli::Exit;
+
+const KEY: &str = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
+
+/// A client that is given a private key and prints it into its NACK; the stream ends with it too.
+fn script_with_a_secret() -> String {
+    let pem = format!("-----BEGIN PRIVATE KEY-----\\n{KEY}\\n-----END PRIVATE KEY-----\\n");
+    let secret = format!(
+        "{{tls_certificate: {{private_key: {{inline_string: \"{pem}\"}}, password: {{inline_string: \"hunter2-hunter2\"}}}}}}"
+    );
+    // An Any of acme.v1.Widget that nobody can decode, and a message that breaks off.
+    let any = "CiJ0eXBlLmdvb2dsZWFwaXMuY29tL2FjbWUudjEuV2lkZ2V0EgQKAncx";
+    format!(
+        "node edge\nstream 1 delta-ads\n> sds sub=[edge-cert]\n< sds n=a [edge-cert{secret}@1]\n\
+         > sds n=a nack=\"bad key: hunter2-hunter2 private_key {{ inline_string: \\\"{pem}\\\" }}\" code=13\n\
+         < raw=CgF2Bw==\nstream 2 sotw sds\n> names=[edge-cert]\n< v=1 n=b [edge-cert{secret} raw:{any}]\n\
+         > v=1 n=b names=[edge-cert]\n2 close status=13 \"saw hunter2-hunter2\"\n"
+    )
+}
+
+#[test]
+fn secrets_in_a_script_are_nowhere_to_be_seen() {
+    let world = || World { stdin: Box::new(Cursor::new(script_with_a_secret())), ..World::default() };
+    let shown: &[&[&str]] = &[
+        &["status", "-", "-o", "wide"],
+        &["status", "-", "-o", "json"],
+        &["log", "-"],
+        &["log", "-", "-o", "jsonl"],
+        &["get", "-", "sds", "-o", "yaml"],
+        &["get", "-", "sds", "-o", "json"],
+        &["info", "-"],
+        &["export", "-", "--to", "script"],
+        &["export", "-", "--to", "raw"],
+        &["export", "-", "--to", "jsonl"],
+    ];
+    for args in shown {
+        let said = world().run(args);
+        assert!(matches!(said.exit, Exit::Yes | Exit::No), "{args:?}: {}", said.err);
+        let all = said.all();
+        assert!(!all.contains(KEY) && !all.contains("hunter2"), "{args:?}: {all}");
+        for line in said.out.lines().filter(|line| line.contains("\"raw\"")) {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let bytes = crate::schema::base64::decode(line["raw"].as_str().unwrap()).unwrap();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            assert!(!text.contains(KEY) && !text.contains("hunter2"), "{text}");
+        }
+    }
+    for args in [&["get", "-", "sds", "-o", "yaml"][..], &["export", "-", "--to", "script"]] {
+        let kept = world().run(&[args, &["--keep-secrets"]].concat()).out;
+        assert!(kept.contains(KEY) && kept.contains("hunter2"), "they are there if they are to be: {kept}");
+    }
+    let get = world().run(&["get", "-", "sds", "-o", "yaml"]).out;
+    assert!(get.contains("[redacted 15 B, id ") && get.contains("edge-cert"), "{get}");
+}
+
+#[test]
+fn what_could_not_be_decoded_is_said_where_it_may_be_passed_on() {
+    let world = |script: String| World { stdin: Box::new(Cursor::new(script)), ..World::default() };
+    let said = "may contain secrets: 1 message and 1 resource could not be decoded";
+    let info = world(script_with_a_secret()).run(&["info", "-"]).out;
+    assert!(info.contains("secrets   taken out of ") && info.contains(said), "{info}");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.xdsrec");
+    let to = ["export", "-", "--to", "xdsrec", "--output", path.to_str().unwrap()];
+    let export = world(script_with_a_secret()).run(&to);
+    assert!(export.err.contains(said), "{}", export.err);
+    let bytes = std::fs::read(&path).unwrap();
+    assert!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()));
+    let again = run(&["info", path.to_str().unwrap()]).out;
+    assert!(again.contains(said), "a recording says so too: {again}");
+    let script = run(&["export", path.to_str().unwrap(), "--to", "script"]).out;
+    assert!(script.contains("[redacted 15 B, id ") && !script.contains("hunter2"), "{script}");
+    let quiet = world(script_with_a_secret()).run(&[&to[..], &["--keep-secrets"]].concat());
+    assert!(!quiet.err.contains("may contain"), "{}", quiet.err);
+    assert!(!run(&["info", TOUR]).out.contains("may contain"));
+}
+
+#[test]
+fn raw_jsonl_loses_the_secrets_in_metadata_and_status() {
+    let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+    let lines = [
+        json!({"dir": "open", "t": 0.0, "stream": 1, "method": method,
+            "metadata": {"Authorization": "Bearer hunter2-hunter2", "user-agent": "grpc"}}),
+        json!({"dir": "c2s", "t": 0.1, "stream": 1, "raw": "CgE3"}),
+        json!({"dir": "status", "t": 0.2, "stream": 1, "code": 7, "message": "no: password: hunter2-hunter2"}),
+    ];
+    let text = lines.map(|line| line.to_string()).join("\n");
+    let export = |more: &[&str]| {
+        let world = World { stdin: Box::new(Cursor::new(text.clone())), ..World::default() };
+        world.run(&[&["export", "-", "--to", "raw"], more].concat()).out
+    };
+    let clean = export(&[]);
+    assert!(!clean.contains("hunter2") && clean.contains("[redacted 22 B]"), "{clean}");
+    assert!(clean.contains("grpc"), "{clean}");
+    assert_eq!(export(&["--keep-secrets"]).matches("hunter2-hunter2").count(), 2);
+}
+
+#[test]
+fn no_key_is_printed() {
+    const KEY: &str = "the private key of edge-cert";
+    for args in [
+        &["get", GATEWAY, "sds", "-o", "yaml"][..],
+        &["get", GATEWAY, "-o", "tree"],
+        &["get", GATEWAY, "-o", "json"],
+        &["log", GATEWAY, "--body"],
+        &["log", GATEWAY, "--body", "-o", "jsonl"],
+        &["export", GATEWAY, "--to", "script"],
+    ] {
+        let said = show(args);
+        assert!(said.contains("exit 0") && !said.contains(KEY), "{args:?} {said}");
+    }
+    assert!(show(&["get", GATEWAY, "sds", "-o", "yaml"]).contains("[redacted"));
+    assert!(show(&["get", GATEWAY, "sds", "-o", "yaml", "--keep-secrets"]).contains(KEY));
+}
