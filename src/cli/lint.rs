@@ -100,7 +100,7 @@ fn print(
     let style = io.style(global);
     let out = &mut *io.stdout;
     match args.output {
-        LintFormat::Text => table(findings, store, style, !args.no_headers, out)?,
+        LintFormat::Text => table(findings, store, &io.zone, style, !args.no_headers, out)?,
         LintFormat::Json | LintFormat::Jsonl => {
             let mut objects = Objects::new(out, args.output == LintFormat::Json);
             for finding in findings {
@@ -205,6 +205,7 @@ fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>
 fn table(
     findings: &[&Finding],
     store: &Store,
+    zone: &jiff::tz::TimeZone,
     style: Style,
     headers: bool,
     out: &mut dyn std::io::Write,
@@ -217,10 +218,9 @@ fn table(
             Severity::Warn => Role::Warn,
             Severity::Info => Role::Muted,
         };
-        let since = match json::time(finding.first, &store.clock()) {
-            serde_json::Value::Null => "-".to_owned(),
-            serde_json::Value::String(stamp) => stamp,
-            seconds => format!("+{}s", seconds.as_f64().unwrap_or_default()),
+        let since = match store.clock().untimed {
+            true => "-".to_owned(),
+            false => crate::text::time_of_day(finding.first, store.clock(), zone),
         };
         table.row(vec![
             Cell::role(finding.severity.word(), role),

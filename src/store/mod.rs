@@ -220,7 +220,7 @@ impl Store {
     pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         self.resource_named(stream, type_url, name)
     }
-    /// What someone must act on, newest first.
+    /// What someone must act on, then what is merely waited for, each newest first.
     pub fn problems(&self) -> Vec<ProblemFact> {
         self.problem_facts()
     }

@@ -248,6 +248,7 @@ fn states(streams: &[StreamFact]) -> Vec<StateFact> {
         pushes: 9,
         last_push: Some(PushFact {
             n: 497,
+            at: at("14:02:23.190"),
             added: 1,
             changed: 1,
             removed: 0,
