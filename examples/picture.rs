@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
-const SIZE: PtySize = PtySize { rows: 24, cols: 100, pixel_width: 0, pixel_height: 0 };
+const SIZE: PtySize = PtySize { rows: 30, cols: 100, pixel_width: 0, pixel_height: 0 };
 
 /// When the demo's NACK, waits and reconnects have come.
 const AFTER: Duration = Duration::from_secs(14);
 
 /// Lines of the screen that the picture has.
-const LINES: usize = 20;
+const LINES: usize = 23;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     // Started in the pseudo-terminal, it is xdscope itself.

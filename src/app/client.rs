@@ -113,6 +113,8 @@ pub struct Progress {
     pub ended: Option<String>,
     /// Types, or names of them, that were asked for and not answered.
     pub unanswered: Vec<(TypeUrl, Option<String>)>,
+    /// Names that resources refer to, and that no server answers for (row K-24).
+    pub unmapped: Vec<String>,
     /// What can't be asked for.
     pub refused: Option<client::Refused>,
     /// Tries and streams so far.
@@ -375,7 +377,8 @@ impl Work {
                 let open = Open {
                     method: self.streams.path(lane.0).unwrap_or_default().to_owned(),
                     server: server.map(|server| server.address.to_string()),
-                    metadata: server.map(|server| cleaned(server)).unwrap_or_default(),
+                    metadata: [server.map(|server| cleaned(server)).unwrap_or_default(), self.client.facts()]
+                        .concat(),
                     tls: Tls { client: None, server: tls },
                     ..Open::default()
                 };
@@ -483,6 +486,8 @@ impl Work {
             let mut progress = lock(&self.progress);
             progress.begun = true;
             progress.open = self.client.is_open();
+            let unmapped = self.client.unmapped().map(|name| into.store.catalog().text(name).to_owned());
+            progress.unmapped = unmapped.collect();
             progress.unanswered = unanswered.into_iter().map(|(url, name)| (url, text(name))).collect();
         }
         if self.client.is_open() {

@@ -13,6 +13,8 @@ pub mod files;
 mod kept;
 #[cfg(feature = "net")]
 pub mod live;
+#[cfg(all(feature = "net", feature = "tui"))]
+mod named;
 #[cfg(feature = "net")]
 pub mod pipeline;
 #[cfg(feature = "net")]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::rest::{Polls, Rest, Sink};
 use crate::content::Catalog;
@@ -11,6 +12,9 @@ use crate::net::tap::{ConnId, Copied, Happened, Step};
 use crate::schema::Schema;
 use crate::wire::h2::{Connection, Event, Head};
 use crate::wire::{Assembler, End, Frame, Open, Tls, http1};
+
+/// A PING sooner than this after a message or another PING is no keepalive: peers measure their bandwidth by them.
+const KEEPALIVE: Duration = Duration::from_secs(1);
 
 /// What cleans the metadata of a stream before it is kept: name and value to value.
 pub type CleanMetadata = fn(&str, &str) -> Option<String>;
@@ -41,6 +45,10 @@ struct Tapped {
     opaque: Option<StreamId>,
     /// In place of the observer: it carries REST polls.
     polls: Option<Polls>,
+    /// When the newest message passed.
+    moved: Time,
+    /// The same of each side's PINGs.
+    pinged: [Time; 2],
 }
 
 impl Tapped {
@@ -80,6 +88,8 @@ impl Pipeline {
                 streams: BTreeMap::new(),
                 opaque: None,
                 polls: None,
+                moved: at,
+                pinged: [at; 2],
             };
             self.connections.insert(conn, tapped);
             return;
@@ -188,6 +198,7 @@ impl See<'_> {
                 }
             }
             Event::Message { stream: number, dir } => {
+                self.tapped.moved = self.at;
                 if let Some(id) = stream(self.tapped, number) {
                     self.assembler.message(self.at, id, dir, self.catalog, self.out);
                 }
@@ -203,12 +214,23 @@ impl See<'_> {
                     self.assembler.end(self.at, id, end, self.out);
                 }
             }
+            Event::Ping { dir } => self.ping(dir),
             // It is told by how the streams end.
             Event::GoAway { .. } => {}
             Event::Opaque { why } => {
                 let open = self.tapped.open(why, Vec::new());
                 self.tapped.opaque = Some(self.assembler.open(self.at, open, self.out));
             }
+        }
+    }
+
+    fn ping(&mut self, dir: Dir) {
+        let Some(before) = self.tapped.pinged.get_mut(dir as usize) else { return };
+        let idle = self.at.since(self.tapped.moved).min(self.at.since(*before));
+        *before = self.at;
+        if idle >= KEEPALIVE {
+            let streams = self.tapped.streams.values().copied();
+            self.assembler.ping(self.at, streams, dir, self.out);
         }
     }
 

@@ -22,6 +22,7 @@ use super::applied::AppliedFile;
 use super::body;
 use super::client::{self, Command};
 use super::live::Shared;
+use super::named::Named;
 use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
 
@@ -74,6 +75,25 @@ pub struct About {
     pub notice: Option<String>,
     /// Where copies too large for the clipboard go.
     pub copies: PathBuf,
+    pub keep_secrets: bool,
+}
+
+impl About {
+    /// In place of [`empty`](About::empty) while the server can't be reached.
+    fn cut_off(&self, why: &str) -> Vec<String> {
+        let server = self.source.split_once(' ').map_or("SERVER", |(_, server)| server);
+        let doctor = format!("Try   xdscope doctor {server}");
+        [
+            "The control plane is not there",
+            "",
+            why,
+            "",
+            &doctor,
+            "      checks name, port, TLS, HTTP/2, variants, reflection",
+        ]
+        .map(|line| display_safe(line).into_owned())
+        .to_vec()
+    }
 }
 
 /// Reads a session file again, and says how its replay goes.
@@ -92,6 +112,7 @@ pub struct LiveFeed<'a> {
     about: About,
     reopen: Reopen,
     rewound: RefCell<Option<ReplayFeed>>,
+    named: RefCell<Option<Named>>,
     applied: Option<Rc<AppliedFile>>,
     /// How often it was rewound, and came back.
     turns: Cell<u64>,
@@ -102,8 +123,8 @@ impl<'a> LiveFeed<'a> {
         if let Some(recording) = &about.recording {
             saved::forget(recording);
         }
-        let (rewound, turns) = (RefCell::new(None), Cell::new(0));
-        LiveFeed { client: None, shared, bodies, about, reopen, rewound, applied: None, turns }
+        let (rewound, named, turns) = (RefCell::new(None), RefCell::new(None), Cell::new(0));
+        LiveFeed { client: None, shared, bodies, about, reopen, rewound, named, applied: None, turns }
     }
 
     /// The streams are those of this client, which can be told what to say.
@@ -116,29 +137,44 @@ impl<'a> LiveFeed<'a> {
         LiveFeed { applied, ..self }
     }
 
-    /// The session file up to where the source is held.
-    fn rewind(&self, held: Held) -> Result<ReplayFeed, String> {
+    /// The session file once so many messages have reached it.
+    fn session(&self, wanted: u64) -> Result<(Loaded, replay::Options), String> {
         let Some(path) = &self.about.recording else {
-            return Err("this can't go back: it is not recorded (--no-record)".into());
+            return Err("it is not recorded (--no-record)".into());
         };
         if let Some(error) = self.shared.recording_error() {
-            return Err(format!("this can't go back: {error}"));
+            return Err(error);
         }
         let messages = |loaded: &Loaded| {
             loaded.frames.iter().filter(|frame| matches!(frame.what, What::Message(_))).count() as u64
         };
         let mut looks = 0;
-        let (mut loaded, options) = loop {
+        loop {
             let (loaded, options) = (self.reopen)(path)?;
             looks += 1;
-            if messages(&loaded) >= held.n.0 || looks == LOOKS {
-                break (loaded, options);
+            if messages(&loaded) >= wanted || looks == LOOKS {
+                return Ok((loaded, options));
             }
             std::thread::sleep(LOOK);
-        };
+        }
+    }
+
+    /// The session file up to where the source is held.
+    fn rewind(&self, held: Held) -> Result<ReplayFeed, String> {
+        let session = self.session(held.n.0).map_err(|why| format!("this can't go back: {why}"));
+        let (mut loaded, options) = session?;
         replay::cut(&mut loaded, held.n, held.now);
         let feed = ReplayFeed::new(options.cursor(loaded), options, Decoded(self.bodies.0.clone()), None);
         Ok(feed.beside(self.applied.clone()))
+    }
+
+    /// Ends the named recording, if there is one; what was written, in words, or why it was not.
+    pub fn end_named(&self) -> Option<Result<String, String>> {
+        let named = self.named.borrow_mut().take()?;
+        let until = self.shared.store().messages();
+        let session = self.session(until);
+        let source = &self.about.source;
+        Some(session.and_then(|(loaded, _)| named.end(loaded, until, self.about.keep_secrets, source)))
     }
 
     fn live(&self) {
@@ -170,10 +206,12 @@ impl Feed for LiveFeed<'_> {
         let streams = store.streams();
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let path = self.about.recording.as_ref();
+        let cut_off = self.shared.trouble().filter(|_| self.client.is_some());
         let live = Info {
             source: self.about.source.clone(),
-            mode: Mode::Live,
+            mode: if cut_off.is_some() { Mode::Disconnected } else { Mode::Live },
             recording: path.map(|path| (name(path), self.shared.recorded())),
+            named: self.named.borrow().as_ref().map(|named| name(&named.path().to_path_buf())),
             dropped: streams.iter().map(|stream| stream.gaps).sum(),
             rerun: path.map_or_else(|| "SOURCE".into(), |path| path.display().to_string()),
             // Those of our own client are nobody's loss.
@@ -181,7 +219,7 @@ impl Feed for LiveFeed<'_> {
                 Some(_) => 0,
                 None => streams.iter().filter(|stream| stream.closed.is_none()).count() as u64,
             },
-            empty: self.about.empty.clone(),
+            empty: cut_off.map_or_else(|| self.about.empty.clone(), |why| self.about.cut_off(&why)),
             notice: (self.shared.recording_error())
                 .or_else(|| self.shared.trouble())
                 .or_else(|| {
@@ -235,6 +273,19 @@ impl Feed for LiveFeed<'_> {
             true => Ok(()),
             false => Err("the client has too much to do, or has ended".into()),
         }
+    }
+
+    fn record(&self, name: Option<&str>) -> Result<String, String> {
+        let Some(name) = name else {
+            return self.end_named().unwrap_or_else(|| Err("there is no named recording to end".into()));
+        };
+        if self.about.recording.is_none() {
+            return Err("there is no session file to take it from (--no-record)".into());
+        }
+        let named = Named::begin(name, self.shared.store().messages())?;
+        let said = format!("recording to {} from here on; r ends it", named.path().display());
+        *self.named.borrow_mut() = Some(named);
+        Ok(said)
     }
 
     fn save_marks(&self, marks: &saved::Letters) -> io::Result<bool> {

@@ -465,6 +465,12 @@ pub(super) fn fetch(
         }
         waiting.look(&progress, &args.source, global, io);
     };
+    if !global.quiet {
+        for name in &progress.unmapped {
+            let why = "no server answers for its authority; --xdstp-authority NAME=SERVER";
+            io.say(&display_safe(&format!("not followed: {name}: {why}")));
+        }
+    }
     let unanswered = progress.unanswered;
     let loaded = running.into_loaded().ok_or_else(|| CliError::new(Exit::Defect, "the client failed"))?;
     if !unanswered.is_empty() && !global.quiet {

@@ -70,14 +70,11 @@ fn unknown_line(word: &str) -> CliError {
         .next("xdscope explain WORD, for a field, a rule, a state or a kind of message")
 }
 
-/// The manual of a rule; of one that is not checked, why not.
+/// The manual of a rule.
 fn lint_rule(id: &str) -> Option<String> {
-    let known = lint::known().get(id)?;
-    let head = format!("{id} (lint rule, {}, rows {})", known.severity, known.rows);
-    Some(match (lint::rule(id), known.missing) {
-        (Some(rule), _) => format!("{head}\n\n{}", rule.manual().trim_end()),
-        (None, why) => format!("{head}\n  not checked by this version: {}", why.unwrap_or_default()),
-    })
+    let rule = lint::rule(id)?;
+    let head = format!("{id} (lint rule, {}, rows {})", rule.severity.word(), rule.rows);
+    Some(format!("{head}\n\n{}", rule.manual().trim_end()))
 }
 
 /// States and kinds of that name, with what they mean.

@@ -15,7 +15,7 @@ use crate::schema::Schema;
 use crate::script;
 use crate::store::Store;
 use crate::text::plural;
-use crate::wire::{Frame, What};
+use crate::wire::Frame;
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::bodies::{self, Contents};
@@ -48,25 +48,19 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let (store, schema) = source::replay(source, &args.source.timers, &Limit::All);
     let picked = Picked::of(args.stream.as_ref(), &store)?;
     let contents = Contents { store: &store, schema: &schema };
-    let mut n = Seq(0);
-    let mut numbers = BTreeSet::new();
-    frames.retain(|frame| {
-        if !source::is_message(frame) {
-            return picked.has(frame.stream);
-        }
-        n.0 += 1;
+    let numbers = record::part(&mut frames, store.catalog(), |frame, n| {
         let fact = || store.row(store.row_of(n)?);
-        let kept = picked.has(frame.stream)
-            && !before(&from, frame, n)
+        let matches =
+            || filter.is_empty() || fact().is_some_and(|fact| filter.message_with(&fact, &store, &contents));
+        picked.has(frame.stream)
             && !after(&until, frame, n)
-            && (filter.is_empty()
-                || fact().is_some_and(|fact| filter.message_with(&fact, &store, &contents)));
-        if kept {
-            numbers.insert(n);
-        }
-        kept
+            && (!source::is_message(frame) || (!before(&from, frame, n) && matches()))
     });
-    drop_empty_streams(&mut frames);
+    let end = match until {
+        Limit::All => end,
+        Limit::Time(at) => at.min(end),
+        Limit::Message(_) => frames.last().map_or(end, |frame| frame.at),
+    };
     let session = Session {
         name,
         frames: &frames,
@@ -127,15 +121,6 @@ fn after(until: &Limit, frame: &Frame, n: Seq) -> bool {
         Limit::All => false,
         Limit::Message(last) => n > *last,
         Limit::Time(last) => frame.at > *last,
-    }
-}
-
-/// Drops streams of which no message is left, unless none had any.
-fn drop_empty_streams(frames: &mut Vec<Frame>) {
-    let with: BTreeSet<StreamId> =
-        frames.iter().filter(|frame| source::is_message(frame)).map(|frame| frame.stream).collect();
-    if !with.is_empty() {
-        frames.retain(|frame| with.contains(&frame.stream) || matches!(frame.what, What::Gap { .. }));
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         Some(Format::Yaml) => get.yaml(terminal, out)?,
         Some(Format::Name) => get.names(out)?,
         Some(Format::Tree) => tree::write(&get, style, out)?,
-        None | Some(Format::Table) if whats.is_empty() => get.counts(style, out)?,
+        None | Some(Format::Table | Format::Text) if whats.is_empty() => get.counts(style, out)?,
         output => get.table(output == Some(Format::Wide), style, out)?,
     };
     if printed == 0 && !global.quiet {

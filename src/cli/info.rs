@@ -25,7 +25,10 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let (store, _) = source::replay(source, &args.source.timers, &limit);
     let out = &mut *io.stdout;
     if args.output != Format::Text {
-        let mut objects = Objects::new(out, args.output == Format::Json);
+        let mut objects = match args.output {
+            Format::Yaml => Objects::yaml(out, io.stdout_is_terminal),
+            form => Objects::new(out, form == Format::Json),
+        };
         for stream in store.streams() {
             objects.put(&json::stream(&stream, &store.clock()))?;
         }

@@ -1,23 +1,37 @@
-//! Objects of the JSON contract, written one by one: `json` is one array, `jsonl` one object a line.
+//! Objects of the JSON contract, written one by one: `json` is one array, `jsonl` one object a line, `yaml` a document
+//! each.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
+use super::bodies;
+
 /// A list of objects under way.
 pub(super) struct Objects<'a> {
     out: &'a mut dyn Write,
     array: bool,
+    /// As YAML; to a terminal?
+    yaml: Option<bool>,
     count: usize,
 }
 
 impl<'a> Objects<'a> {
     /// `array`: one document; else a line for each.
     pub(super) fn new(out: &'a mut dyn Write, array: bool) -> Objects<'a> {
-        Objects { out, array, count: 0 }
+        Objects { out, array, yaml: None, count: 0 }
+    }
+
+    /// A YAML document for each.
+    pub(super) fn yaml(out: &'a mut dyn Write, terminal: bool) -> Objects<'a> {
+        Objects { yaml: Some(terminal), ..Objects::new(out, false) }
     }
 
     pub(super) fn put(&mut self, object: &Value) -> io::Result<()> {
+        if let Some(terminal) = self.yaml {
+            writeln!(self.out, "---")?;
+            return bodies::write_yaml(self.out, object, "", terminal);
+        }
         let before = match (self.array, self.count) {
             (false, _) => "",
             (true, 0) => "[\n",

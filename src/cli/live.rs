@@ -75,12 +75,7 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
             io.say(&format!("warning: anybody who can reach {listen} can use the control plane through it"));
         }
     }
-    let empty = vec![
-        "No client has connected yet.".into(),
-        String::new(),
-        format!("Let clients use {} as their xDS server, for example:", maps[0].0),
-        format!("  xdscope tap {} --rewrite-bootstrap envoy.yaml > tapped.yaml", maps[0].1),
-    ];
+    let empty = how_to_connect(&maps[0], args.listen_cert.is_some());
     let run = Run {
         flags: &args.live,
         global,
@@ -93,6 +88,33 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
         notice: None,
     };
     run.start(io, |_| Ok(()))
+}
+
+/// What to do so that a client comes: shown until one does.
+fn how_to_connect((listen, upstream): &(Address, Address), tls: bool) -> Vec<String> {
+    let listen = listen.to_string();
+    let place = match listen.strip_prefix("unix:") {
+        Some(path) => format!("{{pipe: {{path: {path}}}}}"),
+        None => {
+            let (host, port) = listen.rsplit_once(':').unwrap_or((&listen, "0"));
+            format!("{{socket_address: {{address: {}, port_value: {port}}}}}", host.trim_matches(['[', ']']))
+        }
+    };
+    let creds = if tls { "tls" } else { "insecure" };
+    vec![
+        format!("Listening on {listen}, forwarding to {upstream}: no client has connected yet."),
+        String::new(),
+        "An Envoy: in its bootstrap, the address of the xDS cluster".into(),
+        format!("  address: {place}"),
+        String::new(),
+        "A gRPC client: in its xDS bootstrap".into(),
+        format!(
+            r#"  "xds_servers": [{{"server_uri": "{listen}", "channel_creds": [{{"type": "{creds}"}}]}}]"#
+        ),
+        String::new(),
+        "Or let xdscope write it:".into(),
+        format!("  xdscope tap {upstream} --listen {listen} --rewrite-bootstrap envoy.yaml > tapped.yaml"),
+    ]
 }
 
 /// `--rewrite-bootstrap`: prints the bootstrap that goes through the tap, and starts nothing.
@@ -265,11 +287,19 @@ impl Run<'_> {
             empty: self.empty.clone(),
             notice: shown.notice,
             copies,
+            keep_secrets: self.flags.keep_secrets,
         };
         let applied = super::applied::file(self.flags.applied.as_deref(), &schema)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);
         let feed = feed.beside(applied);
-        super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals)
+        let result =
+            super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals);
+        match feed.end_named() {
+            Some(Ok(said)) => io.say(&said),
+            Some(Err(why)) => io.say(&format!("the named recording is lost: {why}")),
+            None => {}
+        }
+        result
     }
 
     /// A build without screens has none to show; it never gets here ([`Io::has_screen`]).
@@ -339,7 +369,7 @@ impl Run<'_> {
 /// Where the session is, and how to look at it.
 pub(super) fn say_kept(path: &Path, size: u64, io: &mut Io<'_>) {
     let path = path.display();
-    io.say(&format!("session kept: {path} ({}); xdscope status {path}", text::size(size)));
+    io.say(&format!("session kept: {path} ({}); xdscope replay {path}", text::size(size)));
 }
 
 /// What the screens show of a run.

@@ -47,7 +47,10 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         (_, Format::Json | Format::Jsonl) => printer.objects(rows, out)?,
         (_, Format::Yaml) => printer.yaml(rows, io.stdout_is_terminal, out)?,
         (_, Format::Name) => printer.names(rows, out)?,
-        _ => printer.table(rows, picked.streams.len() > 1, io.stdout_is_terminal, out)?,
+        _ => {
+            let nodes = picked.streams.len() > 1 || args.output == Format::Wide;
+            printer.table(rows, nodes, io.stdout_is_terminal, out)?
+        }
     };
     if printed == 0 && !global.quiet {
         io.flush()?;
@@ -153,7 +156,9 @@ impl Printer<'_> {
         if nodes {
             titles.push("NODE");
         }
-        titles.extend(["", "TYPE", "KIND", "VER", "NONCE", "RESOURCES", ">SIZE", ">LAT", "NOTE"]);
+        titles.extend(["", "TYPE", "KIND", "VER", "NONCE", "RESOURCES", ">SIZE", ">LAT"]);
+        titles.extend((self.args.output == Format::Wide).then_some("CLASS"));
+        titles.push("NOTE");
         let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
         let mut before: Option<Time> = None;
         let mut printed = 0;
@@ -212,8 +217,11 @@ impl Printer<'_> {
                 if large { Role::Warn } else { Role::Plain },
             ),
             Cell::new(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
-            Cell::new(report::note(&row)),
         ]);
+        if self.args.output == Format::Wide {
+            cells.push(Cell::new(fact.class.map_or("", |class| class.word())));
+        }
+        cells.push(Cell::new(report::note(&row)));
         cells
     }
 

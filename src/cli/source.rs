@@ -180,6 +180,11 @@ pub(super) fn states(
             (store, notices)
         }
     };
+    // Nothing is in sync in a file of which nothing is left.
+    if store.streams().is_empty() && !notices.is_empty() {
+        let error = CliError::unreadable(format!("nothing of {} can be read", args.source));
+        return Err(error.because(crate::text::display_safe(&notices.join("; "))));
+    }
     say(&notices, global, io);
     Ok((store, schema))
 }

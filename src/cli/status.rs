@@ -61,8 +61,11 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     let style = io.style(global);
     let out = &mut *io.stdout;
     match args.output {
-        Format::Json | Format::Jsonl => {
-            let mut objects = Objects::new(out, args.output == Format::Json);
+        Format::Json | Format::Jsonl | Format::Yaml => {
+            let mut objects = match args.output {
+                Format::Yaml => Objects::yaml(out, io.stdout_is_terminal),
+                form => Objects::new(out, form == Format::Json),
+            };
             for (state, account) in states.iter().zip(&accounts) {
                 let mut object = json::state(state, &store.clock());
                 if let (Some(waits), Value::Object(fields)) = (waits(state, &warming, &store), &mut object) {
@@ -85,9 +88,14 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
             let accounts = beside.is_some().then_some(accounts.as_slice());
             wide((&states, accounts), (&store, &schema), style, !args.rows.no_headers, out)?;
         }
+        Format::Name => {
+            let names: std::collections::BTreeSet<&str> =
+                matrix.rows.iter().map(|row| row.name.as_str()).collect();
+            names.iter().try_for_each(|name| writeln!(out, "{}", display_safe(name)))?;
+        }
         _ => write(&matrix, &store, style, !args.rows.no_headers, out)?,
     }
-    if matches!(args.output, Format::Table | Format::Wide) {
+    if matches!(args.output, Format::Table | Format::Text | Format::Wide) {
         let now = (!store.clock().untimed).then(|| store.now());
         for warming in &warming {
             let node =
@@ -106,7 +114,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let problems =
         problems(&matrix) + accounts.iter().flatten().filter(|account| account.is_problem()).count() as u64;
-    let talks = matches!(args.output, Format::Table) && !global.quiet;
+    let talks = matches!(args.output, Format::Table | Format::Text) && !global.quiet;
     if talks && matrix.rows.is_empty() {
         io.flush()?;
         io.say(if filter.is_empty() { "no streams in it" } else { "no state matches" });
@@ -278,6 +286,7 @@ fn wide(
         let text = |text: &Option<std::sync::Arc<str>>| Cell::new(text.as_deref().unwrap_or("-"));
         let (_, role) = report::state_word(state.state);
         let word = report::state_text(state.state, state, style.pick("×", "x"));
+        let from = report::age_from(state.state, state.since, state.nacks.last().map(|nack| nack.at));
         let p50 = state.ack_ms.and_then(|(p50, _)| std::time::Duration::try_from_secs_f64(p50 / 1e3).ok());
         let of_state = problems
             .iter()
@@ -302,7 +311,7 @@ fn wide(
             Cell::new(count(state.pushes)),
             Cell::new(same(state)),
             Cell::new(p50.map_or("-".into(), latency)),
-            Cell::new(if store.clock().untimed { "-".into() } else { age(store.now().since(state.since)) }),
+            Cell::new(if store.clock().untimed { "-".into() } else { age(store.now().since(from)) }),
             Cell::new(if style.ascii { open.join(": ").replace('×', "x") } else { open.join(": ") }),
         ];
         if let Some(accounts) = accounts {

@@ -276,6 +276,62 @@ fn exports_can_be_a_part() {
     assert_eq!(names(&["--until", "+1s"]), 10);
 }
 
+/// What a part lacks is no fault of those who spoke.
+#[test]
+fn a_part_knows_its_clients_and_blames_nobody_for_what_it_lacks() {
+    let dir = tempfile::tempdir().unwrap();
+    for (to, name) in [("xdsrec", "part.xdsrec"), ("raw", "part.jsonl"), ("script", "part.xds")] {
+        let path = dir.path().join(name);
+        let path = path.to_str().unwrap();
+        for cut in [&["--from", "#7"][..], &["--from", "#12", "--until", "#18"], &["--filter", "type:eds"]] {
+            let said = run(&[&["export", TOUR, "--to", to, "--output", path, "-q"], cut].concat());
+            assert_eq!(said.exit, Exit::Yes, "{to} {cut:?} {}", said.err);
+            let status = run(&["status", path]).out;
+            assert!(status.contains("edge-gw-1"), "{to} {cut:?} {status}");
+            // Scripts have no word for what was lost on the way.
+            if to != "script" || cut.len() == 2 && cut[0] == "--from" {
+                let lint = run(&["lint", path, "--fail-on", "error"]);
+                assert_eq!(lint.exit, Exit::Yes, "{to} {cut:?} {}", lint.out);
+            }
+        }
+    }
+    let part = dir.path().join("part.xdsrec");
+    let part = part.to_str().unwrap();
+    run(&["export", TOUR, "--to", "xdsrec", "--output", part, "-q", "--until", "#12"]);
+    let objects = |args: &[&str]| run(args).out;
+    assert!(!objects(&["status", part, "-o", "jsonl"]).contains("\"closed\""), "nothing later is in it");
+}
+
+#[test]
+fn nothing_is_in_sync_in_a_file_of_which_nothing_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cut.xdsrec");
+    let path = path.to_str().unwrap();
+    run(&["export", TOUR, "--to", "xdsrec", "--output", path, "-q"]);
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.set_len(200).unwrap();
+    let said = run(&["status", path]);
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Unreadable, ""), "{}", said.err);
+    assert!(said.err.contains("can't be read"), "{}", said.err);
+    assert_eq!(run(&["info", path]).exit, Exit::Yes, "what is known of it can be asked");
+}
+
+#[test]
+fn every_form_tells_the_same() {
+    assert_eq!(run(&["status", TOUR, "-o", "text"]).out, run(&["status", TOUR]).out);
+    assert_eq!(run(&["get", TOUR, "cds", "-o", "text"]).out, run(&["get", TOUR, "cds"]).out);
+    let names = run(&["status", TOUR, "-o", "name"]).out;
+    assert!(names.lines().any(|name| name == "edge-gw-1"), "{names}");
+    let lines = run(&["status", TOUR, "-o", "jsonl"]).out.lines().count();
+    let yaml = run(&["status", TOUR, "-o", "yaml"]).out;
+    assert_eq!(yaml.lines().filter(|line| *line == "---").count(), lines, "{yaml}");
+    assert!(yaml.contains("state: nack"), "{yaml}");
+    assert!(run(&["info", TOUR, "-o", "yaml"]).out.contains("object: stream"));
+    let wide = run(&["log", TOUR, "-o", "wide", "--stream", "#1"]).out;
+    assert!(wide.lines().next().is_some_and(|titles| titles.contains("NODE") && titles.contains("CLASS")));
+    assert!(wide.lines().any(|line| line.ends_with("  R1")), "{wide}");
+}
+
 #[test]
 fn a_recording_never_goes_to_a_terminal() {
     let world = World { terminal: true, ..World::default() };
@@ -307,7 +363,7 @@ fn errors_say_what_to_do() {
         &["log", TOUR, "--filter", "state:nack"],
         &["log", TOUR, "--stream", "#9"],
         &["log", TOUR, "--stream", "nobody"],
-        &["log", TOUR, "-o", "wide"],
+        &["log", TOUR, "-o", "tree"],
         &["get", TOUR, "widgets"],
         &["get", TOUR, "cds/nothing"],
         &["get", TOUR, "eds", "--subscriptions", "-o", "yaml"],

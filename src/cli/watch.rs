@@ -45,7 +45,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         empty: vec![
             format!("Nothing has come from {server} yet."),
             String::new(),
-            "If it can't be reached, the line below says at which step.".into(),
+            format!("xdscope doctor {server} asks it step by step."),
         ],
         notice: Some(format!("subscribed as a client of {server}")),
     };

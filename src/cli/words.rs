@@ -17,7 +17,9 @@ pub(super) fn state_cell(fact: &SummaryFact, now: Time, untimed: bool, style: St
     let (_, role) = report::state_word(fact.state);
     let mut text = report::state_text(fact.state, fact, style.pick("×", "x"));
     if fact.state != TypeState::Idle && !untimed {
-        text = format!("{text} {}", age(now.since(fact.since)));
+        let newest = fact.last_nack.map(|(_, at)| at);
+        let from = report::age_from(fact.state, fact.since, newest);
+        text = format!("{text} {}", age(now.since(from)));
     }
     Cell::role(text, role)
 }

@@ -47,7 +47,7 @@ use std::time::Duration;
 
 use crate::content::Catalog;
 use crate::event::{ApiVersion, Kind, Method, Nonce, Sym, Time, TypeUrl, Variant};
-use crate::wire::{Body, Message};
+use crate::wire::{Body, Message, Open};
 
 use backoff::Backoff;
 use encode::Request;
@@ -175,6 +175,8 @@ pub struct Client {
     references: References,
     /// What stands in for a name while its source is unreachable (row K-29).
     alternatives: BTreeMap<(TypeUrl, Sym), Vec<Wish>>,
+    /// Names that resources refer to and no server answers for (row K-24).
+    unmapped: BTreeSet<(TypeUrl, Sym)>,
     effects: VecDeque<Effect>,
 }
 
@@ -186,6 +188,7 @@ impl Client {
             tracks: BTreeMap::new(),
             references: References::default(),
             alternatives: BTreeMap::new(),
+            unmapped: BTreeSet::new(),
             effects: VecDeque::new(),
         }
     }
@@ -399,6 +402,21 @@ impl Client {
             out.extend(track.missing().into_iter().map(|name| (url.clone(), Some(name))));
         }
         out
+    }
+
+    /// Names that resources refer to, and that no server answers for (row K-24).
+    pub fn unmapped(&self) -> impl Iterator<Item = Sym> + '_ {
+        self.unmapped.iter().map(|(_, name)| *name)
+    }
+
+    /// What streams say of their client, beside their own metadata: rules look at it (row K-24).
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let Config { structured, authorities, links, .. } = &self.config;
+        let mapped = (*structured && !authorities.is_empty())
+            .then(|| (Open::AUTHORITIES, authorities.keys().cloned().collect::<Vec<_>>().join(",")));
+        let follows = links.as_ref().map(|_| (Open::FOLLOWS, "references".to_owned()));
+        let facts = mapped.map(|mapped| [Some(mapped), follows]).into_iter().flatten().flatten();
+        facts.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Whether every lane has a stream.

@@ -9,6 +9,9 @@ use super::structured::{self, BadName, Wish};
 use super::track::{Changes, Track};
 use super::{Client, Key, Lane, Refused};
 
+/// Names without a source that are noted.
+const UNMAPPED: usize = 1000;
+
 impl Client {
     /// The server that a name is asked of, and the name as it is asked for.
     pub(super) fn place(
@@ -87,21 +90,28 @@ impl Client {
     }
 
     /// The names of a type by the server that each is asked of; also of servers that were asked for some and are
-    /// asked for none any more. What has no source is not asked for (row K-24).
+    /// asked for none any more. What has no source is not asked for, and is noted (row K-24).
     pub(super) fn by_server(
-        &self,
+        &mut self,
         url: &TypeUrl,
         names: BTreeSet<Sym>,
         catalog: &Catalog,
     ) -> BTreeMap<u32, BTreeSet<Sym>> {
         let known = self.keys_of(url).into_iter();
         let mut out: BTreeMap<u32, BTreeSet<Sym>> = known.map(|key| (key.server, BTreeSet::new())).collect();
+        self.unmapped.retain(|(other, _)| other != url);
         for name in names {
             let text = catalog.text(name);
             let plain = self.one_for_all() || !structured::is_one(text);
             let server = if plain { Some(0) } else { Wish::found(text).and_then(|wish| self.server(&wish)) };
-            if let Some(server) = server {
-                out.entry(server).or_default().insert(name);
+            match server {
+                Some(server) => {
+                    out.entry(server).or_default().insert(name);
+                }
+                None if self.unmapped.len() < UNMAPPED => {
+                    self.unmapped.insert((url.clone(), name));
+                }
+                None => {}
             }
         }
         out

@@ -246,6 +246,13 @@ const STREAM: &[Field] = &[
     field(Always, "bytes_in", Count, "bytes from client to server"),
     field(Always, "bytes_out", Count, "bytes from server to client"),
     field(Always, "gaps", Count, "messages lost in the copy"),
+    field(Maybe, "keepalive", Object(KEEPALIVE), "a side's PINGs, where they come by the clock"),
+];
+
+const KEEPALIVE: &[Field] = &[
+    known(Always, "by", words!(Side), "who sends them"),
+    field(Always, "every", Number, "seconds from one to the next"),
+    field(Always, "last", Time, "the newest"),
 ];
 
 const END: &[Field] = &[

@@ -181,6 +181,13 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     out.put("bytes_in", fact.bytes_in);
     out.put("bytes_out", fact.bytes_out);
     out.put("gaps", fact.gaps);
+    if let Some(keepalive) = fact.keepalive {
+        let mut inner = Object::bare();
+        inner.put("by", keepalive.by.word());
+        inner.put("every", keepalive.every.as_secs_f64());
+        inner.put("last", time(keepalive.last, clock));
+        out.put("keepalive", inner.done());
+    }
     out.done()
 }
 

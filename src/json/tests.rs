@@ -170,6 +170,7 @@ fn a_stream_says_how_it_ended_only_when_it_has() {
         gaps: 0,
         partial: false,
         last_message: None,
+        keepalive: None,
     };
     assert_eq!(
         keys(&stream(&fact, &UNDATED)),

@@ -193,7 +193,7 @@ impl<'a> Case<'a> {
 
     /// A gRPC stream, with nonces and verdicts.
     pub(super) fn is_grpc(&self) -> bool {
-        !matches!(self.stream.variant(), Some(Variant::Rest | Variant::File) | None)
+        self.stream.is_grpc()
     }
 
     /// The track of a timer.
@@ -509,6 +509,7 @@ impl<'a> Case<'a> {
             self.arm(Alarm::Ttl, first);
         }
         self.note_targets(answer);
+        self.note_carried(answer);
         self.note_links(answer);
         if self.is_grpc() {
             self.arm(Alarm::Unanswered, self.at.after(self.options.timers.ack));

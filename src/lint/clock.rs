@@ -24,10 +24,12 @@ pub(super) enum Alarm {
     Settled,
     /// A resource that nothing may refer to.
     Unreferenced,
+    /// A stream on which not even keepalives pass.
+    Silent,
 }
 
 impl Alarm {
-    pub(super) const COUNT: usize = 9;
+    pub(super) const COUNT: usize = 10;
 }
 
 /// When, which stream, which track on it, what for.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::clock::Alarm;
 use super::graph::{Graphs, WarmingMap};
 use super::node::Digests;
+use super::relay::Carried;
 use crate::content::{BlobId, List};
 use crate::event::{DenseHash, Kind, Seq, Sym, Time, VersionInfo};
 use crate::session::{Name, SymMap, SymSet};
@@ -71,6 +72,8 @@ pub(super) struct TrackMemo {
     pub(super) let_go: SymMap<Time>,
     /// When it let go of the wildcard.
     pub(super) wildcard_let_go: Option<Time>,
+    /// The finding that names took its place, while the server's reading is not known (row L-06).
+    pub(super) dropped: Option<usize>,
     /// When its list became empty after it had named something.
     pub(super) emptied: Option<Time>,
     /// What the newest full-state response left out, with the content it had.
@@ -205,6 +208,8 @@ pub(super) struct World {
     pub(super) nodes: Digests,
     /// What an alternative stands in for: both names in canonical form (row K-29).
     pub(super) alternatives: HashMap<String, String>,
+    /// Who brought which content of structured names (row K-30).
+    pub(super) carried: Carried,
     /// Peers that took a message above the limit.
     pub(super) took_large: Vec<(usize, crate::event::Dir)>,
 }

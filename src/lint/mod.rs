@@ -13,6 +13,7 @@ mod finding;
 mod graph;
 mod memo;
 mod node;
+mod relay;
 mod rule;
 mod rules;
 mod scan;
@@ -22,7 +23,7 @@ mod tests;
 
 pub use bootstrap::Bootstrap;
 pub use finding::{Blame, Finding, Severity};
-pub use rule::{Known, Rule, known, rule, rules};
+pub use rule::{Rule, rule, rules};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::Severity;
@@ -109,28 +108,4 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
 /// A rule by its id.
 pub fn rule(id: &str) -> Option<&'static Rule> {
     ALL.iter().copied().find(|rule| rule.id == id)
-}
-
-/// A line of the catalog of all rules, checked or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
-    pub severity: &'static str,
-    pub rows: &'static str,
-    /// Why it is not checked; `None` for one that is.
-    pub missing: Option<&'static str>,
-}
-
-/// Every rule that has an id, with what is said of it in `rules.txt`.
-pub fn known() -> &'static BTreeMap<&'static str, Known> {
-    static KNOWN: OnceLock<BTreeMap<&'static str, Known>> = OnceLock::new();
-    KNOWN.get_or_init(|| {
-        let lines = include_str!("rules.txt").lines().filter(|line| !line.starts_with('#'));
-        let parts = lines.map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
-        let rows = parts.filter_map(|parts| match parts[..] {
-            [id, severity, rows] => Some((id, Known { severity, rows, missing: None })),
-            [id, severity, rows, why] => Some((id, Known { severity, rows, missing: Some(why) })),
-            _ => None,
-        });
-        rows.collect()
-    })
 }

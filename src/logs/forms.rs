@@ -29,6 +29,10 @@ const ABSENT_LOOK: &[&str] = &[
     "xdscope lint SESSION --rule name-not-delivered",
     "screen 7, Subs: who asked for it, since when, and who must speak",
 ];
+const NO_ROUTE_LOOK: &[&str] = &[
+    "xdscope get SESSION rds -o yaml      domains and matches, as the client has them",
+    "xdscope status SESSION --filter type:rds      whether newer routes were refused or never came",
+];
 const LARGE: &str = "A message is larger than its receiver takes; the default of gRPC is 4 MiB. The stream ends, the \
                      client comes back, and is sent the same again.";
 const LARGE_LOOK: &[&str] = &[
@@ -244,10 +248,7 @@ pub(super) const FORMS: &[Form] = &[
         kind: Some(Kind::Rds),
         means: "No route takes this request: its host is in no virtual host, no match fits, or the listener still \
                 waits for its routes.",
-        look: &[
-            "xdscope get SESSION rds -o yaml      domains and matches, as the client has them",
-            "xdscope status SESSION --filter type:rds      whether newer routes were refused or never came",
-        ],
+        look: NO_ROUTE_LOOK,
     },
     Form {
         who: GO,
@@ -285,7 +286,7 @@ pub(super) const FORMS: &[Form] = &[
     Form {
         who: "gRPC",
         title: "resource does not exist",
-        pattern: r"(?i)(?:(?P<type>[LRCE]DS) )?resource (?:(?P<name>\S+) )?does not exist|\): does not exist",
+        pattern: r"(?i)(?:(?P<type>[LRCE]DS) )?resource (?:(?P<name>\S+) )?(?:of type \S+ )?does not exist|\): does not exist",
         kind: None,
         means: ABSENT,
         look: ABSENT_LOOK,
@@ -345,6 +346,36 @@ pub(super) const FORMS: &[Form] = &[
         kind: None,
         means: ENDED,
         look: ENDED_LOOK,
+    },
+    Form {
+        who: "gRPC",
+        title: "No matching route found in xDS route config",
+        pattern: r"(?i)No matching route found in xDS route config|no matched route was found|Could not find xDS route matching RPC",
+        kind: Some(Kind::Rds),
+        means: "No route of the client's route configuration takes this call: no match fits its method and headers.",
+        look: NO_ROUTE_LOOK,
+    },
+    Form {
+        who: "gRPC",
+        title: "could not find VirtualHost for NAME in RouteConfiguration",
+        pattern: r"could not find VirtualHost for (?P<text>\S+)",
+        kind: Some(Kind::Rds),
+        means: "The route configuration came, and no virtual host of it has a domain that fits the name that the client \
+                was told to reach.",
+        look: NO_ROUTE_LOOK,
+    },
+    Form {
+        who: "gRPC",
+        title: "EDS resource NAME contains no localities",
+        pattern: r"(?:no children in weighted_target policy: )?EDS resource (?P<name>[^\s:]+):? contains (?:no|empty) localities|No usable endpoint from cluster(?:\(s\))?: \[?(?P<text>[^\]]*)|no children in weighted_target policy",
+        kind: Some(Kind::Eds),
+        means: "The client has the cluster and no endpoint of it to send to: its assignment came empty, or with none that \
+                may be used.",
+        look: &[
+            "xdscope get SESSION eds/{name} -o yaml      its endpoints, with their health",
+            "xdscope status SESSION --filter type:eds      whether they were asked for and came",
+            "screen 8, Graph: the cluster and what it waits for",
+        ],
     },
     Form {
         who: CORE,

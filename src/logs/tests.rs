@@ -45,6 +45,16 @@ const LINES: &[(&str, &str, &[&str])] = &[
         &["5242880 bytes, of 4194304"],
     ),
     ("grpc: received message larger than max (5242880 vs. 4194304)", "gRPC", &["5242880 bytes"]),
+    ("UNAVAILABLE: No matching route found in xDS route config", "gRPC", &["type rds"]),
+    ("rpc error: code = Unavailable desc = no matched route was found", "gRPC", &["type rds"]),
+    ("UNAVAILABLE: Could not find xDS route matching RPC", "gRPC", &["type rds"]),
+    ("could not find VirtualHost for echo.test in RouteConfiguration", "gRPC", &["said: echo.test"]),
+    (
+        "no children in weighted_target policy: EDS resource foo contains no localities",
+        "gRPC",
+        &["resource foo"],
+    ),
+    ("UNAVAILABLE: No usable endpoint from cluster(s): [foo, bar]", "gRPC", &["said: foo, bar"]),
     ("Received message larger than max (5242880 vs 4194304)", "gRPC", &["5242880 bytes"]),
     ("gRPC message exceeds maximum size 4194304: 5242880", "grpc-java", &["5242880 bytes, of 4194304"]),
     (

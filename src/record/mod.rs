@@ -42,6 +42,7 @@ mod header;
 mod list;
 mod order;
 mod output;
+mod part;
 pub mod raw;
 mod reader;
 mod response_file;
@@ -63,6 +64,7 @@ use crate::wire::Frame;
 
 pub use error::RecordReadError;
 pub use header::{Header, MAGIC, VERSION};
+pub use part::part;
 pub use reader::Reading;
 pub use response_file::ResponseFile;
 pub use writer::Writer;

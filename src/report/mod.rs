@@ -12,7 +12,7 @@ pub use finding::{finding, place, severity_role};
 pub use matrix::{Row, Rows, ended, node_name, type_order};
 pub use message::{delta, end_words, kind, life, note, resources, said};
 pub use silence::{silence, silences, silences_of};
-pub use state::{is_problem, names, severity, state_text, state_word, subscribed};
+pub use state::{age_from, is_problem, names, severity, state_text, state_word, subscribed};
 pub use warming::{Waits, Warming, warming};
 
 /// What a piece of text is; a theme decides how that looks. Nothing is told by colour alone.

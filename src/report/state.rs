@@ -1,4 +1,4 @@
-use crate::event::Variant;
+use crate::event::{Time, Variant};
 use crate::store::{StateFact, SummaryFact, TypeState, Wildcard};
 use crate::text::{count, plural};
 
@@ -77,6 +77,11 @@ pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> S
     }
 }
 
+/// From when on the age beside a state's word counts: of a refusal from its newest repeat on.
+pub fn age_from(state: TypeState, since: Time, newest_nack: Option<Time>) -> Time {
+    newest_nack.filter(|_| state == TypeState::Nack).unwrap_or(since)
+}
+
 /// What is subscribed to: `* (legacy)`, `2 names`, `* and 2 names`.
 pub fn subscribed(fact: &StateFact) -> String {
     let names = fact.names.iter().filter(|name| &***name != "*").count() as u64;
@@ -98,4 +103,17 @@ pub fn names(names: &[std::sync::Arc<str>], most: usize) -> String {
         shown.push(&rest);
     }
     shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_age_of_a_refusal_is_that_of_its_newest_repeat() {
+        let (since, nack) = (Time(1), Some(Time(9)));
+        assert_eq!(age_from(TypeState::Nack, since, nack), Time(9));
+        assert_eq!(age_from(TypeState::Synced, since, nack), since, "one that is settled does not count");
+        assert_eq!(age_from(TypeState::Nack, since, None), since);
+    }
 }

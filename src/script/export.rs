@@ -109,6 +109,8 @@ impl Exporter<'_> {
                 let body = Body::Response(Response { http: Some(304), ..Response::default() });
                 self.items.push(Item::Message { at, stream: Some(number), body });
             }
+            // A PING.
+            What::Opaque { messages: 0, bytes: 0, .. } if self.streams.contains_key(&number) => {}
             What::Opaque { .. } => {
                 self.notices.insert("streams that are not xDS".into());
             }

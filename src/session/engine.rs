@@ -111,7 +111,10 @@ impl Engine {
             What::Open(_) => {}
             What::Message(message) => self.message(catalog, index, message, &mut outcome),
             What::Opaque { dir, messages, bytes } => {
-                stream.count(*dir, *messages, *bytes, *at);
+                match (stream.is_grpc(), messages, bytes) {
+                    (true, 0, 0) => stream.ping(*dir, *at),
+                    _ => stream.count(*dir, *messages, *bytes, *at),
+                }
                 outcome.what = Happened::Passed(*dir);
             }
             What::Gap { messages, .. } => {

@@ -62,9 +62,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
     (encode(&uri).as_deref() == Ok(bytes)).then_some(uri)
 }
 
-/// The same, whether or not the URI says all of it.
+/// The same, whether or not the URI says all of it. The proposal has the URI itself there, as text (row L-24).
 pub(crate) fn uri(bytes: &[u8]) -> Option<String> {
-    read(bytes, DEPTH)
+    let sketch = std::str::from_utf8(bytes).ok().filter(|text| text.starts_with("xdstp:"));
+    sketch.map(str::to_owned).or_else(|| read(bytes, DEPTH))
 }
 
 /// The directives of a ResourceLocator: the field of each, 1 is `alt`, 2 is `entry`.
@@ -159,6 +160,14 @@ mod tests {
             let bytes = encode(uri).expect(uri);
             assert_eq!(decode(&bytes).as_deref(), Some(uri));
         }
+    }
+
+    /// Row L-24.
+    #[test]
+    fn a_locator_of_the_proposal_is_its_own_text() {
+        let text = "xdstp://a/t.T/x?k=v";
+        assert_eq!(uri(text.as_bytes()).as_deref(), Some(text));
+        assert_eq!(decode(text.as_bytes()), None, "written as it came, not as a message");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod delta;
 mod engine;
 mod file;
 mod holdings;
+mod keepalive;
 pub(crate) mod locator;
 mod meaning;
 mod names;
@@ -24,6 +25,7 @@ mod track;
 mod words;
 mod xdstp;
 
+pub use keepalive::Keepalive;
 pub use words::{
     AbsentBy, Class, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState, TypeState,
     Wildcard,

@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
 use crate::event::{
-    ApiVersion, Dir, Kind, Method, Rpc, Seq, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
+    ApiVersion, Dir, Kind, Method, Rpc, Seq, Side, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
 };
 use crate::wire::{Body, End, Message, NodeInfo, Open, Shape};
 
 use super::Wildcard;
+use super::keepalive::{Keepalive, Pings};
 use super::track::Track;
 use super::xdstp;
 
@@ -33,6 +34,8 @@ pub(crate) struct Stream {
     pub(crate) undecodable: u64,
     pub(crate) first_request: Option<Seq>,
     pub(crate) last_message: Option<Time>,
+    /// By the client, and by the server.
+    pub(crate) pings: [Pings; 2],
 }
 
 impl Stream {
@@ -55,6 +58,7 @@ impl Stream {
             undecodable: 0,
             first_request: None,
             last_message: None,
+            pings: Default::default(),
             open,
         };
         if let Some(hint) = stream.open.node_hint.take() {
@@ -84,6 +88,11 @@ impl Stream {
 
     pub(crate) fn variant(&self) -> Option<Variant> {
         self.method.as_ref().map(|method| method.variant)
+    }
+
+    /// A gRPC stream of xDS.
+    pub(crate) fn is_grpc(&self) -> bool {
+        !matches!(self.variant(), Some(Variant::Rest | Variant::File) | None)
     }
 
     fn is_aggregated(&self) -> bool {
@@ -142,6 +151,19 @@ impl Stream {
             *sum += bytes;
         }
         self.last_message = Some(at);
+    }
+
+    /// A PING passed (row I-12).
+    pub(crate) fn ping(&mut self, dir: Dir, at: Time) {
+        if let Some(pings) = self.pings.get_mut(dir as usize) {
+            pings.note(at);
+        }
+    }
+
+    /// Whose keepalives pass on the stream's connection; the slower one of two.
+    pub(crate) fn keepalive(&self) -> Option<Keepalive> {
+        let sides = [Side::Client, Side::Server].into_iter().zip(&self.pings);
+        sides.filter_map(|(side, pings)| pings.keepalive(side)).max_by_key(|keepalive| keepalive.every)
     }
 
     /// Tracks in the order in which screens show types: known kinds first, then by URL.

@@ -250,6 +250,7 @@ impl Track {
         self.bytes_same += bytes_same;
         self.last_push = Some(PushFact {
             n: ctx.seq.0,
+            at: ctx.at,
             added: change.added.len() as u64,
             changed: change.changed.len() as u64,
             removed: change.removed.len() as u64,

@@ -278,6 +278,7 @@ pub struct NackFact {
 pub struct PushFact {
     /// Its message number.
     pub n: u64,
+    pub at: Time,
     pub added: u64,
     pub changed: u64,
     pub removed: u64,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::session::{
-    AbsentBy, Class, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState, TypeState,
-    Wildcard,
+    AbsentBy, Class, Keepalive, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState,
+    TypeState, Wildcard,
 };
 
 use crate::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
@@ -178,6 +178,8 @@ pub struct StreamFact {
     pub gaps: u64,
     pub partial: bool,
     pub last_message: Option<Time>,
+    /// The keepalive that passes on its connection (row I-12).
+    pub keepalive: Option<Keepalive>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -135,6 +135,7 @@ impl History {
         stream: usize,
         outcome: &Outcome,
         message: Option<Arc<Message>>,
+        note: Option<Box<str>>,
         catalog: &Catalog,
     ) {
         if matches!(outcome.what, Happened::Counted | Happened::Passed(_)) {
@@ -173,6 +174,7 @@ impl History {
                 row.class = request.class;
                 row.implied = request.implied;
                 row.answers = request.answers.map_or(0, |seq| seq.0);
+                row.note = note;
                 names.added = which(&request.added, message.as_deref());
                 names.removed = request.removed.as_slice().into();
             }

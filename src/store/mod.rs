@@ -3,6 +3,7 @@
 mod asked;
 mod facts;
 mod history;
+mod ledger;
 mod problems;
 mod query;
 mod rows;
@@ -110,7 +111,10 @@ impl Store {
             _ => None,
         };
         let stream = self.engine.index(outcome.stream).unwrap_or_default();
-        self.history.push(stream, &outcome, message, &self.catalog);
+        let at = self.engine.streams().get(stream);
+        let note =
+            at.zip(message.as_deref()).and_then(|(stream, message)| ledger::note(stream, &outcome, message));
+        self.history.push(stream, &outcome, message, note, &self.catalog);
         self.latest = Some(outcome);
     }
     /// A place to come back to.
@@ -216,7 +220,7 @@ impl Store {
     pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         self.resource_named(stream, type_url, name)
     }
-    /// What someone must act on, newest first.
+    /// What someone must act on, then what is merely waited for, each newest first.
     pub fn problems(&self) -> Vec<ProblemFact> {
         self.problem_facts()
     }

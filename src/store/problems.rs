@@ -18,7 +18,12 @@ impl Store {
             out.extend(self.unanswered(stream, track));
             out.extend(self.owed(stream, track));
         }
-        out.sort_by(|a, b| (b.since, b.stream, &b.type_url).cmp(&(a.since, a.stream, &a.type_url)));
+        // What is merely on its way comes after what someone must act on.
+        let waits = |problem: &ProblemFact| matches!(problem.state, TypeState::Wait | TypeState::Sent);
+        out.sort_by(|a, b| {
+            let newest = (b.since, b.stream, &b.type_url).cmp(&(a.since, a.stream, &a.type_url));
+            waits(a).cmp(&waits(b)).then(newest)
+        });
         out
     }
 

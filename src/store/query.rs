@@ -44,6 +44,7 @@ impl Store {
             gaps: stream.gaps,
             partial: stream.open.partial,
             last_message: stream.last_message,
+            keepalive: stream.keepalive(),
         }
     }
 

@@ -171,6 +171,8 @@ mod tests {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("a 名名", 3), ["a", "名", "名"]);
+        // Three cells wide: it has a line of its own where there is no room at all.
+        assert_eq!(wrap("a\u{17d8}b", 2), ["a", "\u{17d8}", "b"]);
     }
 
     proptest::proptest! {
@@ -179,8 +181,9 @@ mod tests {
             for keep in [Keep::Head, Keep::Tail, Keep::Ends] {
                 proptest::prop_assert!(cut(&text, cells, keep, "…").width() <= cells);
             }
-            for line in wrap(&text, cells.max(2)) {
-                proptest::prop_assert!(line.width() <= cells.max(2));
+            // No character is wider than three cells.
+            for line in wrap(&text, cells.max(3)) {
+                proptest::prop_assert!(line.width() <= cells.max(3));
             }
             let joined: String = wrap(&text, cells).concat();
             proptest::prop_assert_eq!(joined.replace(' ', ""), text.replace(' ', ""));

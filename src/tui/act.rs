@@ -101,6 +101,15 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         Command::Faster => return replay::seek(model, data, Seek::Faster),
         Command::Start => return replay::seek(model, data, Seek::Start),
         Command::End => return replay::seek(model, data, Seek::End),
+        Command::Record if model.info.named.is_some() => return vec![Effect::Record(None)],
+        Command::Record if model.info.recording.is_none() || model.info.bar.is_some() => {
+            model.say(match (&model.info.bar, &model.info.recording) {
+                (Some(_), None) => "this is a recording already: xdscope export makes a part of it",
+                (Some(_), Some(_)) => "this is the past: f returns to what is live, which can be recorded",
+                (None, _) => "there is no session file to take it from (--no-record)",
+            });
+        }
+        Command::Record => model.overlays.push(Overlay::Record { input: String::new() }),
         Command::Mark => model.overlays.push(Overlay::Mark { go: false }),
         Command::GoMark => model.overlays.push(Overlay::Mark { go: true }),
         Command::Pause if model.info.bar.is_some() => return replay::seek(model, data, Seek::Toggle),

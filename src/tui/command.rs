@@ -114,6 +114,7 @@ commands! {
     CopyJson "copy-json" "json" "copy the selected message or resource as JSON";
     CopyYaml "copy-yaml" "yaml" "copy the selected message or resource as YAML";
     CopyCommand "copy-command" "command" "copy the command that prints this view";
+    Record "record" "record" "record to a file of this name from here on; again ends it";
     Resubscribe "change-subscription" "subscribe" "client: subscribe or unsubscribe names, or a wildcard: eds/reviews -eds/ratings cds/*";
     AckHeld "held-ack" "ACK" "client: acknowledge the response that is held (--ack ask)";
     NackHeld "held-nack" "NACK" "client: refuse the response that is held, with a text (--ack ask)";

@@ -252,6 +252,8 @@ pub struct Info {
     pub mode: Mode,
     /// Name and bytes of the session file.
     pub recording: Option<(String, u64)>,
+    /// The named recording that goes on beside it.
+    pub named: Option<String>,
     /// Records lost by the recorder.
     pub dropped: u64,
     /// The SOURCE that prints the same facts on the command line.
@@ -294,6 +296,13 @@ pub trait Feed {
     /// Why it can't, in words.
     fn tell(&self, _tell: Tell) -> Result<(), String> {
         Err("there is no client here".into())
+    }
+    /// Begins a named recording from here on; without a name ends it. What it did, in words.
+    ///
+    /// # Errors
+    /// Why it can't, in words.
+    fn record(&self, _name: Option<&str>) -> Result<String, String> {
+        Err("this is a recording already: xdscope export --from --until makes a part of it".into())
     }
     /// Marks that were kept with the source.
     fn marks(&self) -> BTreeMap<char, Marked> {

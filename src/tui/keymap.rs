@@ -33,6 +33,8 @@ pub enum Context {
     Find,
     /// While what a client is told is typed.
     Tell,
+    /// While the name of a recording is typed.
+    Name,
     /// After `s`.
     Sort,
     /// After `y`.
@@ -44,7 +46,7 @@ pub enum Context {
 }
 
 impl Context {
-    pub const ALL: [Context; 21] = [
+    pub const ALL: [Context; 22] = [
         Context::Overview,
         Context::Stream,
         Context::Timeline,
@@ -65,6 +67,7 @@ impl Context {
         Context::Input,
         Context::Find,
         Context::Tell,
+        Context::Name,
         Context::Confirm,
     ];
 
@@ -88,6 +91,7 @@ impl Context {
             Context::Replay => "time cursor",
             Context::Find => "find",
             Context::Tell => "told to the client",
+            Context::Name => "name of a recording",
             Context::Sort => "after s",
             Context::Copy => "after y",
             Context::Mark => "after m",
@@ -143,6 +147,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Overview, "z", Unfold),
     key(C::Overview, "d", Diff),
     key(C::Overview, "D", DiffMarked),
+    shown(C::Overview, "r", Record),
     shown(C::Stream, "d", Diff),
     shown(C::Timeline, "L", Ladder),
     shown(C::Timeline, "f", Follow),
@@ -204,6 +209,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Everywhere, "<", Slower),
     key(C::Everywhere, ">", Faster),
     key(C::Everywhere, "f", Follow),
+    key(C::Everywhere, "r", Record),
     key(C::Everywhere, "m", Mark),
     key(C::Everywhere, "'", GoMark),
     shown(C::Everywhere, "y", Copy),
@@ -280,6 +286,11 @@ pub const BINDINGS: &[Binding] = &[
     shown(C::Tell, "^u", EraseAll),
     key(C::Tell, "^c", Cancel),
     shown(C::Tell, "Esc", Cancel),
+    shown(C::Name, "Enter", Accept),
+    key(C::Name, "Backspace", Erase),
+    shown(C::Name, "^u", EraseAll),
+    key(C::Name, "^c", Cancel),
+    shown(C::Name, "Esc", Cancel),
     shown(C::Sort, "1", SortWorst),
     shown(C::Sort, "2", SortName),
     shown(C::Sort, "3", SortNewest),
@@ -381,6 +392,7 @@ mod tests {
             C::Input,
             C::Find,
             C::Tell,
+            C::Name,
             C::Sort,
             C::Copy,
             C::Mark,

@@ -8,6 +8,7 @@ use crate::event::{Clock, StreamId, Time, TypeUrl};
 use crate::filter::FilterError;
 use crate::store::{ProblemFact, TypeState};
 
+use super::command::Command;
 use super::data::{Applied, Info};
 use super::diff::Diff;
 use super::find::Find;
@@ -92,6 +93,21 @@ impl Screen {
         }
     }
 
+    /// What opens it.
+    pub fn command(self) -> Command {
+        match self {
+            Screen::Overview => Command::Overview,
+            Screen::Stream => Command::Stream,
+            Screen::Timeline => Command::Timeline,
+            Screen::Resources => Command::Resources,
+            Screen::Diff => Command::DiffScreen,
+            Screen::Nack => Command::Nack,
+            Screen::Subs => Command::Subs,
+            Screen::Graph => Command::Graph,
+            Screen::Lint => Command::Lint,
+        }
+    }
+
     pub fn context(self) -> Context {
         match self {
             Screen::Overview => Context::Overview,
@@ -150,6 +166,10 @@ pub enum Overlay {
         /// Why what was typed can't be told.
         wrong: Option<String>,
     },
+    /// The file of a named recording.
+    Record {
+        input: String,
+    },
     /// Whether that is to be sent.
     ConfirmTell(Vec<Tell>),
     /// By what a list is sorted.
@@ -163,6 +183,12 @@ pub enum Overlay {
 }
 
 impl Overlay {
+    /// Text is typed into it.
+    pub fn is_prompt(&self) -> bool {
+        use Overlay::{Filter, Find, Palette, Record, Tell};
+        matches!(self, Palette { .. } | Filter { .. } | Find { .. } | Tell { .. } | Record { .. })
+    }
+
     pub fn context(&self) -> Context {
         match self {
             Overlay::Help { .. } => Context::Help,
@@ -173,6 +199,7 @@ impl Overlay {
             Overlay::Copy => Context::Copy,
             Overlay::Mark { .. } => Context::Mark,
             Overlay::Tell { .. } => Context::Tell,
+            Overlay::Record { .. } => Context::Name,
             Overlay::ConfirmQuit | Overlay::ConfirmTell(_) => Context::Confirm,
         }
     }

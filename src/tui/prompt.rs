@@ -1,10 +1,12 @@
 //! The two prompts: a filter, checked while it is typed, and the palette of commands.
 
+use crate::logs;
+
 use super::act;
 use super::command::Command;
 use super::data::{Applied, Data};
 use super::find::{self, Find};
-use super::model::{Model, Overlay};
+use super::model::{Model, Overlay, Screen};
 use super::update::Effect;
 
 /// Typed commands longer than this are no commands.
@@ -17,6 +19,28 @@ pub const WITH_ARGUMENT: [(&str, &str, &str); 3] = [
     ("goto", "#487", "go to a message, a time of day (14:02:08), or +30s from the start"),
     ("filter", "kind:nack", "show only rows that match"),
     ("diff", "cds/reviews", "show what changed between versions of a resource"),
+];
+
+/// What people look for, in their own words and those of logs, and the screen that answers.
+pub const LOOKED_FOR: [(Screen, &str); 9] = [
+    (Screen::Overview, "in sync, not sent, never acknowledged, stale, healthy, which proxies"),
+    (
+        Screen::Stream,
+        "stream closed, disconnected, reconnects, version mismatch, stale nonce, keepalive timeout",
+    ),
+    (Screen::Timeline, "ack, latency, slow, order of messages, resent again and again"),
+    (
+        Screen::Resources,
+        "config dump, the value of a field, what a field means, a large resource, a certificate",
+    ),
+    (Screen::Diff, "what changed, since when, which push"),
+    (Screen::Nack, "config rejected, refused, validation failed, invalid, update error"),
+    (Screen::Subs, "not listed, missing, not responding, initial fetch timed out, does not exist, wildcard"),
+    (
+        Screen::Graph,
+        "stuck in warming, dangling, unknown cluster, no healthy upstream, no route, 503 NR NC UH, orphan",
+    ),
+    (Screen::Lint, "rule broken, loop, storm, message larger than max, unexpected, what is wrong"),
 ];
 
 pub fn typed(model: &mut Model, c: char, data: &dyn Data) {
@@ -34,6 +58,7 @@ fn input(model: &mut Model) -> Option<&mut String> {
             Overlay::Palette { input, .. }
             | Overlay::Filter { input, .. }
             | Overlay::Find { input }
+            | Overlay::Record { input }
             | Overlay::Tell { input, .. },
         ) => Some(input),
         _ => None,
@@ -102,6 +127,11 @@ fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
         Some(Overlay::Tell { .. }) => {
             super::tell::accept(model);
             vec![]
+        }
+        Some(Overlay::Record { input }) => {
+            let name = input.trim().to_owned();
+            model.overlays.pop();
+            if name.is_empty() { vec![] } else { vec![Effect::Record(Some(name))] }
         }
         Some(Overlay::Find { input }) => {
             let text = input.clone();
@@ -177,6 +207,7 @@ fn chosen(model: &Model) -> Option<Command> {
 /// letters left out.
 pub fn candidates(input: &str) -> Vec<Command> {
     let wanted = input.trim().to_lowercase();
+    let answers = screen_that_answers(input, &wanted);
     let rank = |command: &Command| {
         let (name, doc) = (command.name(), command.doc().to_lowercase());
         if name.starts_with(&wanted) {
@@ -185,8 +216,10 @@ pub fn candidates(input: &str) -> Vec<Command> {
             Some(1)
         } else if doc.contains(&wanted) {
             Some(2)
+        } else if subsequence(&wanted, name) {
+            Some(3)
         } else {
-            subsequence(&wanted, name).then_some(3)
+            (answers == Some(*command)).then_some(4)
         }
     };
     let mut found: Vec<(i32, Command)> = Command::ALL
@@ -196,6 +229,25 @@ pub fn candidates(input: &str) -> Vec<Command> {
         .collect();
     found.sort_by_key(|(rank, _)| *rank);
     found.into_iter().map(|(_, command)| command).collect()
+}
+
+/// The screen with the most of these words among those that lead to it; a line of a log leads where its explanation does.
+fn screen_that_answers(line: &str, wanted: &str) -> Option<Command> {
+    let explained = logs::explain(line).into_iter().flat_map(|meaning| meaning.look).find_map(|look| {
+        let number = look.strip_prefix("screen ")?.chars().next()?.to_digit(10)?;
+        Screen::ALL.into_iter().find(|screen| u32::from(screen.number()) == number)
+    });
+    let words = || wanted.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2);
+    let of = |text: &str| words().filter(|word| text.contains(word)).count();
+    let guessed = || {
+        let found = LOOKED_FOR.iter().map(|(screen, text)| (of(&text.to_lowercase()), *screen));
+        found
+            .filter(|(n, _)| *n > 0 && n * 2 > words().count())
+            .rev()
+            .max_by_key(|(n, _)| *n)
+            .map(|(_, to)| to)
+    };
+    explained.or_else(guessed).map(Screen::command)
 }
 
 fn only_in_prompts(command: Command) -> bool {
@@ -218,6 +270,27 @@ mod tests {
         assert_eq!(candidates("scover").first(), Some(&Command::Overview));
         assert!(candidates("lifeline").contains(&Command::Ladder));
         assert!(candidates("xyzzy").is_empty());
+    }
+
+    #[test]
+    fn users_words_lead_to_the_screen_that_answers() {
+        for (words, command) in [
+            ("stuck in warming", Command::Graph),
+            ("closed: 14", Command::Stream),
+            ("not listed", Command::Subs),
+            ("initial fetch timed out", Command::Subs),
+            ("StreamAggregatedResources gRPC config stream closed: 14, no connection", Command::Stream),
+            ("config rejected", Command::Nack),
+            ("no healthy upstream", Command::Graph),
+        ] {
+            assert_eq!(candidates(words).first(), Some(&command), "{words}");
+        }
+        assert!(candidates("an unheard of thing").is_empty());
+        assert!(candidates("").len() > 50);
+    }
+
+    #[test]
+    fn prompts_have_commands_of_their_own() {
         assert!(!candidates("").contains(&Command::Yes));
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::event::{Seq, Time};
 
 use super::data::Data;
-use super::model::Model;
-use super::update::Effect;
+use super::model::{Model, Screen};
+use super::update::{Effect, total};
 
 /// Where the cursor is asked to go, or how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,12 +145,14 @@ pub fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect> {
     vec![Effect::Replay(seek)]
 }
 
-/// `m` and a letter: marks the cursor, on a live source the selected message.
-pub fn mark(model: &mut Model, letter: char) -> Vec<Effect> {
-    let selected = model.timeline.current.as_ref().and_then(|current| current.fact.n);
-    let n = model.info.bar.as_ref().map(|bar| Seq(bar.message)).or(selected);
+/// `m` and a letter: marks the cursor; on a live source the message selected on the timeline, elsewhere the newest.
+pub fn mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<Effect> {
+    let selected = model.timeline.current.as_ref().filter(|_| model.screen == Screen::Timeline);
+    let selected = selected.and_then(|current| current.fact.n);
+    let newest = || (0..total(model, data)).rev().find_map(|row| data.line(row)?.n);
+    let n = model.info.bar.as_ref().map(|bar| Seq(bar.message)).or(selected).or_else(newest);
     let Some(n) = n else {
-        model.say("nothing to mark: choose a message on the timeline (3)");
+        model.say("nothing to mark: no message came yet");
         return vec![];
     };
     model.marks.insert(letter, Marked { n, at: model.now });

@@ -88,7 +88,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
         let due = revision != Some(now) || changed.elapsed() >= TICK;
         if due && model.paused.is_none() && pace.due(frame) {
             (revision, changed) = (Some(now), Instant::now());
-            messages.push(Msg::Info(feed.info()));
+            messages.push(Msg::Info(Box::new(feed.info())));
         }
         let mut effects = Vec::new();
         if !messages.is_empty() || model.searching() {
@@ -123,6 +123,12 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                         Ok(()) => format!("told the client: {words}"),
                         Err(why) => why,
                     });
+                    dirty = true;
+                }
+                Effect::Record(name) => {
+                    let said = feed.record(name.as_deref());
+                    model.say(said.unwrap_or_else(|why| format!("not recorded: {why}")));
+                    model.info = feed.info();
                     dirty = true;
                 }
                 Effect::Copy(text) => {
@@ -170,7 +176,7 @@ fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
         Err(why) => model.say(why),
     }
     let info = feed.info();
-    feed.read(&mut |data| drop(update(model, Msg::Info(info.clone()), data)));
+    feed.read(&mut |data| drop(update(model, Msg::Info(Box::new(info.clone())), data)));
 }
 
 /// When the next frame may be drawn.

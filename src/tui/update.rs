@@ -23,7 +23,7 @@ pub enum Msg {
     Resize(u16, u16),
     /// The facts changed, or time passed.
     Changed,
-    Info(Info),
+    Info(Box<Info>),
     Notice(String),
     /// Text pasted into the terminal; it is taken by prompts only.
     Paste(String),
@@ -45,6 +45,8 @@ pub enum Effect {
     SaveMarks,
     /// The client is to say this.
     Tell(Tell),
+    /// Begin a recording of this name, or end it.
+    Record(Option<String>),
     /// Move the time cursor; a live source is held.
     Replay(Seek),
 }
@@ -67,7 +69,7 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
             if turn(&info) != turn(&model.info) {
                 model.forget();
             }
-            model.info = info;
+            model.info = *info;
             vec![]
         }
         Msg::Notice(text) => {
@@ -75,15 +77,7 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
             vec![]
         }
         Msg::Paste(text) => {
-            if matches!(
-                model.overlays.last(),
-                Some(
-                    Overlay::Palette { .. }
-                        | Overlay::Filter { .. }
-                        | Overlay::Find { .. }
-                        | Overlay::Tell { .. }
-                )
-            ) {
+            if model.overlays.last().is_some_and(Overlay::is_prompt) {
                 text.chars().filter(|c| !c.is_control()).for_each(|c| prompt::typed(model, c, data));
             }
             vec![]
@@ -101,25 +95,9 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
     let command = model.keys.lookup(&model.contexts(), &name);
     match (command, model.overlays.last()) {
         (Some(command @ (Command::Suspend | Command::Redraw)), _) => act::run(model, command, data),
-        (
-            Some(command),
-            Some(
-                Overlay::Palette { .. }
-                | Overlay::Filter { .. }
-                | Overlay::Find { .. }
-                | Overlay::Tell { .. },
-            ),
-        ) => prompt::edit(model, command, data),
+        (Some(command), Some(overlay)) if overlay.is_prompt() => prompt::edit(model, command, data),
         (Some(command), _) => act::run(model, command, data),
-        (
-            None,
-            Some(
-                Overlay::Palette { .. }
-                | Overlay::Filter { .. }
-                | Overlay::Find { .. }
-                | Overlay::Tell { .. },
-            ),
-        ) => {
+        (None, Some(overlay)) if overlay.is_prompt() => {
             if let (KeyCode::Char(c), false) = (key.code, key.modifiers.contains(KeyModifiers::CONTROL)) {
                 prompt::typed(model, c, data);
             }
@@ -132,7 +110,7 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
                 KeyCode::Char(letter) if letter.is_ascii_alphanumeric() && go => {
                     replay::to_mark(model, data, letter)
                 }
-                KeyCode::Char(letter) if letter.is_ascii_alphanumeric() => replay::mark(model, letter),
+                KeyCode::Char(letter) if letter.is_ascii_alphanumeric() => replay::mark(model, data, letter),
                 _ => vec![],
             }
         }

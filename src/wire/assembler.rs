@@ -83,6 +83,14 @@ impl Assembler {
         }
     }
 
+    /// A PING passed on the connection of these streams: told on the first that is xDS (row I-12).
+    pub fn ping(&mut self, at: Time, mut of: impl Iterator<Item = StreamId>, dir: Dir, out: &mut Vec<Frame>) {
+        let xds = |id: &StreamId| self.streams.get(id).is_some_and(|stream| stream.method.is_some());
+        if let Some(id) = of.find(xds) {
+            out.push(Frame { at, stream: id, what: What::Opaque { dir, messages: 0, bytes: 0 } });
+        }
+    }
+
     /// Something passed that holds no message: an answer "not modified", or none at all (row D-03).
     pub fn passed(&mut self, at: Time, id: StreamId, dir: Dir, bytes: u64, out: &mut Vec<Frame>) {
         if self.streams.contains_key(&id) {

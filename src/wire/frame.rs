@@ -21,7 +21,8 @@ pub enum What {
     /// One discovery message, either way.
     Message(Arc<Message>),
     /// Traffic of an opaque stream since the last frame of this kind: counted, not kept (row A-19). On a stream of REST
-    /// polls an answer that holds no message, such as 304.
+    /// polls an answer that holds no message, such as 304; on another xDS stream nothing is counted, and it stands for a
+    /// PING on its connection (row I-12).
     Opaque { dir: Dir, messages: u64, bytes: u64 },
     /// This much of the copy was lost here; the traffic itself was unharmed.
     Gap { messages: u64, bytes: u64 },
@@ -56,6 +57,16 @@ impl Open {
     /// Metadata of a file: the format of its content, and the one that its ending stands for (row C-03).
     pub const FORMAT: &str = "xdscope-file-format";
     pub const ENDING: &str = "xdscope-file-ending";
+    /// Metadata of a stream of our own client: the authorities that some server of it answers for, separated by commas
+    /// (row K-24); none where the one server answers for all.
+    pub const AUTHORITIES: &str = "xdscope-authorities";
+    /// The same: it asks for what resources refer to, too.
+    pub const FOLLOWS: &str = "xdscope-follows";
+
+    /// The first value of that name in the metadata.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.metadata.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
 }
 
 /// Which edition of the protocol text a peer is judged by (group L).

@@ -177,6 +177,7 @@ impl Live {
             empty: Vec::new(),
             notice: None,
             copies: folder.to_owned(),
+            keep_secrets: false,
         };
         let shared = running.shared.clone().expect("facts");
         let feed =

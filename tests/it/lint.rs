@@ -1,7 +1,8 @@
 //! No false alarms: what the rules say of real peers is what these peers really do.
 
-use std::{collections::BTreeSet, net::SocketAddr};
+use std::{collections::BTreeSet, fs, net::SocketAddr};
 
+use serde_json::{Value, json};
 use xdscope::{
     app::demo::Demo,
     net::{demo::Scenario, tap::Address},
@@ -193,6 +194,62 @@ fn lint_of_envoy_by_polls() {
     wait_for("one cluster less", || (!runs("more")).then_some(()));
     envoy.child.interrupt();
     assert_found(&tap.stop(), &["implicit-nack"]);
+}
+
+/// By files, which Envoy and we both read: a start, a cluster and its endpoints more, a change, a removal.
+#[test]
+fn lint_of_envoy_by_files() {
+    let Some(world) = World::open("lint_of_envoy_by_files") else { return };
+    let folder = world.folder().join("files");
+    fs::create_dir(&folder).expect("a folder for the files");
+    let write = |file: &str, type_url: &str, version: &str, mut resources: Vec<Value>| {
+        resources.iter_mut().for_each(|resource| resource["@type"] = json!(type_url));
+        let new = world.folder().join("new");
+        fs::write(&new, json!({ "version_info": version, "resources": resources }).to_string())
+            .expect("a file");
+        fs::rename(new, folder.join(file)).expect("a file in its place");
+    };
+    let filed = |name: &str| {
+        let mut cluster = cluster(name, Variant::Sotw);
+        cluster["eds_cluster_config"]["eds_config"] = bootstrap::filed(&folder.join(format!("{name}.json")));
+        cluster
+    };
+    let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+    write("lds.json", LISTENER, "l1", Vec::new());
+    write("echo.json", ENDPOINTS, "e1", vec![endpoints("echo", at(9))]);
+    write("cds.json", CLUSTER, "c1", vec![filed("echo")]);
+    let mut envoy = world.envoy_of("edge-1", &bootstrap::envoy_files("edge-1", &folder));
+    envoy.wait_live();
+    let has = |text: &str| envoy.get("/clusters").contains(text);
+    wait_for("the cluster", || has("echo::127.0.0.1:9::").then_some(()));
+    let file = world.folder().join("watch.xdsrec");
+    let mut command = xdscope(world.folder());
+    command.arg("watch").arg(&folder).args(["--no-tui", "--record"]).arg(&file);
+    let child = Child::start(&mut command, &world.folder().join("watch.log"));
+    let read = |versions: &[&str]| {
+        let all = || versions.iter().all(|version| child.log().contains(&format!("version {version}")));
+        wait_for("the files to be read", || all().then_some(()));
+    };
+    read(&["l1", "e1", "c1"]);
+    write("more.json", ENDPOINTS, "m1", vec![endpoints("more", at(9))]);
+    write("cds.json", CLUSTER, "c2", vec![filed("echo"), filed("more")]);
+    wait_for("one cluster more", || has("more::127.0.0.1:9::").then_some(()));
+    read(&["m1", "c2"]);
+    write("echo.json", ENDPOINTS, "e2", vec![endpoints("echo", at(10))]);
+    wait_for("another endpoint", || has("echo::127.0.0.1:10::").then_some(()));
+    read(&["e2"]);
+    write("cds.json", CLUSTER, "c3", vec![filed("echo")]);
+    wait_for("one cluster less", || (!has("more::")).then_some(()));
+    read(&["c3"]);
+    fs::remove_file(folder.join("more.json")).expect("a file to remove");
+    wait_for("the end of a file", || child.log().contains("is gone").then_some(()));
+    child.interrupt();
+    let stats = envoy.get("/stats?filter=update_rejected");
+    assert!(stats.lines().all(|line| line.ends_with(": 0")), "{stats}");
+    envoy.child.interrupt();
+    let recording = Recording { file };
+    assert_eq!(recording.state("cds")["in_force"], "c3");
+    assert_found(&recording, &[]);
 }
 
 /// By names, against our own server: a glob, a member more, a change, endpoints that move.

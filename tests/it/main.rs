@@ -25,6 +25,7 @@ mod rest_client;
 mod rows;
 mod screen;
 mod scripted;
+mod secrets;
 mod sovereign;
 mod support;
 mod tap;

@@ -1,6 +1,13 @@
 //! No missed rule: what peers do wrong on purpose, over real connections and through the real tap, is found.
 
-use std::{collections::BTreeSet, fs, net::SocketAddr, path::Path, thread};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    thread,
+};
 
 use tokio::sync::oneshot;
 use xdscope::{
@@ -10,7 +17,7 @@ use xdscope::{
     lint::{self, Finding, Lint},
     net::tap::{Config, QUEUE, Tap, Tls},
     store::Store,
-    wire::Frame,
+    wire::{Frame, What},
 };
 
 use crate::support::{
@@ -22,7 +29,7 @@ use crate::support::{
 };
 
 /// Rules that no pair of gRPC peers can break, and why.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 17] = [
     ("fs-parse-error", "of files"),
     ("fs-partial-write", "of files"),
     ("fs-update-rejected", "of files"),
@@ -36,6 +43,10 @@ const ELSEWHERE: [(&str, &str); 13] = [
     ("bootstrap-ads-missing", "of bootstraps"),
     ("bootstrap-not-v3", "of bootstraps"),
     ("bootstrap-xds-cluster-order", "of bootstraps"),
+    ("xdstp-authority-unmapped", "of our own client"),
+    ("relay-leak", "of two hops"),
+    ("relay-version-rewritten", "of two hops"),
+    ("stream-silent", "of PINGs, which are the transport's own"),
 ];
 
 /// Scripts that are too large to be files, and the rule that each breaks.
@@ -56,32 +67,8 @@ fn large() -> Vec<(&'static str, String)> {
 
 /// What the tap makes of a script that two peers play through it.
 fn tapped(name: &str, text: &str) -> (Play, Vec<Frame>, Catalog) {
-    let play = Play::new(name, text);
-    let mut server = Misbehaving::start();
-    let upstream = server.address().to_string();
-    let maps = vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))];
-    let config = Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() };
-    let tap = Tap::start(config).expect("a tap");
-    let listening = tap.listening[0].to_string().parse().expect("an address");
-    thread::scope(|both| {
-        let (done, played) = oneshot::channel();
-        // Contents stay with their thread, so the client reads the script for itself.
-        both.spawn(move || play_client(&Play::new(name, text), listening, played));
-        server.play(&play, true);
-        // The client is gone already where it had the last word.
-        let _ = done.send(());
-    });
-    drop(server);
-    let copies = tap.copies.clone().expect("decoding");
-    let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema().clone());
-    let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
-    while frames.len() < play.frames.len() {
-        let mut batch = Vec::new();
-        assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "the tap tells all of it");
-        for copied in batch {
-            pipeline.take(copied, &mut catalog, &mut frames);
-        }
-    }
+    let (mut plays, mut frames, catalog) = tapped_hops([Misbehaving::start()], [(name, text)]);
+    let play = plays.remove(0);
     // The peers go away at the end; in the script they are still there.
     frames.truncate(play.frames.len());
     // Silences are the script's: nobody waits for them.
@@ -89,6 +76,47 @@ fn tapped(name: &str, text: &str) -> (Play, Vec<Frame>, Catalog) {
         frame.at = scripted.at;
     }
     (play, frames, catalog)
+}
+
+/// The same of several servers, to each of which a script of its own is played, one after the other.
+fn tapped_hops<const N: usize>(
+    servers: [Misbehaving; N],
+    scripts: [(&str, &str); N],
+) -> (Vec<Play>, Vec<Frame>, Catalog) {
+    let free = || "127.0.0.1:0".parse().expect("an address");
+    let map = |server: &Misbehaving| (free(), server.address().to_string().parse().expect("an address"));
+    let maps = servers.iter().map(map).collect();
+    let config = Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() };
+    let tap = Tap::start(config).expect("a tap");
+    let mut plays = Vec::new();
+    for ((mut server, (name, text)), listening) in servers.into_iter().zip(scripts).zip(&tap.listening) {
+        let play = Play::new(name, text);
+        let listening = listening.to_string().parse().expect("an address");
+        thread::scope(|both| {
+            let (done, played) = oneshot::channel();
+            // Contents stay with their thread, so the client reads the script for itself.
+            both.spawn(move || play_client(&Play::new(name, text), listening, played));
+            server.play(&play, true);
+            // The client is gone already where it had the last word.
+            let _ = done.send(());
+        });
+        plays.push(play);
+    }
+    let copies = tap.copies.clone().expect("decoding");
+    let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema().clone());
+    let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
+    let messages =
+        |frames: &[Frame]| frames.iter().filter(|frame| matches!(frame.what, What::Message(_))).count();
+    let all: usize = plays.iter().map(|play| play.frames.len()).sum();
+    let said: usize = plays.iter().map(|play| messages(&play.frames)).sum();
+    while frames.len() < all || messages(&frames) < said {
+        let mut batch = Vec::new();
+        assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "the tap tells all of it");
+        for copied in batch {
+            pipeline.take(copied, &mut catalog, &mut frames);
+        }
+    }
+    (plays, frames, catalog)
 }
 
 fn findings(frames: Vec<Frame>, catalog: Catalog, end: Time) -> Vec<Finding> {
@@ -139,6 +167,105 @@ fn whatever_two_peers_do_wrong_is_found_through_the_tap() {
     let covered: BTreeSet<String> = found.into_iter().chain(elsewhere).collect();
     let all: BTreeSet<String> = lint::rules().map(|rule| rule.id.to_owned()).collect();
     assert_eq!(covered, all);
+}
+
+/// Polls on one connection: requests that are sent together, each with its path and body, and the answers to them.
+type Turn<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+
+/// Rules found where these polls and answers pass the tap.
+fn polled(turns: &[Turn<'_>]) -> BTreeSet<&'static str> {
+    let http = |first: &str, body: &str| {
+        format!("{first}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let upstream = listener.local_addr().expect("its address").to_string();
+    let maps = vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))];
+    let config = Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() };
+    let tap = Tap::start(config).expect("a tap");
+    let mut client = TcpStream::connect(tap.listening[0].to_string()).expect("a connection");
+    let (mut server, _) = listener.accept().expect("the tap's connection");
+    let pass = |from: &mut TcpStream, to: &mut TcpStream, text: String| {
+        to.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        from.write_all(text.as_bytes()).expect("a connection");
+        to.read_exact(&mut vec![0; text.len()]).expect("it passes");
+    };
+    let mut messages = 0;
+    for (requests, answers) in turns {
+        let request = |(path, body): &(&str, &str)| http(&format!("POST {path} HTTP/1.1\r\nhost: cp"), body);
+        pass(&mut client, &mut server, requests.iter().map(request).collect());
+        let answer = |body: &&str| http("HTTP/1.1 200 OK", body);
+        pass(&mut server, &mut client, answers.iter().map(answer).collect());
+        messages += requests.len() + answers.len();
+    }
+    let copies = tap.copies.clone().expect("decoding");
+    let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema().clone());
+    let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::<Frame>::new());
+    while frames.iter().filter(|frame| matches!(frame.what, What::Message(_))).count() < messages {
+        let mut batch = Vec::new();
+        assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "the tap tells all of it");
+        batch.into_iter().for_each(|copied| pipeline.take(copied, &mut catalog, &mut frames));
+    }
+    let end = frames.last().map_or(Time::ZERO, |frame| frame.at);
+    findings(frames, catalog, end).iter().map(|finding| finding.rule.id).collect()
+}
+
+/// What clients and servers do wrong by polls (group D).
+#[test]
+fn whatever_is_wrong_with_polls_is_found_through_the_tap() {
+    const CDS: &str = "/v3/discovery:clusters";
+    let node = r#""node":{"id":"n1","cluster":"c"}"#;
+    let cluster =
+        r#""resources":[{"@type":"type.googleapis.com/envoy.config.cluster.v3.Cluster","name":"a"}]"#;
+    let asks = |more: &str| format!("{{{node}{more}}}");
+    let (first, again) = (asks(""), asks(r#","versionInfo":"1""#));
+    let (one, two) =
+        (format!(r#"{{"versionInfo":"1",{cluster}}}"#), format!(r#"{{"versionInfo":"2",{cluster}}}"#));
+    let good: Turn<'_> = (&[(CDS, &first)], &[&one]);
+    assert_eq!(polled(&[good, (&[(CDS, &again)], &[&two.replace("\"a\"", "\"b\"")])]), [].into());
+    let eds = asks(
+        r#","typeUrl":"type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment","resourceNames":["a"]"#,
+    );
+    let snake = asks(r#","version_info":"""#);
+    let delta = asks(r#","resourceNamesSubscribe":["a"]"#);
+    let mut met = BTreeSet::new();
+    for (rule, turns) in [
+        ("rest-overlap", &[(&[(CDS, &*first), (CDS, &*first)][..], &[&*one, &*two][..])][..]),
+        ("rest-unchanged-response", &[good, (&[(CDS, &again)], &[&one])]),
+        ("rest-bad-json", &[(&[(CDS, &first)], &[r#"{"resources": 1}"#])]),
+        ("rest-bad-json", &[(&[(CDS, r#"{"node": "#)], &[&one])]),
+        ("rest-noncanonical", &[(&[(CDS, &snake)], &[&one])]),
+        ("rest-delta", &[(&[(CDS, &delta)], &["{}"])]),
+        ("rest-ads", &[good, (&[(CDS, &eds)], &["{}"])]),
+    ] {
+        let found = polled(turns);
+        assert!(found.contains(rule), "{rule}: {found:?}");
+        met.insert(rule);
+    }
+    let of_polls = ELSEWHERE.iter().filter(|(_, why)| *why == "of polls").map(|(rule, _)| *rule);
+    assert_eq!(met, of_polls.collect());
+}
+
+/// Row K-30: a relay asks upstream for all that its clients want, and hands one of them what another asked for, under
+/// versions of its own.
+#[test]
+fn a_relay_is_found_by_both_of_its_hops() {
+    let x = "\"xdstp://a/envoy.config.cluster.v3.Cluster/x\"";
+    let y = x.replace("/x", "/y");
+    let up = format!("node relay\nstream 1 delta cds\n> sub=[{x} {y}]\n< n=1 [{x}@1 {y}@1]\n> n=1\n");
+    let clients =
+        format!("node a\nstream 1 delta cds\n> sub=[{x}]\nnode b\nstream 2 delta cds\n> sub=[{y}]\n");
+    let down = |said: &str| {
+        let down = format!("{clients}1 < n=1 [{said}]\n1 > n=1\n");
+        let servers = [Misbehaving::start(), Misbehaving::start()];
+        let (_, frames, catalog) = tapped_hops(servers, [("up", &up), ("down", &down)]);
+        let end = frames.last().map_or(Time::ZERO, |frame| frame.at);
+        let found = findings(frames, catalog, end);
+        let of_relays = found.iter().filter(|finding| finding.rule.rows == "K-30");
+        of_relays.map(|finding| (finding.rule.id, finding.node.clone())).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(down(&format!("{x}@1")), [].into());
+    assert_eq!(down(&format!("{x}@7")), [("relay-version-rewritten", Some("a".into()))].into());
+    assert_eq!(down(&format!("{x}@1 {y}@1")), [("relay-leak", Some("a".into()))].into());
 }
 
 /// Rules that a server breaks and that none of our clients gives it the occasion for, and why.

@@ -413,10 +413,13 @@ fn a_client_opens_the_screens_and_says_why_nothing_comes() {
     let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &watch);
     terminal.until("cannot reach 127.0.0.1");
     terminal.until("next in");
+    terminal.until("DISCONNECTED");
+    terminal.until(&format!("xdscope doctor {server}"));
     let mut plane = world.control_plane(Flags { port, ..Flags::default() });
     plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
     terminal.until("watcher-1");
     terminal.until("SYNCED");
+    terminal.until("LIVE");
     terminal.until("subscribed as a client");
     terminal.signal("TERM");
     assert_eq!(terminal.end(), 0);

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use crate::support::{
+    process::Child,
     scripted::{play, serve},
-    tap::xdscope,
+    tap::{Recording, xdscope},
 };
 
 fn folder() -> PathBuf {
@@ -76,6 +77,42 @@ stream 1 delta-ads
         let (code, err) = refused(args);
         assert!(code == Some(2) && err.contains(why), "{args:?}: {code:?} {err}");
     }
+}
+
+/// Row K-24: a redirect to where no server is known for is not followed, and that is said.
+#[test]
+fn what_no_server_answers_for_is_told() {
+    let cluster = |authority: &str| format!("xdstp://{authority}/envoy.config.cluster.v3.Cluster/foo");
+    let (asked, target) = (cluster("a"), cluster("b"));
+    let text = format!(
+        "node me\nstream 1 delta-ads\n> cds sub=[{asked:?}]\n< cds n=1 [{asked:?}=>{target:?}@1]\n> cds n=1\n"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let ask = |verb: &str, address: &str| {
+        let mut command = xdscope(folder.path());
+        command.args([verb, address, &asked, "--variant", "delta-ads"]);
+        command.arg("--xdstp-authority").arg(format!("a={address}"));
+        command
+    };
+    let (child, _stage) = serve("get", &text, |address| {
+        let mut command = ask("get", address);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("xdscope runs")
+    });
+    let output = child.wait_with_output().expect("its end");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(err.contains(&format!("not followed: {target}: no server answers for its authority")), "{err}");
+
+    let file = folder.path().join("watch.xdsrec");
+    let (child, _stage) = serve("watch", &text, |address| {
+        let mut command = ask("watch", address);
+        command.args(["--no-tui", "--record"]).arg(&file);
+        Child::start(&mut command, &folder.path().join("watch.log"))
+    });
+    child.interrupt();
+    let findings = Recording { file }.objects("lint", &["--rule", "xdstp-authority-unmapped"]);
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(findings[0]["names"], serde_json::json!([asked]));
+    assert!(findings[0]["text"].as_str().is_some_and(|text| text.contains("authority `b`")), "{findings:#?}");
 }
 
 /// What the client does for each row is held by a script that names it, or by a test.

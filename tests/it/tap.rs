@@ -1,16 +1,20 @@
 //! Real peers with xdscope between them: they live as without it, and it says what they said.
 
+use std::process::Command;
+
 use serde_json::Value;
 
 use crate::support::{
     bootstrap::Variant,
     control_plane::{ControlPlane, Event, Flags},
     http,
+    misbehave::Misbehaving,
+    process::Child,
     snapshot::{
         CLUSTER, ENDPOINTS, LISTENER, ROUTE, SECRET, Snapshot, bad_clusters, bad_secret, cluster,
         cluster_with_secret,
     },
-    tap::Recording,
+    tap::{Recording, Tap, xdscope},
     wait::wait_for,
     world::World,
 };
@@ -189,6 +193,37 @@ fn a_private_key_is_nowhere() {
         let raw = crate::support::base64(line["raw"].as_str().unwrap_or_default());
         assert!(!raw.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{}", line["t"]);
     }
+}
+
+/// Row I-12: a client whose keepalive stops, while its connection does not.
+#[test]
+fn a_client_that_is_stopped_falls_silent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Misbehaving::start();
+    let tap = Tap::start(folder.path(), server.address(), &["-o", "jsonl"]);
+    let mut command = xdscope(folder.path());
+    command.args([
+        "watch",
+        &tap.address().to_string(),
+        "cds",
+        "--no-tui",
+        "--no-record",
+        "--keepalive",
+        "1500ms",
+    ]);
+    let client = Child::start(&mut command, &folder.path().join("watch.log"));
+    std::thread::sleep(std::time::Duration::from_millis(6500));
+    let stopped = Command::new("kill").args(["-STOP", &client.id().to_string()]).status();
+    assert!(stopped.is_ok_and(|status| status.success()), "kill -STOP");
+    wait_for("the finding", || tap.log().contains("stream-silent").then_some(()));
+    drop(client);
+    let recording = tap.stop();
+    let findings = recording.objects("lint", &["--rule", "stream-silent"]);
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!(findings[0]["blame"], "client");
+    let streams = recording.objects("info", &[]);
+    let keepalive = streams.iter().find_map(|object| object["keepalive"]["every"].as_f64());
+    assert!(keepalive.is_some_and(|every| (1.0..3.0).contains(&every)), "{streams:#?}");
 }
 
 #[test]

@@ -246,6 +246,7 @@ impl Feed for ReplayFeed {
             source: self.options.source.clone(),
             mode: Mode::Replay,
             recording: None,
+            named: None,
             dropped: store.streams().iter().map(|stream| stream.gaps).sum(),
             rerun: self.options.rerun.clone(),
             clients: 0,

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::cursor::{Cursor, Position};
 use super::marks::Marks;
 use super::{Options, ReplayFeed, saved};
+use crate::app::named::Named;
 use crate::app::screen::Decoded;
 use crate::app::watched::{Watched, bounded};
 use crate::content::{Catalog, MemoryBodies};
@@ -210,7 +211,7 @@ fn typed(feed: &ReplayFeed, model: &mut Model, keys: &str) {
         });
         effects
     };
-    send(model, Msg::Info(feed.info()));
+    send(model, Msg::Info(Box::new(feed.info())));
     for key in keys.chars() {
         let code =
             if key == '\n' { crossterm::event::KeyCode::Enter } else { crossterm::event::KeyCode::Char(key) };
@@ -220,7 +221,7 @@ fn typed(feed: &ReplayFeed, model: &mut Model, keys: &str) {
                     model.say(why);
                 }
                 let notice = model.notice.clone();
-                send(model, Msg::Info(feed.info()));
+                send(model, Msg::Info(Box::new(feed.info())));
                 if notice.is_some() {
                     assert_eq!(model.notice, notice);
                 }
@@ -454,4 +455,23 @@ fn marks_are_kept_beside_the_recording() {
     assert!(feed.save_marks(&first.marks).expect("a file"));
     assert_eq!(feed.marks(), first.marks);
     assert_eq!(saved::read(&folder.path().join("session.xdsrec")), first.marks);
+}
+
+#[test]
+fn a_named_recording_has_what_was_said_meanwhile_and_who_said_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = folder.path().join("reviews");
+    let name = name.to_str().expect("text");
+    let named = Named::begin(name, 6).expect("a file");
+    let Err(why) = Named::begin(name, 6) else { panic!("it is there") };
+    assert!(why.contains("exists"), "{why}");
+    let said = named.end(loaded(TOUR), 12, false, "tap").expect("a recording");
+    assert!(said.starts_with("6 messages recorded to ") && said.contains("reviews.xdsrec"), "{said}");
+    let part = record::open(&folder.path().join("reviews.xdsrec")).expect("a recording");
+    assert_eq!(part.notices, Vec::<String>::new());
+    let mut store = Store::new(part.catalog, part.clock, store::Options::default());
+    part.frames.into_iter().for_each(|frame| store.handle(frame));
+    assert_eq!(store.messages(), 6);
+    assert!(store.streams().iter().all(|stream| stream.node.is_some()), "{:?}", store.streams());
+    assert!(store.streams().iter().any(|stream| stream.partial), "and that it is a part");
 }

@@ -53,9 +53,11 @@ pub struct ReplayArgs {
 
 #[derive(Clone, Debug, Args)]
 pub struct StatusArgs {
-    /// table: the matrix; wide: versions, nonces and what is owed; json: with streams
+    /// table (text): the matrix; wide: versions, nonces and what is owed; json: with streams; name: the nodes
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    #[arg(value_parser = formats(&[Format::Table, Format::Wide, Format::Json, Format::Jsonl]))]
+    #[arg(value_parser = formats(&[
+        Format::Table, Format::Wide, Format::Text, Format::Json, Format::Jsonl, Format::Yaml, Format::Name,
+    ]))]
     pub output: Format,
     /// How long a server may take to be in sync, instead of --resource-timeout; or a recording that is still growing
     #[cfg(feature = "net")]
@@ -76,10 +78,10 @@ pub struct StatusArgs {
 
 #[derive(Clone, Debug, Args)]
 pub struct LogArgs {
-    /// text is the table
+    /// text is the table; wide has the node and the class of each message too
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     #[arg(value_parser = formats(&[
-        Format::Text, Format::Table, Format::Json, Format::Jsonl, Format::Yaml, Format::Name,
+        Format::Text, Format::Table, Format::Wide, Format::Json, Format::Jsonl, Format::Yaml, Format::Name,
     ]))]
     pub output: Format,
     /// Only the last N of the rows that match
@@ -109,10 +111,11 @@ pub struct GetArgs {
     /// TYPE or TYPE/NAME: cds, clusters, Cluster, a type URL; cds/reviews. Nothing: counts of all types
     #[arg(value_name = "WHAT", index = 2)]
     pub what: Vec<String>,
-    /// yaml and json print the content, tree what each resource refers to
+    /// table (text): names and states; yaml and json print the content, tree what each resource refers to
     #[arg(short, long, value_name = "FORMAT")]
     #[arg(value_parser = formats(&[
-        Format::Table, Format::Wide, Format::Name, Format::Tree, Format::Yaml, Format::Json, Format::Jsonl,
+        Format::Table, Format::Wide, Format::Text, Format::Name, Format::Tree, Format::Yaml, Format::Json,
+        Format::Jsonl,
     ]))]
     pub output: Option<Format>,
     /// As it was then: #487, 14:02:08, +30s, start, end
@@ -271,7 +274,7 @@ pub struct ExportArgs {
 #[derive(Clone, Debug, Args)]
 pub struct InfoArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    #[arg(value_parser = formats(&[Format::Text, Format::Json, Format::Jsonl]))]
+    #[arg(value_parser = formats(&[Format::Text, Format::Json, Format::Jsonl, Format::Yaml]))]
     pub output: Format,
     #[command(flatten)]
     pub source: SourceArgs,

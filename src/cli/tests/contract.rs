@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{TOUR, run};
 use crate::content::Catalog;
-use crate::event::{Clock, StreamId, Time};
+use crate::event::{Clock, Dir, StreamId, Time};
 use crate::record;
 use crate::wire::{Certificate, End, Frame, Open, Secured, Tls, What};
 
@@ -154,8 +154,12 @@ fn under_tls(path: &std::path::Path) {
         tls,
         ..Open::default()
     };
+    let ping = What::Opaque { dir: Dir::Req, messages: 0, bytes: 0 };
     let whats = [
         What::Open(Box::new(open)),
+        ping.clone(),
+        ping.clone(),
+        ping,
         What::Gap { messages: 2, bytes: 90 },
         What::End(End { reset: Some(8), ..End::default() }),
     ];

@@ -29,11 +29,8 @@ fn check(case: &mut Case<'_>) {
     if case.stream.variant() != Some(Variant::File) {
         return;
     }
-    let fact = |wanted: &str| {
-        let mut facts = case.stream.open.metadata.iter();
-        facts.find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
-    };
-    if let (Some(is), Some(says)) = (fact(Open::FORMAT), fact(Open::ENDING))
+    let open = &case.stream.open;
+    if let (Some(is), Some(says)) = (open.fact(Open::FORMAT), open.fact(Open::ENDING))
         && is != says
     {
         let text = format!("its ending says {says}, and it holds {is}");

@@ -68,6 +68,8 @@ mod pgv_violation;
 mod reconnect_new_name_unsent;
 mod reconnect_version_dropped;
 mod regular_stream_age;
+mod relay_leak;
+mod relay_version_rewritten;
 mod request_repeat;
 mod resource_name_empty;
 mod resource_version_reused;
@@ -90,6 +92,7 @@ mod sotw_nonce_missing;
 mod sotw_nonce_regression;
 mod sotw_stale_nonce;
 mod sotw_wrapper_unsupported;
+mod stream_silent;
 mod transport_v2;
 mod ttl_dropped_by_update;
 mod ttl_expired;
@@ -112,6 +115,7 @@ mod warming_stuck;
 mod wildcard_dropped_by_names;
 mod wildcard_other_type;
 mod xdstp_alt_without_failure;
+mod xdstp_authority_unmapped;
 mod xdstp_context_mismatch;
 mod xdstp_directive_bad;
 mod xdstp_directive_on_wire;
@@ -282,7 +286,7 @@ fn unknown_clusters(case: &mut Case<'_>, answer: &Answer<'_>, rule: &'static Rul
 }
 
 /// All of them, by name.
-pub(super) static ALL: [&Rule; 133] = [
+pub(super) static ALL: [&Rule; 137] = [
     &ack_skipped::RULE,
     &ads_multiple_streams::RULE,
     &ads_type_url_missing::RULE,
@@ -351,6 +355,8 @@ pub(super) static ALL: [&Rule; 133] = [
     &reconnect_new_name_unsent::RULE,
     &reconnect_version_dropped::RULE,
     &regular_stream_age::RULE,
+    &relay_leak::RULE,
+    &relay_version_rewritten::RULE,
     &request_repeat::RULE,
     &resource_name_empty::RULE,
     &resource_version_reused::RULE,
@@ -373,6 +379,7 @@ pub(super) static ALL: [&Rule; 133] = [
     &sotw_nonce_regression::RULE,
     &sotw_stale_nonce::RULE,
     &sotw_wrapper_unsupported::RULE,
+    &stream_silent::RULE,
     &transport_v2::RULE,
     &ttl_dropped_by_update::RULE,
     &ttl_expired::RULE,
@@ -395,6 +402,7 @@ pub(super) static ALL: [&Rule; 133] = [
     &wildcard_dropped_by_names::RULE,
     &wildcard_other_type::RULE,
     &xdstp_alt_without_failure::RULE,
+    &xdstp_authority_unmapped::RULE,
     &xdstp_context_mismatch::RULE,
     &xdstp_directive_bad::RULE,
     &xdstp_directive_on_wire::RULE,

@@ -28,9 +28,7 @@ use crate::wire::Open;
 
 fn check(case: &mut Case<'_>) {
     let polls = case.stream.variant() == Some(Variant::Rest);
-    if polls
-        && case.stream.open.metadata.iter().any(|(name, value)| name == Open::JSON_NAMES && value == "proto")
-    {
+    if polls && case.stream.open.fact(Open::JSON_NAMES) == Some("proto") {
         let text = "writes field names as in the .proto files".to_owned();
         case.raise(&RULE, Found { text, ..Found::default() });
     }

@@ -23,10 +23,21 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
+use crate::event::Sym;
+
 fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+    let names = unasked(case, answer);
+    if !names.is_empty() {
+        let text = "sent without being asked for".to_owned();
+        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+    }
+}
+
+/// What nothing asked for, as far as that is known.
+pub(super) fn unasked(case: &Case<'_>, answer: &Answer<'_>) -> Vec<Sym> {
     let track = answer.track;
     if track.want.is_wildcard() || track.requests == 0 || !case.sure() {
-        return;
+        return Vec::new();
     }
     let catalog = case.catalog();
     let mut names = Vec::new();
@@ -43,14 +54,11 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
             names.push(name);
         }
     }
-    if !names.is_empty() {
-        let text = "sent without being asked for".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
-    }
+    names
 }
 
 /// Told by the rule about context parameters.
-fn structured(case: &Case<'_>, answer: &Answer<'_>, name: crate::event::Sym) -> bool {
+fn structured(case: &Case<'_>, answer: &Answer<'_>, name: Sym) -> bool {
     !answer.scan.structured.is_empty()
         && super::xdstp_context_mismatch::near(case, answer.track, name).is_some()
 }

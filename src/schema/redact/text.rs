@@ -7,12 +7,17 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use regex::Regex;
 
-/// Names that secrets stand under, in text format, JSON and Go's dumps.
+/// Names that secrets stand under, in text format, JSON, Go's dumps and `name=value`.
 static NAMES: LazyLock<Regex> = LazyLock::new(|| {
     let names = "\\w*(private_?key|private_?key_?provider|passwords?|ticket_?keys|secrets?|secret_?data|token|json_?key\
-                 |access_?key|hmac_?key|pkcs12|auth_?username|(token|credentials)_?data_?source)\
+                 |access_?key|api[_-]?key|authorization|hmac_?key|pkcs12|auth_?username|(token|credentials)_?data_?source)\
                  |keys|credentials|users|context_?extensions";
-    Regex::new(&format!(r#"(?i)\b({names})\b\\?"?\s*(:\s*[\[{{]?|[{{<])"#)).expect("a pattern of ours")
+    Regex::new(&format!(r#"(?i)\b({names})\b\\?"?\s*(:\s*[\[{{]?|[{{<]|=)"#)).expect("a pattern of ours")
+});
+
+/// Bearer tokens, by their scheme. A word without a digit is none.
+static BEARER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]*[0-9][A-Za-z0-9._~+/=-]*)").expect("a pattern of ours")
 });
 
 /// PEM blocks of private keys, also with escaped line ends, also cut short.
@@ -32,6 +37,9 @@ pub(super) fn clean(text: &str, known: &[Vec<u8>], mark: &dyn Fn(&[u8]) -> Strin
         }
     }
     for found in PEM.find_iter(text) {
+        holes.push((found.range(), mark(found.as_str().as_bytes())));
+    }
+    for found in BEARER.captures_iter(text).filter_map(|found| found.get(1)) {
         holes.push((found.range(), mark(found.as_str().as_bytes())));
     }
     for found in NAMES.find_iter(text) {
@@ -112,7 +120,7 @@ fn quoted(text: &str, name: Range<usize>) -> Vec<Range<usize>> {
                 }
             }
             // A bare value, as Go prints numbers and YAML texts: up to the next blank.
-            c if !block && open == 0 && !c.is_ascii_whitespace() && c != b':' && c != b'\\' => {
+            c if !block && open == 0 && !c.is_ascii_whitespace() && !b":=\\".contains(&c) => {
                 let len = text[at..].find([' ', ',', '\n', '}', ']', ')']).unwrap_or(text.len() - at);
                 found.push(at..at + len);
                 break;

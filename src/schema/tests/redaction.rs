@@ -250,12 +250,32 @@ fn hostile_texts_take_no_longer_than_others() {
 }
 
 #[test]
+fn tokens_in_texts_go_too() {
+    let redactor = redactor();
+    for text in [
+        format!("refused: token={HUNTER}, try again"),
+        format!("api_key: {HUNTER}"),
+        format!("x-api-key={HUNTER}"),
+        format!("authorization: Bearer {HUNTER}"),
+        format!("the bearer {HUNTER}9 has expired"),
+        format!("password == {HUNTER}"),
+    ] {
+        let shown = redactor.text(&text).unwrap_or_default();
+        assert!(!shown.is_empty() && !shown.contains(HUNTER), "{text}: {shown}");
+    }
+    let shown = redactor.text(&format!("refused: token={HUNTER}, try again")).unwrap_or_default();
+    assert!(shown.starts_with("refused: token=[redacted ") && shown.ends_with(", try again"), "{shown}");
+}
+
+#[test]
 fn texts_keep_what_is_no_secret() {
     let redactor = redactor();
     for text in [
         "Error adding/updating cluster(s) reviews: Proto constraint validation failed (ClusterValidationError.ConnectTimeout: value must be greater than 0s)",
         "xDS response validation errors: [resource index 0: c: INVALID_ARGUMENT: [field:load_assignment error:no]]",
         "key: \"x-env\" value: \"prod\"",
+        "a bearer token is required",
+        "key=x-env value=prod",
         "-----BEGIN CERTIFICATE-----\\nMIIB\\n-----END CERTIFICATE-----",
         "",
     ] {

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod delta;
+mod ledger;
 mod partial;
 mod problems;
 mod reconnect;

@@ -30,10 +30,10 @@ fn sentences_say_who_owes_what() {
     assert_eq!(
         found,
         [
-            word("wait", "server owes LDS for the wildcard, nothing sent yet (limit 15s)", 13),
             word("stale", "client owes an answer to RDS 17 (#12), neither ACK nor NACK", 12),
             word("miss", "server owes EDS y, asked twice (#8 #10)", 8),
             word("nack", "CDS 42 refused ×2 since +1.0s; server re-sends it; 41 in force", 7),
+            word("wait", "server owes LDS for the wildcard, nothing sent yet (limit 15s)", 13),
         ]
     );
 }

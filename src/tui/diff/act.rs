@@ -6,9 +6,11 @@ use serde_json::Value;
 
 use crate::diff::{Change, Push, versions};
 use crate::event::{Dir, Kind, Seq, StreamId, TypeUrl};
+use crate::store::{NackFact, StateFact, TypeState};
 use crate::tui::command::Command;
 use crate::tui::data::Data;
 use crate::tui::model::{Model, Pane, Screen};
+use crate::tui::overview::stream_of;
 use crate::tui::update::{current_stream, total};
 
 use super::load::columns;
@@ -244,28 +246,30 @@ pub fn from_here(model: &mut Model, data: &dyn Data) -> bool {
             Some(Dir::Resp) => shown.fact.n,
             _ => shown.fact.answers,
         }),
-        Screen::Stream => model.stream.state().map(|state| {
-            let refused = state.nacks.iter().rev().find(|nack| Some(nack.n) == state.open_nack);
-            refused.and_then(|nack| nack.refused).or(state.last_push.as_ref().map(|push| Seq(push.n)))
-        }),
+        Screen::Stream => model.stream.state().map(|state| of_type(data, state)),
         Screen::Resources => match crate::tui::resources::what(model) {
             Some(what) if open_named(model, data, &what) => return true,
             _ => None,
         },
-        // The newest refused push that changed something: one that was sent again did not.
-        Screen::Nack => model.nacks.group().map(|group| {
-            let mut refused = group.nacks.iter().rev().filter_map(|nack| nack.refused);
-            let changed = |n: &Seq| {
-                let push = data.source().and_then(|(store, _)| Push::of(store, *n));
-                push.is_some_and(|push| !push.entries.is_empty())
-            };
-            refused.find(changed).or(group.last().and_then(|nack| nack.refused))
-        }),
-        // The problem's message, or the push that it answers.
+        Screen::Nack => {
+            let refused = |nack: &NackFact| nack.refused;
+            model.nacks.group().map(|group| that_changed(data, group.nacks.iter().rev().filter_map(refused)))
+        }
+        // What was refused; or the problem's message, or the push that it answers.
         Screen::Overview if model.pane == Pane::Second => {
-            let at = model.problems.get(model.overview.problem).and_then(|problem| problem.at);
-            let fact = at.and_then(|n| data.row(data.row_of(n)?));
-            fact.map(|fact| if fact.dir == Some(Dir::Resp) { fact.n } else { fact.answers })
+            model.problems.get(model.overview.problem).and_then(|problem| match problem.state {
+                TypeState::Nack => state_of(data, problem.stream, &problem.type_url),
+                _ => {
+                    let fact = problem.at.and_then(|n| data.row(data.row_of(n)?))?;
+                    Some(if fact.dir == Some(Dir::Resp) { fact.n } else { fact.answers })
+                }
+            })
+        }
+        Screen::Overview => {
+            let column = model.overview.column;
+            let url = column.checked_sub(1).and_then(|at| model.overview.table.types.get(at));
+            let stream = model.overview.row().and_then(|row| stream_of(row, column));
+            stream.zip(url).and_then(|(stream, url)| state_of(data, stream, url))
         }
         _ => None,
     };
@@ -285,6 +289,28 @@ pub fn from_here(model: &mut Model, data: &dyn Data) -> bool {
         fact.dir == Some(Dir::Resp) && here && changes
     });
     newest.and_then(|fact| fact.n).is_some_and(|n| open_push(model, data, n, None))
+}
+
+/// The push to be looked at for a type of a stream.
+fn state_of(data: &dyn Data, stream: StreamId, url: &TypeUrl) -> Option<Option<Seq>> {
+    let states = data.states_of(stream);
+    states.iter().find(|state| state.type_url == *url).map(|state| of_type(data, state))
+}
+
+/// The push that is refused now; else the newest.
+fn of_type(data: &dyn Data, state: &StateFact) -> Option<Seq> {
+    let open = usize::try_from(state.open_nacks).unwrap_or(usize::MAX);
+    let refused = state.nacks.iter().rev().take(open).filter_map(|nack| nack.refused);
+    that_changed(data, refused).or(state.last_push.as_ref().map(|push| Seq(push.n)))
+}
+
+/// The newest of some pushes, newest first, that changed something: one that is sent again does not.
+fn that_changed(data: &dyn Data, pushes: impl Iterator<Item = Seq> + Clone) -> Option<Seq> {
+    let changed = |n: &Seq| {
+        let push = data.source().and_then(|(store, _)| Push::of(store, *n));
+        push.is_some_and(|push| !push.entries.is_empty())
+    };
+    pushes.clone().find(changed).or(pushes.clone().next())
 }
 
 /// The command line that prints what the screen shows.

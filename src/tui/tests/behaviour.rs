@@ -395,3 +395,44 @@ fn f_leaves_the_pause() {
     type_keys(&mut model, &data, "f");
     assert!(model.paused.is_none() && model.timeline.follow);
 }
+
+#[test]
+fn m_marks_the_newest_message_where_none_is_chosen() {
+    let data = story();
+    let mut model = typed(&data, "");
+    assert_eq!(type_keys(&mut model, &data, "ma"), [Effect::SaveMarks]);
+    assert_eq!(model.marks.get(&'a').map(|marked| marked.n), Some(Seq(498)));
+    type_keys(&mut model, &data, "3kmb");
+    assert_eq!(model.marks.get(&'b').map(|marked| marked.n), Some(Seq(497)), "there the chosen one");
+}
+
+#[test]
+fn r_begins_and_ends_a_named_recording_or_says_why_not() {
+    let data = story();
+    let mut model = typed(&data, "");
+    let name = Effect::Record(Some("reviews.xdsrec".to_owned()));
+    assert_eq!(type_keys(&mut model, &data, "rreviews.xdsrec<enter>"), [name]);
+    assert_eq!(type_keys(&mut model, &data, "r<enter>"), [], "without a name nothing begins");
+    assert_eq!(type_keys(&mut model, &data, "rab<esc>"), []);
+    model.info.named = Some("reviews.xdsrec".to_owned());
+    assert!(text(&drawn(&model)).contains("reviews.xdsrec (r ends)"));
+    assert_eq!(type_keys(&mut model, &data, "r"), [Effect::Record(None)]);
+    (model.info.named, model.info.recording) = (None, None);
+    assert_eq!(type_keys(&mut model, &data, "r"), []);
+    assert!(model.notice.is_some_and(|why| why.contains("--no-record")));
+}
+
+#[test]
+fn help_tells_where_to_look_and_which_keys_do_not_work_now() {
+    let data = story();
+    let help = |client| {
+        let mut model = model(100, 120, PLAIN);
+        model.info.client = client;
+        type_keys(&mut model, &data, "?");
+        text(&drawn(&model))
+    };
+    let tapped = help(false);
+    assert!(tapped.contains("Not available now") && tapped.contains("R!"), "{tapped}");
+    assert!(tapped.contains("Where to look") && tapped.contains("stuck in warming"), "{tapped}");
+    assert!(help(true).contains("On the wire") && !help(true).contains("Not available now"));
+}

@@ -219,6 +219,34 @@ fn a_problem_leads_to_the_push_it_is_about() {
     assert_eq!(model.diff.push.as_ref().map(|push| push.n), Some(Seq(21)));
 }
 
+/// A server that sends what was refused again changes nothing by that; what was refused is what counts.
+const RESENT: &str = r#"node edge
+stream 1 ads
++0s 1 > cds
++1s 1 < cds v=41 n=a [reviews{connect_timeout: 5s}]
++2s 1 > cds v=41 n=a
++3s 1 < cds v=42 n=b [reviews{connect_timeout: 0s}]
++4s 1 > cds v=41 n=b nack="no" code=13
++5s 1 < cds v=42 n=c [reviews{connect_timeout: 0s}]
++6s 1 > cds v=41 n=c nack="no" code=13
++7s 1 > eds v= n= names=[e]
++8s 1 < eds v=9 n=d [e]
++9s 1 > eds v=9 n=d names=[e]
+"#;
+
+#[test]
+fn d_on_a_refused_type_shows_what_was_refused_not_that_it_came_again() {
+    let world = World::of(RESENT);
+    for keys in ["}d", "ld", "}<enter>d", "2d", "6d"] {
+        let model = typed(&world.data(), keys);
+        assert_eq!(model.screen, Screen::Diff, "{keys}");
+        assert_eq!(model.diff.push.as_ref().map(|push| push.n), Some(Seq(4)), "{keys}");
+        assert_eq!(versions(&model), (Some("41"), Some("42")), "{keys}");
+    }
+    let model = typed(&world.data(), "lld");
+    assert_eq!(model.diff.push.as_ref().map(|push| push.n), Some(Seq(9)));
+}
+
 #[test]
 fn a_paused_screen_shows_no_later_version() {
     let world = World::of(SCRIPT);

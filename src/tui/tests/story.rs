@@ -177,6 +177,7 @@ pub fn stream(id: u32, node: &str, variant: Variant, opened: &str) -> StreamFact
         gaps: 0,
         partial: false,
         last_message: Some(at("14:02:23.206")),
+        keepalive: None,
     }
 }
 
@@ -247,6 +248,7 @@ fn states(streams: &[StreamFact]) -> Vec<StateFact> {
         pushes: 9,
         last_push: Some(PushFact {
             n: 497,
+            at: at("14:02:23.190"),
             added: 1,
             changed: 1,
             removed: 0,

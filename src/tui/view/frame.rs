@@ -87,6 +87,10 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
         let rec = if layout.narrow { "REC  ".to_owned() } else { format!("REC {}  ", size(*bytes)) };
         right.push(plain(rec));
     }
+    if let Some(name) = &info.named {
+        let name = text::cut(name, 16, text::Keep::Tail, canvas.glyphs().cut).into_owned();
+        right.push(span(format!("{name} (r ends)  "), Role::Warn));
+    }
     if info.dropped > 0 {
         right.push(span(format!("{} lost  ", count(info.dropped)), Role::Bad));
     }
@@ -247,6 +251,10 @@ pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
             cursor = Some(filter_prompt(canvas, line, input, None));
             true
         }
+        Some(Overlay::Record { input }) => {
+            cursor = Some(name_prompt(canvas, line, input));
+            true
+        }
         Some(Overlay::Tell { ask, input, wrong }) => {
             cursor = Some(tell_prompt(canvas, line, ask, input, wrong.as_deref()));
             true
@@ -331,6 +339,17 @@ fn tell_prompt(canvas: &mut Canvas, area: Rect, ask: &Ask, input: &str, wrong: O
     Position { x: end.min(area.right().saturating_sub(1)), y: area.y }
 }
 
+/// The file that is recorded to, as it is typed.
+fn name_prompt(canvas: &mut Canvas, area: Rect, input: &str) -> Position {
+    let start = canvas.text(area, " record from here on to the file: ", Role::Key);
+    let room = Rect { x: start, width: area.right().saturating_sub(start), ..area };
+    let safe = text::display_safe(input);
+    let keep = usize::from(room.width).saturating_sub(2);
+    let shown = text::cut(&safe, keep, text::Keep::Tail, canvas.glyphs().cut);
+    let end = canvas.text(room, &shown, Role::Plain).max(room.x);
+    Position { x: end.min(area.right().saturating_sub(1)), y: area.y }
+}
+
 /// `/ expression`, underlined from where it breaks, the reason beside it.
 fn filter_prompt(
     canvas: &mut Canvas,
@@ -365,12 +384,14 @@ fn filter_prompt(
 fn footer(model: &Model, canvas: &mut Canvas, area: Rect) {
     let mut named = HashSet::new();
     let told = model.info.client && model.info.bar.is_none();
+    let wide = area.width >= 100;
     let mut items: Vec<(String, &str)> = model
         .contexts()
         .into_iter()
         .flat_map(|context| model.keys.of(context))
         .filter(|binding| named.insert(binding.key) && binding.footer)
         .filter(|binding| told || !binding.command.is_wire())
+        .filter(|binding| wide || binding.command != Command::Record)
         .map(|binding| {
             let key = keymap::shown_key(binding.key, canvas.glyphs());
             let key = if binding.command.is_wire() { format!("{key}!") } else { key.to_owned() };

@@ -10,6 +10,7 @@ use crate::tui::command::Command;
 use crate::tui::keymap::{self, Context};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::Model;
+use crate::tui::prompt;
 use crate::tui::theme;
 
 const FILTER: [&str; 6] = [
@@ -33,19 +34,20 @@ const STATES: [(TypeState, &str); 9] = [
     (TypeState::Closed, "stream ended, last state kept"),
 ];
 
-/// All keys of a command in one context, once.
-fn keys(model: &Model, context: Context, width: usize) -> Vec<Line> {
+/// All keys of a command in one context, once; those that are said on the wire apart from the others.
+fn keys(model: &Model, context: Context, wire: bool, width: usize) -> Vec<Line> {
     let glyphs = model.theme.glyphs();
     let mut commands: Vec<Command> = Vec::new();
     for binding in model.keys.of(context) {
-        if !commands.contains(&binding.command) {
+        if binding.command.is_wire() == wire && !commands.contains(&binding.command) {
             commands.push(binding.command);
         }
     }
     let line = |command: Command| {
         let keys = model.keys.of(context).filter(|binding| binding.command == command);
         let keys: Vec<&str> = keys.map(|binding| keymap::shown_key(binding.key, glyphs)).collect();
-        let label = format!("  {} ", pad(&keys.join(" "), 10));
+        let sign = if wire { "!" } else { "" };
+        let label = format!("  {} ", pad(&format!("{}{sign}", keys.join(" ")), 10));
         let docs = wrap(command.doc(), width.saturating_sub(label.len()).max(20)).into_iter();
         let first = docs.enumerate().map(move |(i, doc)| {
             let label = if i == 0 { label.clone() } else { " ".repeat(13) };
@@ -59,13 +61,24 @@ fn keys(model: &Model, context: Context, width: usize) -> Vec<Line> {
 fn here(model: &Model, width: usize) -> Vec<Line> {
     let title = |text: String| vec![span(text, Role::Title)];
     let mut lines = vec![title(format!(" {}: keys here", model.screen.title()))];
-    lines.extend(keys(model, model.screen.context(), width));
+    lines.extend(keys(model, model.screen.context(), false, width));
     lines.push(vec![]);
     lines.push(title(" After y".to_owned()));
-    lines.extend(keys(model, Context::Copy, width));
+    lines.extend(keys(model, Context::Copy, false, width));
     lines.push(vec![]);
     lines.push(title(" Filter words".to_owned()));
     lines.extend(FILTER.iter().map(|text| vec![plain(format!("  {text}"))]));
+    lines.push(vec![]);
+    lines.push(title(" Where to look".to_owned()));
+    for (screen, words) in prompt::LOOKED_FOR {
+        let label = format!("  {} ", pad(&screen.number().to_string(), 2));
+        lines.extend(wrap(words, width.saturating_sub(label.len()).max(20)).into_iter().enumerate().map(
+            |(i, words)| {
+                let label = if i == 0 { label.clone() } else { " ".repeat(label.len()) };
+                vec![span(label, Role::Key), plain(words)]
+            },
+        ));
+    }
     lines.push(vec![]);
     lines.push(title(" States".to_owned()));
     lines.extend(STATES.iter().map(|(state, meaning)| {
@@ -79,12 +92,19 @@ fn everywhere(model: &Model, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     if model.info.bar.is_some() {
         lines.push(vec![span(" Time cursor", Role::Title)]);
-        lines.extend(keys(model, Context::Replay, width));
+        lines.extend(keys(model, Context::Replay, false, width));
         lines.push(vec![]);
     }
     lines.push(vec![span(" Everywhere", Role::Title)]);
-    lines.extend(keys(model, Context::Everywhere, width));
-    lines.extend(keys(model, Context::Always, width));
+    lines.extend(keys(model, Context::Everywhere, false, width));
+    lines.extend(keys(model, Context::Always, false, width));
+    lines.push(vec![]);
+    let told = model.info.client && model.info.bar.is_none();
+    lines.push(vec![span(if told { " On the wire" } else { " Not available now" }, Role::Title)]);
+    lines.extend(keys(model, Context::Everywhere, true, width));
+    if !told {
+        lines.push(vec![span("  only as a client (watch), at its live end", Role::Muted)]);
+    }
     lines.push(vec![]);
     let zone = model.zone.iana_name().unwrap_or("local time");
     lines.push(vec![span(format!(" Times are in {zone}."), Role::Muted)]);

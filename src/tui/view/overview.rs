@@ -43,7 +43,8 @@ fn state(model: &Model, cell: Option<&SummaryFact>, narrow: bool) -> Span {
         return span(if narrow { "-" } else { "- idle" }, Role::Muted);
     };
     let (symbol, _, role) = theme::state(cell.state, glyphs);
-    let age = model.age(cell.since);
+    let newest = cell.last_nack.map(|(_, at)| at);
+    let age = model.age(report::age_from(cell.state, cell.since, newest));
     let words = report::state_text(cell.state, cell, glyphs.times);
     let text = match cell.state {
         TypeState::Miss if narrow => {

@@ -19,8 +19,12 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, input: &str, ch
         canvas.text(row, &blank, Role::Plain);
     }
     let (title, rest) = split(area, 1);
-    let remark = if model.history.is_empty() { "Tab completes" } else { "up for history; Tab completes" };
-    canvas.rule(title, ": command", remark);
+    let glyphs = canvas.glyphs();
+    let remark = match model.history.is_empty() {
+        true => "fuzzy; Tab completes".to_owned(),
+        false => format!("fuzzy; {} history; Tab completes", glyphs.up),
+    };
+    canvas.rule(title, ": command", &remark);
     let (prompt, list) = split(rest, 1);
     let safe = display_safe(input);
     let shown = cut(&safe, usize::from(prompt.width).saturating_sub(4), Keep::Tail, canvas.glyphs().cut);
@@ -45,7 +49,7 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, input: &str, ch
         let doc_room = Rect { width: row.width.saturating_sub(key_width), ..row };
         canvas.line(doc_room, &[plain(format!("   {name} ")), plain(doc)]);
         canvas.right(Rect { width: row.width.saturating_sub(1), ..row }, &pad(&key, 7), Role::Key);
-        if i + top == chosen && i + top < found.len() {
+        if i + top == chosen && (i + top < found.len() || found.is_empty()) {
             canvas.text(Rect { x: row.x + 1, width: 1, ..row }, canvas.glyphs().selected, Role::Plain);
             canvas.select(row);
         }

@@ -14,26 +14,27 @@ use crate::tui::theme;
 use super::detail::{detail_lines, field};
 use super::overview::variant_words;
 
-fn columns() -> [Column; 9] {
+fn columns() -> [Column; 10] {
     [
         column("TYPE", 4, 16, Cut::Name, 0),
         column("STATE", 11, 22, Cut::Head, 0),
         column("IN FORCE", 8, 24, Cut::Tail, 0),
         column("OFFERED", 7, 24, Cut::Tail, 0),
-        column("NONCE", 5, 16, Cut::Tail, 2),
-        column("SUBSCRIBED", 10, 20, Cut::Head, 4),
-        column("RESOURCES", 9, 16, Cut::Head, 5),
-        column("PUSHES", 6, 9, Cut::Head, 1),
-        column("ACK p50", 7, 9, Cut::Head, 3),
+        column("NONCE", 5, 16, Cut::Tail, 3),
+        column("SUBSCRIBED", 10, 20, Cut::Head, 5),
+        column("RESOURCES", 9, 16, Cut::Head, 6),
+        column("PUSHES", 6, 9, Cut::Head, 2),
+        column("ACK p50", 7, 9, Cut::Head, 4),
+        column("LAST", 4, 9, Cut::Head, 1),
     ]
 }
 
 /// The columns where a dump of the client stands beside: what it has applied, after what it was sent.
 const APPLIED: usize = 7;
 
-fn with_applied(columns: [Column; 9]) -> Vec<Column> {
+fn with_applied(columns: [Column; 10]) -> Vec<Column> {
     let mut columns = columns.to_vec();
-    columns.insert(APPLIED, column("APPLIED", 9, 40, Cut::Head, 6));
+    columns.insert(APPLIED, column("APPLIED", 9, 40, Cut::Head, 7));
     columns
 }
 
@@ -63,6 +64,10 @@ pub fn stream_row(model: &Model, state: &StateFact) -> Vec<Span> {
         }),
         plain(count(state.pushes)),
         plain(state.ack_ms.map_or("-".to_owned(), |(p50, _)| millis(p50))),
+        match state.last_push.as_ref().filter(|_| !model.clock.untimed) {
+            Some(push) => plain(format!("{} ago", model.age(push.at))),
+            None => span("-", Role::Muted),
+        },
     ]
 }
 
@@ -74,7 +79,8 @@ pub fn millis(ms: f64) -> String {
 fn state_span(model: &Model, state: &StateFact) -> Span {
     let glyphs = model.theme.glyphs();
     let (symbol, _, role) = theme::state(state.state, glyphs);
-    let age = model.age(state.since);
+    let newest = state.nacks.last().map(|nack| nack.at);
+    let age = model.age(report::age_from(state.state, state.since, newest));
     let words = report::state_text(state.state, state, glyphs.times);
     let text = match (state.state, state.last_state) {
         (TypeState::Idle, _) => format!("{symbol} {words}"),
@@ -187,6 +193,10 @@ fn stream_history(model: &Model, stream: &StreamFact, width: usize) -> Vec<Line>
                 count(account.left_behind)
             ),
         );
+    }
+    if let Some(keepalive) = stream.keepalive {
+        let (by, every) = (keepalive.by.word(), crate::text::age(keepalive.every));
+        event(time(keepalive.last), "ping", Role::Plain, format!("the {by} pings every {every}; the newest"));
     }
     if stream.gaps > 0 {
         event(String::new(), "lost", Role::Bad, format!("{} of the copy", plural(stream.gaps, "message")));

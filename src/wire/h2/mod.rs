@@ -27,10 +27,12 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const PUSH_PROMISE: u8 = 5;
+const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const CONTINUATION: u8 = 9;
 
 const END_STREAM: u8 = 0x1;
+const ACK: u8 = 0x1;
 const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
@@ -48,6 +50,8 @@ pub enum Event<'a> {
     Lost { stream: u32, bytes: u64, why: String },
     /// The stream is over.
     End { stream: u32, end: End },
+    /// A side asked whether the other is still there.
+    Ping { dir: Dir },
     /// The connection is shutting down.
     GoAway { by: Side, code: u32, debug: String },
     /// From here on the connection can't be read; nothing more comes but this.
@@ -212,7 +216,11 @@ impl Connection {
                 out(Event::GoAway { by: sender(dir), code, debug });
                 return Ok(());
             }
-            // SETTINGS, PING, WINDOW_UPDATE, PRIORITY and unknown ones say nothing about messages. The header
+            PING if head.flags & ACK == 0 => {
+                out(Event::Ping { dir });
+                return Ok(());
+            }
+            // SETTINGS, answers to PINGs, WINDOW_UPDATE, PRIORITY and unknown ones say nothing about messages. The header
             // table's size needs no SETTINGS: an encoder announces what it uses of it in its blocks.
             _ => return Ok(()),
         }

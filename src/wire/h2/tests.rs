@@ -61,6 +61,7 @@ impl Seen {
                 let reset = end.reset.map(|code| format!(" reset {code}")).unwrap_or_default();
                 format!("{stream} end {by}{status}{reset}")
             }
+            Event::Ping { dir } => format!("{} ping", dir.word()),
             Event::GoAway { by, code, debug } => format!("goaway {} {code} {debug}", by.word()),
             Event::Opaque { why } => format!("opaque {why}"),
         };
@@ -93,7 +94,8 @@ fn session() -> Vec<(Dir, Vec<u8>)> {
     let messages = [grpc(b"first"), grpc(b"second")].concat();
     client.extend(frame(DATA, PADDED, 1, &[&[2][..], &messages, &[0, 0]].concat()));
     client.extend(frame(0x42, 0, 0, b"an extension"));
-    client.extend(frame(6, 0, 0, &[0; 8]));
+    client.extend(frame(PING, 0, 0, &[0; 8]));
+    client.extend(frame(PING, ACK, 0, &[1; 8]));
     let long = grpc(b"over two frames");
     client.extend(frame(DATA, 0, 3, &long[..7]));
     client.extend(frame(DATA, END_STREAM, 3, &long[7..]));
@@ -107,11 +109,12 @@ fn session() -> Vec<(Dir, Vec<u8>)> {
     vec![(Dir::Req, client), (Dir::Resp, server)]
 }
 
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 10] = [
     "1 open /a.B/C true",
     "3 open /a.B/C true",
     "1 req first",
     "1 req second",
+    "req ping",
     "3 req over two frames",
     "1 resp answer",
     "1 end server reset 8",

@@ -103,6 +103,21 @@ pub fn envoy_rest(node: &str, xds: SocketAddr) -> Value {
     envoy_base(node, json!({ "lds_config": polled(), "cds_config": polled() }), xds, false)
 }
 
+/// A `ConfigSource` of a file, which is read again when another is moved to its place.
+pub fn filed(file: &Path) -> Value {
+    json!({ "resource_api_version": "V3", "path_config_source": {
+        "path": file,
+        "watched_directory": { "path": file.parent() },
+    }})
+}
+
+/// The same by the files `lds.json` and `cds.json` of a folder.
+pub fn envoy_files(node: &str, folder: &Path) -> Value {
+    let source = |file: &str| filed(&folder.join(file));
+    let dynamic = json!({ "lds_config": source("lds.json"), "cds_config": source("cds.json") });
+    envoy_base(node, dynamic, "127.0.0.1:9".parse().expect("an address"), true)
+}
+
 fn envoy_base(node: &str, dynamic: Value, xds: SocketAddr, http2: bool) -> Value {
     let options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
     let http = if http2 { "http2_protocol_options" } else { "http_protocol_options" };

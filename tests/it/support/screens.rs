@@ -8,13 +8,15 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use xdscope::tui::{Data, Info, Model, Msg, Theme, search, update, view};
 
 /// What is typed to see each screen, and what its rows open. `\n` is Enter.
-pub const KEYS: [&str; 22] = [
+pub const KEYS: [&str; 28] = [
     "1",
     "1\n",
     "1j\n",
     "2",
     "2j",
     "3",
+    "3L",
+    "3v",
     "3k\n",
     "3kkkd",
     "3/kind:nack\n\n",
@@ -29,8 +31,12 @@ pub const KEYS: [&str; 22] = [
     "7",
     "7\n",
     "8",
+    "8p",
     "8\n",
     "9",
+    "9x",
+    "9jj",
+    "9\n",
 ];
 
 const WIDTH: u16 = 120;
@@ -49,7 +55,7 @@ fn shown(info: &Info, data: &dyn Data, keys: &str) -> Vec<String> {
         while search(&mut model, data) {}
         update(&mut model, Msg::Changed, data);
     };
-    send(Msg::Info(info.clone()));
+    send(Msg::Info(Box::new(info.clone())));
     for key in keys.chars() {
         send(Msg::Key(if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) }.into()));
     }

@@ -371,14 +371,15 @@ pub fn serve<T>(file: &str, text: &str, start: impl FnOnce(&str) -> T) -> (T, St
     (client, Stage { _planes: player.planes, _streams: player.streams })
 }
 
-/// Findings of which the client is to blame, but for verdicts and for notes that the script has itself.
+/// Findings of which the client is to blame, but for verdicts, for what the script did not configure and for notes that the script has itself.
 fn blamed(loaded: Loaded, schema: &Arc<Schema>, setup: &Setup, noted: &dyn Fn(&str) -> bool) -> Vec<String> {
     let store = store::Store::new(loaded.catalog, loaded.clock, setup.timers());
     let mut watched = watched::Watched::new(store, watched::rules(schema));
     loaded.frames.into_iter().for_each(|frame| watched.handle(frame));
     watched.advance(loaded.end);
     let of_client = |finding: &&lint::Finding| {
-        let verdict = matches!(finding.rule.id, "nack" | "nack-unexplained");
+        // Servers of authorities are the user's to name.
+        let verdict = matches!(finding.rule.id, "nack" | "nack-unexplained" | "xdstp-authority-unmapped");
         let note = finding.severity == lint::Severity::Info && noted(finding.rule.id);
         finding.blame.word() == "client" && !verdict && !note
     };

@@ -1,0 +1,73 @@
+//! A named recording: what a live run says from one key press to the next, taken out of its session file.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::event::Seq;
+use crate::record::{self, Header, Loaded, Writer};
+use crate::text::size;
+
+/// One that goes on.
+pub(super) struct Named {
+    path: PathBuf,
+    file: File,
+    /// Messages before it.
+    before: u64,
+}
+
+impl Named {
+    /// Begins one after so many messages. Its file is there from now on; without a suffix it gets ours.
+    ///
+    /// # Errors
+    /// The file is there already, or can't be made.
+    pub(super) fn begin(name: &str, before: u64) -> Result<Named, String> {
+        let mut path = PathBuf::from(name);
+        if path.extension().is_none() {
+            path.set_extension("xdsrec");
+        }
+        if path.exists() {
+            return Err(format!("{} exists: another name", path.display()));
+        }
+        let file = record::create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Named { path, file, before })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends it after so many messages of the session; what was written, in words.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub(super) fn end(
+        self,
+        mut session: Loaded,
+        until: u64,
+        keep_secrets: bool,
+        source: &str,
+    ) -> Result<String, String> {
+        let Named { path, file, before } = self;
+        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        let kept = record::part(&mut session.frames, &session.catalog, |frame, n| {
+            n <= Seq(until) && (!matches!(frame.what, crate::wire::What::Message(_)) || n > Seq(before))
+        });
+        let header = Header {
+            created: session.clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
+            seed: session.catalog.seed(),
+            keep_secrets,
+            tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).to_owned(),
+            source: source.to_owned(),
+            clock: session.clock,
+        };
+        let mut writer = Writer::in_file(file, header).map_err(failed)?;
+        for frame in &session.frames {
+            writer.write(frame, &session.catalog).map_err(failed)?;
+        }
+        writer.advance(session.end);
+        writer.finish().map_err(failed)?;
+        let bytes = std::fs::metadata(&path).map_err(failed)?.len();
+        let messages = crate::text::plural(kept.len() as u64, "message");
+        Ok(format!("{messages} recorded to {} ({})", path.display(), size(bytes)))
+    }
+}

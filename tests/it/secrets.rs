@@ -1,0 +1,169 @@
+//! A private key and two tokens, on their way past a tap and through our own client: nothing that is written, printed or
+//! drawn has them. Files are looked at unpacked.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use xdscope::schema::Schema;
+use xdscope::store::{self, Store};
+use xdscope::tui::{Info, StoreData};
+
+use crate::support::{
+    base64,
+    bootstrap::Variant,
+    certs::Ca,
+    control_plane::Flags,
+    process::Child,
+    screens,
+    snapshot::{CLUSTER, SECRET, Snapshot, bad_secret, cluster_with_secret},
+    tap::{Recording, xdscope},
+    wait::wait_for,
+    world::World,
+};
+
+const TOKEN: &str = "token-of-0123456789abcdef";
+const API_KEY: &str = "api-key-of-fedcba9876543210";
+const MARK: &[u8] = b"[redacted ";
+
+/// What must be nowhere: the tokens, and each line of the key.
+fn secrets(key: &str) -> Vec<String> {
+    let lines = key.lines().filter(|line| !line.starts_with("-----")).map(str::to_owned);
+    lines.chain([TOKEN.to_owned(), API_KEY.to_owned()]).collect()
+}
+
+fn assert_none(place: &str, bytes: &[u8], secrets: &[String]) {
+    for secret in secrets {
+        let found = memchr::memmem::find(bytes, secret.as_bytes());
+        assert_eq!(found, None, "{place} has {secret}");
+    }
+}
+
+/// The blocks of an .xdsrec unpacked, by its description in `proto/recording.proto` and not by its reader.
+fn unpacked(path: &Path) -> Vec<u8> {
+    let file = std::fs::read(path).expect("a recording");
+    let three = |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], 0]) as usize;
+    let mut at = 18 + u32::from_le_bytes(file[10..14].try_into().expect("four bytes")) as usize;
+    let (mut out, mut segment) = (file[..at].to_vec(), Vec::new());
+    let unpack = |segment: &mut Vec<u8>, out: &mut Vec<u8>| {
+        let mut stream = zstd::stream::write::Decoder::new(Vec::new()).expect("a decoder");
+        std::io::Write::write_all(&mut stream, segment).expect("zstd");
+        std::io::Write::flush(&mut stream).expect("zstd");
+        out.extend_from_slice(stream.get_ref());
+        segment.clear();
+    };
+    while at < file.len() {
+        assert_eq!(file[at..at + 2], [0xd5, 0xb1], "a block at {at}");
+        let (kind, len) = (file[at + 2], three(at + 3));
+        let body = &file[at + 13..at + 13 + len];
+        match kind {
+            1 => {
+                unpack(&mut segment, &mut out);
+                segment.extend_from_slice(body);
+            }
+            2 => segment.extend_from_slice(body),
+            3 | 4 => out.extend_from_slice(body),
+            other => panic!("a block of kind {other} in a file that was finished"),
+        }
+        at += 13 + len;
+    }
+    unpack(&mut segment, &mut out);
+    out
+}
+
+/// Every screen of a recording at its end.
+fn drawn(recording: &Recording) -> String {
+    let loaded = xdscope::record::open(&recording.file).expect("a recording");
+    let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
+    loaded.frames.into_iter().for_each(|frame| store.handle(frame));
+    store.advance(loaded.end);
+    let bodies = xdscope::app::screen::Decoded(Schema::builtin());
+    let data = StoreData { store: &store, findings: &[], bodies: &bodies, applied: None };
+    screens::all(&Info::default(), &data).into_values().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// A recording, what it is turned into, and what is printed and drawn of it.
+fn assert_kept_without(recording: &Recording, secrets: &[String]) {
+    let file = unpacked(&recording.file);
+    assert!(memchr::memmem::find(&file, MARK).is_some(), "and it is said");
+    assert_none("the recording", &file, secrets);
+    for (verb, args) in [
+        ("status", &["-o", "wide"][..]),
+        ("status", &["-o", "json"]),
+        ("log", &["--body"]),
+        ("log", &["--body", "-o", "json"]),
+        ("log", &["--body", "-o", "yaml"]),
+        ("log", &["--filter", "kind:nack", "--body"]),
+        ("get", &["sds", "-o", "yaml"]),
+        ("get", &["sds", "-o", "json"]),
+        ("get", &["-o", "tree"]),
+        ("lint", &["-o", "json"]),
+        ("info", &["-o", "json"]),
+        ("export", &["--to", "jsonl"]),
+        ("export", &["--to", "script"]),
+    ] {
+        let text = recording.text(verb, args);
+        assert!(!text.is_empty(), "{verb} {args:?}");
+        assert_none(&format!("{verb} {args:?}"), text.as_bytes(), secrets);
+    }
+    for line in recording.text("export", &["--to", "raw"]).lines() {
+        assert_none("raw JSONL", line.as_bytes(), secrets);
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        assert_none("a raw message", &base64(line["raw"].as_str().unwrap_or_default()), secrets);
+    }
+    let again = recording.file.with_extension("again.xdsrec");
+    recording.run("export", &["--to", "xdsrec", "--output", again.to_str().expect("text")]);
+    assert_none("an exported recording", &unpacked(&again), secrets);
+    let screens = drawn(recording);
+    assert!(screens.contains("[redacted "), "a key was to be seen");
+    assert_none("a screen", screens.as_bytes(), secrets);
+}
+
+#[test]
+fn a_key_and_tokens_are_nowhere() {
+    let Some(world) = World::open("a_key_and_tokens_are_nowhere") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let tap = world.tap(plane.address(), &[]);
+    let pair = Ca::new(world.folder(), "root").issue("edge", &["edge.test"]);
+    let key = std::fs::read_to_string(pair.key).expect("a key");
+    let secrets = secrets(&key);
+    assert!(secrets.len() > 4, "{key}");
+    plane.set(
+        &Snapshot::default()
+            .with(CLUSTER, "1", vec![cluster_with_secret("safe", "key-1", Variant::DeltaAds)])
+            .with(SECRET, "1", vec![bad_secret("key-1", &key)]),
+    );
+    // Envoy quotes the key in its refusal; our client puts all of them into a text of its own, and the tokens on the
+    // wire.
+    let _envoy = world.envoy("edge-1", Variant::DeltaAds, tap.address());
+    plane.wait_for(0, "a NACK", |e| e.is_nack(SECRET));
+    let mark = plane.mark();
+    let own = world.folder().join("own.xdsrec");
+    let refusal = format!("type:sds => private_key: {key} token={TOKEN} api_key: {API_KEY}");
+    let mut watch: Command = xdscope(world.folder());
+    watch.args([
+        "watch",
+        &tap.address().to_string(),
+        "cds/safe",
+        "sds/key-1",
+        "--no-tui",
+        "--token-env",
+        "XDS_TOKEN",
+    ]);
+    watch.args(["-H", &format!("x-api-key: {API_KEY}"), "--nack", &refusal, "--record"]).arg(&own);
+    let watch = Child::start(watch.env("XDS_TOKEN", TOKEN), &world.folder().join("watch.log"));
+    let nack = plane.wait_for(mark, "our own NACK", |e| {
+        e.is_nack(SECRET) && e.error.as_ref().is_some_and(|error| error.message.contains(API_KEY))
+    });
+    let said = nack.error.map(|error| error.message).unwrap_or_default();
+    assert!(secrets.iter().all(|secret| said.contains(secret)), "{said}");
+    wait_for("both NACKs among the tap's lines", || {
+        (tap.log().matches("NACK").count() > 1 && watch.log().contains("NACK")).then_some(())
+    });
+    assert_none("the tap's lines", tap.log().as_bytes(), &secrets);
+    assert_none("the client's lines", watch.log().as_bytes(), &secrets);
+    watch.interrupt();
+    for recording in [tap.stop(), Recording { file: own }] {
+        assert_kept_without(&recording, &secrets);
+    }
+}
