@@ -1,7 +1,7 @@
 //! What a client says that it has applied: Envoy's config dump, and the answers of CSDS (Envoy and gRPC).
 //!
 //! A dump is a state, not a session. [`Dump::frames`] tells it as the session that would have led to it, so that it
-//! is a source like any other; [`Dump::account`] holds it against what was sent.
+//! is a source like any other; [`Beside::account`] holds it against what was sent.
 
 mod account;
 mod config_dump;
