@@ -15,6 +15,7 @@ mod completions;
 mod connect;
 mod defect;
 mod descriptors;
+mod diagnostics;
 mod diff;
 mod doctor;
 mod error;
@@ -147,6 +148,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         unnamed::settle(verb, io)?;
     }
     let global = &cli.global;
+    diagnostics::start(global)?;
     match &cli.verb {
         None => {
             io.stdout.write_all(help::SHORT.as_bytes())?;

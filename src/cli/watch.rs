@@ -58,7 +58,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let running = Running::start(options, sink).map_err(live::start_error)?;
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
-        let (notice, client) = (run.notice.clone(), Some(&running));
+        let (notice, client) = (run.notice.clone(), (!flags.read_only).then_some(&running));
         run.screens(io, Shown { shared, recording, source, notice, client }, schema, signals)
     } else {
         let mut said = None;
@@ -113,6 +113,7 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
             output: Some(output),
             no_tui: true,
             view: None,
+            read_only: true,
             filter: args.rows.filter.clone(),
             time: args.time,
             record: None,

@@ -219,6 +219,7 @@ impl Streams {
         let (path, patience) = (way.path.clone(), way.patience);
         self.turns += 1;
         let turn = self.turns;
+        tracing::debug!(lane, turn, server = %server.address, path, "connecting");
         let (requests, ready) = mpsc::channel(REQUESTS);
         let line = Line { events: self.events.clone(), lane, turn };
         let keepalive = self.keepalive.clone();

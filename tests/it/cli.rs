@@ -156,6 +156,28 @@ fn a_tap_says_which_flags_it_cannot_have() {
     assert!(error.contains("cannot read the certificates of no/such.pem"), "{error}");
 }
 
+#[test]
+fn a_log_of_its_own_goes_where_it_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("own.log");
+    let file = file.to_str().expect("a path");
+    let run = |more: &[&str]| {
+        let output = xdscope().args(["get", "127.0.0.1:1", "cds"]).args(more).output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (_, plain) = run(&[]);
+    assert!(!plain.contains("DEBUG"), "{plain}");
+    let (_, told) = run(&["-v"]);
+    assert!(told.contains("DEBUG") && told.contains("server=127.0.0.1:1"), "{told}");
+    let (_, kept) = run(&["-v", "--log-file", file]);
+    assert!(!kept.contains("DEBUG"), "{kept}");
+    let log = std::fs::read_to_string(file).expect("a log");
+    assert!(log.contains("connecting") && log.contains("server=127.0.0.1:1"), "{log}");
+    let (code, error) = run(&["--log-file", "no/such/folder/own.log"]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("--log-file: cannot write no/such/folder/own.log"), "{error}");
+}
+
 fn printed(args: &[&str]) -> String {
     let output = xdscope().args(args).output().expect("xdscope runs");
     String::from_utf8(output.stdout).expect("text")

@@ -24,6 +24,9 @@ pub struct LiveFlags {
     /// The screen to begin with
     #[arg(long, value_name = "SCREEN", conflicts_with = "no_tui")]
     pub view: Option<String>,
+    /// No key changes what goes on the wire (a tap's never do)
+    #[arg(long)]
+    pub read_only: bool,
     /// Only events that match (`xdscope help filter`)
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<String>,

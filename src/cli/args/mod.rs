@@ -34,6 +34,12 @@ pub struct Global {
     /// Say nothing on stderr but errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Say on stderr, or in --log-file, what the program itself does, step by step
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Where the program's own troubles go, line by line, screens open or not
+    #[arg(long, global = true, value_name = "FILE")]
+    pub log_file: Option<std::path::PathBuf>,
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
@@ -52,6 +58,8 @@ impl Global {
     pub(super) fn silent() -> Global {
         Global {
             quiet: true,
+            verbose: false,
+            log_file: None,
             color: Color::Never,
             ascii: true,
             #[cfg(feature = "tui")]

@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tracing::debug;
+use tracing::error;
 
 use buffers::Buffers;
 pub(super) use leg::Leg;
@@ -144,7 +144,7 @@ impl Drop for Tap {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            debug!("the tap's thread panicked");
+            error!("the tap's thread panicked");
         }
     }
 }

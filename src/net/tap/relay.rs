@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::answer::{self, Speaks};
 use super::buffers::Buffers;
@@ -70,11 +70,12 @@ async fn accept(
             Ok((client, peer)) => {
                 let conn = ConnId(next.fetch_add(1, Ordering::Relaxed));
                 shared.counters.connections.fetch_add(1, Ordering::Relaxed);
+                debug!(connection = conn.0, %upstream, "accepted");
                 connections.spawn(connection(conn, client, peer, upstream.clone(), shared.clone()));
             }
             Err(error) => {
                 // Out of descriptors, or a client that was gone at once: the listener itself is fine.
-                debug!(%error, "accept failed");
+                warn!(%error, "accept failed");
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
