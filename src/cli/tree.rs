@@ -70,7 +70,9 @@ fn resource(
         let arrow = style.pick("→", "->");
         let there = link.kind.type_url(ApiVersion::V3).map(|url| known(get, graph, fact.stream, &url, link));
         let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), link.name);
-        writeln!(out, "{lead}{fork}{}  {}", display_safe(&line), there.unwrap_or_default())?;
+        let way = link.way.as_ref().map(|way| format!(", {way}")).unwrap_or_default();
+        let there = there.unwrap_or_default();
+        writeln!(out, "{lead}{fork}{}  {there}{}", display_safe(&line), display_safe(&way))?;
     }
     Ok(())
 }

@@ -37,6 +37,7 @@ fn graph(nodes: &[(Kind, &str, State, &[(Kind, &str)])]) -> Graph {
             kind: *kind,
             name: (*name).to_owned(),
             source: None,
+            way: None,
         });
         out.nodes[id].state = state.clone();
     }
@@ -44,7 +45,13 @@ fn graph(nodes: &[(Kind, &str, State, &[(Kind, &str)])]) -> Graph {
         for (kind, name) in *uses {
             out.connect(
                 from,
-                &Link { path: "field".into(), kind: *kind, name: (*name).to_owned(), source: None },
+                &Link {
+                    path: "field".into(),
+                    kind: *kind,
+                    name: (*name).to_owned(),
+                    source: None,
+                    way: None,
+                },
             );
         }
     }

@@ -10,7 +10,7 @@ mod tests;
 mod walk;
 
 pub use names::Names;
-pub use source::Source;
+pub use source::{Source, Way};
 
 use serde_json::Value;
 
@@ -28,6 +28,8 @@ pub struct Link {
     pub name: String,
     /// Where the resource says that the other one comes from (row I-06); `None` where it does not say.
     pub source: Option<Source>,
+    /// How the server for a structured name is found (row K-23); `None` for a plain name.
+    pub way: Option<Way>,
 }
 
 impl Link {

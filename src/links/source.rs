@@ -105,9 +105,42 @@ impl Source {
         // Of a oneof the last stands.
         kinds.last().flatten()
     }
+}
 
-    /// The one that stands beside a reference: `value` is the message that refers.
-    pub(super) fn beside(value: &Value) -> Option<Source> {
-        FIELDS.iter().find_map(|field| value.get(field)).and_then(Source::of)
+/// The `ConfigSource` that stands beside a reference: `value` is the message that refers.
+pub(super) fn beside(value: &Value) -> Option<&Value> {
+    FIELDS.iter().find_map(|field| value.get(field))
+}
+
+/// How the server for a structured name is found: by the authority in it (rows K-23 and K-24).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The source beside the name lists its authority.
+    Beside { authority: String },
+    /// It does not, so the bootstrap tells.
+    Bootstrap { authority: String },
+}
+
+impl Way {
+    /// `config` is the `ConfigSource` beside the name.
+    pub(super) fn of(name: &str, config: Option<&Value>) -> Option<Way> {
+        let authority = name.strip_prefix("xdstp://")?.split('/').next().unwrap_or_default().to_owned();
+        let listed = config.and_then(|config| config.get("authorities")).and_then(Value::as_array);
+        let is_it = |one: &Value| one.get("name").and_then(Value::as_str).unwrap_or_default() == authority;
+        Some(match listed.is_some_and(|all| all.iter().any(is_it)) {
+            true => Way::Beside { authority },
+            false => Way::Bootstrap { authority },
+        })
+    }
+}
+
+impl std::fmt::Display for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Way::Beside { authority } => {
+                write!(f, "by the source beside it, which lists authority `{authority}`")
+            }
+            Way::Bootstrap { authority } => write!(f, "by the bootstrap's authority `{authority}`"),
+        }
     }
 }

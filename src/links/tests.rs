@@ -174,6 +174,25 @@ fn the_source_beside_a_name_is_told() {
     assert_eq!(sources(Kind::Rds, vhds), [Some(Source::DeltaGrpc)]);
 }
 
+/// Row K-23.
+#[test]
+fn the_authority_of_a_name_is_looked_for_beside_it_first() {
+    let way = |name: &str, authorities: Value| {
+        let config = json!({"ads": {}, "authorities": authorities});
+        let eds = json!({"service_name": name, "eds_config": config});
+        read(Kind::Cds, json!({"name": "c", "type": "EDS", "eds_cluster_config": eds})).remove(0).way
+    };
+    let name = "xdstp://shop.example/envoy.config.endpoint.v3.ClusterLoadAssignment/cart";
+    let authority = || "shop.example".to_owned();
+    assert_eq!(
+        way(name, json!([{"name": "other"}, {"name": "shop.example"}])),
+        Some(Way::Beside { authority: authority() })
+    );
+    assert_eq!(way(name, json!([{"name": "other"}])), Some(Way::Bootstrap { authority: authority() }));
+    assert_eq!(way(name, json!([])), Some(Way::Bootstrap { authority: authority() }));
+    assert_eq!(way("cart", json!([{"name": "shop.example"}])), None);
+}
+
 #[test]
 fn every_field_of_the_table_is_the_apis() {
     let schema = Schema::builtin();

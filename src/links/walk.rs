@@ -4,7 +4,8 @@ use serde_json::Value;
 use crate::event::Kind;
 use crate::schema::Schema;
 
-use super::{Link, Source};
+use super::source::beside;
+use super::{Link, Source, Way};
 
 /// Fields that hold the name of a resource (or a list of names): message, field, type referred to.
 pub(super) const FIELDS: [(&str, &str, Kind); 16] = [
@@ -68,13 +69,13 @@ pub(super) fn message(
 /// References that a message makes by more than one of its fields.
 fn of_whole(value: &Value, message: &MessageDescriptor, path: &mut String, out: &mut Vec<Link>) {
     let text = |field: &str| value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let mut add = |field: &str, kind, name: String, source| {
+    let mut add = |field: &str, kind, name: String, config: Option<&Value>| {
         let length = path.len();
         step(path, field);
-        out.push(Link { path: path.clone(), kind, name, source });
+        out.push(link(path, kind, name, config));
         path.truncate(length);
     };
-    let inside = |field: &str| value.get(field).and_then(Source::beside);
+    let inside = |field: &str| value.get(field).and_then(beside);
     match message.full_name() {
         // The endpoints of a cluster go by its own name unless another is given.
         "envoy.config.cluster.v3.Cluster" => {
@@ -87,7 +88,7 @@ fn of_whole(value: &Value, message: &MessageDescriptor, path: &mut String, out: 
         // Without a source the secret is one of the bootstrap's.
         "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig" if value.get("sds_config").is_some() => {
             if let Some(name) = text("name") {
-                add("name", Kind::Sds, name.to_owned(), Source::beside(value));
+                add("name", Kind::Sds, name.to_owned(), beside(value));
             }
         }
         "envoy.config.route.v3.RouteConfiguration" if value.get("vhds").is_some() => {
@@ -99,7 +100,7 @@ fn of_whole(value: &Value, message: &MessageDescriptor, path: &mut String, out: 
             if value.get("scoped_rds").is_some() =>
         {
             let source = value.get("scoped_rds").and_then(|scoped| scoped.get("scoped_rds_config_source"));
-            add("scoped_rds", Kind::Srds, "*".to_owned(), source.and_then(Source::of));
+            add("scoped_rds", Kind::Srds, "*".to_owned(), source);
         }
         // A filter whose configuration is discovered is a resource of the filter's name.
         name if message.get_field_by_name("config_discovery").is_some() => {
@@ -110,6 +111,12 @@ fn of_whole(value: &Value, message: &MessageDescriptor, path: &mut String, out: 
         }
         _ => {}
     }
+}
+
+/// `config` is the `ConfigSource` that is said for it.
+fn link(path: &str, kind: Kind, name: String, config: Option<&Value>) -> Link {
+    let way = Way::of(&name, config);
+    Link { path: path.to_owned(), kind, name, source: config.and_then(Source::of), way }
 }
 
 fn of_field(
@@ -123,8 +130,7 @@ fn of_field(
     let Some((_, _, kind)) = named else { return };
     each(value, false, path, &mut |item, path| {
         if let Some(name) = item.as_str().filter(|name| !name.is_empty()) {
-            let source = Source::beside(whole);
-            out.push(Link { path: path.clone(), kind: *kind, name: name.to_owned(), source });
+            out.push(link(path, *kind, name.to_owned(), beside(whole)));
         }
     });
 }

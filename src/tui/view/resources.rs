@@ -305,6 +305,9 @@ fn notes(model: &Model, path: &str, folded: bool) -> Vec<Span> {
         };
         spans.push(span(format!("   {} {} ", glyphs.to, reference.link.kind.label()), Role::Key));
         spans.push(span(word, role));
+        if let Some(way) = &reference.link.way {
+            spans.push(span(format!("  {}", display_safe(&way.to_string())), Role::Muted));
+        }
     }
     spans
 }
