@@ -33,7 +33,7 @@ struct Row {
 impl Row {
     /// Why nothing holds it; `None`: something does.
     fn reason(&self) -> Option<&str> {
-        self.held.strip_prefix("none: ").or_else(|| self.held.strip_prefix("open: "))
+        self.held.strip_prefix("none: ")
     }
 }
 
