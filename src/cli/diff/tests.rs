@@ -140,6 +140,7 @@ fn what_can_not_be_compared_says_what_to_type() {
         &["diff", SCRIPT, "cds"],
         &["diff", SCRIPT, "cds/reviews", "41", "77"],
         &["diff", SCRIPT, "cds/nothing"],
+        &["diff", SCRIPT, "/no/such/file", "cds"],
         &["diff", SCRIPT, "cds/ledger"],
         &["diff", SCRIPT, "cds", "41", "77"],
         &["diff", SCRIPT, "no-such.xdsrec"],

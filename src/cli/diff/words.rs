@@ -133,6 +133,9 @@ fn is_source(word: &str, after: usize, io: &Io<'_>) -> bool {
     if std::path::Path::new(word).exists() || source::find(word, io).is_ok() {
         return true;
     }
+    if ["/", "./", "../", "~/"].iter().any(|start| word.starts_with(start)) {
+        return true;
+    }
     // `acme.v1.Widget/w 1 2` is a resource of a type without a short word.
     let what = What::parse(word);
     what.kind.is_none() && !(what.name.is_some() && after > 0)
