@@ -135,6 +135,72 @@ fn lives(test: &str, variant: Variant) {
 }
 
 #[test]
+fn client_of_linear_caches() {
+    for variant in [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta] {
+        linear(&format!("client_of_linear_caches-{}", variant.word()), variant);
+    }
+}
+
+/// Linear caches send of what was named only what changed, and count versions themselves.
+fn linear(test: &str, variant: Variant) {
+    let Some(world) = World::open(test) else { return };
+    let mut plane = world.control_plane(Flags { linear: true, ..Flags::default() });
+    let accepted = |plane: &ControlPlane, mark: usize, type_url: &str, name: &str| {
+        wait_for(&format!("an ACK of {name}"), || {
+            let events = plane.events(mark);
+            let acked = |response: &&Event| {
+                response.is_response(type_url)
+                    && response.names.iter().any(|one| one == name)
+                    && events.iter().any(|event| event.is_ack_of(response))
+            };
+            events.iter().find(acked).map(|_| ())
+        });
+    };
+    let chain = Snapshot::chain(variant, backend());
+    plane.set(&chain);
+    let watch = Watch::start(&world, plane.address(), &["--variant", variant.word()]);
+    for (type_url, name) in [(CLUSTER, "echo"), (ENDPOINTS, "echo"), (LISTENER, "in"), (ROUTE, "r-in")] {
+        accepted(&plane, 0, type_url, name);
+    }
+    let mark = plane.mark();
+    let more = chain.with(CLUSTER, "", vec![cluster("echo", variant), cluster("more", variant)]).with(
+        ENDPOINTS,
+        "",
+        vec![endpoints("echo", backend()), endpoints("more", backend())],
+    );
+    plane.set(&more);
+    accepted(&plane, mark, CLUSTER, "more");
+    accepted(&plane, mark, ENDPOINTS, "more");
+    // Nothing leads to the first cluster before it goes.
+    let mark = plane.mark();
+    let more = more.with(ROUTE, "", vec![route("r-in", "more")]);
+    plane.set(&more);
+    plane.wait_for_ack(mark, ROUTE, "3");
+    let mark = plane.mark();
+    plane.set(&more.with(CLUSTER, "", vec![cluster("more", variant), cluster("last", variant)]).with(
+        ENDPOINTS,
+        "",
+        vec![endpoints("more", backend()), endpoints("last", backend())],
+    ));
+    accepted(&plane, mark, CLUSTER, "last");
+    accepted(&plane, mark, ENDPOINTS, "last");
+    let mark = plane.mark();
+    plane.close_streams(14, "scripted");
+    for type_url in [CLUSTER, ENDPOINTS, LISTENER, ROUTE] {
+        plane.wait_for(mark, "a new stream's first request", |event| event.is_request(type_url));
+    }
+    let recording = watch.stop();
+    for (kind, names) in [("cds", &["last", "more"][..]), ("eds", &["last", "more"]), ("lds", &["in"])] {
+        let resources = recording.objects("get", &[kind]);
+        let live = |resource: &&Value| resource["state"] == "present" || resource["state"] == "kept";
+        let have: std::collections::BTreeSet<_> =
+            resources.iter().filter(live).filter_map(|resource| resource["name"].as_str()).collect();
+        assert_eq!(have, names.iter().copied().collect(), "{resources:#?}");
+    }
+    assert_clean(&recording, &[]);
+}
+
+#[test]
 fn client_waits_for_a_server_that_is_down() {
     let Some(world) = World::open("client_waits_for_a_server_that_is_down") else { return };
     let port = free_port();

@@ -26,6 +26,8 @@ pub struct Flags {
     pub reflection: &'static str,
     /// Answer REST polls too.
     pub rest: bool,
+    /// Serve each type from a linear cache, which counts versions itself.
+    pub linear: bool,
 }
 
 /// A running control plane, which serves the same snapshot to every client.
@@ -99,6 +101,9 @@ impl ControlPlane {
         command.arg(format!("-port={}", flags.port)).arg(format!("-reflection={}", flags.reflection));
         if flags.rest {
             command.arg("-rest");
+        }
+        if flags.linear {
+            command.arg("-linear");
         }
         if let Some(tls) = &flags.tls {
             command.arg("-cert").arg(&tls.own.cert).arg("-key").arg(&tls.own.key);

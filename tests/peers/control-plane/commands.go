@@ -44,10 +44,16 @@ type typed struct {
 	Resources []json.RawMessage `json:"resources"`
 }
 
+// store is what the resources are served from.
+type store interface {
+	cache.Cache
+	set(all map[string]typed) error
+}
+
 type commander struct {
-	snapshots cache.SnapshotCache
-	closer    *closer
-	log       *eventLog
+	store  store
+	closer *closer
+	log    *eventLog
 }
 
 // obey carries out commands until the input ends, answering each with done or failed.
@@ -70,11 +76,7 @@ func (to commander) run(line []byte) error {
 	}
 	switch {
 	case c.Set != nil:
-		snapshot, err := build(c.Set)
-		if err != nil {
-			return err
-		}
-		return to.snapshots.SetSnapshot(context.Background(), everyone, snapshot)
+		return to.store.set(c.Set)
 	case c.Close != nil:
 		to.closer.close(status.Error(codes.Code(c.Close.Code), c.Close.Message))
 		return nil
@@ -89,21 +91,30 @@ func build(set map[string]typed) (*cache.Snapshot, error) {
 		if index == types.UnknownType {
 			return nil, fmt.Errorf("%s is no type that a snapshot holds", typeURL)
 		}
-		resources := make([]types.Resource, 0, len(of.Resources))
-		for _, text := range of.Resources {
-			var packed anypb.Any
-			if err := protojson.Unmarshal(text, &packed); err != nil {
-				return nil, err
-			}
-			resource, err := packed.UnmarshalNew()
-			if err != nil {
-				return nil, err
-			}
-			resources = append(resources, resource)
+		resources, err := unpack(of.Resources)
+		if err != nil {
+			return nil, err
 		}
 		snapshot.Resources[index] = cache.NewResources(of.Version, resources)
 	}
 	return snapshot, nil
+}
+
+// unpack reads protobuf JSON of google.protobuf.Any.
+func unpack(texts []json.RawMessage) ([]types.Resource, error) {
+	resources := make([]types.Resource, 0, len(texts))
+	for _, text := range texts {
+		var packed anypb.Any
+		if err := protojson.Unmarshal(text, &packed); err != nil {
+			return nil, err
+		}
+		resource, err := packed.UnmarshalNew()
+		if err != nil {
+			return nil, err
+		}
+		resources = append(resources, resource)
+	}
+	return resources, nil
 }
 
 // everyone is the one node that all clients are taken for: they all get the same snapshot.
@@ -113,8 +124,21 @@ type anyNode struct{}
 
 func (anyNode) ID(*core.Node) string { return everyone }
 
-func newSnapshots(ads bool) cache.SnapshotCache {
-	return cache.NewSnapshotCache(ads, anyNode{}, nil)
+// snapshots serves the same snapshot to everyone.
+type snapshots struct {
+	cache.SnapshotCache
+}
+
+func newSnapshots(ads bool) snapshots {
+	return snapshots{cache.NewSnapshotCache(ads, anyNode{}, nil)}
+}
+
+func (to snapshots) set(all map[string]typed) error {
+	snapshot, err := build(all)
+	if err != nil {
+		return err
+	}
+	return to.SetSnapshot(context.Background(), everyone, snapshot)
 }
 
 // closer ends streams from outside of their handlers.

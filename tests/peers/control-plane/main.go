@@ -1,4 +1,4 @@
-// Command control-plane serves xDS from go-control-plane's snapshot cache, for tests to look at.
+// Command control-plane serves xDS from go-control-plane's snapshot cache, or its linear ones, for tests to look at.
 //
 // It listens on a loopback port (0 picks a free one) with every service of go-control-plane (ADS and one per
 // type, each SotW and delta), gRPC health and server reflection; with -rest on another one for REST polls. Standard input takes commands, one JSON object
@@ -48,6 +48,7 @@ func main() {
 	clientCA := flag.String("client-ca", "", "demand a client certificate of these CAs (PEM)")
 	reflected := flag.String("reflection", "", "the only version of server reflection, v1 or v1alpha; both without")
 	rest := flag.Bool("rest", false, "answer REST polls too, on a port of their own")
+	linear := flag.Bool("linear", false, "a linear cache for each type, instead of a snapshot")
 	flag.Parse()
 
 	log := newEventLog(os.Stdout)
@@ -57,12 +58,15 @@ func main() {
 		os.Exit(1)
 	}
 	closer := newCloser()
-	snapshots := newSnapshots(*ads)
+	var resources store = newSnapshots(*ads)
+	if *linear {
+		resources = newLinear()
+	}
 	var options []config.XDSOption
 	if *ads {
 		options = append(options, sotw.WithOrderedADS())
 	}
-	xds := server.NewServer(context.Background(), snapshots, log.callbacks(), options...)
+	xds := server.NewServer(context.Background(), resources, log.callbacks(), options...)
 	secured, err := tlsConfig(*certificate, *key, *clientCA)
 	if err != nil {
 		log.write(event{Event: "failed", Message: err.Error()})
@@ -81,7 +85,7 @@ func main() {
 	log.write(ready)
 
 	go func() {
-		obey(os.Stdin, commander{snapshots, closer, log})
+		obey(os.Stdin, commander{resources, closer, log})
 		os.Exit(0)
 	}()
 	if err := rpc.Serve(socket); err != nil {
