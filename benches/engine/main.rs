@@ -1,11 +1,12 @@
 //! What the engine with all rules costs on one core, against splitting and hashing the same bytes in the same run.
 //!
 //! `cargo bench --bench engine` prints one line a figure. `-- --quick` runs less of each, to see that it works;
-//! `-- small|repush|first` runs one group. Bytes are parsed, kept and held against the rules as a tap does it, but
+//! `-- held|small|repush|first` runs one group. Bytes are parsed, kept and held against the rules as a tap does it, but
 //! for sockets and recording. Figures are medians over rounds that alternate with their reference.
 
 #[path = "../clusters/mod.rs"]
 mod clusters;
+mod held;
 mod push;
 mod small;
 
@@ -23,8 +24,9 @@ use xdscope::schema::redact::Redactor;
 use xdscope::store::{Options, Store};
 use xdscope::wire::{Frame, Message, Open, Shape, What};
 
-const GROUPS: [(&str, fn(bool)); 3] =
-    [("small", small::run), ("repush", push::repeated), ("first", push::first)];
+/// Memory goes first, while none is lying about.
+const GROUPS: [(&str, fn(bool)); 4] =
+    [("held", held::run), ("small", small::run), ("repush", push::repeated), ("first", push::first)];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
