@@ -37,6 +37,10 @@ fn check(case: &mut Case<'_>) {
     for (name, _) in &due {
         case.memo.warming.remove(name);
     }
+    if case.memo.warming.is_empty() {
+        // Its room, too: after a large push it is large, and each stream has one.
+        case.memo.warming = Default::default();
+    }
     if let Some(next) = case.memo.warming.values().map(|warming| warming.since).min() {
         case.arm(Alarm::Warming, next.after(limit));
     }
