@@ -102,11 +102,6 @@ impl Beside {
         self.dump.clients.iter().filter_map(|client| client.id.as_deref()).collect()
     }
 
-    /// Whether a client of the dump is the one of a stream.
-    pub fn is_of(&self, node: Option<&str>) -> bool {
-        self.client(node).is_some()
-    }
-
     /// By its id; a dump of one client that has none is of any.
     fn client(&self, node: Option<&str>) -> Option<(usize, &Client)> {
         let mut clients = self.dump.clients.iter().enumerate();

@@ -345,15 +345,9 @@ impl Run<'_> {
         let counters = running.tap.counters.clone();
         let error = running.shared.as_ref().and_then(|shared| shared.recording_error());
         let kept = running.stop();
-        if let Some(error) = error {
-            io.say(&error);
-        }
-        if self.global.quiet {
-            return;
-        }
-        if let Some((path, size)) = kept {
-            say_kept(&path, size, io);
-        } else if !self.decode {
+        let is_kept = kept.is_some();
+        say_kept(error, kept, self.global, io);
+        if !(is_kept || self.decode || self.global.quiet) {
             let load =
                 |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
             io.say(&format!(
@@ -366,10 +360,20 @@ impl Run<'_> {
     }
 }
 
-/// Where the session is, and how to look at it.
-pub(super) fn say_kept(path: &Path, size: u64, io: &mut Io<'_>) {
-    let path = path.display();
-    io.say(&format!("session kept: {path} ({}); xdscope replay {path}", text::size(size)));
+/// What the session file lacks; where it is, and how to look at it.
+pub(super) fn say_kept(
+    error: Option<String>,
+    kept: Option<(PathBuf, u64)>,
+    global: &Global,
+    io: &mut Io<'_>,
+) {
+    if let Some(error) = error {
+        io.say(&error);
+    }
+    if let Some((path, size)) = kept.filter(|_| !global.quiet) {
+        let path = path.display();
+        io.say(&format!("session kept: {path} ({}); xdscope replay {path}", text::size(size)));
+    }
 }
 
 /// What the screens show of a run.

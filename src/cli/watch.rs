@@ -80,13 +80,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         }
     };
     let error = running.shared.recording_error();
-    let kept = running.stop();
-    if let Some(error) = error {
-        io.say(&error);
-    }
-    if let Some((path, size)) = kept.filter(|_| !global.quiet) {
-        live::say_kept(&path, size, io);
-    }
+    live::say_kept(error, running.stop(), global, io);
     // A schema that failed to load has said so where it was used.
     let _ = warming.join();
     result.map(|()| Exit::Yes)

@@ -97,12 +97,6 @@ pub(super) fn run(
         Ok(())
     };
     let error = running.shared.recording_error();
-    let kept = running.stop();
-    if let Some(error) = error {
-        io.say(&error);
-    }
-    if let Some((path, size)) = kept.filter(|_| !global.quiet) {
-        live::say_kept(&path, size, io);
-    }
+    live::say_kept(error, running.stop(), global, io);
     result.map(|()| Exit::Yes)
 }

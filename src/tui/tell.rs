@@ -71,7 +71,8 @@ pub enum Ask {
 /// The keys that go on the wire. Says why where they can't.
 pub fn act(model: &mut Model, command: Command, data: &dyn Data) {
     if !model.info.client {
-        return model.say("nothing is sent from here: only the client of xdscope watch SERVER can be told");
+        return model
+            .say("nothing is sent from here: only xdscope watch SERVER, without --read-only, can be told");
     }
     if model.info.bar.is_some() {
         return model.say("this is the past, and the client goes on: f returns to now");

@@ -456,6 +456,22 @@ fn a_client_is_told_by_key_what_to_ask_and_how_to_answer() {
 }
 
 #[test]
+fn read_only_takes_the_keys_of_the_wire_away() {
+    let Some(world) = World::open("read_only_takes_the_keys_of_the_wire_away") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
+    let server = format!("127.0.0.1:{}", plane.address().port());
+    let watch = ["watch", &server, "cds", "--read-only", "--no-expand", "--no-record", "--view", "timeline"];
+    let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &watch);
+    terminal.until("ack #");
+    terminal.press("S");
+    terminal.until("nothing is sent from here");
+    terminal.until("without --read-only");
+    terminal.signal("TERM");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
 fn a_server_that_refuses_a_client_is_quoted_on_the_screen() {
     let denied = vec![("grpc-status", "16".to_owned()), ("grpc-message", "token of yesterday".to_owned())];
     let server = Faulty::start(vec![Fault::Headers(200, denied); 2]).address.to_string();

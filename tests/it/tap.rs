@@ -212,7 +212,12 @@ fn a_client_that_is_stopped_falls_silent() {
         "1500ms",
     ]);
     let client = Child::start(&mut command, &folder.path().join("watch.log"));
-    std::thread::sleep(std::time::Duration::from_millis(6500));
+    // Enough PINGs for an interval.
+    let growing = Recording { file: tap.recording.clone() };
+    wait_for("the client's keepalive", || {
+        let streams = growing.objects("info", &[]);
+        streams.iter().any(|object| object["keepalive"]["every"].is_number()).then_some(())
+    });
     let stopped = Command::new("kill").args(["-STOP", &client.id().to_string()]).status();
     assert!(stopped.is_ok_and(|status| status.success()), "kill -STOP");
     wait_for("the finding", || tap.log().contains("stream-silent").then_some(()));
