@@ -8,7 +8,7 @@ use super::case::Case;
 use crate::content::{BlobId, Catalog};
 use crate::event::{DenseHash, Kind, Seq, Sym, Time};
 use crate::links::Source;
-use crate::session::{SymMap, Track};
+use crate::session::Track;
 
 /// One reference of a resource: to what, and where that comes from (row I-06).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,14 +88,25 @@ pub(super) struct Window {
     pub(super) since: Time,
 }
 
-/// A resource that waits for another before it can be used (rows H-01 to H-06).
-#[derive(Clone, Copy, Debug)]
+/// Resources of one response that wait for others before they can be used (rows H-01 to H-06). For what each waits is
+/// in the graph: this is kept on every stream.
+#[derive(Clone, Debug)]
 pub(super) struct Warming {
     pub(super) since: Time,
     pub(super) seq: Seq,
-    pub(super) child: (Kind, Sym),
-    /// It was there before, with other content.
+    /// They were there before, with other content.
     pub(super) update: bool,
+    pub(super) names: Vec<Sym>,
+}
+
+/// What a resource waits for.
+pub(super) fn awaited(kind: Kind, refs: &Refs) -> Option<(Kind, Sym)> {
+    let wanted = match kind {
+        Kind::Cds => Kind::Eds,
+        Kind::Lds => Kind::Rds,
+        _ => return None,
+    };
+    refs.iter().map(Ref::child).find(|(kind, _)| *kind == wanted)
 }
 
 /// Types that refer to others which rules look at.
@@ -248,32 +259,28 @@ impl<'a> Case<'a> {
         let (Some(seq), true) = (self.seq, self.options.links.is_some()) else { return };
         let client = self.client();
         for (names, update) in [(&answer.outcome.added, false), (&answer.outcome.changed, true)] {
+            let mut waiting = Vec::new();
             for (name, refs) in self.refs_of(answer.track, names) {
-                self.note_warming(kind, name, &refs, seq, update);
+                if awaited(kind, &refs).is_some() {
+                    waiting.push(name);
+                }
                 self.world.graphs.set(&client, (kind, name), Some(refs), self.at);
             }
+            self.note_warming(waiting, seq, update);
         }
         for name in &answer.outcome.removed {
             self.world.graphs.set(&client, (kind, *name), None, self.at);
-            self.memo.warming.remove(name);
         }
     }
 
-    fn note_warming(&mut self, kind: Kind, name: Sym, refs: &Refs, seq: Seq, update: bool) {
-        let wanted = match kind {
-            Kind::Cds => Kind::Eds,
-            Kind::Lds => Kind::Rds,
-            _ => return,
-        };
-        let child = refs.iter().map(Ref::child).find(|(kind, _)| *kind == wanted);
-        let Some(child) = child.filter(|_| self.memo.warming.len() < super::memo::NAMES) else {
-            self.memo.warming.remove(&name);
+    fn note_warming(&mut self, mut names: Vec<Sym>, seq: Seq, update: bool) {
+        let noted: usize = self.memo.warming.iter().map(|warming| warming.names.len()).sum();
+        names.truncate(super::memo::NAMES.saturating_sub(noted));
+        if names.is_empty() {
             return;
-        };
-        self.memo.warming.insert(name, Warming { since: self.at, seq, child, update });
+        }
+        names.shrink_to_fit();
+        self.memo.warming.push_back(Warming { since: self.at, seq, update, names });
         self.arm(super::clock::Alarm::Warming, self.at.after(self.options.timers.warm));
     }
 }
-
-/// Resources of one track that are warming.
-pub(super) type WarmingMap = SymMap<Warming>;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::Alarm;
-use super::graph::{Graphs, WarmingMap};
+use super::graph::{Graphs, Warming};
 use super::node::Digests;
 use super::relay::Carried;
 use crate::content::{BlobId, List};
@@ -99,8 +99,8 @@ pub(super) struct TrackMemo {
     pub(super) clean: Option<Arc<List>>,
     /// Of the newest full-state pushes: bytes, and bytes sent again unchanged.
     pub(super) pushes: VecDeque<(u64, u64)>,
-    /// Resources that wait for another (row H-04).
-    pub(super) warming: WarmingMap,
+    /// Resources that wait for others, oldest first (row H-04).
+    pub(super) warming: VecDeque<Warming>,
     /// Redirects by canonical name: what they lead to (row K-27).
     pub(super) redirects: HashMap<String, String>,
     /// Names that the client should ask for next.

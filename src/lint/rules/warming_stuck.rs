@@ -26,34 +26,41 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Alarm(Alarm::Warming, check)],
 };
 
+use super::super::graph::{Warming, awaited};
 use crate::event::{Kind, Sym};
-use crate::session::Held;
+use crate::session::{Held, SymSet};
 
 fn check(case: &mut Case<'_>) {
     let (at, limit) = (case.at, case.options.timers.warm);
     let Some(track) = case.own_track() else { return };
-    let due: Vec<_> =
-        case.memo.warming.iter().filter(|(_, w)| at.since(w.since) >= limit).map(|(n, w)| (*n, *w)).collect();
-    for (name, _) in &due {
-        case.memo.warming.remove(name);
+    let Some(kind) = track.kind else { return };
+    let mut over = Vec::new();
+    while case.memo.warming.front().is_some_and(|warming| at.since(warming.since) >= limit) {
+        over.extend(case.memo.warming.pop_front());
     }
-    if case.memo.warming.is_empty() {
-        // Its room, too: after a large push it is large, and each stream has one.
-        case.memo.warming = Default::default();
-    }
-    if let Some(next) = case.memo.warming.values().map(|warming| warming.since).min() {
+    if let Some(next) = case.memo.warming.front().map(|warming| warming.since) {
         case.arm(Alarm::Warming, next.after(limit));
     }
-    let stuck = |(name, warming): &(Sym, super::super::graph::Warming)| {
+    // What came again since waits from then on.
+    let mut later: SymSet =
+        case.memo.warming.iter().flat_map(|warming| warming.names.iter().copied()).collect();
+    let mut due = Vec::new();
+    for warming in over.iter().rev() {
+        let names: Vec<Sym> = warming.names.iter().copied().filter(|name| later.insert(*name)).collect();
+        for (name, refs) in case.refs_of(track, &names) {
+            due.extend(awaited(kind, &refs).map(|child| (name, warming, child)));
+        }
+    }
+    let stuck = |(name, warming, child): &(Sym, &Warming, (Kind, Sym))| {
         let offered = track.sent.here(case.catalog(), *name) && !track.refused.contains(name);
-        offered && waits(case, warming)
+        offered && waits(case, warming, *child)
     };
     let mut stuck: Vec<_> = due.into_iter().filter(stuck).collect();
-    stuck.sort_by_key(|(name, _)| *name);
+    stuck.sort_by_key(|(name, ..)| *name);
     for (again, note) in [(false, ""), (true, "; Envoy wants them again after an update")] {
-        let some = stuck.iter().filter(|(_, warming)| warming.update == again);
+        let some = stuck.iter().filter(|(_, warming, _)| warming.update == again);
         let (names, mut evidence): (Vec<_>, Vec<_>) =
-            some.map(|(name, warming)| (*name, warming.seq)).unzip();
+            some.map(|(name, warming, _)| (*name, warming.seq)).unzip();
         evidence.dedup();
         if !names.is_empty() && case.sure() {
             let what = if track.kind == Some(Kind::Cds) { "endpoints" } else { "routes" };
@@ -67,8 +74,7 @@ fn check(case: &mut Case<'_>) {
 }
 
 /// The child was asked for on a stream in view, and not sent since.
-fn waits(case: &Case<'_>, warming: &super::super::graph::Warming) -> bool {
-    let (kind, name) = warming.child;
+fn waits(case: &Case<'_>, warming: &Warming, (kind, name): (Kind, Sym)) -> bool {
     let (catalog, tracks) = (case.catalog(), case.tracks_of(kind));
     let wanted = tracks.iter().any(|(_, track)| track.covers(catalog, name, None));
     let sent = tracks.iter().any(|(_, track)| {
