@@ -6,6 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::event::ApiVersion;
 use crate::lint::Reference;
 use crate::pb::{put_len_field, put_tag, put_varint};
 use crate::wire::Shape;
