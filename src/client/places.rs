@@ -7,7 +7,8 @@ use crate::event::{Sym, Time, TypeUrl};
 
 use super::structured::{self, BadName, Wish};
 use super::track::{Changes, Track};
-use super::{Client, Key, Lane, Refused};
+use super::{Client, Key, Lane, Others, Refused};
+use crate::session::is_glob;
 
 /// Names without a source that are noted.
 const UNMAPPED: usize = 1000;
@@ -22,16 +23,18 @@ impl Client {
     ) -> Result<(u32, Sym), Refused> {
         let text = catalog.text(name);
         if !self.config.structured || !structured::is_one(text) {
-            return Ok((0, name));
+            return Ok((self.config.plain(url), name));
         }
         let wish = Wish::configured(text)?;
         if wish.type_url != *url {
             return Err(BadName::Type(text.to_owned()).into());
         }
-        if wish.glob && !self.config.variant.is_delta() {
+        let beside = self.config.beside.get(&wish.name).copied();
+        let server = beside.or_else(|| self.server(&wish));
+        let server = server.ok_or_else(|| Refused::Unmapped(wish.authority.clone()))?;
+        if !self.takes(server, text) {
             return Err(BadName::GlobInSotw(text.to_owned()).into());
         }
-        let server = self.server(&wish).ok_or_else(|| Refused::Unmapped(wish.authority.clone()))?;
         let name = catalog.intern(&wish.name);
         self.keep_alternatives(url, name, wish);
         Ok((server, name))
@@ -40,12 +43,16 @@ impl Client {
     /// Which server answers for a structured name (row K-24).
     fn server(&self, wish: &Wish) -> Option<u32> {
         let known = self.config.authorities.get(&wish.authority).copied();
-        known.or(self.config.default_authority).or(self.one_for_all().then_some(0))
+        known.or(match self.config.others {
+            Others::Plain => Some(self.config.plain(&wish.type_url)),
+            Others::Server(server) => Some(server),
+            Others::Nobody => None,
+        })
     }
 
-    /// The one server answers for all authorities.
-    fn one_for_all(&self) -> bool {
-        self.config.authorities.is_empty() && self.config.default_authority.is_none()
+    /// A glob can be asked of this server (row K-26), if the name is one.
+    fn takes(&self, server: u32, name: &str) -> bool {
+        self.config.manner_of(server).variant.is_delta() || !is_glob(name)
     }
 
     pub(super) fn keep_alternatives(&mut self, url: &TypeUrl, name: Sym, wish: Wish) {
@@ -100,11 +107,15 @@ impl Client {
         let known = self.keys_of(url).into_iter();
         let mut out: BTreeMap<u32, BTreeSet<Sym>> = known.map(|key| (key.server, BTreeSet::new())).collect();
         self.unmapped.retain(|(other, _)| other != url);
+        let plain = self.config.plain(url);
+        // Authorities make no difference.
+        let alike = self.config.authorities.is_empty() && self.config.others == Others::Plain;
         for name in names {
             let text = catalog.text(name);
-            let plain = self.one_for_all() || !structured::is_one(text);
-            let server = if plain { Some(0) } else { Wish::found(text).and_then(|wish| self.server(&wish)) };
+            let found = |text| Wish::found(text).and_then(|wish| self.server(&wish));
+            let server = if alike || !structured::is_one(text) { Some(plain) } else { found(text) };
             match server {
+                Some(server) if !self.takes(server, text) => {}
                 Some(server) => {
                     out.entry(server).or_default().insert(name);
                 }

@@ -14,8 +14,6 @@ pub(super) struct Finder {
     pub(super) links: Option<Links>,
     /// Redirects and lists of structured names are followed (row K-01: opt-in).
     pub(super) structured: bool,
-    /// Globs can be asked for (row K-26).
-    pub(super) globs: bool,
 }
 
 /// A type and a name of it.
@@ -147,7 +145,6 @@ impl Finder {
             let wish =
                 (self.structured && structured::is_one(&to.name)).then(|| Wish::found(&to.name)).flatten();
             match wish {
-                Some(wish) if wish.glob && !self.globs => {}
                 Some(wish) => found.add(Some(to.kind), Some(wish), catalog, wishes),
                 // A name that stands for many can't be asked for (VHDS asks on demand).
                 None if to.name.is_empty() || to.name.ends_with('*') => {}
