@@ -87,6 +87,7 @@ impl Ask<'_> {
             links,
             structured: structured && !self.flags.no_expand,
             kinds: asked.kinds,
+            own: asked.own,
             beside: asked.beside,
             authorities: asked.authorities,
             others: asked.others,

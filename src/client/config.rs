@@ -29,6 +29,8 @@ pub struct Config {
     pub structured: bool,
     /// Which server is asked for the wildcard and the plain names of a type; 0 for those of other types (row I-06).
     pub kinds: BTreeMap<Kind, u32>,
+    /// The same of what a resource wants over a stream of the type's own, and not over the ADS.
+    pub own: BTreeMap<Kind, u32>,
     /// Structured names, as they go on the wire, that are asked of a certain server (row K-23).
     pub beside: BTreeMap<String, u32>,
     /// Which server answers for an authority (row K-24); the others' numbers begin at 1.

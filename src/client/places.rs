@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::content::Catalog;
-use crate::event::{Sym, Time, TypeUrl};
+use crate::event::{Kind, Sym, Time, TypeUrl};
 
 use super::structured::{self, BadName, Wish};
 use super::track::{Changes, Track};
@@ -30,7 +30,7 @@ impl Client {
             return Err(BadName::Type(text.to_owned()).into());
         }
         let beside = self.config.beside.get(&wish.name).copied();
-        let server = beside.or_else(|| self.server(&wish));
+        let server = beside.or_else(|| self.source(&wish));
         let server = server.ok_or_else(|| Refused::Unmapped(wish.authority.clone()))?;
         if !self.takes(server, text) {
             return Err(BadName::GlobInSotw(text.to_owned()).into());
@@ -40,14 +40,19 @@ impl Client {
         Ok((server, name))
     }
 
-    /// Which server answers for a structured name (row K-24).
-    fn server(&self, wish: &Wish) -> Option<u32> {
+    /// Which server answers for a structured name (row K-24); `plain`: which would without its authority.
+    fn server(&self, wish: &Wish, plain: u32) -> Option<u32> {
         let known = self.config.authorities.get(&wish.authority).copied();
         known.or(match self.config.others {
-            Others::Plain => Some(self.config.plain(&wish.type_url)),
+            Others::Plain => Some(plain),
             Others::Server(server) => Some(server),
             Others::Nobody => None,
         })
+    }
+
+    /// The same of a name that no resource gives a source for.
+    fn source(&self, wish: &Wish) -> Option<u32> {
+        self.server(wish, self.config.plain(&wish.type_url))
     }
 
     /// A glob can be asked of this server (row K-26), if the name is one.
@@ -74,13 +79,13 @@ impl Client {
                 .filter(|((_, name), _)| track.asked.contains(name) || track.referred.contains(name));
             // The first of another server: the lane's own is the one that can't be reached.
             wishes.extend(wanted.filter_map(|(_, list)| {
-                let reachable = |wish: &&Wish| self.server(wish).is_some_and(|server| server != key.server);
+                let reachable = |wish: &&Wish| self.source(wish).is_some_and(|server| server != key.server);
                 list.iter().find(reachable).cloned()
             }));
         }
         let mut keys = BTreeSet::new();
         for wish in wishes {
-            let Some(server) = self.server(&wish) else { continue };
+            let Some(server) = self.source(&wish) else { continue };
             let (name, key) = (catalog.intern(&wish.name), Key { url: wish.type_url, server });
             // What has no stream in this variant can't stand in.
             let Ok(track) = self.track(now, &key) else { continue };
@@ -108,11 +113,15 @@ impl Client {
         let mut out: BTreeMap<u32, BTreeSet<Sym>> = known.map(|key| (key.server, BTreeSet::new())).collect();
         self.unmapped.retain(|(other, _)| other != url);
         let plain = self.config.plain(url);
+        let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
+        let own = kind.and_then(|kind| Some((kind, *self.config.own.get(&kind)?)));
         // Authorities make no difference.
         let alike = self.config.authorities.is_empty() && self.config.others == Others::Plain;
         for name in names {
             let text = catalog.text(name);
-            let found = |text| Wish::found(text).and_then(|wish| self.server(&wish));
+            let own = own.filter(|(kind, _)| self.references.is_own(*kind, name));
+            let plain = own.map_or(plain, |(_, server)| server);
+            let found = |text| Wish::found(text).and_then(|wish| self.server(&wish, plain));
             let server = if alike || !structured::is_one(text) { Some(plain) } else { found(text) };
             match server {
                 Some(server) if !self.takes(server, text) => {}

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+mod sources;
+
 use super::*;
 use crate::event::ApiVersion;
 use crate::lint::Reference;
@@ -36,6 +38,7 @@ fn config(variant: Variant) -> Config {
         links: None,
         structured: false,
         kinds: BTreeMap::new(),
+        own: BTreeMap::new(),
         beside: BTreeMap::new(),
         authorities: BTreeMap::new(),
         others: Others::Plain,

@@ -360,6 +360,34 @@ fn listeners_of_another_server() {
     }
 }
 
+/// Row I-06: the same, and the routes of one listener come from there too, as it says.
+#[test]
+fn routes_of_another_server() {
+    let Some(world) = World::open("routes_of_another_server") else { return };
+    let own = source_of(Some(1), "GRPC", &[]);
+    let mut inbound = listener("own", "r-own", Variant::Ads);
+    inbound["filter_chains"][0]["filters"][0]["typed_config"]["rds"]["config_source"] = own.clone();
+    let chain = Snapshot::chain(Variant::Ads, backend())
+        .with(LISTENER, "1", vec![listener("in", "r-in", Variant::Ads), inbound])
+        .with(ROUTE, "1", vec![route("r-in", "echo"), route("r-own", "echo")]);
+    let scene = Scene {
+        dynamic: json!({
+            "ads_config": api_of(Some(0), "DELTA_GRPC"), "cds_config": ads(), "lds_config": own,
+        }),
+        more: json!({}),
+        snapshots: [chain.clone(), chain, Snapshot::default()],
+    };
+    let wanted = [
+        "0 delta-ads cds [*] has [echo]",
+        "0 delta-ads eds [echo] has [echo]",
+        "0 delta-ads rds [r-in] has [r-in]",
+        "1 sotw x2",
+        "1 sotw lds [*] has [in own]",
+        "1 sotw rds [r-own] has [r-own]",
+    ];
+    scene.alike(&world, &wanted);
+}
+
 /// Row I-06: no ADS at all, two servers in two variants. What resources refer to has the sources that they name.
 #[test]
 fn two_servers_without_an_ads() {

@@ -30,7 +30,8 @@ enum Found<'a> {
     File(String),
 }
 
-/// What listeners and their kin lead to, and clusters: without an ADS those come from where their parents did.
+/// What listeners lead to, and clusters. A `ConfigSource` in a resource tells only whether that comes over the ADS: if
+/// not, or if there is none, it is taken to come from where listeners or clusters do.
 const OF_LISTENERS: [Kind; 4] = [Kind::Rds, Kind::Srds, Kind::Vhds, Kind::Ecds];
 const OF_CLUSTERS: [Kind; 2] = [Kind::Eds, Kind::Leds];
 
@@ -70,8 +71,9 @@ pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
             Found::Own(api) => own(root, api, &mut identity)?,
         };
         if number > 0 {
-            let kin = kin.iter().filter(|_| ads.is_none());
-            identity.kinds.extend([kind].iter().chain(kin).map(|kind| (*kind, number)));
+            identity.kinds.push((kind, number));
+            let kin = kin.iter().map(|kind| (*kind, number));
+            if ads.is_some() { &mut identity.own } else { &mut identity.kinds }.extend(kin);
         }
         identity.beside.extend(locator.iter().map(|locator| (locator.clone(), number)));
         identity.roots.push((kind, locator));

@@ -29,6 +29,8 @@ pub struct Identity {
     pub roots: Vec<(Kind, Option<String>)>,
     /// Types that another source than the first is asked for, but for names with an authority.
     pub kinds: Vec<(Kind, u32)>,
+    /// The same of what a resource wants over a stream of the type's own, where others come over the ADS.
+    pub own: Vec<(Kind, u32)>,
     /// Names of `roots` that stand beside a source of their own (row K-23).
     pub beside: Vec<(String, u32)>,
     /// Which source answers for an authority of `xdstp:` names (row K-24), and which for all others.

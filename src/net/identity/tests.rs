@@ -235,6 +235,7 @@ fn listeners_and_clusters_may_have_sources_of_their_own() {
     };
     let (variants, kinds, identity) = of(&bootstrap);
     assert_eq!((variants, kinds), (vec![Variant::Ads, Variant::Delta], vec![(Kind::Lds, 1)]));
+    assert_eq!(identity.own[0], (Kind::Rds, 1));
     assert_eq!((identity.roots.len(), identity.notes.len()), (2, 0));
     // Without an ADS, what is referred to comes from where the reference did.
     bootstrap["dynamic_resources"].as_object_mut().unwrap().remove("ads_config");

@@ -231,6 +231,7 @@ impl Setup {
             links: if self.follow { watched::rules(schema).links } else { None },
             structured: self.structured,
             kinds: BTreeMap::new(),
+            own: BTreeMap::new(),
             beside: BTreeMap::new(),
             authorities: self.authorities.clone(),
             others: if self.authorities.is_empty() { Others::Plain } else { Others::Nobody },
