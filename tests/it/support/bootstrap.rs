@@ -155,7 +155,8 @@ fn envoy_clusters(node: &str, dynamic: &Value, clusters: Vec<Value>) -> Value {
     })
 }
 
-fn xds_cluster(name: &str, xds: SocketAddr, http2: bool) -> Value {
+/// A static cluster that leads to a control plane.
+pub fn xds_cluster(name: &str, xds: SocketAddr, http2: bool) -> Value {
     let options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
     let http = if http2 { "http2_protocol_options" } else { "http_protocol_options" };
     json!({
