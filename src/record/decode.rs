@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 
 use super::header::unzigzag;
 use super::list::Script;
@@ -152,7 +151,7 @@ pub(super) struct MessageHead {
 
 /// A segment, its blobs by how far back they are.
 pub(super) enum Part {
-    Inline(Bytes),
+    Inline(Box<[u8]>),
     Field { number: u32, back: u32 },
     Run { back: u32 },
     List(ListRecord),
@@ -182,7 +181,7 @@ pub(super) fn message(bytes: &[u8], next: u32) -> (MessageHead, Vec<Part>) {
             }
             4 => head.redacted = field.varint() != 0,
             5 => head.size = Some(field.varint()),
-            6 => parts.push(Part::Inline(Bytes::copy_from_slice(field.bytes()))),
+            6 => parts.push(Part::Inline(field.bytes().into())),
             7 => {
                 let part =
                     |number| fields(field.bytes()).find(|f| f.number == number).map_or(0, |f| u32_of(&f));

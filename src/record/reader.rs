@@ -11,7 +11,7 @@ use super::{Header, Loaded, RecordReadError, encode};
 use crate::content::{Blob, BlobId, Catalog, Form, List, Wrapper};
 use crate::event::{Clock, StreamId, Sym, Time};
 use crate::pb::Fields;
-use crate::wire::{Frame, MessageBuilder, Open, Segment, What};
+use crate::wire::{Frame, MessageBuilder, Open, Segment, Shared, What};
 
 /// Bytes that may wait for what becomes of them: loose blocks are never that many.
 const UNSETTLED: usize = 4 << 20;
@@ -175,6 +175,7 @@ struct Reader {
     /// Blobs that are lost and were referred to.
     lost: HashMap<u32, BlobId>,
     frames: Vec<Frame>,
+    shared: Shared,
     notices: Vec<String>,
     open: HashSet<StreamId>,
     /// Where the next frame stands.
@@ -221,6 +222,7 @@ impl Reader {
             numbers: vec![(0, Vec::new())],
             lost: HashMap::new(),
             frames: Vec::new(),
+            shared: Shared::default(),
             notices: Vec::new(),
             open: HashSet::new(),
             now: Start::default(),
@@ -407,7 +409,7 @@ impl Reader {
                 let (_, messages, bytes) = decode::counts(bytes);
                 What::Gap { messages, bytes }
             }
-            encode::END => What::End(decode::end(bytes)),
+            encode::END => What::End(Box::new(decode::end(bytes))),
             _ => return None,
         })
     }
@@ -440,6 +442,7 @@ impl Reader {
             builder.push_segment(segment, catalog);
         }
         let mut message = builder.finish(catalog);
+        self.shared.share(&mut message);
         message.redacted |= head.redacted;
         message.size = head.size.unwrap_or(message.size);
         Some(What::Message(Arc::new(message)))
