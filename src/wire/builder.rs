@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-
 use crate::content::{BlobId, Catalog, List, ListBuilder, Strings};
 use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
 use crate::pb::{Field, Fields, Splitter, Value, put_len_field, rebuild, tag_len};
@@ -150,10 +149,21 @@ impl MessageBuilder {
         }
     }
 
+    /// So many recorded segments follow.
+    pub fn expect(&mut self, segments: usize) {
+        self.parts.segments.reserve_exact(segments);
+    }
+
+    /// Takes the bytes of a recorded segment that holds them.
+    pub fn push_inline(&mut self, bytes: &[u8], catalog: &mut Catalog) {
+        self.parts.inline.reserve_exact(bytes.len());
+        self.push(bytes, catalog);
+    }
+
     /// Takes a recorded segment instead of bytes. `size` of the result is then that of the kept bytes.
     pub fn push_segment(&mut self, segment: Segment, catalog: &mut Catalog) {
         match segment {
-            Segment::Inline(bytes) => self.push(&bytes, catalog),
+            Segment::Inline(bytes) => self.push_inline(&bytes, catalog),
             Segment::Run(blob) => {
                 self.parts.size += u64::from(catalog.blob(blob).kept);
                 self.parts.end_names(catalog);
@@ -446,7 +456,11 @@ impl Parts {
                 node: self.node,
                 type_url: self.type_url,
                 subscribe: names,
-                unsubscribe: if self.unsubscribe.is_empty() { Arc::default() } else { self.unsubscribe.into() },
+                unsubscribe: if self.unsubscribe.is_empty() {
+                    Arc::default()
+                } else {
+                    self.unsubscribe.into()
+                },
                 initial_resource_versions: self.initial,
                 response_nonce: self.nonce,
                 error_detail: self.error_detail,
