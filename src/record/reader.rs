@@ -497,6 +497,31 @@ mod tests {
     }
 
     #[test]
+    fn blobs_are_known_by_their_numbers_over_what_is_lost_and_given_again() {
+        let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
+        let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
+        let state = State { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
+        let mut blobs = |reader: &mut Reader, catalog: &mut Catalog, start: u32, count: usize| {
+            reader.start(Start { blobs: start, ..Start::default() });
+            (0..count).for_each(|_| reader.blob(decode::blob(b""), &state, catalog));
+        };
+        blobs(&mut reader, &mut catalog, 0, 3);
+        blobs(&mut reader, &mut catalog, 5, 2);
+        let ids = |reader: &mut Reader, catalog: &mut Catalog| -> Vec<Option<u32>> {
+            (0..8).map(|number| Some(reader.id(number, catalog)?.0)).collect()
+        };
+        // 3 and 4 are lost: stand-ins come behind.
+        let all = [0, 1, 2, 5, 6, 3, 4].map(Some);
+        assert_eq!(ids(&mut reader, &mut catalog)[..7], all);
+        assert_eq!(ids(&mut reader, &mut catalog)[7], None);
+        blobs(&mut reader, &mut catalog, 7, 1);
+        assert_eq!(ids(&mut reader, &mut catalog)[..8], [0, 1, 2, 5, 6, 3, 4, 7].map(Some));
+        // A hostile file counts back.
+        blobs(&mut reader, &mut catalog, 1, 1);
+        assert_eq!(ids(&mut reader, &mut catalog)[..3], [Some(0), Some(8), None]);
+    }
+
+    #[test]
     fn no_more_entries_are_made_than_a_file_may_have() {
         assert!(read(MAX_ENTRIES - 2, 0).is_some());
         assert!(read(MAX_ENTRIES - 1, 0).is_none());
