@@ -501,7 +501,7 @@ mod tests {
         let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
         let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
         let state = State { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
-        let mut blobs = |reader: &mut Reader, catalog: &mut Catalog, start: u32, count: usize| {
+        let blobs = |reader: &mut Reader, catalog: &mut Catalog, start: u32, count: usize| {
             reader.start(Start { blobs: start, ..Start::default() });
             (0..count).for_each(|_| reader.blob(decode::blob(b""), &state, catalog));
         };
