@@ -1,6 +1,7 @@
 //! A client with everything behind it: its streams, what it says on them, the facts, the session file.
 
 mod polls;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,24 +10,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::client::{self, Client, Effect, Lane, Ruling};
 use crate::content::Catalog;
 use crate::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::filter::Filter;
-use crate::net::client::{DialError, Event, Happened, Sent, Server, Streams};
+use crate::net::client::{DialError, Event, Happened, Server, Streams};
 use crate::record::Loaded;
 use crate::schema::redact;
 use crate::schema::{Names, Schema};
-use crate::store::{self, Store};
+use crate::store;
 use crate::wire::{Assembler, End, Frame, Message, Open, Tls, What};
 
 use super::kept::{Begun, Kept, since};
 use super::live::{Into, Keep, Shared, Sink};
 use super::tap::StartError;
 use polls::Polls;
+use verdict::Passing;
 
 /// What to ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +174,7 @@ impl Running {
                     streams,
                     assembler: Assembler::default(),
                     open: BTreeMap::new(),
+                    passing: BTreeMap::new(),
                     polls,
                     out: Vec::new(),
                     kept: collect.then(Vec::new),
@@ -269,6 +271,8 @@ struct Work {
     assembler: Assembler,
     /// Streams by lane, as frames number them.
     open: BTreeMap<u32, StreamId>,
+    /// Responses that are passing, by lane.
+    passing: BTreeMap<u32, Passing>,
     polls: Polls,
     out: Vec<Frame>,
     kept: Option<Vec<Frame>>,
@@ -393,19 +397,32 @@ impl Work {
             }
             Event::Bytes(bytes) => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
-                self.assembler.data(id, Dir::Resp, &bytes, into.store.catalog_mut());
+                let at_once = match self.may_glance() {
+                    true => self.passing.entry(lane.0).or_default().push(bytes),
+                    false => vec![bytes],
+                };
+                for bytes in at_once {
+                    self.assembler.data(id, Dir::Resp, &bytes, into.store.catalog_mut());
+                }
                 return;
             }
             Event::Message => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
-                let Some(message) = self.message(id, Dir::Resp, into) else { return };
+                let ahead = self.pass(lane, id, into);
+                let Some(message) = self.message(now, id, Dir::Resp, into) else { return };
                 // The facts are looked at only by expressions: else the verdict goes out before they are taken in.
                 if !self.about.refuse.is_empty() {
                     self.flush(into);
                 }
-                let ruling = self.ruling(&message, into);
+                let ruling = match ahead.is_empty() {
+                    true => self.ruling(&message, into),
+                    false => Ruling::Accept,
+                };
                 let catalog = into.store.catalog_mut();
                 self.client.handle_response(now, lane, message, ruling, catalog);
+                let stuck = ahead.into_iter().filter_map(|request| self.note(request, into)).collect();
+                self.flush(into);
+                self.give_up(stuck, into);
             }
             Event::Failed(error) if !self.polls.are_asked(lane) && self.streams.fall_back(lane.0) => {
                 let next = self.streams.server(lane.0).map(|server| server.address.to_string());
@@ -425,6 +442,7 @@ impl Work {
                 let polls = self.polls.are_on(lane);
                 let said = said(&end, polls);
                 self.unanswered(now, lane, into);
+                self.let_pass(lane, into);
                 if let Some(id) = if polls { None } else { self.open.remove(&lane.0) } {
                     let catalog = into.store.catalog();
                     let status = end.status.map(|(code, text)| (code, catalog.clean_text(text)));
@@ -448,31 +466,6 @@ impl Work {
             format!(" (attempt {attempts}, next in {:.1}s)", until.since(now).as_secs_f64())
         });
         self.shared.set_trouble(Some(format!("{what}{again}")));
-    }
-
-    /// What becomes of a response, which the store has taken in if there are expressions to refuse by.
-    fn ruling(&self, message: &Message, into: &Into<'_>) -> Ruling {
-        let store: &Store = into.store;
-        if self.about.judge == Judge::Never {
-            return Ruling::Hold;
-        }
-        let newest = || store.rows().checked_sub(1).and_then(|row| store.row(row));
-        if !self.about.refuse.is_empty()
-            && let Some(fact) = newest()
-        {
-            let refused = self.about.refuse.iter().find(|(filter, _)| filter.message(&fact, store));
-            if let Some((_, text)) = refused {
-                return Ruling::refuse(text.as_str());
-            }
-        }
-        if self.about.judge == Judge::Ask {
-            return Ruling::Hold;
-        }
-        let found = client::check(message, store.catalog()).or_else(|| {
-            let validate = self.about.judge == Judge::Validate;
-            validate.then(|| client::validated(message, store.catalog(), &self.about.schema)).flatten()
-        });
-        found.map_or(Ruling::Accept, Ruling::refuse)
     }
 
     fn timeout(&mut self, into: &mut Into<'_>) -> Time {
@@ -502,35 +495,28 @@ impl Work {
         self.changed |= !effects.is_empty();
         let mut stuck = BTreeSet::new();
         for effect in effects {
-            let now = since(self.about.start);
             match effect {
                 Effect::Open { lane, server, path } => match self.polls.begin(lane, &path) {
                     true => self.streams.poll(lane.0, server, path, self.about.poll_timeout),
                     false => self.streams.open(lane.0, server, path),
                 },
                 Effect::Send { lane, bytes } => {
-                    let Some(id) = self.open.get(&lane.0).copied() else { continue };
-                    let bytes = Bytes::from(bytes);
-                    let sent = self.polls.body(lane, &bytes).unwrap_or_else(|| bytes.clone());
-                    match self.streams.send(lane.0, sent) {
-                        Sent::Queued => {
-                            self.assembler.data(id, Dir::Req, &bytes, into.store.catalog_mut());
-                            self.message(id, Dir::Req, into);
-                        }
-                        Sent::Stuck => {
-                            stuck.insert(lane);
-                        }
-                        Sent::Over => {}
-                    }
+                    let request = self.transmit(lane, bytes);
+                    stuck.extend(request.and_then(|request| self.note(request, into)));
                 }
                 Effect::Close { lane } if self.polls.are_on(lane) => {
                     self.streams.close(lane.0);
-                    self.unanswered(now, lane, into);
+                    self.unanswered(since(self.about.start), lane, into);
                 }
-                Effect::Close { lane } => self.close(now, lane, None, into),
+                Effect::Close { lane } => self.close(since(self.about.start), lane, None, into),
             }
         }
         self.flush(into);
+        self.give_up(stuck, into);
+    }
+
+    /// Ends streams on which the server takes nothing any more.
+    fn give_up(&mut self, stuck: BTreeSet<Lane>, into: &mut Into<'_>) {
         for lane in stuck {
             let now = since(self.about.start);
             self.close(now, lane, Some("the server takes no more requests".into()), into);
@@ -541,6 +527,7 @@ impl Work {
     fn close(&mut self, now: Time, lane: Lane, note: Option<String>, into: &mut Into<'_>) {
         self.streams.close(lane.0);
         self.unanswered(now, lane, into);
+        self.let_pass(lane, into);
         if let Some(id) = self.open.remove(&lane.0) {
             let end = End { by: Some(Side::Client), note, ..End::default() };
             self.assembler.end(now, id, end, &mut self.out);
@@ -560,8 +547,8 @@ impl Work {
     }
 
     /// The message that has passed, as a frame for all who keep them once it is flushed.
-    fn message(&mut self, id: StreamId, dir: Dir, into: &mut Into<'_>) -> Option<Arc<Message>> {
-        let (now, catalog) = (since(self.about.start), into.store.catalog_mut());
+    fn message(&mut self, now: Time, id: StreamId, dir: Dir, into: &mut Into<'_>) -> Option<Arc<Message>> {
+        let catalog = into.store.catalog_mut();
         self.assembler.message(now, id, dir, catalog, &mut self.out);
         match &self.out.last()?.what {
             What::Message(message) => Some(message.clone()),

@@ -31,6 +31,7 @@ mod backoff;
 mod check;
 mod config;
 mod encode;
+mod glance;
 mod places;
 mod poll;
 mod references;
@@ -42,6 +43,7 @@ mod track;
 pub use crate::lint::Links;
 pub use check::{Ruling, check, validated};
 pub use config::{Config, Manner, NoStream, Others, Refused};
+pub use glance::{Glance, Plain};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -265,6 +267,27 @@ impl Client {
         self.open_due(now);
     }
 
+    /// Whether [`accept`](Client::accept) may do anything: where references are followed, what is subscribed to goes
+    /// before the verdict, and who delays verdicts wants to see them wait.
+    pub fn may_accept(&self) -> bool {
+        self.config.links.is_none() && !self.config.structured && self.config.ack_delay.is_zero()
+    }
+
+    /// Accepts a response in which nothing is to be refused: its ACK goes out before its content is taken in, which
+    /// [`handle_response`](Client::handle_response) must do next. False: the verdict has to wait for that.
+    pub fn accept(&mut self, lane: Lane, plain: &Plain, catalog: &Catalog) -> bool {
+        let Some(server) = self.lanes.get(lane.0 as usize).map(|lane| lane.server) else { return false };
+        let key = Key { url: plain.type_url.clone(), server };
+        let of_lane = |track: &&mut Track| track.lane == lane && track.manner.variant != Variant::Rest;
+        let Some(track) = self.tracks.get_mut(&key).filter(of_lane) else { return false };
+        if !track.pending.is_empty() {
+            return false;
+        }
+        let request = track.accept(plain);
+        self.send(lane, &key.url, request, catalog);
+        true
+    }
+
     /// A response came on the lane's stream. One that can't be read, or of a type that was not asked for (row
     /// I-01), has no verdict.
     pub fn handle_response(
@@ -438,6 +461,9 @@ impl Client {
                 self.follow(now, &key.url, changes, catalog);
             }
             let Some(track) = self.tracks.get_mut(key) else { return };
+            if track.ahead.take_if(|nonce| *nonce == pending.nonce).is_some() {
+                continue;
+            }
             if track.manner.variant == Variant::Rest {
                 track.note_verdict(pending.nonce, error);
                 self.poll_after_verdict(now, key, &pending.message, catalog);

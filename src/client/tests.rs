@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+mod ahead;
 mod sources;
 
 use super::*;

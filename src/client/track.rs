@@ -9,7 +9,7 @@ use crate::wire::{Body, ErrorDetail, Message};
 use super::encode::Request;
 use super::poll::Poll;
 use super::structured;
-use super::{Lane, Manner, Ruling};
+use super::{Lane, Manner, Plain, Ruling};
 use crate::session::{Name, glob_matches, is_glob};
 
 /// A response that was refused is answered later each time it comes again (row E-30), up to this.
@@ -37,6 +37,8 @@ pub(super) struct Track {
     version: VersionInfo,
     /// Newest nonce answered on this stream (row E-08).
     nonce: Nonce,
+    /// Of the response that was answered before it was taken in.
+    pub ahead: Option<Nonce>,
     /// Responses without a verdict, oldest first.
     pub pending: VecDeque<Pending>,
     /// Resources accepted, kept across streams (row F-15).
@@ -106,6 +108,7 @@ impl Track {
             sent: None,
             version: VersionInfo::default(),
             nonce: Nonce::default(),
+            ahead: None,
             pending: VecDeque::new(),
             held: HashMap::default(),
             round: 0,
@@ -201,6 +204,7 @@ impl Track {
     pub(super) fn stream_ended(&mut self) {
         self.sent = None;
         self.nonce = Nonce::default();
+        self.ahead = None;
         self.pending.clear();
     }
 
@@ -304,6 +308,13 @@ impl Track {
                 self.absent.insert(name);
             }
         }
+    }
+
+    /// The ACK of a response that is taken in after it.
+    pub(super) fn accept(&mut self, plain: &Plain) -> Request {
+        self.version = plain.version.clone();
+        self.ahead = Some(plain.nonce.clone());
+        self.verdict(plain.nonce.clone(), None)
     }
 
     /// The verdict on a response, with what changed in the subscription since the last request.
