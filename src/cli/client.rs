@@ -1,6 +1,5 @@
 //! Flags to a client: who it is, whom it asks for what; and a server as SOURCE.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,18 +8,18 @@ use serde_json::{Map, Value, json};
 
 use crate::app::client::{Judge, Options, Progress, Running, Want};
 use crate::app::watched;
-use crate::client::{self, BadName, Refused};
-use crate::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl, Variant};
+use crate::client::{self, BadName, Others, Refused};
+use crate::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
 use crate::filter::Rows;
 use crate::json as words;
 use crate::net::client::{DialError, Server};
-use crate::net::identity::{Identity, Upstream};
+use crate::net::identity::Identity;
 use crate::net::tap::Address;
 use crate::net::tls;
 use crate::schema::{Names, Schema};
 use crate::text::{display_safe, type_label};
 
-use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs, VariantWord};
+use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs};
 use super::error::{CliError, Exit};
 use super::get::What;
 use super::identity::{self, Like};
@@ -57,15 +56,6 @@ pub(super) struct Ask<'a> {
     pub quiet: bool,
 }
 
-/// Who answers for which authority.
-#[derive(Default)]
-struct Authorities {
-    map: BTreeMap<String, u32>,
-    /// For all others.
-    default: Option<u32>,
-    servers: Vec<Server>,
-}
-
 impl Ask<'_> {
     /// The options of the run; the caller fills in what is kept.
     pub(super) fn options(&self, store: crate::store::Options, io: &mut Io<'_>) -> Result<Options, CliError> {
@@ -76,45 +66,37 @@ impl Ask<'_> {
         let server = self.server(&bootstrap, like.as_ref())?;
         server.check_headers().map_err(|error| CliError::usage(error).next("-H 'name: value'"))?;
         self.warn(&bootstrap, like.as_ref(), &server, io);
-        let variant = match self.flags.variant {
-            Some(VariantWord::Ads) => Variant::Ads,
-            Some(VariantWord::DeltaAds) => Variant::DeltaAds,
-            Some(VariantWord::Sotw) => Variant::Sotw,
-            Some(VariantWord::Delta) => Variant::Delta,
-            Some(VariantWord::Rest) => Variant::Rest,
-            None => like.as_ref().map(|like| like.variant).or(bootstrap.variant).unwrap_or(Variant::Ads),
-        };
         let (wants, follow) = match &like {
             Some(like) if self.what.is_empty() => (like.wants.clone(), self.flags.expand),
             _ => self.wants(&bootstrap.roots)?,
         };
-        let Authorities { map: authorities, default: default_authority, servers: others } =
-            self.authorities(&bootstrap)?;
+        let asked = self.asked(&bootstrap, like.as_ref())?;
         let mut names = wants.iter().flat_map(|want| &want.names);
         let structured = self.flags.xdstp
-            || !authorities.is_empty()
-            || default_authority.is_some()
+            || !asked.authorities.is_empty()
+            || asked.others != Others::Plain
             || names.any(|name| name.starts_with("xdstp:"));
         let links = follow.then(|| watched::rules(&self.schema).links).flatten();
-        let legacy = like.as_ref().map_or(!variant.is_delta(), |like| like.legacy_wildcard);
         let client = client::Config {
-            variant,
+            manner: asked.manner,
+            manners: asked.manners,
             transport: self.flags.transport_api_version.into(),
             poll_delay: self.flags.poll_delay.or(bootstrap.poll_delay).unwrap_or(POLL_DELAY),
             node: self.node(&bootstrap, like.as_ref())?,
-            // go-control-plane 0.14 takes `*` for a resource's name in SotW, so there Envoy's own form is the default.
-            legacy_wildcard: self.flags.legacy_wildcard || (legacy && !self.flags.explicit_wildcard),
             ack_delay: self.flags.ack_delay,
             links,
             structured: structured && !self.flags.no_expand,
-            authorities,
-            default_authority,
+            kinds: asked.kinds,
+            own: asked.own,
+            beside: asked.beside,
+            authorities: asked.authorities,
+            others: asked.others,
             seed: descriptors::seed()?,
         };
         Ok(Options {
             source: format!("watch {}", server.address),
             server,
-            others,
+            others: asked.servers,
             client,
             wants,
             judge: match self.flags.ack {
@@ -133,50 +115,6 @@ impl Ask<'_> {
             store,
             schema: self.schema.clone(),
         })
-    }
-
-    /// Which server answers for which authority, and the servers, numbered from 1: those of the bootstrap, and
-    /// `--xdstp-authority NAME=SERVER`, which goes before them. Several names may have one server.
-    fn authorities(&self, bootstrap: &Identity) -> Result<Authorities, CliError> {
-        let mut out = Authorities::default();
-        let mut listed = Vec::<&[Upstream]>::new();
-        let named = bootstrap.authorities.iter().map(|(name, own)| (Some(name), own));
-        for (name, own) in named.chain(bootstrap.others.as_ref().map(|own| (None, own))) {
-            let number = match listed.iter().position(|other| *other == own.as_slice()) {
-                _ if own.is_empty() => 0,
-                Some(at) => at + 1,
-                None => {
-                    let flags = self.to(Address::Tcp(String::new()), None)?;
-                    out.servers.extend(identity::servers(own, &flags, self.connect)?);
-                    listed.push(own);
-                    out.servers.len()
-                }
-            };
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
-            match name {
-                Some(name) => drop(out.map.insert(name.clone(), number)),
-                None => out.default = Some(number),
-            }
-        }
-        let (before, mut known) = (out.servers.len(), Vec::<&str>::new());
-        for pair in &self.flags.xdstp_authority {
-            let (name, typed) = pair.split_once('=').ok_or_else(|| {
-                CliError::usage(format!("`{pair}` is no NAME=SERVER"))
-                    .next("--xdstp-authority shop.example=cp-2.mesh:15010")
-            })?;
-            let number = match known.iter().position(|other| *other == typed) {
-                _ if self.server == Some(typed) => 0,
-                Some(at) => before + at + 1,
-                None => {
-                    let (address, tls) = reach(typed, self.connect)?;
-                    out.servers.push(self.to(address, tls)?);
-                    known.push(typed);
-                    out.servers.len()
-                }
-            };
-            out.map.insert(name.to_owned(), u32::try_from(number).unwrap_or(u32::MAX));
-        }
-        Ok(out)
     }
 
     /// What a person must know of who is asked by whom.
@@ -219,46 +157,6 @@ impl Ask<'_> {
             Ok((filter, text.trim().to_owned()))
         };
         self.flags.nack.iter().map(read).collect()
-    }
-
-    /// As typed; else the bootstrap's, with those that it falls back to; else where the recorded client was.
-    fn server(&self, bootstrap: &Identity, like: Option<&Like>) -> Result<Server, CliError> {
-        let typed = match (self.server, like) {
-            (Some(typed), _) => Some(typed.to_owned()),
-            (None, Some(like)) if bootstrap.servers.is_empty() => like.server.clone(),
-            (None, _) => None,
-        };
-        let none = || {
-            CliError::usage("the bootstrap names no xDS server")
-                .next("xdscope watch HOST:PORT --bootstrap FILE")
-        };
-        let (address, tls) = match &typed {
-            Some(typed) => reach(typed, self.connect)?,
-            // Its address is replaced below.
-            None if bootstrap.servers.is_empty() => return Err(none()),
-            None => (Address::Tcp(String::new()), None),
-        };
-        let flags = self.to(address, tls)?;
-        match typed {
-            Some(_) => Ok(flags),
-            None => identity::servers(&bootstrap.servers, &flags, self.connect)?.ok_or_else(none),
-        }
-    }
-
-    /// A server as flags say it is to be talked to.
-    fn to(&self, address: Address, tls: Option<tls::Client>) -> Result<Server, CliError> {
-        Ok(Server {
-            address,
-            tls,
-            authority: self.connect.authority.clone(),
-            headers: self.connect.headers()?,
-            token: self.connect.token()?,
-            patience: self.flags.connect_timeout,
-            max_message: self.flags.max_message_size,
-            keepalive: self.flags.keepalive,
-            keepalive_timeout: self.flags.keepalive_timeout,
-            fallback: Vec::new(),
-        })
     }
 
     /// The node in binary protobuf: the recorded client's, or the bootstrap's, with what flags say.

@@ -6,6 +6,8 @@
 
 mod applied;
 pub mod args;
+#[cfg(feature = "net")]
+mod asked;
 mod bodies;
 #[cfg(feature = "net")]
 mod client;

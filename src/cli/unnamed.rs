@@ -85,8 +85,8 @@ fn no_source(word: &str) -> CliError {
 /// The word in the place of SOURCE, if it is none: SOURCE is the bootstrap's server then.
 fn place(source: &mut String, client: &mut ClientFlags, io: &Io<'_>) -> Result<Option<String>, CliError> {
     let Some(file) = client.bootstrap.as_deref().filter(|_| !is_source(source, io)) else { return Ok(None) };
-    let servers = identity::read_bootstrap(file)?.servers;
-    let Some(server) = servers.first() else {
+    let bootstrap = identity::read_bootstrap(file)?;
+    let Some(server) = bootstrap.servers().first() else {
         let error = CliError::unreadable(format!("the bootstrap {} names no xDS server", file.display()));
         return Err(error.next("xdscope get HOST:PORT --bootstrap FILE"));
     };

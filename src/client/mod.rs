@@ -25,10 +25,11 @@
 //! * With [`Config::links`] accepted resources are searched for references, and what they refer to is subscribed to
 //!   for as long as something refers to it (row A-15).
 //! * With [`Config::structured`] so are redirects and members of lists, and a name's authority picks its server
-//!   (rows K-13, K-24, K-27).
+//!   (rows K-13, K-24, K-27). Each server is asked in its own [`Manner`] (row K-25).
 
 mod backoff;
 mod check;
+mod config;
 mod encode;
 mod places;
 mod poll;
@@ -40,13 +41,13 @@ mod track;
 
 pub use crate::lint::Links;
 pub use check::{Ruling, check, validated};
+pub use config::{Config, Manner, NoStream, Others, Refused};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::content::Catalog;
-use crate::event::{ApiVersion, Kind, Method, Nonce, Sym, Time, TypeUrl, Variant};
+use crate::event::{Kind, Method, Nonce, Sym, Time, TypeUrl, Variant};
 use crate::wire::{Body, Message, Open};
 
 use backoff::Backoff;
@@ -74,70 +75,6 @@ pub enum Effect {
     Send { lane: Lane, bytes: Vec<u8> },
     /// End the lane's stream.
     Close { lane: Lane },
-}
-
-/// Who the client is and how it behaves.
-#[derive(Clone)]
-pub struct Config {
-    pub variant: Variant,
-    /// Of the services; the types that are asked for have a version of their own (row A-14).
-    pub transport: ApiVersion,
-    /// Between REST polls that have nothing new to say.
-    pub poll_delay: Duration,
-    /// The `Node`, in binary protobuf.
-    pub node: Vec<u8>,
-    /// Ask for a wildcard by an empty list, as long as that means one (rows E-39, F-21).
-    pub legacy_wildcard: bool,
-    /// How long each verdict waits.
-    pub ack_delay: Duration,
-    /// Finds references; `None`: nothing is followed.
-    pub links: Option<Links>,
-    /// Structured names are more than text: opt-in, as row K-01 says.
-    pub structured: bool,
-    /// Which server answers for an authority (row K-24); the others' numbers begin at 1. Empty: the one server
-    /// answers for all. Otherwise what is of an authority that is not among them has no source.
-    pub authorities: BTreeMap<String, u32>,
-    /// Which answers for every other authority.
-    pub default_authority: Option<u32>,
-    /// Of the jitter.
-    pub seed: u64,
-}
-
-/// What a type has no stream in this variant for (rows, D-05, D-06).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{type_url} {}", why(*variant, type_url, *transport))]
-pub struct NoStream {
-    pub type_url: TypeUrl,
-    pub variant: Variant,
-    pub transport: ApiVersion,
-}
-
-fn why(variant: Variant, url: &TypeUrl, transport: ApiVersion) -> String {
-    let known = Kind::of_type_url(url.as_str()).is_some();
-    let version = transport.word();
-    match variant {
-        Variant::Rest if known => {
-            format!(
-                "can't be polled: it has a delta method only, and there is no delta over REST ({version})"
-            )
-        }
-        Variant::Rest => {
-            "can't be polled: it has no path of its own, and there is no ADS over REST".to_owned()
-        }
-        variant => format!("has no stream of its own in variant {} ({version})", variant.word()),
-    }
-}
-
-/// What can't be asked for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    #[error(transparent)]
-    NoStream(#[from] NoStream),
-    #[error(transparent)]
-    Name(#[from] BadName),
-    /// Row K-24.
-    #[error("no server answers for the authority `{0}`")]
-    Unmapped(String),
 }
 
 /// A type at a server: versions of two servers have nothing to do with each other (row E-17).
@@ -229,7 +166,7 @@ impl Client {
     ) -> Result<(), Refused> {
         let (mut result, mut keys) = (Ok(()), BTreeSet::new());
         if names.is_empty() {
-            let key = Key { url: url.clone(), server: 0 };
+            let key = Key { url: url.clone(), server: self.config.plain(url) };
             self.track(now, &key)?;
             keys.insert(key);
         }
@@ -272,7 +209,7 @@ impl Client {
         wanted: bool,
         catalog: &mut Catalog,
     ) -> Result<(), Refused> {
-        let key = Key { url: url.clone(), server: 0 };
+        let key = Key { url: url.clone(), server: self.config.plain(url) };
         let track = self.track(now, &key)?;
         track.wildcard = wanted;
         let gone = track.unwanted();
@@ -302,7 +239,7 @@ impl Client {
     pub fn handle_ended(&mut self, now: Time, lane: Lane, catalog: &mut Catalog) {
         for key in self.on(lane) {
             match self.tracks.get_mut(&key) {
-                Some(track) if self.config.variant == Variant::Rest => track.poll = Poll::Idle,
+                Some(track) if track.manner.variant == Variant::Rest => track.poll = Poll::Idle,
                 Some(track) => track.stream_ended(),
                 None => {}
             }
@@ -411,8 +348,8 @@ impl Client {
 
     /// What streams say of their client, beside their own metadata: rules look at it (row K-24).
     pub fn facts(&self) -> Vec<(String, String)> {
-        let Config { structured, authorities, links, .. } = &self.config;
-        let mapped = (*structured && !authorities.is_empty())
+        let Config { structured, authorities, others, links, .. } = &self.config;
+        let mapped = (*structured && *others == Others::Nobody)
             .then(|| (Open::AUTHORITIES, authorities.keys().cloned().collect::<Vec<_>>().join(",")));
         let follows = links.as_ref().map(|_| (Open::FOLLOWS, "references".to_owned()));
         let facts = mapped.map(|mapped| [Some(mapped), follows]).into_iter().flatten().flatten();
@@ -446,7 +383,7 @@ impl Client {
             let key = Key { url, server };
             return self.tracks.get(&key).filter(|track| track.lane == lane).map(|_| key);
         }
-        let aggregated = self.config.variant.is_aggregated();
+        let aggregated = self.config.manner_of(server).variant.is_aggregated();
         if aggregated { None } else { self.on(lane).into_iter().next() }
     }
 
@@ -454,10 +391,10 @@ impl Client {
     fn track(&mut self, now: Time, key: &Key) -> Result<&mut Track, NoStream> {
         let Key { url, server } = key;
         if !self.tracks.contains_key(key) {
-            let variant = self.config.variant;
+            let (transport, manner) = (self.config.transport, self.config.manner_of(*server));
+            let variant = manner.variant;
             let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
             let delta_only = matches!(kind, Some(Kind::Vhds | Kind::Leds)) && !variant.is_delta();
-            let transport = self.config.transport;
             let path = Method::path(variant, kind, transport).filter(|_| !delta_only);
             let path = path.ok_or_else(|| NoStream { type_url: url.clone(), variant, transport })?;
             let known = self.lanes.iter().position(|lane| lane.path == path && lane.server == *server);
@@ -468,11 +405,11 @@ impl Client {
                 self.lanes.len() - 1
             });
             let full_state = kind.is_some_and(Kind::full_state);
-            let track = Track::new(Lane(index as u32), full_state && !variant.is_delta());
+            let track = Track::new(Lane(index as u32), manner, full_state && !variant.is_delta());
             self.tracks.insert(key.clone(), track);
             self.open_due(now);
         }
-        let Config { variant, transport, .. } = self.config;
+        let (variant, transport) = (self.config.manner_of(*server).variant, self.config.transport);
         self.tracks.get_mut(key).ok_or_else(|| NoStream { type_url: url.clone(), variant, transport })
     }
 
@@ -501,7 +438,7 @@ impl Client {
                 self.follow(now, &key.url, changes, catalog);
             }
             let Some(track) = self.tracks.get_mut(key) else { return };
-            if self.config.variant == Variant::Rest {
+            if track.manner.variant == Variant::Rest {
                 track.note_verdict(pending.nonce, error);
                 self.poll_after_verdict(now, key, &pending.message, catalog);
                 continue;
@@ -511,7 +448,7 @@ impl Client {
                 self.settle(key, catalog);
                 continue;
             }
-            let request = track.verdict(pending.nonce, error, &self.config);
+            let request = track.verdict(pending.nonce, error);
             self.send(lane, &key.url, request, catalog);
         }
     }
@@ -519,11 +456,7 @@ impl Client {
     /// Subscribes to what accepted resources refer to, before their verdict as Envoy does; gives up what nothing
     /// refers to any more, and what that referred to.
     fn follow(&mut self, now: Time, url: &TypeUrl, changes: Changes, catalog: &mut Catalog) {
-        let finder = Finder {
-            links: self.config.links.clone(),
-            structured: self.config.structured,
-            globs: self.config.variant.is_delta(),
-        };
+        let finder = Finder { links: self.config.links.clone(), structured: self.config.structured };
         if finder.links.is_none() && !finder.structured {
             return;
         }
@@ -561,10 +494,10 @@ impl Client {
         if !open {
             return;
         }
-        if self.config.variant == Variant::Rest {
+        if track.manner.variant == Variant::Rest {
             return self.settle_poll(key, catalog);
         }
-        for request in track.changes(&self.config) {
+        for request in track.changes() {
             self.send(lane, &key.url, request, catalog);
         }
     }
@@ -573,9 +506,10 @@ impl Client {
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         let Life::Open { greeted } = &mut state.life else { return };
         // Each poll stands for itself.
-        let tells = self.config.variant == Variant::Rest || !std::mem::replace(greeted, true);
+        let variant = self.config.manner_of(state.server).variant;
+        let tells = variant == Variant::Rest || !std::mem::replace(greeted, true);
         let node = tells.then_some(&self.config.node[..]);
-        let bytes = request.encode(self.config.variant.is_delta(), url, node, catalog);
+        let bytes = request.encode(variant.is_delta(), url, node, catalog);
         self.effects.push_back(Effect::Send { lane, bytes });
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::content::Catalog;
-use crate::event::{Sym, Time, TypeUrl};
+use crate::event::{Kind, Sym, Time, TypeUrl};
 
 use super::structured::{self, BadName, Wish};
 use super::track::{Changes, Track};
-use super::{Client, Key, Lane, Refused};
+use super::{Client, Key, Lane, Others, Refused};
+use crate::session::is_glob;
 
 /// Names without a source that are noted.
 const UNMAPPED: usize = 1000;
@@ -22,30 +23,41 @@ impl Client {
     ) -> Result<(u32, Sym), Refused> {
         let text = catalog.text(name);
         if !self.config.structured || !structured::is_one(text) {
-            return Ok((0, name));
+            return Ok((self.config.plain(url), name));
         }
         let wish = Wish::configured(text)?;
         if wish.type_url != *url {
             return Err(BadName::Type(text.to_owned()).into());
         }
-        if wish.glob && !self.config.variant.is_delta() {
+        let beside = self.config.beside.get(&wish.name).copied();
+        let server = beside.or_else(|| self.source(&wish));
+        let server = server.ok_or_else(|| Refused::Unmapped(wish.authority.clone()))?;
+        if !self.takes(server, text) {
             return Err(BadName::GlobInSotw(text.to_owned()).into());
         }
-        let server = self.server(&wish).ok_or_else(|| Refused::Unmapped(wish.authority.clone()))?;
         let name = catalog.intern(&wish.name);
         self.keep_alternatives(url, name, wish);
         Ok((server, name))
     }
 
-    /// Which server answers for a structured name (row K-24).
-    fn server(&self, wish: &Wish) -> Option<u32> {
+    /// Which server answers for a structured name (row K-24); `plain`: which would without its authority.
+    fn server(&self, wish: &Wish, plain: u32) -> Option<u32> {
         let known = self.config.authorities.get(&wish.authority).copied();
-        known.or(self.config.default_authority).or(self.one_for_all().then_some(0))
+        known.or(match self.config.others {
+            Others::Plain => Some(plain),
+            Others::Server(server) => Some(server),
+            Others::Nobody => None,
+        })
     }
 
-    /// The one server answers for all authorities.
-    fn one_for_all(&self) -> bool {
-        self.config.authorities.is_empty() && self.config.default_authority.is_none()
+    /// The same of a name that no resource gives a source for.
+    fn source(&self, wish: &Wish) -> Option<u32> {
+        self.server(wish, self.config.plain(&wish.type_url))
+    }
+
+    /// A glob can be asked of this server (row K-26), if the name is one.
+    fn takes(&self, server: u32, name: &str) -> bool {
+        self.config.manner_of(server).variant.is_delta() || !is_glob(name)
     }
 
     pub(super) fn keep_alternatives(&mut self, url: &TypeUrl, name: Sym, wish: Wish) {
@@ -67,13 +79,13 @@ impl Client {
                 .filter(|((_, name), _)| track.asked.contains(name) || track.referred.contains(name));
             // The first of another server: the lane's own is the one that can't be reached.
             wishes.extend(wanted.filter_map(|(_, list)| {
-                let reachable = |wish: &&Wish| self.server(wish).is_some_and(|server| server != key.server);
+                let reachable = |wish: &&Wish| self.source(wish).is_some_and(|server| server != key.server);
                 list.iter().find(reachable).cloned()
             }));
         }
         let mut keys = BTreeSet::new();
         for wish in wishes {
-            let Some(server) = self.server(&wish) else { continue };
+            let Some(server) = self.source(&wish) else { continue };
             let (name, key) = (catalog.intern(&wish.name), Key { url: wish.type_url, server });
             // What has no stream in this variant can't stand in.
             let Ok(track) = self.track(now, &key) else { continue };
@@ -100,11 +112,19 @@ impl Client {
         let known = self.keys_of(url).into_iter();
         let mut out: BTreeMap<u32, BTreeSet<Sym>> = known.map(|key| (key.server, BTreeSet::new())).collect();
         self.unmapped.retain(|(other, _)| other != url);
+        let plain = self.config.plain(url);
+        let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
+        let own = kind.and_then(|kind| Some((kind, *self.config.own.get(&kind)?)));
+        // Authorities make no difference.
+        let alike = self.config.authorities.is_empty() && self.config.others == Others::Plain;
         for name in names {
             let text = catalog.text(name);
-            let plain = self.one_for_all() || !structured::is_one(text);
-            let server = if plain { Some(0) } else { Wish::found(text).and_then(|wish| self.server(&wish)) };
+            let own = own.filter(|(kind, _)| self.references.is_own(*kind, name));
+            let plain = own.map_or(plain, |(_, server)| server);
+            let found = |text| Wish::found(text).and_then(|wish| self.server(&wish, plain));
+            let server = if alike || !structured::is_one(text) { Some(plain) } else { found(text) };
             match server {
+                Some(server) if !self.takes(server, text) => {}
                 Some(server) => {
                     out.entry(server).or_default().insert(name);
                 }

@@ -90,7 +90,7 @@ impl Client {
         let lane = track.lane;
         let open = self.lanes.get(lane.0 as usize).is_some_and(|lane| matches!(lane.life, Life::Open { .. }));
         if open && track.poll != Poll::Asked {
-            let request = track.next_poll(&self.config);
+            let request = track.next_poll();
             self.send(lane, &key.url, request, catalog);
         }
     }

@@ -1,7 +1,8 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::content::{BlobId, Catalog};
 use crate::event::{Kind, Sym};
+use crate::links::Source;
 
 use super::Links;
 use super::structured::{self, HOPS, Leads, Wish};
@@ -14,8 +15,6 @@ pub(super) struct Finder {
     pub(super) links: Option<Links>,
     /// Redirects and lists of structured names are followed (row K-01: opt-in).
     pub(super) structured: bool,
-    /// Globs can be asked for (row K-26).
-    pub(super) globs: bool,
 }
 
 /// A type and a name of it.
@@ -28,6 +27,8 @@ pub(super) struct References {
     counts: BTreeMap<Kind, BTreeMap<Sym, u32>>,
     /// How many redirects led to a name.
     hops: HashMap<Place, u8>,
+    /// What the newest to refer to it wants over a stream of the type's own (row I-06).
+    own: HashSet<Place>,
 }
 
 struct Parent {
@@ -41,6 +42,7 @@ struct Parent {
 #[derive(Default)]
 struct Found {
     children: BTreeSet<Place>,
+    own: BTreeSet<Place>,
     redirect: bool,
 }
 
@@ -74,8 +76,15 @@ impl References {
             }
             let Some(bytes) = catalog.bytes(content) else { continue };
             let found = finder.find(&bytes, catalog, &mut wishes);
-            let Found { children, redirect } = self.without_loops((kind, name), found);
+            let Found { children, own, redirect } = self.without_loops((kind, name), found);
             self.count(&children, true, &mut touched);
+            for child in &children {
+                if own.contains(child) {
+                    self.own.insert(*child)
+                } else {
+                    self.own.remove(child)
+                };
+            }
             if let Some(old) = self.parents.insert((kind, name), Parent { content, children, redirect }) {
                 self.count(&old.children, false, &mut touched);
             }
@@ -83,6 +92,11 @@ impl References {
         let names = |kind: &Kind| self.counts.get(kind).map(|counts| counts.keys().copied().collect());
         let names = touched.iter().map(|kind| (*kind, names(kind).unwrap_or_default())).collect();
         Updated { names, wishes }
+    }
+
+    /// It is wanted over a stream of the type's own, not over the ADS.
+    pub(super) fn is_own(&self, kind: Kind, name: Sym) -> bool {
+        self.own.contains(&(kind, name))
     }
 
     /// A redirect that leads back to where it stands, or is one too many, leads nowhere (row K-27).
@@ -112,6 +126,7 @@ impl References {
             if *count == 0 {
                 counts.remove(name);
                 self.hops.remove(&(*kind, *name));
+                self.own.remove(&(*kind, *name));
             }
             touched.insert(*kind);
         }
@@ -146,8 +161,11 @@ impl Finder {
         for to in links(any) {
             let wish =
                 (self.structured && structured::is_one(&to.name)).then(|| Wish::found(&to.name)).flatten();
+            let name = wish.as_ref().map_or(to.name.as_str(), |wish| wish.name.as_str());
+            if matches!(to.source, Some(Source::Grpc | Source::DeltaGrpc | Source::Rest)) {
+                found.own.insert((to.kind, catalog.intern(name)));
+            }
             match wish {
-                Some(wish) if wish.glob && !self.globs => {}
                 Some(wish) => found.add(Some(to.kind), Some(wish), catalog, wishes),
                 // A name that stands for many can't be asked for (VHDS asks on demand).
                 None if to.name.is_empty() || to.name.ends_with('*') => {}

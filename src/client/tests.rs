@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+mod sources;
+
 use super::*;
+use crate::event::ApiVersion;
 use crate::lint::Reference;
 use crate::pb::{put_len_field, put_tag, put_varint};
 use crate::wire::Shape;
@@ -26,16 +29,19 @@ fn config(variant: Variant) -> Config {
     let mut node = Vec::new();
     put_len_field(&mut node, 1, b"me");
     Config {
-        variant,
+        manner: Manner { variant, legacy_wildcard: false },
+        manners: BTreeMap::new(),
         transport: ApiVersion::V3,
         poll_delay: Duration::from_secs(8),
         node,
-        legacy_wildcard: false,
         ack_delay: Duration::ZERO,
         links: None,
         structured: false,
+        kinds: BTreeMap::new(),
+        own: BTreeMap::new(),
+        beside: BTreeMap::new(),
         authorities: BTreeMap::new(),
-        default_authority: None,
+        others: Others::Plain,
         seed: 1,
     }
 }
@@ -54,7 +60,7 @@ fn following(variant: Variant) -> Config {
 
 impl Play {
     fn new(config: Config) -> Play {
-        let delta = config.variant.is_delta();
+        let delta = config.manner.variant.is_delta();
         let (client, catalog) = (Client::new(config), Catalog::in_memory());
         Play { client, catalog, now: Time::ZERO, delta, said: Vec::new() }
     }
@@ -298,7 +304,7 @@ fn a_new_stream_knows_versions_and_no_nonces() {
 
 #[test]
 fn the_legacy_wildcard_ends_where_it_would_mean_something_else() {
-    let legacy = |variant| Config { legacy_wildcard: true, ..config(variant) };
+    let legacy = |variant| Config { manner: Manner { variant, legacy_wildcard: true }, ..config(variant) };
     let mut play = Play::new(legacy(Variant::Ads));
     play.wildcard(CDS, true);
     play.respond(CDS, "1", "a", &["x"], Ruling::Accept);

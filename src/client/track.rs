@@ -9,7 +9,7 @@ use crate::wire::{Body, ErrorDetail, Message};
 use super::encode::Request;
 use super::poll::Poll;
 use super::structured;
-use super::{Config, Lane, Ruling};
+use super::{Lane, Manner, Ruling};
 use crate::session::{Name, glob_matches, is_glob};
 
 /// A response that was refused is answered later each time it comes again (row E-30), up to this.
@@ -19,6 +19,8 @@ const REFUSED_ONCE: Duration = Duration::from_millis(500);
 /// One type on its lane.
 pub(super) struct Track {
     pub lane: Lane,
+    /// How it is asked for.
+    pub manner: Manner,
     /// A response holds all there is (SotW LDS and CDS, row E-44).
     full_state: bool,
     /// The server picks (row E-38).
@@ -88,9 +90,10 @@ pub(super) struct Changes {
 }
 
 impl Track {
-    pub(super) fn new(lane: Lane, full_state: bool) -> Track {
+    pub(super) fn new(lane: Lane, manner: Manner, full_state: bool) -> Track {
         Track {
             lane,
+            manner,
             full_state,
             wildcard: false,
             asked: BTreeSet::new(),
@@ -294,9 +297,9 @@ impl Track {
     }
 
     /// The verdict on a response, with what changed in the subscription since the last request.
-    pub(super) fn verdict(&mut self, nonce: Nonce, error: Option<ErrorDetail>, config: &Config) -> Request {
+    pub(super) fn verdict(&mut self, nonce: Nonce, error: Option<ErrorDetail>) -> Request {
         self.nonce = nonce;
-        let request = self.request(config);
+        let request = self.request();
         Request { nonce: self.nonce.clone(), error, ..request }
     }
 
@@ -324,20 +327,20 @@ impl Track {
     }
 
     /// The next poll: all that is wanted, with the verdict (row D-02).
-    pub(super) fn next_poll(&mut self, config: &Config) -> Request {
+    pub(super) fn next_poll(&mut self) -> Request {
         self.poll = Poll::Asked;
-        Request { nonce: self.nonce.clone(), error: self.error.clone(), ..self.request(config) }
+        Request { nonce: self.nonce.clone(), error: self.error.clone(), ..self.request() }
     }
 
     /// Requests that bring the server's view to what is wanted: none, if it is that already or a verdict will.
-    pub(super) fn changes(&mut self, config: &Config) -> Vec<Request> {
+    pub(super) fn changes(&mut self) -> Vec<Request> {
         let first = self.sent.is_none();
         let nothing = !self.wildcard && self.wanted().is_empty();
         if first && nothing {
             return Vec::new();
         }
-        if config.variant.is_delta() {
-            let request = self.request(config);
+        if self.manner.variant.is_delta() {
+            let request = self.request();
             let tells = first || !request.is_empty();
             return if tells { vec![request] } else { Vec::new() };
         }
@@ -350,7 +353,7 @@ impl Track {
             let wildcard = Request { wildcard: true, nonce: self.nonce.clone(), ..Request::default() };
             requests.push(Request { version: self.version.clone(), ..wildcard });
         }
-        let request = self.request(config);
+        let request = self.request();
         requests.push(Request { nonce: self.nonce.clone(), ..request });
         requests
     }
@@ -363,17 +366,17 @@ impl Track {
     }
 
     /// The next request without its nonce: SotW says all that is wanted, delta what changed.
-    fn request(&mut self, config: &Config) -> Request {
+    fn request(&mut self) -> Request {
         let names = self.wanted();
         let (first, ever) = match &self.sent {
             None => (true, false),
             Some(sent) => (false, sent.ever_named),
         };
-        let legacy = config.legacy_wildcard && self.wildcard && names.is_empty() && !ever;
+        let legacy = self.manner.legacy_wildcard && self.wildcard && names.is_empty() && !ever;
         let before =
             self.sent.take().unwrap_or(Sent { wildcard: false, names: BTreeSet::new(), ever_named: false });
         let mut request = Request::default();
-        if config.variant.is_delta() {
+        if self.manner.variant.is_delta() {
             request.names = names.difference(&before.names).copied().collect();
             request.unsubscribe = before.names.difference(&names).copied().collect();
             request.wildcard = self.wildcard && !before.wildcard && !legacy;

@@ -1,8 +1,8 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use bytes::Bytes;
+use zstd::bulk::Compressor;
 
 /// Where the bytes of blobs lie: in memory while live, in the file for a recording.
 pub trait Bodies: Send {
@@ -31,15 +31,23 @@ const RAW: usize = 32;
 #[derive(Default)]
 pub struct MemoryBodies {
     places: Vec<Place>,
-    sealed: Vec<Box<[u8]>>,
+    sealed: Vec<Sealed>,
     /// The blocks that follow the sealed ones.
-    raw: VecDeque<Vec<u8>>,
+    raw: VecDeque<Bytes>,
     open: Vec<u8>,
-    hot: RefCell<Vec<(u32, Arc<Vec<u8>>)>>,
+    hot: RefCell<Vec<(u32, Bytes)>>,
+    /// Its tables are as large as a block: they are made once.
+    packer: Option<Compressor<'static>>,
+}
+
+struct Sealed {
+    packed: Box<[u8]>,
+    /// Bytes before they were compressed.
+    len: usize,
 }
 
 impl MemoryBodies {
-    fn block(&self, number: u32) -> Option<Arc<Vec<u8>>> {
+    fn block(&self, number: u32) -> Option<Bytes> {
         let mut hot = self.hot.borrow_mut();
         if let Some(at) = hot.iter().position(|(n, _)| *n == number) {
             let found = hot.remove(at);
@@ -47,7 +55,8 @@ impl MemoryBodies {
             hot.push(found);
             return Some(block);
         }
-        let block = Arc::new(zstd::stream::decode_all(&**self.sealed.get(number as usize)?).ok()?);
+        let sealed = self.sealed.get(number as usize)?;
+        let block = Bytes::from(zstd::bulk::decompress(&sealed.packed, sealed.len).ok()?);
         if hot.len() == HOT {
             hot.remove(0);
         }
@@ -57,18 +66,31 @@ impl MemoryBodies {
 
     /// The open block is full: it is one of the newest, and the oldest of those is sealed.
     fn close(&mut self) {
-        self.raw.push_back(std::mem::take(&mut self.open));
+        let full = std::mem::replace(&mut self.open, Vec::with_capacity(BLOCK));
+        self.raw.push_back(full.into());
         if self.raw.len() > RAW
-            && let Some(Ok(packed)) = self.raw.front().map(|oldest| zstd::bulk::compress(oldest, 1))
+            && let Some(oldest) = self.raw.front()
+            && let Some(packed) = pack(&mut self.packer, oldest)
         {
-            self.sealed.push(packed.into_boxed_slice());
+            self.sealed.push(Sealed { packed: packed.into(), len: oldest.len() });
             self.raw.pop_front();
         }
     }
 }
 
+/// `None`: there is no memory for it, and the block stays as it is.
+fn pack(packer: &mut Option<Compressor<'static>>, block: &[u8]) -> Option<Vec<u8>> {
+    if packer.is_none() {
+        *packer = Compressor::new(1).ok();
+    }
+    packer.as_mut()?.compress(block).ok()
+}
+
 impl Bodies for MemoryBodies {
     fn put(&mut self, bytes: &[u8]) {
+        if !self.open.is_empty() && self.open.len() + bytes.len() > BLOCK {
+            self.close();
+        }
         let at = self.open.len() as u32;
         self.places.push(Place {
             block: (self.sealed.len() + self.raw.len()) as u32,
@@ -76,19 +98,19 @@ impl Bodies for MemoryBodies {
             len: bytes.len() as u32,
         });
         self.open.extend_from_slice(bytes);
-        if self.open.len() >= BLOCK {
-            self.close();
-        }
     }
 
     fn get(&self, index: u32) -> Option<Bytes> {
         let place = self.places.get(index as usize)?;
         let range = place.at as usize..(place.at + place.len) as usize;
-        if let Some(after) = (place.block as usize).checked_sub(self.sealed.len()) {
-            let block = self.raw.get(after).unwrap_or(&self.open);
-            return Some(Bytes::copy_from_slice(block.get(range)?));
-        }
-        Some(Bytes::copy_from_slice(self.block(place.block)?.get(range)?))
+        let block = match (place.block as usize).checked_sub(self.sealed.len()) {
+            None => self.block(place.block)?,
+            Some(after) => match self.raw.get(after) {
+                Some(block) => block.clone(),
+                None => return Some(Bytes::copy_from_slice(self.open.get(range)?)),
+            },
+        };
+        (range.end <= block.len()).then(|| block.slice(range))
     }
 }
 

@@ -1,12 +1,12 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 use super::entry::{RawWrapper, any, is_wrapper, raw_wrapper};
+use super::index::Index;
 use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
 use crate::event::{Kind, Sym};
 use crate::pb::{self, Fields, put_len_field};
@@ -46,24 +46,6 @@ pub enum Form {
     Other,
 }
 
-/// Identity on keys that are hashes already.
-#[derive(Default)]
-struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-    fn write_u128(&mut self, value: u128) {
-        self.0 = value as u64;
-    }
-}
-
 /// Length of a XXH3 secret.
 const SECRET: usize = 192;
 
@@ -80,7 +62,7 @@ fn secret(seed: u64) -> [u8; SECRET] {
 pub struct Catalog {
     strings: Strings,
     blobs: Vec<Blob>,
-    by_hash: HashMap<u128, BlobId, BuildHasherDefault<Identity>>,
+    by_hash: Index,
     lists: HashMap<u128, Weak<List>>,
     /// The type URL read last, and what is known of it: the next one is the same as a rule.
     last_type: Option<(Box<[u8]>, Sym, Option<u32>)>,
@@ -100,7 +82,7 @@ impl Catalog {
         Catalog {
             strings: Strings::default(),
             blobs: Vec::new(),
-            by_hash: HashMap::default(),
+            by_hash: Index::default(),
             lists: HashMap::new(),
             last_type: None,
             names: HashMap::new(),
@@ -213,11 +195,16 @@ impl Catalog {
         XxHash3_128::oneshot_with_secret(&self.secret, bytes).expect("a secret of the usual length")
     }
 
+    /// The blob of what has this hash.
+    fn known(&self, hash: u128) -> Option<BlobId> {
+        self.by_hash.find(hash as u64, |id| self.blob(BlobId(id)).hash == hash).map(BlobId)
+    }
+
     /// Interns bytes that are no entry (a node, a run of names).
     pub fn intern_other(&mut self, bytes: &[u8]) -> BlobId {
         let hash = self.hash(bytes);
-        if let Some(id) = self.by_hash.get(&hash) {
-            return *id;
+        if let Some(id) = self.known(hash) {
+            return id;
         }
         self.add(hash, bytes.len(), false, Form::Other, bytes)
     }
@@ -225,8 +212,8 @@ impl Catalog {
     /// Interns fields in a row.
     pub fn intern_run(&mut self, run: &[u8]) -> BlobId {
         let hash = self.hash(run);
-        if let Some(id) = self.by_hash.get(&hash) {
-            return *id;
+        if let Some(id) = self.known(hash) {
+            return id;
         }
         let clean = self.redact.as_ref().and_then(|redact| redact.fields(run));
         self.put(hash, run.len(), clean.is_some(), Form::Other, clean.as_deref().unwrap_or(run))
@@ -247,8 +234,8 @@ impl Catalog {
         if let Some(id) = hint.filter(|id| self.blob(*id).hash == hash) {
             return id;
         }
-        if let Some(id) = self.by_hash.get(&hash) {
-            return *id;
+        if let Some(id) = self.known(hash) {
+            return id;
         }
         if delta { self.add_wrapper(hash, bytes, bytes, false) } else { self.add_any(hash, bytes) }
     }
@@ -285,7 +272,7 @@ impl Catalog {
         {
             return (*sym, *field);
         }
-        let text = String::from_utf8_lossy(url);
+        let text = pb::text(url);
         let sym = self.strings.intern(&text);
         let field = Kind::of_type_url(&text).and_then(|(kind, _)| kind.name_field());
         self.last_type = Some((url.into(), sym, field));
@@ -306,7 +293,7 @@ impl Catalog {
     }
 
     fn wrapper(&mut self, raw: &RawWrapper<'_>, payload: Option<BlobId>, in_any: bool) -> Wrapper {
-        let text = |bytes| String::from_utf8_lossy(bytes);
+        let text = pb::text;
         let plain = if raw.name.is_empty() { raw.structured_name.unwrap_or_default() } else { raw.name };
         let mut name = self.strings.intern(&text(plain));
         // Without a wrapper name (SotW wrappers may leave it out) the payload's own one stands.
@@ -328,8 +315,7 @@ impl Catalog {
         let Some(raw) = raw_wrapper(message) else { return self.add_whole(hash, bytes, in_any) };
         let payload = raw.payload.as_ref().map(|(_, payload)| {
             let hash = self.hash(payload);
-            let known = self.by_hash.get(&hash).copied();
-            known.unwrap_or_else(|| self.add_payload(hash, payload))
+            self.known(hash).unwrap_or_else(|| self.add_payload(hash, payload))
         });
         let wrapper = self.wrapper(&raw, payload, in_any);
         let redacted = payload.is_some_and(|id| self.blob(id).redacted);
@@ -405,7 +391,7 @@ impl Catalog {
     /// Adds a blob whose body [`Bodies`] has already: the reader of a recording.
     pub fn restore(&mut self, blob: Blob) -> BlobId {
         let id = BlobId(u32::try_from(self.blobs.len()).unwrap_or(u32::MAX - 1));
-        self.by_hash.insert(blob.hash, id);
+        self.by_hash.insert(blob.hash as u64, id.0);
         self.blobs.push(blob);
         id
     }

@@ -9,6 +9,7 @@
 mod bodies;
 mod catalog;
 mod entry;
+mod index;
 mod list;
 mod strings;
 

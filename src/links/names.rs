@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 
 use super::Source;
@@ -22,7 +23,7 @@ pub struct Names {
     /// By full name, in one number each.
     places: HashMap<String, usize>,
     /// By what stands in an `Any`; none: unknown, or nothing to be found there.
-    types: HashMap<Box<[u8]>, Option<usize>>,
+    types: HashMap<Box<[u8]>, Option<usize>, RandomState>,
 }
 
 /// Type and name of a reference, and where the resource says that it comes from.
@@ -38,6 +39,18 @@ struct Node {
     source: Option<u32>,
     /// There can be a name in it.
     reaches: bool,
+    /// A bit for each field of `steps` and `whole`, the last for all numbers from there on: most fields are neither.
+    fields: u64,
+}
+
+impl Node {
+    fn looks_at(&self, number: u32) -> bool {
+        self.fields & bit(number) != 0
+    }
+}
+
+fn bit(number: u32) -> u64 {
+    1 << number.min(63)
 }
 
 enum Step {
@@ -68,7 +81,7 @@ struct Whole {
 
 impl Names {
     pub fn new(schema: Arc<Schema>) -> Names {
-        Names { schema, nodes: Vec::new(), places: HashMap::new(), types: HashMap::new() }
+        Names { schema, nodes: Vec::new(), places: HashMap::new(), types: HashMap::default() }
     }
 
     /// Each reference of a serialized `Any`: type, name, and where the resource says that it comes from.
@@ -108,11 +121,16 @@ impl Names {
 
     fn message(&mut self, node: usize, bytes: &[u8], depth: u32, found: &mut Vec<Found>) {
         let Some(depth) = depth.checked_sub(1) else { return };
-        if let Some(whole) = self.nodes.get(node).and_then(|node| node.whole.as_ref()) {
-            found.extend(whole.read(bytes));
-        }
+        let (first, mut when, mut name) = (found.len(), None, None);
         for field in Fields::new(bytes).map_while(Result::ok) {
             let Some(node) = self.nodes.get(node) else { return };
+            if !node.looks_at(field.number) {
+                continue;
+            }
+            if let Some(whole) = &node.whole {
+                when = if field.number == whole.when { Some(field) } else { when };
+                name = if Some(field.number) == whole.name { Some(field) } else { name };
+            }
             let step = node.steps.iter().find(|(number, _)| *number == field.number);
             let (Value::Len(inside) | Value::Group(inside)) = field.value else { continue };
             match step.map(|(_, step)| step) {
@@ -134,6 +152,10 @@ impl Names {
                 }
                 _ => {}
             }
+        }
+        let whole = self.nodes.get(node).and_then(|node| node.whole.as_ref());
+        if let Some(reference) = whole.and_then(|whole| whole.read(&when?, name)) {
+            found.insert(first, reference);
         }
     }
 
@@ -174,7 +196,7 @@ impl Names {
             let steps: Vec<_> = steps.collect();
             let source = source::FIELDS.iter().find_map(|name| message.get_field_by_name(name));
             let source = source.map(|field| field.number());
-            made.push(Node { steps, whole: Whole::of(&message), source, reaches: false });
+            made.push(Node { steps, whole: Whole::of(&message), source, reaches: false, fields: 0 });
         }
         self.nodes.extend(made);
         self.prune(first);
@@ -204,7 +226,11 @@ impl Names {
         for at in first..self.nodes.len() {
             let mut steps = std::mem::take(&mut self.nodes[at].steps);
             steps.retain(|(_, step)| leads(&self.nodes, step));
-            self.nodes[at].steps = steps;
+            let node = &mut self.nodes[at];
+            let whole = node.whole.iter().flat_map(|whole| [Some(whole.when), whole.name]).flatten();
+            let numbers = steps.iter().map(|(number, _)| *number).chain(whole);
+            node.fields = numbers.fold(0, |fields, number| fields | bit(number));
+            node.steps = steps;
         }
     }
 }
@@ -256,8 +282,8 @@ impl Whole {
         Some(Whole { when: number(when)?, unless, name, source, end, kind })
     }
 
-    fn read(&self, bytes: &[u8]) -> Option<Found> {
-        let when = last(self.when, bytes)?;
+    /// The reference, by the last fields of the message that have the numbers `when` and `name`.
+    fn read(&self, when: &Field<'_>, name: Option<Field<'_>>) -> Option<Found> {
         if self
             .unless
             .and_then(|number| last(number, when.bytes()))
@@ -266,12 +292,12 @@ impl Whole {
             return None;
         }
         let name = match self.name {
-            Some(number) => last(number, bytes)?.text().into_owned(),
+            Some(_) => name?.text().into_owned(),
             None => String::new(),
         };
         let config = match self.source {
             Some(number) => last(number, when.bytes()),
-            None => Some(when),
+            None => Some(*when),
         };
         let source = config.and_then(|config| Source::of_bytes(config.bytes()));
         (self.name.is_none() || !name.is_empty()).then(|| (self.kind, name + self.end, source))

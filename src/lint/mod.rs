@@ -200,8 +200,13 @@ impl Lint {
     /// (row K-29) is a reference of its own.
     fn refer(&mut self, catalog: &mut Catalog, payload: BlobId, found: Vec<Reference>) {
         let mut refs = Vec::with_capacity(found.len());
+        let own = catalog.entry(payload).name;
         for Reference { kind, name, source } in found {
-            let mut add = |name: &str| refs.push(Ref { kind, name: catalog.intern(name), source });
+            let mut add = |name: &str| {
+                // As clusters and their endpoints do, a resource and what it refers to mostly have one name.
+                let name = if catalog.text(own) == name { own } else { catalog.intern(name) };
+                refs.push(Ref { kind, name, source });
+            };
             if !name.starts_with("xdstp:") {
                 add(&name);
                 continue;

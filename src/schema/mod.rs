@@ -67,7 +67,7 @@ pub struct Schema {
 
 /// The message name in a type URL; a name without «/» is taken as it is (seen of grpc-js).
 pub fn message_name(type_url: &str) -> &str {
-    type_url.rsplit_once('/').map_or(type_url, |(_, name)| name)
+    memchr::memrchr(b'/', type_url.as_bytes()).map_or(type_url, |slash| &type_url[slash + 1..])
 }
 
 impl Schema {

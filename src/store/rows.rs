@@ -142,7 +142,7 @@ impl Store {
 pub(super) fn key_text(catalog: &Catalog, key: Sym) -> Arc<str> {
     match crate::session::nameless(key) {
         Some(blob) => format!("#{:012x}", catalog.blob(blob).hash >> 80).into(),
-        None => catalog.strings().shared(key),
+        None => catalog.text(key).into(),
     }
 }
 

@@ -191,7 +191,7 @@ fn the_authorities_of_a_grpc_bootstrap_have_their_servers() {
     assert!(code == Some(2) && err.contains("`cds` is no SOURCE"), "{err}");
 }
 
-/// Rows K-23 to K-25: `config_sources`, and `AGGREGATED_DELTA_GRPC` without servers of its own.
+/// Rows K-24 and K-25: `config_sources`; the locator has none beside it, so its authority decides.
 #[test]
 fn the_authorities_of_an_envoy_bootstrap_have_their_servers() {
     let Some(world) = World::open("the_authorities_of_an_envoy_bootstrap_have_their_servers") else { return };
@@ -210,9 +210,9 @@ fn the_authorities_of_an_envoy_bootstrap_have_their_servers() {
     };
     let far = json!([{ "envoy_grpc": { "cluster_name": "far" } }]);
     bootstrap["config_sources"] = json!([source(&["b"], far)]);
-    bootstrap["default_config_source"] = source(&[], json!([]));
+    bootstrap["default_config_source"] = source(&[], json!([{ "envoy_grpc": { "cluster_name": "xds" } }]));
     bootstrap["dynamic_resources"]["cds_resources_locator"] = json!(FAR_CLUSTER);
-    bootstrap["dynamic_resources"]["cds_config"] = source(&[], json!([]));
+    bootstrap["dynamic_resources"].as_object_mut().expect("an object").remove("cds_config");
     let file = write(world.folder(), "bootstrap.json", &bootstrap.to_string());
     let (code, err, recording) = watch(world.folder(), &["--bootstrap", &file]);
     assert_eq!(code, Some(0), "{err}");

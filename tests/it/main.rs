@@ -26,6 +26,7 @@ mod rows;
 mod screen;
 mod scripted;
 mod secrets;
+mod sources;
 mod sovereign;
 mod support;
 mod tap;

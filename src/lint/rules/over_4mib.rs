@@ -22,11 +22,14 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Message(check), On::Request(took)],
 };
 
+use crate::content::{BlobId, Catalog};
 use crate::event::Dir;
 use crate::session::MessageKind;
 
 /// 4 MiB.
 const LIMIT: u64 = 4 << 20;
+/// Resources that are named.
+const NAMED: usize = 3;
 /// Receivers that are remembered.
 const RECEIVERS: usize = 4096;
 
@@ -35,10 +38,8 @@ fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
         return;
     }
     let catalog = case.catalog();
-    let mut heavy: Vec<_> = message.resources().map_or(&[][..], |list| list.blobs()).to_vec();
-    heavy.sort_by_key(|id| std::cmp::Reverse(catalog.blob(*id).size));
-    heavy.dedup();
-    let names: Vec<_> = heavy.iter().take(3).map(|id| crate::session::key(catalog, *id)).collect();
+    let blobs = message.resources().map_or(&[][..], |list| list.blobs());
+    let names: Vec<_> = heaviest(catalog, blobs).iter().map(|id| crate::session::key(catalog, *id)).collect();
     let receiver = (case.stream.session.unwrap_or(usize::MAX), message.dir());
     let took = case.world.took_large.contains(&receiver);
     let text = format!("{:.1} MB: above the 4 MiB that gRPC receives by default", message.size as f64 / 1e6);
@@ -47,6 +48,21 @@ fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
         &RULE,
         Found { blame: super::sender(message), text, names: &names, severity, ..Found::default() },
     );
+}
+
+/// The largest few of the entries, the largest first.
+fn heaviest(catalog: &Catalog, blobs: &[BlobId]) -> Vec<BlobId> {
+    let size = |id: &BlobId| catalog.blob(*id).size;
+    let mut found: Vec<BlobId> = Vec::with_capacity(NAMED + 1);
+    for id in blobs {
+        let full = found.len() == NAMED;
+        if full && found.last().is_some_and(|last| size(last) >= size(id)) || found.contains(id) {
+            continue;
+        }
+        found.insert(found.partition_point(|other| size(other) >= size(id)), *id);
+        found.truncate(NAMED);
+    }
+    found
 }
 
 /// The client accepted a large response.

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Identity, Upstream, field, list, text, unsupported};
+use super::{Identity, Source, Upstream, field, list, text, unsupported};
+use crate::client::Others;
 use crate::event::{Kind, Variant};
 use crate::filter::duration;
 use crate::net::bootstrap::{BootstrapError, endpoint, plain_uri};
@@ -12,127 +13,198 @@ use crate::schema::base64;
 /// Endpoints of a cluster that are tried.
 const ENDPOINTS: usize = 16;
 
-/// A source of listeners or clusters, or the ADS.
-struct Source<'a> {
-    /// Its place in the bootstrap.
-    place: String,
-    /// An `ApiConfigSource`.
-    api: &'a Value,
+/// An `ApiConfigSource`, and where it stands in the bootstrap.
+#[derive(Clone, Copy)]
+struct Api<'a> {
+    place: &'a str,
+    value: &'a Value,
+    /// It is the ADS.
     aggregated: bool,
 }
 
+/// Where a `ConfigSource` leads to.
+enum Found<'a> {
+    Nowhere,
+    Ads,
+    Own(Api<'a>),
+    File(String),
+}
+
+/// What listeners lead to, and clusters. A `ConfigSource` in a resource tells only whether that comes over the ADS: if
+/// not, or if there is none, it is taken to come from where listeners or clusters do.
+const OF_LISTENERS: [Kind; 4] = [Kind::Rds, Kind::Srds, Kind::Vhds, Kind::Ecds];
+const OF_CLUSTERS: [Kind; 2] = [Kind::Eds, Kind::Leds];
+
+/// As Envoy 1.40 reads it.
 pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
     let dynamic = field(root, "dynamic_resources");
     let mut identity = Identity { node: root["node"].clone(), ..Identity::default() };
-    let mut found: Option<Source<'_>> = None;
-    // Authorities next to the sources of listeners and clusters (row K-23).
-    let mut beside = Vec::new();
-    for (kind, place, locator) in [
-        (Kind::Lds, "lds_config", "lds_resources_locator"),
-        (Kind::Cds, "cds_config", "cds_resources_locator"),
+    let ads = Some(field(dynamic, "ads_config")).filter(|ads| ads.is_object());
+    if let Some(value) = ads {
+        own(root, Api { place: "ads_config", value, aggregated: true }, &mut identity)?;
+    }
+    let mut files = Vec::new();
+    for (kind, place, at, kin) in [
+        (Kind::Lds, "lds_config", "lds_resources_locator", &OF_LISTENERS[..]),
+        (Kind::Cds, "cds_config", "cds_resources_locator", &OF_CLUSTERS),
     ] {
-        let config = field(dynamic, place);
-        let locator = text(field(dynamic, locator));
-        if config.is_null() && locator.is_none() {
-            continue;
-        }
-        identity.roots.push((kind, locator));
-        let Some(source) = source(place, config, dynamic)? else { continue };
-        beside.extend(authorities(config).map(|name| (name, servers(root, &source))));
-        match &found {
-            Some(first)
-                if !std::ptr::eq(first.api, source.api)
-                    && field(first.api, "grpc_services") != field(source.api, "grpc_services") =>
-            {
-                identity.notes.push(format!(
-                    "{} and {place} have servers of their own; that of {} is asked for both",
-                    first.place, first.place
-                ));
+        let (config, locator) = (field(dynamic, place), text(field(dynamic, at)));
+        let number = match found(place, config)? {
+            Found::Nowhere if locator.is_none() => continue,
+            // Row K-24 has its authority decide.
+            Found::Nowhere => {
+                identity.notes.push(format!("{at} has no {place} beside it: Envoy would not start"));
+                identity.roots.push((kind, locator));
+                continue;
             }
-            Some(_) => {}
-            None => found = Some(source),
+            Found::File(path) => {
+                files.push(format!("{place} is read from the file {path}: `xdscope watch {path}` shows it"));
+                continue;
+            }
+            Found::Ads if ads.is_none() => {
+                return unsupported(format!("{place} is to come over ADS, and there is no ads_config"));
+            }
+            Found::Ads => 0,
+            Found::Own(api) if is_aggregated(api.value) => {
+                aggregated(root, api, ads.is_some(), &locator, &mut identity)?
+            }
+            Found::Own(api) => own(root, api, &mut identity)?,
+        };
+        if number > 0 {
+            identity.kinds.push((kind, number));
+            let kin = kin.iter().map(|kind| (*kind, number));
+            if ads.is_some() { &mut identity.own } else { &mut identity.kinds }.extend(kin);
         }
+        identity.beside.extend(locator.iter().map(|locator| (locator.clone(), number)));
+        identity.roots.push((kind, locator));
     }
-    let ads = field(dynamic, "ads_config");
-    let ads = Source { place: "ads_config".into(), api: ads, aggregated: true };
-    let main = found.or_else(|| ads.api.is_object().then_some(ads));
-    if let Some(source) = &main {
-        identity.variant = Some(variant(source)?);
-        identity.servers = servers(root, source)?;
-        let time = |name| field(source.api, name).as_str().and_then(duration);
-        (identity.poll_delay, identity.poll_timeout) = (time("refresh_delay"), time("request_timeout"));
+    if identity.roots.is_empty() && !files.is_empty() {
+        return unsupported(files.join("; "));
     }
-    for (name, servers) in beside {
-        identity.authorities.push((name, servers?));
-    }
-    config_sources(root, dynamic, &mut identity)?;
-    own_first(&mut identity);
+    identity.notes.append(&mut files);
+    config_sources(root, &mut identity)?;
     Ok(identity)
 }
 
-/// `config_sources` and `default_config_source`: who answers for which authority (rows K-24, K-25).
-fn config_sources(root: &Value, dynamic: &Value, identity: &mut Identity) -> Result<(), BootstrapError> {
+/// The number of a source with servers of its own.
+fn own(root: &Value, api: Api<'_>, identity: &mut Identity) -> Result<u32, BootstrapError> {
+    let source = Source { variant: variant(api)?, servers: servers(root, api)? };
+    if identity.poll_delay.is_none() && identity.poll_timeout.is_none() {
+        let time = |name| field(api.value, name).as_str().and_then(duration);
+        (identity.poll_delay, identity.poll_timeout) = (time("refresh_delay"), time("request_timeout"));
+    }
+    Ok(identity.number(source))
+}
+
+fn is_aggregated(api: &Value) -> bool {
+    field(api, "api_type").as_str().is_some_and(|word| word.starts_with("AGGREGATED_"))
+}
+
+/// Its `grpc_services`; YAML may have one without a list.
+fn services(api: &Value) -> &[Value] {
+    match field(api, "grpc_services") {
+        one @ Value::Object(_) => std::slice::from_ref(one),
+        all => list(all),
+    }
+}
+
+/// A source that is aggregated means the ADS, even if it names servers (row K-25), and is for a locator only.
+fn aggregated(
+    root: &Value,
+    api: Api<'_>,
+    has_ads: bool,
+    locator: &Option<String>,
+    identity: &mut Identity,
+) -> Result<u32, BootstrapError> {
+    let (place, word) = (api.place, field(api.value, "api_type").as_str().unwrap_or_default());
+    let shared = services(api.value).is_empty();
+    if locator.is_none() {
+        let note =
+            format!("{place} is {word} without a locator: Envoy would not start, it takes `ads: {{}}`");
+        identity.notes.push(note);
+    }
+    match (has_ads, shared) {
+        (true, true) => Ok(0),
+        (true, false) => {
+            let note = format!("{place} is {word}: the ADS is asked, as Envoy does, not its grpc_services");
+            identity.notes.push(note);
+            Ok(0)
+        }
+        (false, true) => unsupported(format!("{place} is to come over ADS, and there is no ads_config")),
+        (false, false) => {
+            let note = format!("{place} is {word}, and there is no ads_config: Envoy would have none of it");
+            identity.notes.push(note);
+            own(root, api, identity)
+        }
+    }
+}
+
+/// Without it Envoy 1.40 connects to `config_sources`, and asks them for nothing.
+const GUARD: &str = "envoy.reloadable_features.xdstp_based_config_singleton_subscriptions";
+
+/// What the runtime of a bootstrap says of a feature.
+fn runtime(root: &Value, name: &str) -> Option<bool> {
+    let layers = list(field(field(root, "layered_runtime"), "layers")).iter().rev();
+    layers.filter_map(|layer| field(layer, "static_layer").get(name)).find_map(|value| match value {
+        Value::Bool(on) => Some(*on),
+        Value::String(word) => word.parse().ok(),
+        _ => None,
+    })
+}
+
+/// `config_sources` and `default_config_source`: who answers for which authority (row K-24). Each has a stream of its
+/// own (row K-25). What is of no authority of theirs is asked where a resource says.
+fn config_sources(root: &Value, identity: &mut Identity) -> Result<(), BootstrapError> {
     let listed = list(field(root, "config_sources")).iter().enumerate();
     let listed = listed.map(|(at, config)| (format!("config_sources[{at}]"), config));
     let default = field(root, "default_config_source");
     let default = (!default.is_null()).then(|| ("default_config_source".to_owned(), default));
-    for (place, config) in listed.chain(default) {
+    let all: Vec<(String, &Value)> = listed.chain(default).collect();
+    match runtime(root, GUARD) {
+        _ if all.is_empty() => return Ok(()),
+        Some(true) => {}
+        Some(false) => {
+            identity.notes.push(format!("config_sources have no effect: {GUARD} is false"));
+            return Ok(());
+        }
+        None => identity.notes.push(format!(
+            "config_sources are asked; Envoy 1.40 asks them only if its runtime has {GUARD}, and the bootstrap does not \
+             say so"
+        )),
+    }
+    if identity.sources.is_empty() {
+        identity.others = Others::Nobody;
+    }
+    for (place, config) in all {
         let is_default = place == "default_config_source";
-        let Some(source) = source(&place, config, dynamic)? else { continue };
-        let variant = variant(&source)?;
-        if !matches!(variant, Variant::Ads | Variant::DeltaAds) {
+        let Found::Own(api) = found(&place, config)? else {
+            return unsupported(format!("{place} is an api_config_source only"));
+        };
+        if !is_aggregated(api.value) {
             return unsupported(format!(
                 "{place}: its api_type is AGGREGATED_GRPC or AGGREGATED_DELTA_GRPC only"
             ));
         }
-        let servers = servers(root, &source)?;
+        if services(api.value).is_empty() {
+            return unsupported(format!("{place} has no grpc_services"));
+        }
         let names: Vec<String> = authorities(config).collect();
         if names.is_empty() && !is_default {
             return unsupported(format!("{place} has no authorities"));
         }
+        let source = Source { variant: variant(api)?, servers: servers(root, api)? };
+        let number = identity.add(source);
         for name in names {
             // The first that lists an authority has it.
             if !identity.authorities.iter().any(|(known, _)| *known == name) {
-                identity.authorities.push((name, servers.clone()));
+                identity.authorities.push((name, number));
             }
         }
-        match identity.variant {
-            None => identity.variant = Some(variant),
-            Some(first) if first != variant => identity.notes.push(format!(
-                "{place} is {}, what comes before it {}: all are asked in one way, --variant says in which",
-                variant.word(),
-                first.word()
-            )),
-            Some(_) => {}
-        }
         if is_default {
-            identity.others = Some(servers);
-        } else if identity.servers.is_empty() {
-            identity.servers = servers;
+            identity.others = Others::Server(number);
         }
     }
     Ok(())
-}
-
-/// What the first server answers for is told by an empty list; so is the authority of a locator that nothing else says
-/// anything of: its `ConfigSource` is asked, whatever the authority.
-fn own_first(identity: &mut Identity) {
-    if identity.servers.is_empty() {
-        identity.servers = identity.others.clone().unwrap_or_default();
-    }
-    let servers = &identity.servers;
-    let own = identity.authorities.iter_mut().map(|(_, own)| own).chain(&mut identity.others);
-    own.filter(|own| *own == servers).for_each(Vec::clear);
-    if identity.authorities.is_empty() || identity.others.is_some() {
-        return;
-    }
-    let locators = identity.roots.iter().filter_map(|(_, locator)| locator.as_deref());
-    let authorities = locators.filter_map(|url| url.strip_prefix("xdstp://")?.split('/').next());
-    for name in authorities.map(str::to_owned).collect::<Vec<_>>() {
-        if !identity.authorities.iter().any(|(known, _)| *known == name) {
-            identity.authorities.push((name, Vec::new()));
-        }
-    }
 }
 
 /// The authorities that a `ConfigSource` lists.
@@ -140,41 +212,27 @@ fn authorities(config: &Value) -> impl Iterator<Item = String> {
     list(field(config, "authorities")).iter().map(|one| text(field(one, "name")).unwrap_or_default())
 }
 
-/// What a `ConfigSource` leads to; `None`: it is not there.
-fn source<'a>(
-    place: &str,
-    config: &'a Value,
-    dynamic: &'a Value,
-) -> Result<Option<Source<'a>>, BootstrapError> {
+fn found<'a>(place: &'a str, config: &'a Value) -> Result<Found<'a>, BootstrapError> {
     if config.is_null() {
-        return Ok(None);
+        return Ok(Found::Nowhere);
     }
-    let api = field(config, "api_config_source");
-    // One that is aggregated and has no servers means the ADS.
-    let aggregated = field(api, "api_type").as_str().is_some_and(|word| word.starts_with("AGGREGATED_"));
-    let shared = aggregated && list(field(api, "grpc_services")).is_empty();
-    if api.is_object() && !shared {
-        return Ok(Some(Source { place: place.to_owned(), api, aggregated: false }));
+    let value = field(config, "api_config_source");
+    if value.is_object() {
+        return Ok(Found::Own(Api { place, value, aggregated: false }));
     }
-    if shared || field(config, "ads").is_object() {
-        let api = field(dynamic, "ads_config");
-        return match api.is_object() {
-            true => Ok(Some(Source { place: "ads_config".into(), api, aggregated: true })),
-            false => unsupported(format!("{place} is to come over ADS, and there is no ads_config")),
-        };
+    if field(config, "ads").is_object() {
+        return Ok(Found::Ads);
     }
     let path =
         text(field(field(config, "path_config_source"), "path")).or_else(|| text(field(config, "path")));
     match path {
-        Some(path) => {
-            unsupported(format!("{place} is read from the file {path}: `xdscope watch {path}` shows it"))
-        }
+        Some(path) => Ok(Found::File(path)),
         None => unsupported(format!("{place} has no api_config_source, no ads and no path_config_source")),
     }
 }
 
-fn variant(source: &Source<'_>) -> Result<Variant, BootstrapError> {
-    let api = field(source.api, "api_type").as_str().unwrap_or_default();
+fn variant(source: Api<'_>) -> Result<Variant, BootstrapError> {
+    let api = field(source.value, "api_type").as_str().unwrap_or_default();
     Ok(match (api, source.aggregated) {
         ("GRPC", true) | ("AGGREGATED_GRPC", _) => Variant::Ads,
         ("DELTA_GRPC", true) | ("AGGREGATED_DELTA_GRPC", _) => Variant::DeltaAds,
@@ -185,11 +243,9 @@ fn variant(source: &Source<'_>) -> Result<Variant, BootstrapError> {
     })
 }
 
-fn servers(root: &Value, source: &Source<'_>) -> Result<Vec<Upstream>, BootstrapError> {
-    let services = field(source.api, "grpc_services");
-    let services = if services.is_array() { list(services) } else { std::slice::from_ref(services) };
+fn servers(root: &Value, source: Api<'_>) -> Result<Vec<Upstream>, BootstrapError> {
     let mut out = Vec::new();
-    for service in services.iter().filter(|service| service.is_object()) {
+    for service in services(source.value).iter().filter(|service| service.is_object()) {
         let headers = list(field(service, "initial_metadata")).iter();
         let headers = headers.filter_map(|pair| Some((text(&pair["key"])?, text(&pair["value"])?)));
         let headers: Vec<_> = headers.collect();
@@ -198,7 +254,7 @@ fn servers(root: &Value, source: &Source<'_>) -> Result<Vec<Upstream>, Bootstrap
             out.push(google_grpc(google, headers)?);
         } else if let Some(name) = field(envoy, "cluster_name").as_str() {
             let authority = text(field(envoy, "authority"));
-            out.extend(cluster(root, &source.place, name, authority, &headers)?);
+            out.extend(cluster(root, source.place, name, authority, &headers)?);
         } else {
             return unsupported(format!(
                 "{}: a grpc_service without envoy_grpc and google_grpc",
@@ -206,8 +262,8 @@ fn servers(root: &Value, source: &Source<'_>) -> Result<Vec<Upstream>, Bootstrap
             ));
         }
     }
-    for name in list(field(source.api, "cluster_names")).iter().filter_map(Value::as_str) {
-        out.extend(cluster(root, &source.place, name, None, &[])?);
+    for name in list(field(source.value, "cluster_names")).iter().filter_map(Value::as_str) {
+        out.extend(cluster(root, source.place, name, None, &[])?);
     }
     match out.is_empty() {
         true => Err(BootstrapError::NoServer),

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Identity, Upstream, field, file, list, unsupported};
+use super::{Identity, Source, Upstream, field, file, list, unsupported};
+use crate::client::Others;
 use crate::event::Variant;
 use crate::net::bootstrap::{BootstrapError, plain_uri};
 use crate::net::tls::ClientOptions;
@@ -16,23 +17,20 @@ pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
     if servers.is_empty() {
         return Err(BootstrapError::NoServer);
     }
-    let mut authorities = Vec::new();
+    // gRPC has no sources of another kind.
+    let ads = |servers| Source { servers, variant: Variant::Ads };
+    let mut identity = Identity { node: root["node"].clone(), ..Identity::default() };
+    identity.add(ads(servers));
     for (name, authority) in field(root, "authorities").as_object().into_iter().flatten() {
         let place = format!("authorities.{name}.xds_servers");
         let own = self::servers(field(authority, "xds_servers"), &place, &mut notes)?;
-        authorities.push((name.clone(), own));
+        let number = if own.is_empty() { 0 } else { identity.number(ads(own)) };
+        identity.authorities.push((name.clone(), number));
+        // A name of another authority can't be had (A47).
+        identity.others = Others::Nobody;
     }
-    Ok(Identity {
-        node: root["node"].clone(),
-        servers,
-        variant: Some(Variant::Ads),
-        poll_delay: None,
-        poll_timeout: None,
-        roots: Vec::new(),
-        authorities,
-        others: None,
-        notes,
-    })
+    identity.notes = notes;
+    Ok(identity)
 }
 
 fn servers(all: &Value, place: &str, notes: &mut Vec<String>) -> Result<Vec<Upstream>, BootstrapError> {

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::bootstrap::{BootstrapError, get};
 use super::tls::{ClientOptions, Pem};
+use crate::client::Others;
 use crate::event::{Kind, Variant};
 
 /// What is read of a bootstrap.
@@ -18,22 +19,61 @@ use crate::event::{Kind, Variant};
 pub struct Identity {
     /// Its `node`, as it stands; null where there is none.
     pub node: Value,
-    /// xDS servers; each is asked if those before it can't be reached.
-    pub servers: Vec<Upstream>,
-    /// How it asks for listeners and clusters.
-    pub variant: Option<Variant>,
+    /// Whom it asks; the others are numbered by their places here. The first is asked where nothing says otherwise.
+    pub sources: Vec<Source>,
     /// Between polls over REST (`refresh_delay`).
     pub poll_delay: Option<Duration>,
     /// How long a server may hold a poll (`request_timeout`).
     pub poll_timeout: Option<Duration>,
     /// What it begins with: a type as a whole, or one name of it. Empty: it does not say.
     pub roots: Vec<(Kind, Option<String>)>,
-    /// Authorities of `xdstp:` names, and their servers; one without is asked of `servers`.
-    pub authorities: Vec<(String, Vec<Upstream>)>,
-    /// Servers of all other authorities, in the same way; `None`: nobody answers for those.
-    pub others: Option<Vec<Upstream>>,
+    /// Types that another source than the first is asked for, but for names with an authority.
+    pub kinds: Vec<(Kind, u32)>,
+    /// The same of what a resource wants over a stream of the type's own, where others come over the ADS.
+    pub own: Vec<(Kind, u32)>,
+    /// Names of `roots` that stand beside a source of their own (row K-23).
+    pub beside: Vec<(String, u32)>,
+    /// Which source answers for an authority of `xdstp:` names (row K-24), and which for all others.
+    pub authorities: Vec<(String, u32)>,
+    pub others: Others,
     /// What a person should know: what is read and has no effect.
     pub notes: Vec<String>,
+}
+
+/// Servers that are asked in one way, over streams of their own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// Each is asked if those before it can't be reached.
+    pub servers: Vec<Upstream>,
+    pub variant: Variant,
+}
+
+impl Identity {
+    /// The servers of the first source.
+    pub fn servers(&self) -> &[Upstream] {
+        self.sources.first().map_or(&[], |source| &source.servers)
+    }
+
+    /// How the first source is asked.
+    pub fn variant(&self) -> Option<Variant> {
+        self.sources.first().map(|source| source.variant)
+    }
+
+    /// The number of a source, which may be known.
+    fn number(&mut self, source: Source) -> u32 {
+        let known = self.sources.iter().position(|other| *other == source);
+        known.map_or_else(|| self.add(source), index)
+    }
+
+    /// The number of a source that shares no stream with any other.
+    fn add(&mut self, source: Source) -> u32 {
+        self.sources.push(source);
+        index(self.sources.len() - 1)
+    }
+}
+
+fn index(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 /// An xDS server of a bootstrap.

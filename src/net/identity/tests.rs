@@ -12,12 +12,12 @@ fn refused(text: &str) -> String {
 #[test]
 fn the_examples_say_who_and_whom() {
     let envoy = read(include_str!("../../../examples/bootstraps/envoy-ads.yaml")).unwrap();
-    assert_eq!(envoy.servers.iter().map(ToString::to_string).collect::<Vec<_>>(), ["127.0.0.1:18000"]);
-    assert_eq!(envoy.variant, Some(Variant::Ads));
+    assert_eq!(envoy.servers().iter().map(ToString::to_string).collect::<Vec<_>>(), ["127.0.0.1:18000"]);
+    assert_eq!(envoy.variant(), Some(Variant::Ads));
     assert_eq!(envoy.roots, [(Kind::Lds, None), (Kind::Cds, None)]);
     assert!(envoy.node["id"].is_string(), "{}", envoy.node);
     let grpc = read(include_str!("../../../examples/bootstraps/grpc.json")).unwrap();
-    assert_eq!(grpc.servers.iter().map(ToString::to_string).collect::<Vec<_>>(), ["127.0.0.1:18000"]);
+    assert_eq!(grpc.servers().iter().map(ToString::to_string).collect::<Vec<_>>(), ["127.0.0.1:18000"]);
     assert!(grpc.node["id"].is_string(), "{}", grpc.node);
 }
 
@@ -50,8 +50,8 @@ fn an_envoy_with_tls_says_what_it_trusts_and_presents() {
         "tls_certificates": [{"certificate_chain": {"inline_string": "CHAIN"}, "private_key": {"inline_bytes": "S0VZ"}}],
     });
     let identity = read(&with_socket(tls(context))).unwrap();
-    assert_eq!((identity.variant, identity.roots.len()), (Some(Variant::Delta), 1));
-    let [first, second] = identity.servers.as_slice() else { panic!("{:?}", identity.servers) };
+    assert_eq!((identity.variant(), identity.roots.len()), (Some(Variant::Delta), 1));
+    let [first, second] = identity.servers() else { panic!("{:?}", identity.servers()) };
     assert_eq!((first.address.as_str(), second.address.as_str()), ("cp:1", "cp:2"));
     assert_eq!(first.authority.as_deref(), Some("cp.mesh"));
     assert_eq!(first.headers, [("x-tenant".to_owned(), "a".to_owned())]);
@@ -68,13 +68,13 @@ fn an_envoy_with_tls_says_what_it_trusts_and_presents() {
     assert!(!format!("{first:?}").contains("CHAIN"));
 
     // Without names to match, Envoy takes any; without a CA, anything.
-    let of = |context| read(&with_socket(tls(context))).unwrap().servers.remove(0).tls.unwrap();
+    let of = |context| read(&with_socket(tls(context))).unwrap().servers()[0].tls.clone().unwrap();
     let lax = of(json!({"combined_validation_context": {"default_validation_context":
         {"trusted_ca": {"filename": "/ca.pem"}}}}));
     assert_eq!((lax.insecure, lax.any_name, lax.servername.as_deref()), (false, true, Some("cp.test")));
     assert!(of(json!({})).insecure);
     let raw = json!({"typed_config": {"@type": "type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"}});
-    assert_eq!(read(&with_socket(raw)).unwrap().servers[0].tls, None);
+    assert_eq!(read(&with_socket(raw)).unwrap().servers()[0].tls, None);
 }
 
 #[test]
@@ -120,11 +120,11 @@ fn google(credentials: Value) -> String {
 fn google_grpc_has_credentials_of_its_own() {
     let identity =
         read(&google(json!({"ssl_credentials": {"root_certs": {"filename": "/ca.pem"}}}))).unwrap();
-    let server = &identity.servers[0];
+    let server = &identity.servers()[0];
     assert_eq!(server.tls.as_ref().and_then(|tls| tls.cacert.clone()), Some(Pem::File("/ca.pem".into())));
-    assert_eq!((server.address.as_str(), identity.variant), ("cp:1", Some(Variant::Ads)));
+    assert_eq!((server.address.as_str(), identity.variant()), ("cp:1", Some(Variant::Ads)));
     assert_eq!(server.headers, [("authorization".to_owned(), "Bearer t0ken".to_owned())]);
-    assert_eq!(read(&google(Value::Null)).unwrap().servers[0].tls, None);
+    assert_eq!(read(&google(Value::Null)).unwrap().servers()[0].tls, None);
     assert!(refused(&google(json!({"google_default": {}}))).contains("google_default"));
 }
 
@@ -134,12 +134,12 @@ fn locators_are_what_an_envoy_begins_with() {
         "cds_config":{"api_config_source":{"api_type":"AGGREGATED_DELTA_GRPC",
             "grpc_services":[{"google_grpc":{"target_uri":"cp:1"}}]}}}}"#;
     let identity = read(text).unwrap();
-    assert_eq!(identity.variant, Some(Variant::DeltaAds));
+    assert_eq!(identity.variant(), Some(Variant::DeltaAds));
     let name = "xdstp://a/envoy.config.cluster.v3.Cluster/all/*".to_owned();
     assert_eq!(identity.roots, [(Kind::Cds, Some(name))]);
 }
 
-/// Rows K-23 to K-25, as `Bootstrap.config_sources` says.
+/// Rows K-24 and K-25, as `Bootstrap.config_sources` says and Envoy 1.40 does.
 #[test]
 fn an_envoy_may_have_a_source_for_each_authority() {
     let service = |uri: &str| json!([{"google_grpc": {"target_uri": uri}}]);
@@ -149,43 +149,109 @@ fn an_envoy_may_have_a_source_for_each_authority() {
             {"api_type": "AGGREGATED_DELTA_GRPC", "grpc_services": service(uri)}})
     };
     let glob = "xdstp://shop/envoy.config.cluster.v3.Cluster/all/*";
+    let guard = "envoy.reloadable_features.xdstp_based_config_singleton_subscriptions";
     let mut bootstrap = json!({
         "dynamic_resources": {
             "ads_config": {"api_type": "DELTA_GRPC", "grpc_services": service("main:1")},
             "cds_resources_locator": glob,
             // Aggregated and without servers: the ADS.
-            "cds_config": {"authorities": [{"name": "peer"}], "api_config_source": {"api_type": "AGGREGATED_DELTA_GRPC"}},
+            "cds_config": {"api_config_source": {"api_type": "AGGREGATED_DELTA_GRPC"}},
         },
         "config_sources": [source("two:2", &["a", "b"]), source("three:3", &["b", "c"])],
         "default_config_source": source("main:1", &[]),
+        "layered_runtime": {"layers": [{"name": "own", "static_layer": {guard: true}}]},
     });
     let of = |bootstrap: &Value| {
         let identity = read(&bootstrap.to_string()).unwrap();
-        let first = |own: &Vec<Upstream>| own.first().map(ToString::to_string).unwrap_or_default();
+        let first = |source: &Source| format!("{} {}", source.variant.word(), source.servers[0]);
         let named: Vec<_> =
-            identity.authorities.iter().map(|(name, own)| format!("{name}={}", first(own))).collect();
-        (first(&identity.servers), named.join(" "), identity.others.as_ref().map(first), identity)
+            identity.authorities.iter().map(|(name, number)| format!("{name}={number}")).collect();
+        (identity.sources.iter().map(first).collect::<Vec<_>>().join(", "), named.join(" "), identity)
     };
-    let (main, named, others, identity) = of(&bootstrap);
-    assert_eq!((main.as_str(), named.as_str()), ("main:1", "peer= a=two:2 b=two:2 c=three:3"));
-    assert_eq!(others.as_deref(), Some(""), "the first server answers for the rest");
-    assert_eq!((identity.variant, identity.notes.len()), (Some(Variant::DeltaAds), 0));
+    let (sources, named, identity) = of(&bootstrap);
+    // Each has streams of its own, even if its servers are those of the ADS.
+    assert_eq!(sources, "delta-ads main:1, delta-ads two:2, delta-ads three:3, delta-ads main:1");
+    assert_eq!((named.as_str(), identity.others), ("a=1 b=1 c=2", Others::Server(3)));
+    assert_eq!((identity.beside, identity.kinds), (vec![(glob.to_owned(), 0)], vec![]));
+    assert_eq!(identity.notes, Vec::<String>::new());
 
-    // Without a default one, the authority of the locator is asked of what stands next to it.
+    // What has no source by its authority is asked for where a resource says. One of them in state of the world.
     bootstrap.as_object_mut().unwrap().remove("default_config_source");
-    let (_, named, others, _) = of(&bootstrap);
-    assert!(named.ends_with(" shop=") && others.is_none(), "{named}");
-
-    // Nothing but sources of authorities; one of them in state of the world.
-    bootstrap["dynamic_resources"] = json!({"cds_resources_locator": glob});
     bootstrap["config_sources"][1]["api_config_source"]["api_type"] = json!("AGGREGATED_GRPC");
-    let (main, named, _, identity) = of(&bootstrap);
-    assert_eq!((main.as_str(), named.as_str()), ("two:2", "a= b= c=three:3 shop="));
-    assert!(identity.notes[0].starts_with("config_sources[1] is ads, "), "{:?}", identity.notes);
+    let (sources, _, identity) = of(&bootstrap);
+    assert_eq!(sources, "delta-ads main:1, delta-ads two:2, ads three:3");
+    assert_eq!((identity.others, identity.notes.len()), (Others::Plain, 0));
+
+    // Servers and authorities beside the locator change nothing as long as there is an ADS.
+    bootstrap["dynamic_resources"]["cds_config"] = source("four:4", &["shop"]);
+    let (sources, named, identity) = of(&bootstrap);
+    assert_eq!(sources, "delta-ads main:1, delta-ads two:2, ads three:3");
+    assert_eq!((named.as_str(), identity.beside), ("a=1 b=1 c=2", vec![(glob.to_owned(), 0)]));
+    assert!(identity.notes[0].contains("the ADS is asked, as Envoy does"), "{:?}", identity.notes);
+
+    // What Envoy's runtime says of it.
+    bootstrap["layered_runtime"]["layers"][0]["static_layer"][guard] = json!("false");
+    let (sources, named, identity) = of(&bootstrap);
+    assert_eq!((sources.as_str(), named.as_str()), ("delta-ads main:1", ""));
+    assert!(identity.notes[1].contains("have no effect"), "{:?}", identity.notes);
+    bootstrap.as_object_mut().unwrap().remove("layered_runtime");
+    let (_, named, identity) = of(&bootstrap);
+    assert_eq!(named, "a=1 b=1 c=2");
+    assert!(identity.notes[1].contains("only if its runtime has"), "{:?}", identity.notes);
+
+    // Nothing but sources of authorities.
+    bootstrap["dynamic_resources"] = json!({"cds_resources_locator": glob});
+    let (sources, named, identity) = of(&bootstrap);
+    assert_eq!((sources.as_str(), named.as_str()), ("delta-ads two:2, ads three:3", "a=0 b=0 c=1"));
+    assert_eq!((identity.others, identity.beside), (Others::Nobody, vec![]));
+    assert!(identity.notes[0].contains("no cds_config beside it"), "{:?}", identity.notes);
+
     bootstrap["config_sources"][1]["api_config_source"]["api_type"] = json!("DELTA_GRPC");
     assert!(refused(&bootstrap.to_string()).contains("config_sources[1]: its api_type is AGGREGATED_GRPC"));
     bootstrap["config_sources"][1] = source("three:3", &[]);
     assert!(refused(&bootstrap.to_string()).contains("config_sources[1] has no authorities"));
+    bootstrap["config_sources"][1] = json!({"authorities": [{"name": "x"}], "ads": {}});
+    assert!(refused(&bootstrap.to_string()).contains("config_sources[1] is an api_config_source only"));
+    bootstrap["config_sources"][1]["api_config_source"] = json!({"api_type": "AGGREGATED_GRPC"});
+    assert!(refused(&bootstrap.to_string()).contains("config_sources[1] has no grpc_services"));
+}
+
+/// Row I-06.
+#[test]
+fn listeners_and_clusters_may_have_sources_of_their_own() {
+    let api = |kind: &str, uri: &str| {
+        json!({"api_config_source":
+        {"api_type": kind, "grpc_services": [{"google_grpc": {"target_uri": uri}}]}})
+    };
+    let mut bootstrap = json!({"dynamic_resources": {
+        "ads_config": api("GRPC", "main:1")["api_config_source"],
+        "lds_config": api("DELTA_GRPC", "lds:1"),
+        "cds_config": {"ads": {}},
+    }});
+    let of = |bootstrap: &Value| {
+        let identity = read(&bootstrap.to_string()).unwrap();
+        let variants: Vec<_> = identity.sources.iter().map(|source| source.variant).collect();
+        (variants, identity.kinds.clone(), identity)
+    };
+    let (variants, kinds, identity) = of(&bootstrap);
+    assert_eq!((variants, kinds), (vec![Variant::Ads, Variant::Delta], vec![(Kind::Lds, 1)]));
+    assert_eq!(identity.own[0], (Kind::Rds, 1));
+    assert_eq!((identity.roots.len(), identity.notes.len()), (2, 0));
+    // Without an ADS, what is referred to comes from where the reference did.
+    bootstrap["dynamic_resources"].as_object_mut().unwrap().remove("ads_config");
+    bootstrap["dynamic_resources"]["cds_config"] = api("GRPC", "cds:1");
+    let (variants, kinds, _) = of(&bootstrap);
+    assert_eq!(variants, [Variant::Delta, Variant::Sotw]);
+    assert_eq!(kinds, [(Kind::Cds, 1), (Kind::Eds, 1), (Kind::Leds, 1)]);
+    // The same for both is one.
+    bootstrap["dynamic_resources"]["lds_config"] = api("GRPC", "cds:1");
+    let (variants, kinds, _) = of(&bootstrap);
+    assert_eq!((variants, kinds), (vec![Variant::Sotw], vec![]));
+    // What comes from a file is asked of nobody.
+    bootstrap["dynamic_resources"]["lds_config"] = json!({"path_config_source": {"path": "/lds.yaml"}});
+    let (_, _, identity) = of(&bootstrap);
+    assert_eq!(identity.roots, [(Kind::Cds, None)]);
+    assert!(identity.notes[0].contains("xdscope watch /lds.yaml"), "{:?}", identity.notes);
 }
 
 fn grpc(servers: Value) -> String {
@@ -206,13 +272,14 @@ fn a_grpc_client_has_servers_in_order() {
         "authorities": {"a": {"xds_servers": [{"server_uri": "three:3", "channel_creds": [{"type": "tls"}]}]}, "b": {}},
     });
     let identity = read(&text.to_string()).unwrap();
-    let names: Vec<_> = identity.servers.iter().map(ToString::to_string).collect();
+    let names: Vec<_> = identity.servers().iter().map(ToString::to_string).collect();
     assert_eq!(names, ["https://one:1", "unix:/run/two.sock"]);
-    let tls = identity.servers[0].tls.clone().unwrap();
+    let tls = identity.servers()[0].tls.clone().unwrap();
     assert_eq!((tls.cacert, tls.key), (Some(Pem::File("/ca.pem".into())), Some(Pem::File("/k.pem".into()))));
     assert_eq!(identity.authorities.len(), 2);
-    assert!(identity.authorities[1].1.is_empty(), "the servers above answer for it");
-    assert_eq!(identity.authorities[0].1[0].to_string(), "https://three:3");
+    assert_eq!(identity.authorities, [("a".to_owned(), 1), ("b".to_owned(), 0)]);
+    assert_eq!(identity.sources[1].servers[0].to_string(), "https://three:3");
+    assert_eq!(identity.others, Others::Nobody);
     assert!(identity.notes[0].contains("ignore_resource_deletion"), "{:?}", identity.notes);
     assert!(identity.notes[1].contains("`novel` has no effect"), "{:?}", identity.notes);
 }

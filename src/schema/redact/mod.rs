@@ -71,9 +71,7 @@ impl Redactor {
     /// What an `Any` holds: the pool and place of its type, if that is known.
     fn payload_type(&self, any: &[u8]) -> Option<(&Pool, u32)> {
         let url = Fields::new(any).map_while(Result::ok).filter(|field| field.number == 1).last()?;
-        let url = url.text();
-        let name = message_name(&url);
-        self.schema.place_of(name)
+        self.schema.place_of(message_name(std::str::from_utf8(url.bytes()).ok()?))
     }
 
     /// An `Any` without its secrets, or `None` if it has none.

@@ -119,25 +119,58 @@ pub fn envoy_files(node: &str, folder: &Path) -> Value {
 }
 
 fn envoy_base(node: &str, dynamic: Value, xds: SocketAddr, http2: bool) -> Value {
-    let options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
-    let http = if http2 { "http2_protocol_options" } else { "http_protocol_options" };
+    envoy_clusters(node, &dynamic, vec![xds_cluster(XDS_CLUSTER, xds, http2)])
+}
+
+/// Envoy's bootstrap with several control planes: the clusters `plane-0`, `plane-1` and so on.
+pub fn envoy_planes(node: &str, dynamic: &Value, planes: &[SocketAddr]) -> Value {
+    let cluster = |(at, plane): (usize, &SocketAddr)| xds_cluster(&format!("plane-{at}"), *plane, true);
+    envoy_clusters(node, dynamic, planes.iter().enumerate().map(cluster).collect())
+}
+
+/// An `ApiConfigSource` of one of them; `None`: of no server.
+pub fn api_of(plane: Option<usize>, api_type: &str) -> Value {
+    let mut api = json!({ "api_type": api_type, "transport_api_version": "V3" });
+    if let Some(at) = plane {
+        api["grpc_services"] = json!([{ "envoy_grpc": { "cluster_name": format!("plane-{at}") } }]);
+    }
+    api
+}
+
+/// A `ConfigSource` of that, for these authorities.
+pub fn source_of(plane: Option<usize>, api_type: &str, authorities: &[&str]) -> Value {
+    let mut source = json!({ "resource_api_version": "V3", "api_config_source": api_of(plane, api_type) });
+    if !authorities.is_empty() {
+        source["authorities"] = authorities.iter().map(|name| json!({ "name": name })).collect();
+    }
+    source
+}
+
+fn envoy_clusters(node: &str, dynamic: &Value, clusters: Vec<Value>) -> Value {
     json!({
         "node": { "id": node, "cluster": "tests", "metadata": { "role": "edge" } },
         "admin": { "address": socket_address("127.0.0.1:0".parse().expect("an address")) },
         "dynamic_resources": dynamic,
-        "static_resources": { "clusters": [{
-            "name": XDS_CLUSTER,
-            "type": "STATIC",
-            "connect_timeout": "1s",
-            "typed_extension_protocol_options": { options: {
-                "@type": format!("type.googleapis.com/{options}"),
-                "explicit_http_config": { http: {} },
-            }},
-            "load_assignment": {
-                "cluster_name": XDS_CLUSTER,
-                "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": socket_address(xds) } }] }],
-            },
-        }]},
+        "static_resources": { "clusters": clusters },
+    })
+}
+
+/// A static cluster that leads to a control plane.
+pub fn xds_cluster(name: &str, xds: SocketAddr, http2: bool) -> Value {
+    let options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+    let http = if http2 { "http2_protocol_options" } else { "http_protocol_options" };
+    json!({
+        "name": name,
+        "type": "STATIC",
+        "connect_timeout": "1s",
+        "typed_extension_protocol_options": { options: {
+            "@type": format!("type.googleapis.com/{options}"),
+            "explicit_http_config": { http: {} },
+        }},
+        "load_assignment": {
+            "cluster_name": name,
+            "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": socket_address(xds) } }] }],
+        },
     })
 }
 

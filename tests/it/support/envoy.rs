@@ -21,6 +21,8 @@ impl Envoy {
         let file = |ending: &str| -> PathBuf { folder.join(format!("{node}{ending}")) };
         let (config, admin) = (file(".json"), file(".admin"));
         fs::write(&config, bootstrap.to_string()).expect("a bootstrap");
+        // An Envoy of this name may have been here before.
+        let _ = fs::remove_file(&admin);
         let mut command = Command::new(&peers.envoy);
         command.args(["--disable-hot-restart", "--concurrency", "1", "--log-level", "info"]);
         // Else it keeps a stream's end to itself for half a minute.
@@ -32,6 +34,16 @@ impl Envoy {
             fs::read_to_string(&admin).ok()?.parse().ok()
         });
         Self { child, admin }
+    }
+
+    /// Why it would not start with a bootstrap, in its own words.
+    pub(super) fn refusal(peers: &Peers, folder: &Path, bootstrap: &Value) -> Option<String> {
+        let config = folder.join("validated.json");
+        fs::write(&config, bootstrap.to_string()).expect("a bootstrap");
+        let mut command = Command::new(&peers.envoy);
+        command.args(["--mode", "validate", "--log-level", "error", "--config-path"]).arg(config);
+        let mut child = Child::start(&mut command, &folder.join("validated.log"));
+        (child.finish() != Some(0)).then(|| child.log())
     }
 
     /// Where its admin interface listens; something that answers HTTP, whatever Envoy is told.

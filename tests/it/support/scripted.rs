@@ -23,7 +23,7 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status, Streaming};
 use xdscope::app::client::{Command, Judge, Options, Running, Want};
 use xdscope::app::watched;
-use xdscope::client::{Config, Ruling};
+use xdscope::client::{Config, Manner, Others, Ruling};
 use xdscope::content::Catalog;
 use xdscope::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
 use xdscope::json;
@@ -222,16 +222,19 @@ impl Setup {
             fallback: Vec::new(),
         };
         let client = Config {
-            variant: self.variant,
+            manner: Manner { variant: self.variant, legacy_wildcard: self.legacy },
+            manners: BTreeMap::new(),
             transport: ApiVersion::V3,
             poll_delay: PATIENCE,
             node: bytes,
-            legacy_wildcard: self.legacy,
             ack_delay: self.delay,
             links: if self.follow { watched::rules(schema).links } else { None },
             structured: self.structured,
+            kinds: BTreeMap::new(),
+            own: BTreeMap::new(),
+            beside: BTreeMap::new(),
             authorities: self.authorities.clone(),
-            default_authority: None,
+            others: if self.authorities.is_empty() { Others::Plain } else { Others::Nobody },
             seed: 1,
         };
         let options = Options {

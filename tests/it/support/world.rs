@@ -57,7 +57,7 @@ impl World {
         Tap::start(&folder, upstream, args)
     }
 
-    /// Starts an Envoy with the id `node`, unique in this world, whose xDS server is at `xds`.
+    /// Starts an Envoy with the id `node`, the only one of it that runs in this world, whose xDS server is at `xds`.
     pub fn envoy(&self, node: &str, variant: Variant, xds: SocketAddr) -> Envoy {
         self.envoy_of(node, &bootstrap::envoy(node, variant, xds, None))
     }
@@ -70,6 +70,11 @@ impl World {
     /// The same with any bootstrap, which says `node` too.
     pub fn envoy_of(&self, node: &str, bootstrap: &Value) -> Envoy {
         Envoy::start(self.peers, &self.folder, node, bootstrap)
+    }
+
+    /// Why Envoy would not start with a bootstrap, in its own words.
+    pub fn envoy_refusal(&self, bootstrap: &Value) -> Option<String> {
+        Envoy::refusal(self.peers, &self.folder, bootstrap)
     }
 
     /// Where the test's files go.

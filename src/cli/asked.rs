@@ -1,0 +1,140 @@
+//! Whom a client asks, and how: as typed, and as its bootstrap says.
+
+use std::collections::BTreeMap;
+
+use crate::client::{self, Manner, Others};
+use crate::event::{Kind, Variant};
+use crate::net::client::Server;
+use crate::net::identity::Identity;
+use crate::net::tap::Address;
+use crate::net::tls;
+
+use super::args::VariantWord;
+use super::client::{Ask, reach};
+use super::error::CliError;
+use super::identity::{self, Like};
+
+/// Who is asked for what, as [`client::Config`] says it, but for the first server.
+pub(super) struct Asked {
+    pub manner: Manner,
+    pub manners: BTreeMap<u32, Manner>,
+    pub kinds: BTreeMap<Kind, u32>,
+    pub own: BTreeMap<Kind, u32>,
+    pub beside: BTreeMap<String, u32>,
+    pub authorities: BTreeMap<String, u32>,
+    pub others: Others,
+    /// Numbered from 1.
+    pub servers: Vec<Server>,
+}
+
+impl Ask<'_> {
+    /// The bootstrap's sources in its numbers, and the servers of `--xdstp-authority NAME=SERVER`, which goes before
+    /// them; several names may have one server. A SOURCE that was typed is asked for all that has no authority.
+    pub(super) fn asked(&self, bootstrap: &Identity, like: Option<&Like>) -> Result<Asked, CliError> {
+        let stated = self.variant().or(like.map(|like| like.variant));
+        let manner = |variant: Variant| {
+            let legacy = like.map_or(!variant.is_delta(), |like| like.legacy_wildcard);
+            // go-control-plane 0.14 takes `*` for a resource's name in SotW, so there Envoy's own form is the default.
+            let legacy_wildcard = self.flags.legacy_wildcard || (legacy && !self.flags.explicit_wildcard);
+            Manner { variant, legacy_wildcard }
+        };
+        let own = self.server.is_none();
+        let wire = |url: &str| client::asked(url).map_or_else(|| url.to_owned(), |(_, name)| name);
+        let beside = bootstrap.beside.iter().filter(|_| own);
+        let mut out = Asked {
+            manner: manner(stated.or(bootstrap.variant()).unwrap_or(Variant::Ads)),
+            manners: BTreeMap::new(),
+            kinds: bootstrap.kinds.iter().filter(|_| own).copied().collect(),
+            own: bootstrap.own.iter().filter(|_| own).copied().collect(),
+            beside: beside.map(|(url, number)| (wire(url), *number)).collect(),
+            authorities: bootstrap.authorities.iter().cloned().collect(),
+            others: bootstrap.others,
+            servers: Vec::new(),
+        };
+        for source in bootstrap.sources.iter().skip(1) {
+            let flags = self.to(Address::Tcp(String::new()), None)?;
+            out.servers.extend(identity::servers(&source.servers, &flags, self.connect)?);
+            if stated.is_none() {
+                out.manners.insert(number(out.servers.len()), manner(source.variant));
+            }
+        }
+        let (before, mut known) = (out.servers.len(), Vec::<&str>::new());
+        for pair in &self.flags.xdstp_authority {
+            let (name, typed) = pair.split_once('=').ok_or_else(|| {
+                CliError::usage(format!("`{pair}` is no NAME=SERVER"))
+                    .next("--xdstp-authority shop.example=cp-2.mesh:15010")
+            })?;
+            let at = match known.iter().position(|other| *other == typed) {
+                _ if self.server == Some(typed) => 0,
+                Some(at) => before + at + 1,
+                None => {
+                    let (address, tls) = reach(typed, self.connect)?;
+                    out.servers.push(self.to(address, tls)?);
+                    known.push(typed);
+                    out.servers.len()
+                }
+            };
+            out.authorities.insert(name.to_owned(), number(at));
+            // Without a bootstrap, who answers for what is said by the flags alone.
+            if bootstrap.sources.is_empty() {
+                out.others = Others::Nobody;
+            }
+        }
+        Ok(out)
+    }
+
+    /// `--variant`, for all servers.
+    fn variant(&self) -> Option<Variant> {
+        Some(match self.flags.variant? {
+            VariantWord::Ads => Variant::Ads,
+            VariantWord::DeltaAds => Variant::DeltaAds,
+            VariantWord::Sotw => Variant::Sotw,
+            VariantWord::Delta => Variant::Delta,
+            VariantWord::Rest => Variant::Rest,
+        })
+    }
+
+    /// As typed; else the bootstrap's, with those that it falls back to; else where the recorded client was.
+    pub(super) fn server(&self, bootstrap: &Identity, like: Option<&Like>) -> Result<Server, CliError> {
+        let typed = match (self.server, like) {
+            (Some(typed), _) => Some(typed.to_owned()),
+            (None, Some(like)) if bootstrap.servers().is_empty() => like.server.clone(),
+            (None, _) => None,
+        };
+        let none = || {
+            CliError::usage("the bootstrap names no xDS server")
+                .next("xdscope watch HOST:PORT --bootstrap FILE")
+        };
+        let (address, tls) = match &typed {
+            Some(typed) => reach(typed, self.connect)?,
+            // Its address is replaced below.
+            None if bootstrap.servers().is_empty() => return Err(none()),
+            None => (Address::Tcp(String::new()), None),
+        };
+        let flags = self.to(address, tls)?;
+        match typed {
+            Some(_) => Ok(flags),
+            None => identity::servers(bootstrap.servers(), &flags, self.connect)?.ok_or_else(none),
+        }
+    }
+
+    /// A server as flags say it is to be talked to.
+    fn to(&self, address: Address, tls: Option<tls::Client>) -> Result<Server, CliError> {
+        Ok(Server {
+            address,
+            tls,
+            authority: self.connect.authority.clone(),
+            headers: self.connect.headers()?,
+            token: self.connect.token()?,
+            patience: self.flags.connect_timeout,
+            max_message: self.flags.max_message_size,
+            keepalive: self.flags.keepalive,
+            keepalive_timeout: self.flags.keepalive_timeout,
+            fallback: Vec::new(),
+        })
+    }
+}
+
+fn number(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}

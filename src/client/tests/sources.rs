@@ -1,0 +1,163 @@
+//! Several servers, each asked for what is its own, in a variant of its own.
+
+use super::*;
+
+const B: &str = "xdstp://b/envoy.config.endpoint.v3.ClusterLoadAssignment/x";
+const C: &str = "xdstp://c/envoy.config.endpoint.v3.ClusterLoadAssignment/x";
+const GLOB: &str = "xdstp://b/envoy.config.endpoint.v3.ClusterLoadAssignment/all/*";
+
+fn manner(variant: Variant) -> Manner {
+    Manner { variant, legacy_wildcard: false }
+}
+
+/// What a client opens and says, by server: its streams open at once.
+#[derive(Default)]
+struct Servers {
+    lanes: BTreeMap<Lane, (u32, String)>,
+    said: Vec<String>,
+}
+
+impl Servers {
+    fn run(&mut self, client: &mut Client, catalog: &mut Catalog) {
+        loop {
+            let effects: Vec<Effect> = client.effects().collect();
+            if effects.is_empty() {
+                return;
+            }
+            for effect in effects {
+                match effect {
+                    Effect::Open { lane, server, path } => {
+                        self.lanes.insert(lane, (server, path));
+                        client.handle_opened(lane, catalog);
+                    }
+                    Effect::Close { lane } => self.said.push(format!("close {}", lane.0)),
+                    Effect::Send { lane, bytes } => {
+                        let (server, path) = &self.lanes[&lane];
+                        let method = Method::of_path(path).expect("a method");
+                        let delta = method.variant.is_delta();
+                        let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+                        let message = Message::parse(shape, &bytes, catalog);
+                        let names = match &message.body {
+                            Body::SotwRequest(request) => request.resource_names.clone(),
+                            Body::DeltaRequest(request) => request.subscribe.clone(),
+                            other => panic!("{other:?}"),
+                        };
+                        let names: Vec<&str> = names.iter().map(|name| catalog.text(*name)).collect();
+                        self.said.push(format!("{server} {} {}", method.variant.word(), names.join(" ")));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A response of a stream with these clusters, each of which refers to the endpoints of its name.
+fn clusters(client: &mut Client, catalog: &mut Catalog, delta: bool, names: &[&str]) {
+    let mut out = Vec::new();
+    for name in names {
+        let mut value = Vec::new();
+        put_len_field(&mut value, 1, name.as_bytes());
+        let mut any = Vec::new();
+        put_len_field(&mut any, 1, CDS.as_bytes());
+        put_len_field(&mut any, 2, &value);
+        if delta {
+            let mut resource = Vec::new();
+            put_len_field(&mut resource, 2, &any);
+            put_len_field(&mut resource, 3, name.as_bytes());
+            any = resource;
+        }
+        put_len_field(&mut out, 2, &any);
+    }
+    put_len_field(&mut out, 4, CDS.as_bytes());
+    put_len_field(&mut out, 5, b"n");
+    let shape = if delta { Shape::DeltaResponse } else { Shape::SotwResponse };
+    let message = Arc::new(Message::parse(shape, &out, catalog));
+    client.handle_response(Time::ZERO, Lane(0), message, Ruling::Accept, catalog);
+}
+
+/// Rows K-24 and K-25.
+#[test]
+fn each_server_is_asked_in_its_variant() {
+    for (main, first) in [(Variant::DeltaAds, true), (Variant::Ads, false)] {
+        let config = Config {
+            structured: true,
+            manners: [(1, manner(Variant::Ads)), (2, manner(Variant::DeltaAds))].into(),
+            authorities: [("b".to_owned(), 1)].into(),
+            others: Others::Server(2),
+            ..following(main)
+        };
+        let (mut client, mut catalog) = (Client::new(config), Catalog::in_memory());
+        let mut servers = Servers::default();
+        client.wildcard(Time::ZERO, &CDS.into(), true, &mut catalog).expect("a stream");
+        servers.run(&mut client, &mut catalog);
+        clusters(&mut client, &mut catalog, first, &["plain", B, C, GLOB]);
+        servers.run(&mut client, &mut catalog);
+        let mut said = servers.said;
+        said.sort_unstable();
+        let word = main.word();
+        let mut wanted = vec![
+            format!("0 {word} *"),
+            format!("0 {word} {}", if first { "" } else { "*" }),
+            format!("0 {word} plain"),
+            // The glob is asked for by nobody in state of the world (row K-26).
+            format!("1 ads {B}"),
+            format!("2 delta-ads {C}"),
+        ];
+        wanted.sort_unstable();
+        assert_eq!(said, wanted);
+    }
+}
+
+/// Row K-26: whether a glob can be had is for its own server to say.
+#[test]
+fn globs_are_asked_of_servers_that_speak_delta() {
+    let config = Config {
+        structured: true,
+        manners: [(1, manner(Variant::DeltaAds))].into(),
+        authorities: [("b".to_owned(), 1)].into(),
+        ..config(Variant::Ads)
+    };
+    let (mut client, mut catalog) = (Client::new(config), Catalog::in_memory());
+    let glob = catalog.intern(GLOB);
+    client.subscribe(Time::ZERO, &EDS.into(), &[glob], &mut catalog).expect("a stream");
+    let mut servers = Servers::default();
+    servers.run(&mut client, &mut catalog);
+    assert_eq!(servers.said, [format!("1 delta-ads {GLOB}")]);
+    let other = catalog.intern(&GLOB.replace("//b/", "//c/"));
+    let refused = client.subscribe(Time::ZERO, &EDS.into(), &[other], &mut catalog);
+    assert!(matches!(refused, Err(Refused::Name(BadName::GlobInSotw(_)))), "{refused:?}");
+}
+
+/// Rows K-23 and I-06: a name that stands beside a source, and types that have one.
+#[test]
+fn types_and_locators_have_servers() {
+    let config = Config {
+        structured: true,
+        manners: [(1, manner(Variant::Sotw)), (2, manner(Variant::Delta))].into(),
+        kinds: [(Kind::Cds, 1)].into(),
+        beside: [(B.to_owned(), 2)].into(),
+        authorities: [("b".to_owned(), 0)].into(),
+        ..config(Variant::DeltaAds)
+    };
+    let (mut client, mut catalog) = (Client::new(config), Catalog::in_memory());
+    let mut servers = Servers::default();
+    client.wildcard(Time::ZERO, &CDS.into(), true, &mut catalog).expect("a stream");
+    for name in [B, C, "plain"] {
+        let name = catalog.intern(name);
+        client.subscribe(Time::ZERO, &EDS.into(), &[name], &mut catalog).expect("a stream");
+    }
+    servers.run(&mut client, &mut catalog);
+    let mut paths: Vec<_> = servers.lanes.values().map(|(server, path)| format!("{server} {path}")).collect();
+    paths.sort_unstable();
+    let service = "/envoy.service";
+    assert_eq!(
+        paths,
+        [
+            format!("0 {service}.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"),
+            format!("1 {service}.cluster.v3.ClusterDiscoveryService/StreamClusters"),
+            format!("2 {service}.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints"),
+        ]
+    );
+    servers.said.sort_unstable();
+    assert_eq!(servers.said, [format!("0 delta-ads plain {C}"), "1 sotw *".into(), format!("2 delta {B}")]);
+}

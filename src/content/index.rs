@@ -1,0 +1,48 @@
+use hashbrown::HashTable;
+
+/// Numbers by the hashes of what they stand for, eight bytes each: what they stand for is not kept again, the caller
+/// compares. A part of the hash is kept, so that growing reads nothing else.
+#[derive(Debug, Default)]
+pub(super) struct Index(HashTable<(u32, u32)>);
+
+impl Index {
+    /// The number under a hash that `is` the one wanted.
+    pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
+        let part = part(hash);
+        self.0.find(spread(part), |(of, number)| *of == part && is(*number)).map(|(_, number)| *number)
+    }
+
+    /// Adds a number; what stands for the same is not looked for.
+    pub fn insert(&mut self, hash: u64, number: u32) {
+        let part = part(hash);
+        self.0.insert_unique(spread(part), (part, number), |(of, _)| spread(*of));
+    }
+}
+
+fn part(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
+/// The table looks at the upper bits and at the lower ones.
+fn spread(part: u32) -> u64 {
+    u64::from(part) << 32 | u64::from(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_one_hash_are_told_apart() {
+        let mut index = Index::default();
+        for number in 0..1000u32 {
+            index.insert(u64::from(number / 2) << 40, number);
+        }
+        for number in 0..1000 {
+            let hash = u64::from(number / 2) << 40;
+            assert_eq!(index.find(hash, |found| found == number), Some(number));
+        }
+        assert_eq!(index.find(7 << 40, |found| found == 3), None);
+        assert_eq!(index.find(1000 << 40, |_| true), None);
+    }
+}
