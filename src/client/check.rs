@@ -40,7 +40,9 @@ pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
     let url = message.type_url();
     let (mut seen, mut faults): (HashSet<Sym, DenseHash>, _) = (HashSet::default(), Vec::new());
     let mut fit = Sym::EMPTY;
-    for id in message.resources()?.blobs() {
+    let blobs = message.resources()?.blobs();
+    seen.reserve(blobs.len());
+    for id in blobs {
         let entry = catalog.entry(*id);
         let name = || catalog.text(entry.name);
         if entry.name != Sym::EMPTY && !seen.insert(entry.name) {

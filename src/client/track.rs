@@ -41,10 +41,12 @@ pub(super) struct Track {
     pub pending: VecDeque<Pending>,
     /// Resources accepted, kept across streams (row F-15).
     held: HashMap<Sym, Held, DenseHash>,
+    /// Counts the responses accepted.
+    round: u32,
     /// One of them may have a TTL.
     timed: bool,
     /// Names that the server said do not exist (row F-28).
-    absent: HashSet<Sym>,
+    absent: HashSet<Sym, DenseHash>,
     /// A response was answered, on any stream.
     pub answered: bool,
     /// What was refused last, and how often in a row (row E-30).
@@ -66,6 +68,8 @@ struct Sent {
 
 struct Held {
     version: Sym,
+    /// Of the response that held it last.
+    round: u32,
     /// Names asked for that it answers beside its own: aliases (row F-30), globs (row K-18).
     answers: Box<[Sym]>,
     /// When its TTL runs out (row G-02).
@@ -104,8 +108,9 @@ impl Track {
             nonce: Nonce::default(),
             pending: VecDeque::new(),
             held: HashMap::default(),
+            round: 0,
             timed: false,
-            absent: HashSet::new(),
+            absent: HashSet::default(),
             answered: false,
             refused: None,
             poll: Poll::Idle,
@@ -238,9 +243,9 @@ impl Track {
         self.version = pending.version.clone();
         let mut changes = Changes::default();
         let globs = self.globs(catalog);
-        let mut named: HashSet<Sym, DenseHash> = HashSet::default();
+        self.round = self.round.wrapping_add(1);
+        let round = self.round;
         let blobs = pending.message.resources().map(|list| list.blobs()).unwrap_or_default();
-        named.reserve(blobs.len());
         if self.held.is_empty() {
             self.held.reserve(blobs.len());
         }
@@ -253,7 +258,6 @@ impl Track {
             if name == Sym::EMPTY || !(self.wildcard || self.names(name) || !answers.is_empty()) {
                 continue;
             }
-            named.insert(name);
             let until = ttl.and_then(|ttl| u64::try_from(ttl).ok());
             let until = until.map(|ttl| now.after(Duration::from_nanos(ttl)));
             self.timed |= until.is_some();
@@ -264,7 +268,7 @@ impl Track {
             for name in answers.iter().chain([&name]) {
                 self.absent.remove(name);
             }
-            self.held.insert(name, Held { version, answers, until });
+            self.held.insert(name, Held { version, round, answers, until });
             changes.accepted.push((name, content));
         }
         match &pending.message.body {
@@ -274,9 +278,10 @@ impl Track {
                 }
             }
             _ if self.full_state => {
-                changes.gone = self.held.keys().copied().filter(|name| !named.contains(name)).collect();
-                changes.gone.iter().for_each(|name| {
-                    self.held.remove(name);
+                self.held.retain(|name, held| {
+                    let named = held.round == round;
+                    changes.gone.extend((!named).then_some(*name));
+                    named
                 });
             }
             _ => {}
@@ -286,7 +291,12 @@ impl Track {
 
     /// A heartbeat only touches the timer; anything else without content says that there is none (row G-11).
     fn without_content(&mut self, name: Sym, version: Sym, until: Option<Time>) {
-        match self.held.get_mut(&name) {
+        let round = self.round;
+        let mut held = self.held.get_mut(&name);
+        if let Some(held) = &mut held {
+            held.round = round;
+        }
+        match held {
             Some(held) if held.version == version || held.version == Sym::EMPTY => held.until = until,
             Some(_) if until.is_some() => {}
             _ => {

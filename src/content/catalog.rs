@@ -172,6 +172,15 @@ impl Catalog {
         }
     }
 
+    /// The name of the entry that a blob is; empty if it has none.
+    pub fn name(&self, id: BlobId) -> Sym {
+        match &self.blob(id).form {
+            Form::Any { name, .. } => *name,
+            Form::Wrapper { wrapper, .. } => wrapper.name,
+            Form::Other => Sym::EMPTY,
+        }
+    }
+
     /// The body as it was on the wire, less its secrets. `None`: lost with a damaged recording.
     pub fn bytes(&self, id: BlobId) -> Option<Bytes> {
         let body = self.bodies.get(id.0)?;

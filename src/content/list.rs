@@ -45,10 +45,10 @@ impl List {
     pub fn find(&self, catalog: &Catalog, name: Sym) -> Option<BlobId> {
         if self.searched.load(Ordering::Relaxed) < SEARCHES {
             self.searched.fetch_add(1, Ordering::Relaxed);
-            return self.blobs.iter().copied().rev().find(|id| catalog.entry(*id).name == name);
+            return self.blobs.iter().copied().rev().find(|id| catalog.name(*id) == name);
         }
         let index = self.by_name.get_or_init(|| {
-            self.blobs.iter().enumerate().map(|(i, id)| (catalog.entry(*id).name, i as u32)).collect()
+            self.blobs.iter().enumerate().map(|(i, id)| (catalog.name(*id), i as u32)).collect()
         });
         index.get(&name).map(|i| self.blobs[*i as usize])
     }
@@ -77,12 +77,17 @@ impl List {
     }
 }
 
+/// Of a long list so many are hashed at a time: a copy of all of it would be fresh memory.
+const HASHED: usize = 1024;
+
 pub(super) fn fingerprint(blobs: &[BlobId]) -> u128 {
-    let mut bytes = Vec::with_capacity(blobs.len() * 4);
-    for id in blobs {
-        bytes.extend_from_slice(&id.0.to_le_bytes());
+    let bytes = |blobs: &[BlobId]| blobs.iter().flat_map(|id| id.0.to_le_bytes()).collect::<Vec<u8>>();
+    if blobs.len() <= HASHED {
+        return XxHash3_128::oneshot(&bytes(blobs));
     }
-    XxHash3_128::oneshot(&bytes)
+    let mut hasher = XxHash3_128::new();
+    blobs.chunks(HASHED).for_each(|chunk| hasher.write(&bytes(chunk)));
+    hasher.finish_128()
 }
 
 /// Collects the entries of a response while they arrive.

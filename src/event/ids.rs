@@ -127,7 +127,7 @@ macro_rules! text {
         }
         impl Default for $name {
             fn default() -> Self {
-                Self(Arc::from(""))
+                Self(Arc::default())
             }
         }
         impl From<&str> for $name {

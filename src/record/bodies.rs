@@ -2,7 +2,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use zstd::stream::raw::{Decoder, Operation};
+use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::block::Block;
 use crate::content::Bodies;
@@ -44,17 +44,27 @@ struct Inner {
     hot: Vec<(u32, Bytes)>,
     /// The last segment, if it ends in loose blocks: what is in their place may change while it is recorded.
     loose: Option<(u32, Bytes)>,
+    /// The memory of a segment that is not kept any more, for the next one.
+    spare: Vec<u8>,
 }
 
-/// Unpacks the blocks of one segment, in order.
+/// Unpacks the blocks of one segment after another, each in order.
 pub(super) struct Unpacker {
     decoder: Decoder<'static>,
+    /// The segment so far.
     pub raw: Vec<u8>,
 }
 
 impl Unpacker {
     pub(super) fn new() -> Option<Unpacker> {
         Some(Unpacker { decoder: Decoder::new().ok()?, raw: Vec::new() })
+    }
+
+    /// Begins another segment in this memory. `None`: there is none.
+    pub(super) fn begin(&mut self, raw: Vec<u8>) -> Option<()> {
+        self.raw = raw;
+        self.raw.clear();
+        self.decoder.reinit().ok()
     }
 
     /// `None`: these bytes are not what was packed.
@@ -68,16 +78,17 @@ impl Unpacker {
             self.raw.extend_from_slice(packed);
             return Some(());
         }
-        self.raw.resize(end, 0);
-        let (mut from, mut to) = (0, start);
-        while from < packed.len() || to < end {
-            let status = self.decoder.run_on_buffers(&packed[from..], &mut self.raw[to..]).ok();
-            let Some(status) = status.filter(|s| s.bytes_read + s.bytes_written > 0) else {
+        self.raw.reserve(end - start);
+        let mut input = InBuffer::around(packed);
+        while input.pos < packed.len() || self.raw.len() < end {
+            let (read, written) = (input.pos, self.raw.len());
+            let mut output = OutBuffer::around_pos(&mut self.raw, written);
+            let done = self.decoder.run(&mut input, &mut output).is_ok();
+            let stuck = input.pos == read && self.raw.len() == written;
+            if !done || stuck || self.raw.len() > end {
                 self.raw.truncate(start);
                 return None;
-            };
-            from += status.bytes_read;
-            to += status.bytes_written;
+            }
         }
         Some(())
     }
@@ -86,7 +97,7 @@ impl Unpacker {
 impl FileBodies {
     pub(super) fn new(source: Box<dyn Source>) -> FileBodies {
         let (segments, places, memory, hot) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let inner = Inner { source, segments, places, memory, hot, loose: None };
+        let inner = Inner { source, segments, places, memory, hot, loose: None, spare: Vec::new() };
         FileBodies(Arc::new(Mutex::new(inner)))
     }
 
@@ -107,6 +118,11 @@ impl FileBodies {
         })
     }
 
+    /// Memory for the next segment.
+    pub(super) fn spare(&self) -> Vec<u8> {
+        self.with(|inner| std::mem::take(&mut inner.spare))
+    }
+
     /// The next blob's place.
     pub(super) fn place(&self, place: Place) {
         self.with(|inner| inner.places.push(place));
@@ -117,7 +133,10 @@ impl Inner {
     fn keep(&mut self, number: u32, raw: Bytes) {
         self.hot.push((number, raw));
         while self.hot.len() > 1 && self.hot.iter().map(|(_, raw)| raw.len()).sum::<usize>() > HOT {
-            self.hot.remove(0);
+            let (_, raw) = self.hot.remove(0);
+            if raw.is_unique() {
+                self.spare = raw.into();
+            }
         }
     }
 
@@ -136,6 +155,8 @@ impl Inner {
             return Some(raw);
         }
         let mut unpacker = Unpacker::new()?;
+        unpacker.raw = std::mem::take(&mut self.spare);
+        unpacker.raw.clear();
         for block in self.segments.get(number as usize)? {
             let mut packed = vec![0; block.packed as usize];
             self.source.seek(SeekFrom::Start(block.at)).ok()?;

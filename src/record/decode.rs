@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::header::unzigzag;
-use super::list::Script;
 use super::tls;
 use crate::event::{Code, Dir, Side, StreamId};
 use crate::pb::{Field, Fields, Value, read_varint};
@@ -24,8 +21,7 @@ pub(super) fn text(field: &Field<'_>) -> String {
 }
 
 /// The numbers of a packed field.
-fn packed(field: &Field<'_>) -> impl Iterator<Item = u64> {
-    let mut rest = field.bytes();
+fn packed(mut rest: &[u8]) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || {
         let (value, len) = read_varint(rest)?;
         rest = rest.get(len..)?;
@@ -148,28 +144,12 @@ pub(super) struct MessageHead {
     pub shape: Shape,
     pub redacted: bool,
     pub size: Option<u64>,
+    /// How many segments follow.
+    pub parts: usize,
 }
 
-/// A segment, its blobs by how far back they are.
-pub(super) enum Part {
-    Inline(Bytes),
-    Field { number: u32, back: u32 },
-    Run { back: u32 },
-    List(ListRecord),
-}
-
-#[derive(Debug)]
-pub(super) struct ListRecord {
-    pub number: u32,
-    pub same: Option<u32>,
-    pub base: Option<u32>,
-    pub script: Script<u32>,
-}
-
-/// `next`: the next blob's number.
-pub(super) fn message(bytes: &[u8], next: u32) -> (MessageHead, Vec<Part>) {
-    let mut head = MessageHead { shape: Shape::SotwRequest, redacted: false, size: None };
-    let mut parts = Vec::new();
+pub(super) fn message(bytes: &[u8]) -> MessageHead {
+    let mut head = MessageHead { shape: Shape::SotwRequest, redacted: false, size: None, parts: 0 };
     for field in fields(bytes) {
         match field.number {
             3 => {
@@ -182,40 +162,68 @@ pub(super) fn message(bytes: &[u8], next: u32) -> (MessageHead, Vec<Part>) {
             }
             4 => head.redacted = field.varint() != 0,
             5 => head.size = Some(field.varint()),
-            6 => parts.push(Part::Inline(Bytes::copy_from_slice(field.bytes()))),
-            7 => {
-                let part =
-                    |number| fields(field.bytes()).find(|f| f.number == number).map_or(0, |f| u32_of(&f));
-                parts.push(Part::Field { number: part(1), back: part(2) });
-            }
-            8 => parts.push(Part::List(list(field.bytes(), next))),
-            9 => parts.push(Part::Run { back: u32_of(&field) }),
+            6..=9 => head.parts += 1,
             _ => {}
         }
     }
-    (head, parts)
+    head
 }
 
-fn list(bytes: &[u8], next: u32) -> ListRecord {
-    let mut list = ListRecord { number: 2, same: None, base: None, script: Script::default() };
+/// A segment of a message, its blobs by how far back they are.
+pub(super) enum Part<'a> {
+    Inline(&'a [u8]),
+    Field { number: u32, back: u32 },
+    Run { back: u32 },
+    List(ListRecord<'a>),
+}
+
+/// The segments of a message's record.
+pub(super) fn parts(bytes: &[u8]) -> impl Iterator<Item = Part<'_>> {
+    fields(bytes).filter_map(|field| match field.number {
+        6 => Some(Part::Inline(field.bytes())),
+        7 => {
+            let part = |number| fields(field.bytes()).find(|f| f.number == number).map_or(0, |f| u32_of(&f));
+            Some(Part::Field { number: part(1), back: part(2) })
+        }
+        8 => Some(Part::List(list(field.bytes()))),
+        9 => Some(Part::Run { back: u32_of(&field) }),
+        _ => None,
+    })
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ListRecord<'a> {
+    pub number: u32,
+    pub same: Option<u32>,
+    pub base: Option<u32>,
+    pub runs: Vec<u64>,
+    pub ids: &'a [u8],
+    pub order: &'a [u8],
+}
+
+fn list(bytes: &[u8]) -> ListRecord<'_> {
+    let mut list = ListRecord { number: 2, ..ListRecord::default() };
     for field in fields(bytes) {
         match field.number {
             1 => list.number = u32_of(&field),
             2 => list.same = Some(u32_of(&field)),
             3 => list.base = Some(u32_of(&field)),
-            4 => list.script.runs.extend(packed(&field)),
-            5 => {
-                let mut last = i64::from(next);
-                list.script.ids.extend(packed(&field).map(|delta| {
-                    last = last.saturating_add(unzigzag(delta));
-                    u32::try_from(last).unwrap_or(u32::MAX)
-                }));
-            }
-            6 => list.script.order = field.bytes().to_vec(),
+            4 => list.runs.extend(packed(field.bytes())),
+            5 => list.ids = field.bytes(),
+            6 => list.order = field.bytes(),
             _ => {}
         }
     }
     list
+}
+
+/// The numbers of the blobs in `ids` of a list. `next`: the next blob's number.
+pub(super) fn ids(ids: &[u8], next: u32) -> impl Iterator<Item = u32> {
+    let mut last = i64::from(next);
+    packed(ids).map(move |delta| {
+        last = last.saturating_add(unzigzag(delta));
+        u32::try_from(last).unwrap_or(u32::MAX)
+    })
 }
 
 /// Direction (of an opaque stream's traffic), messages and bytes.

@@ -122,7 +122,9 @@ impl<T: Copy> Script<T> {
         let made = match base.filter(|_| !self.runs.is_empty()) {
             None => self.ids,
             Some(base) => {
-                let (mut made, mut ids, mut at) = (Vec::new(), self.ids.into_iter(), 0usize);
+                // As long as the base, as a rule.
+                let made = Vec::with_capacity(base.len() + self.ids.len());
+                let (mut made, mut ids, mut at) = (made, self.ids.into_iter(), 0usize);
                 for run in self.runs.chunks(3) {
                     let &[inserts, step, copies] = run else { return None };
                     for _ in 0..inserts {

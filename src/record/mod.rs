@@ -45,6 +45,7 @@ mod output;
 mod part;
 pub mod raw;
 mod reader;
+mod reading;
 mod response_file;
 pub mod state_dir;
 mod tls;
@@ -65,7 +66,7 @@ use crate::wire::Frame;
 pub use error::RecordReadError;
 pub use header::{Header, MAGIC, VERSION};
 pub use part::part;
-pub use reader::Reading;
+pub use reading::Reading;
 pub use response_file::ResponseFile;
 pub use writer::Writer;
 
@@ -90,7 +91,7 @@ pub fn open(path: &Path) -> Result<Loaded, RecordReadError> {
     }
     let mut input = BufReader::new(file);
     match detect(input.fill_buf()?) {
-        Format::Recording => reader::read(input, Box::new(File::open(path)?)),
+        Format::Recording => reading::read(input, Box::new(File::open(path)?)),
         Format::Raw => Ok(raw::read(input)?),
         Format::Other => Err(RecordReadError::Unknown),
     }
@@ -118,7 +119,7 @@ pub fn read(input: impl Read) -> Result<Loaded, RecordReadError> {
             let mut bytes = Vec::new();
             input.read_to_end(&mut bytes)?;
             let bytes: Arc<[u8]> = bytes.into();
-            reader::read(&bytes[..], Box::new(Cursor::new(bytes.clone())))
+            reading::read(&bytes[..], Box::new(Cursor::new(bytes.clone())))
         }
         Format::Raw => Ok(raw::read(input)?),
         Format::Other => Err(RecordReadError::Unknown),

@@ -1,20 +1,19 @@
-use std::collections::{HashMap, HashSet};
-use std::io::Read;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::block::{Block, Blocks, Next};
-use super::bodies::{FileBodies, Place, Source, Unpacker};
+use super::block::Block;
+use super::bodies::{FileBodies, Place, Source};
 use super::decode::{self, BlobRecord, ListRecord, Part, Start};
-use super::{Header, Loaded, RecordReadError, encode};
+use super::{Header, encode};
 use crate::content::{Blob, BlobId, Catalog, Form, List, Wrapper};
-use crate::event::{Clock, StreamId, Sym, Time};
+use crate::event::{StreamId, Sym, Time};
 use crate::pb::Fields;
-use crate::wire::{Frame, MessageBuilder, Open, Segment, What};
+use crate::wire::{Frame, MessageBuilder, Open, Segment, Shared, What};
 
-/// Bytes that may wait for what becomes of them: loose blocks are never that many.
-const UNSETTLED: usize = 4 << 20;
+/// Frames that are read at a time: few, so that what they take up is used again for the next ones.
+const FRAMES: usize = 64;
 
 /// Entries of all lists, and names that are joined, that are read from one file, a gibibyte of them: each list is a difference, so a hostile file of
 /// some kilobytes could ask for any number.
@@ -23,165 +22,32 @@ const MAX_ENTRIES: usize = 1 << 28;
 /// Blobs that any file may have; above that one for each packed byte, as no two are equal.
 const MANY_BLOBS: u64 = 1 << 20;
 
-/// Reads a recording from its first byte on. `source` is the same bytes, for reading bodies later.
-pub(super) fn read(input: impl Read, source: Box<dyn Source>) -> Result<Loaded, RecordReadError> {
-    let (mut catalog, mut reading) = Reading::new(input, source)?;
-    let mut frames = Vec::new();
-    while reading.next(&mut catalog, &mut frames)? {}
-    let clock = reading.clock();
-    let (end, notices) = reading.finish();
-    Ok(Loaded { catalog, clock, frames, end, notices })
+/// What was found in the file, in its order.
+pub(super) enum Then {
+    Segment(Vec<u8>, Vec<Block>),
+    Damage { at: u64, bytes: u64 },
 }
 
-/// A recording that is read segment by segment.
-pub struct Reading<R> {
-    header: Header,
-    blocks: Blocks<R>,
-    reader: Reader,
-    segment: Option<(Unpacker, Vec<Block>)>,
-    /// Offset behind the last packed block.
-    settled: u64,
-    /// What stands behind it: loose blocks and damage, for which a packed block may stand further on.
-    unsettled: Vec<Next>,
-}
-
-impl<R: Read> Reading<R> {
-    /// Reads the header. `source` is the same bytes, for reading bodies later; the catalog reads them from there.
-    pub(super) fn new(mut input: R, source: Box<dyn Source>) -> Result<(Catalog, Self), RecordReadError> {
-        let (header, settled) = Header::read(&mut input)?;
-        let reader = Reader::new(source);
-        let catalog = Catalog::new(header.seed, None, Box::new(reader.bodies.clone()));
-        let blocks = Blocks::new(input, settled);
-        Ok((catalog, Reading { header, blocks, reader, segment: None, settled, unsettled: Vec::new() }))
-    }
-
-    pub fn clock(&self) -> Clock {
-        self.header.clock
-    }
-
-    /// Appends the frames of the next segment to `out`, and their content to the catalog that came with this.
-    /// False at the end.
-    pub fn next(&mut self, catalog: &mut Catalog, out: &mut Vec<Frame>) -> Result<bool, RecordReadError> {
-        let segments = self.reader.segments;
-        while self.reader.segments == segments {
-            let next = if self.reader.full { Next::End } else { self.blocks.next()? };
-            match next {
-                Next::Block(block, packed) if !block.loose => {
-                    self.take_unsettled(catalog);
-                    self.settled = block.at + u64::from(block.packed);
-                    self.block(block, &packed, catalog);
-                }
-                Next::Moving { home, block, packed } => {
-                    let begun = self.unsettled.first().and_then(place);
-                    if begun == Some(home) {
-                        // Its writer was stopped before the block was all in its place.
-                        self.unsettled.clear();
-                        self.block(block, &packed, catalog);
-                    } else if self.settled == home.saturating_add(block.len()) {
-                        // It had been, and what follows was not cut off yet.
-                        self.unsettled.clear();
-                    } else {
-                        self.take_unsettled(catalog);
-                        self.reader.damage(block.at, block.packed.into());
-                    }
-                }
-                Next::End => {
-                    self.take_unsettled(catalog);
-                    self.end_segment(catalog);
-                    out.append(&mut self.reader.frames);
-                    return Ok(false);
-                }
-                next => {
-                    self.unsettled.push(next);
-                    let bytes = self.unsettled.iter().map(|next| match next {
-                        Next::Block(_, packed) => packed.len(),
-                        _ => 0,
-                    });
-                    if bytes.sum::<usize>() > UNSETTLED {
-                        self.take_unsettled(catalog);
-                    }
-                }
-            }
-        }
-        out.append(&mut self.reader.frames);
-        Ok(true)
-    }
-
-    /// Where the clock stops, and what a person must know: damage, a truncated tail.
-    pub fn finish(self) -> (Time, Vec<String>) {
-        self.reader.finish(&self.header)
-    }
-
-    /// Nothing takes the place of what is unsettled.
-    fn take_unsettled(&mut self, catalog: &mut Catalog) {
-        for next in std::mem::take(&mut self.unsettled) {
-            match next {
-                Next::Block(block, packed) => self.block(block, &packed, catalog),
-                Next::Damage { at, bytes } => {
-                    self.end_segment(catalog);
-                    self.reader.damage(at, bytes);
-                }
-                Next::Cut { at, bytes } => {
-                    self.end_segment(catalog);
-                    self.reader.cut = Some((at, bytes));
-                }
-                Next::Moving { .. } | Next::End => {}
-            }
-        }
-    }
-
-    fn block(&mut self, block: Block, packed: &[u8], catalog: &mut Catalog) {
-        if block.first {
-            self.end_segment(catalog);
-            self.segment = Unpacker::new().map(|unpacker| (unpacker, Vec::new()));
-        }
-        let unpacked = self.segment.as_mut().and_then(|(unpacker, blocks)| {
-            unpacker.add(packed, &block)?;
-            blocks.push(block);
-            Some(())
-        });
-        if unpacked.is_none() {
-            // It goes on with something that is lost.
-            self.end_segment(catalog);
-            self.reader.damage(block.at, packed.len() as u64);
-        }
-    }
-
-    fn end_segment(&mut self, catalog: &mut Catalog) {
-        if let Some((unpacker, blocks)) = self.segment.take() {
-            // What is left out takes no memory.
-            if !self.reader.full {
-                self.reader.segment(unpacker, blocks, catalog);
-            }
-        }
-    }
-}
-
-/// Where the block or the damage began.
-fn place(next: &Next) -> Option<u64> {
-    match next {
-        Next::Block(block, _) => Some(block.start()),
-        Next::Damage { at, .. } | Next::Cut { at, .. } => Some(*at),
-        Next::Moving { .. } | Next::End => None,
-    }
-}
-
-struct Reader {
-    bodies: FileBodies,
-    /// Segments so far.
-    segments: u64,
-    /// Runs of blob numbers without gaps: the first number, and the blobs. More than one only after damage.
-    numbers: Vec<(u32, Vec<BlobId>)>,
+/// What a recording holds, read from its segments.
+pub(super) struct Reader {
+    pub(super) bodies: FileBodies,
+    /// What is to be read.
+    queue: VecDeque<Then>,
+    /// The segment that is being read.
+    state: Option<State>,
+    /// Runs of blob numbers without gaps, in order. More than one only after damage.
+    numbers: Vec<Run>,
     /// Blobs that are lost and were referred to.
     lost: HashMap<u32, BlobId>,
-    frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame>,
+    shared: Shared,
     notices: Vec<String>,
     open: HashSet<StreamId>,
     /// Where the next frame stands.
     now: Start,
     /// Damage since the last segment that was read: its first byte, and how much can't be read.
     damage: Option<(u64, u64)>,
-    cut: Option<(u64, u64)>,
+    pub(super) cut: Option<(u64, u64)>,
     /// Messages that refer to what no file can hold.
     malformed: u64,
     /// Entries of the lists so far.
@@ -189,14 +55,23 @@ struct Reader {
     /// So many blobs more may be read.
     blobs_left: u64,
     /// There were more.
-    full: bool,
+    pub(super) full: bool,
     finished: bool,
+}
+
+/// Blobs whose numbers in the file and in the catalog follow each other.
+struct Run {
+    first: u32,
+    id: BlobId,
+    len: u32,
 }
 
 /// What holds within one segment.
 struct State {
     number: u32,
     raw: Bytes,
+    /// So much of it was read.
+    at: usize,
     lists: Vec<Arc<List>>,
     stream: StreamId,
 }
@@ -214,13 +89,15 @@ fn secs(micros: u64) -> String {
 }
 
 impl Reader {
-    fn new(source: Box<dyn Source>) -> Reader {
+    pub(super) fn new(source: Box<dyn Source>) -> Reader {
         Reader {
             bodies: FileBodies::new(source),
-            segments: 0,
-            numbers: vec![(0, Vec::new())],
+            queue: VecDeque::new(),
+            state: None,
+            numbers: Vec::new(),
             lost: HashMap::new(),
             frames: Vec::new(),
+            shared: Shared::default(),
             notices: Vec::new(),
             open: HashSet::new(),
             now: Start::default(),
@@ -234,22 +111,52 @@ impl Reader {
         }
     }
 
-    fn damage(&mut self, at: u64, bytes: u64) {
-        let (_, lost) = self.damage.get_or_insert((at, 0));
-        *lost += bytes;
+    /// What stands next in the file.
+    pub(super) fn then(&mut self, then: Then) {
+        self.queue.push_back(then);
     }
 
-    fn segment(&mut self, unpacker: Unpacker, blocks: Vec<Block>, catalog: &mut Catalog) {
-        self.segments += 1;
-        self.blobs_left += blocks.iter().map(|block| u64::from(block.packed)).sum::<u64>();
-        let raw = Bytes::from(unpacker.raw);
-        let number = self.bodies.segment(blocks, raw.clone());
-        let mut state = State { number, raw: raw.clone(), lists: Vec::new(), stream: StreamId(0) };
-        // The end of a segment may be a record that was not finished.
-        for field in Fields::new(&raw).map_while(Result::ok) {
-            if self.full {
+    /// Reads what stands next, some frames of it.
+    pub(super) fn go_on(&mut self, catalog: &mut Catalog) {
+        loop {
+            let state = match self.state.take() {
+                Some(state) => state,
+                None => match self.queue.pop_front() {
+                    Some(Then::Segment(raw, blocks)) => self.begin(raw, blocks),
+                    Some(Then::Damage { at, bytes }) => {
+                        let (_, lost) = self.damage.get_or_insert((at, 0));
+                        *lost += bytes;
+                        continue;
+                    }
+                    None => return,
+                },
+            };
+            self.state = self.records(state, catalog);
+            if self.state.is_some() {
                 return;
             }
+        }
+    }
+
+    fn begin(&mut self, raw: Vec<u8>, blocks: Vec<Block>) -> State {
+        self.blobs_left += blocks.iter().map(|block| u64::from(block.packed)).sum::<u64>();
+        let raw = Bytes::from(raw);
+        let number = self.bodies.segment(blocks, raw.clone());
+        State { number, raw, at: 0, lists: Vec::new(), stream: StreamId(0) }
+    }
+
+    /// Reads on in a segment; gives it back if there is more of it.
+    fn records(&mut self, mut state: State, catalog: &mut Catalog) -> Option<State> {
+        let raw = state.raw.clone();
+        // The end of a segment may be a record that was not finished.
+        for field in Fields::new(raw.get(state.at..)?).map_while(Result::ok) {
+            if self.full {
+                return None;
+            }
+            if self.frames.len() >= FRAMES {
+                return Some(state);
+            }
+            state.at += field.raw.len();
             let bytes = field.bytes();
             match field.number {
                 encode::START => self.start(decode::start(bytes)),
@@ -279,6 +186,7 @@ impl Reader {
                 _ => {}
             }
         }
+        None
     }
 
     /// A segment begins; what is missing up to it was lost.
@@ -297,14 +205,30 @@ impl Reader {
             None => {}
         }
         if start.blobs != self.next() {
-            self.numbers.push((start.blobs, Vec::new()));
+            // Numbers that a hostile file gives once more are those of the later blobs.
+            while self.numbers.pop_if(|run| run.first >= start.blobs).is_some() {}
+            if let Some(run) = self.numbers.last_mut() {
+                run.len = run.len.min(start.blobs - run.first);
+            }
+            self.numbers.push(Run { first: start.blobs, id: BlobId(0), len: 0 });
         }
         self.now = start;
     }
 
     /// The next blob's number.
     fn next(&self) -> u32 {
-        self.numbers.last().map_or(0, |(first, run)| first.saturating_add(run.len() as u32))
+        self.numbers.last().map_or(0, |run| run.first.saturating_add(run.len))
+    }
+
+    /// Notes the blob that has the next number.
+    fn number(&mut self, id: BlobId) {
+        let first = self.next();
+        match self.numbers.last_mut() {
+            Some(run) if run.len > 0 && run.id.0.checked_add(run.len) == Some(id.0) => run.len += 1,
+            // A number that nothing has yet.
+            Some(run) if run.len == 0 => *run = Run { id, len: 1, ..*run },
+            _ => self.numbers.push(Run { first, id, len: 1 }),
+        }
     }
 
     /// The blob of this number, a stand-in if it is lost; `None` if there can be none.
@@ -312,9 +236,10 @@ impl Reader {
         if number >= self.next() {
             return None;
         }
-        let run = self.numbers.iter().rev().find(|(first, _)| *first <= number);
-        if let Some(id) = run.and_then(|(first, run)| run.get((number - first) as usize)) {
-            return Some(*id);
+        let after = self.numbers.partition_point(|run| run.first <= number);
+        let run = after.checked_sub(1).and_then(|at| self.numbers.get(at));
+        if let Some(run) = run.filter(|run| number - run.first < run.len) {
+            return Some(BlobId(run.id.0 + (number - run.first)));
         }
         if let Some(id) = self.lost.get(&number) {
             return Some(*id);
@@ -371,9 +296,7 @@ impl Reader {
             len: body.len() as u32,
         }));
         let id = catalog.restore(Blob::new(hash, size, kept, record.redacted, form));
-        if let Some((_, run)) = self.numbers.last_mut() {
-            run.push(id);
-        }
+        self.number(id);
     }
 
     fn frame(&mut self, stream: StreamId, what: What) {
@@ -407,20 +330,24 @@ impl Reader {
                 let (_, messages, bytes) = decode::counts(bytes);
                 What::Gap { messages, bytes }
             }
-            encode::END => What::End(decode::end(bytes)),
+            encode::END => What::End(Box::new(decode::end(bytes))),
             _ => return None,
         })
     }
 
     fn message(&mut self, bytes: &[u8], state: &mut State, catalog: &mut Catalog) -> Option<What> {
         let next = self.next();
-        let (head, parts) = decode::message(bytes, next);
+        let head = decode::message(bytes);
         let mut builder = MessageBuilder::new(head.shape);
+        builder.expect(head.parts);
         // One list or run of names is shared with the messages that have it too, several are joined.
         let (mut lists, mut runs) = (0, 0);
-        for part in parts {
+        for part in decode::parts(bytes) {
             let segment = match part {
-                Part::Inline(bytes) => Segment::Inline(bytes),
+                Part::Inline(bytes) => {
+                    builder.push_inline(bytes, catalog);
+                    continue;
+                }
                 Part::Field { number, back } => {
                     Segment::Field { number, blob: self.id(next.checked_sub(back)?, catalog)? }
                 }
@@ -440,12 +367,18 @@ impl Reader {
             builder.push_segment(segment, catalog);
         }
         let mut message = builder.finish(catalog);
+        self.shared.share(&mut message);
         message.redacted |= head.redacted;
         message.size = head.size.unwrap_or(message.size);
         Some(What::Message(Arc::new(message)))
     }
 
-    fn list(&mut self, record: ListRecord, state: &mut State, catalog: &mut Catalog) -> Option<Arc<List>> {
+    fn list(
+        &mut self,
+        record: ListRecord<'_>,
+        state: &mut State,
+        catalog: &mut Catalog,
+    ) -> Option<Arc<List>> {
         let back = |back: u32| state.lists.get(state.lists.len().checked_sub(back as usize)?);
         if let Some(same) = record.same {
             return back(same).cloned();
@@ -454,9 +387,9 @@ impl Reader {
             Some(base) => Some(back(base)?.clone()),
             None => None,
         };
-        let script = record.script;
-        let ids = script.ids.iter().map(|number| self.id(*number, catalog)).collect::<Option<Vec<_>>>()?;
-        let script = super::list::Script { runs: script.runs, ids, order: script.order };
+        let numbers = decode::ids(record.ids, self.next());
+        let ids = numbers.map(|number| self.id(number, catalog)).collect::<Option<Vec<_>>>()?;
+        let script = super::list::Script { runs: record.runs, ids, order: record.order.to_vec() };
         let blobs = script.apply(base.as_ref().map(|list| list.blobs()))?;
         self.take_entries(blobs.len())?;
         let list = catalog.intern_list(blobs);
@@ -479,7 +412,7 @@ impl Reader {
         (self.entries <= MAX_ENTRIES).then_some(())
     }
 
-    fn finish(mut self, header: &Header) -> (Time, Vec<String>) {
+    pub(super) fn finish(mut self, header: &Header) -> (Time, Vec<String>) {
         let read =
             format!("{} messages read, the last event at {}", self.now.messages, secs(self.now.micros));
         if let Some((at, bytes)) = self.damage {
@@ -535,7 +468,7 @@ mod tests {
         let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
         reader.entries = entries;
         let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
-        let mut state = State { number: 0, raw: Bytes::new(), lists: Vec::new(), stream: StreamId(1) };
+        let mut state = State { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
         reader.blob(decode::blob(b""), &state, &mut catalog);
         reader.message(&message(again), &mut state, &mut catalog)
     }
@@ -545,12 +478,13 @@ mod tests {
         let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
         reader.blobs_left = left;
         let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
-        let mut unpacker = Unpacker::new().expect("a decoder");
+        let mut raw = Vec::new();
         for _ in 0..blobs {
-            put_len_field(&mut unpacker.raw, encode::BLOB, b"");
+            put_len_field(&mut raw, encode::BLOB, b"");
         }
-        let block = Block { at: 0, packed: 5, raw: unpacker.raw.len() as u32, first: true, loose: false };
-        reader.segment(unpacker, vec![block], &mut catalog);
+        let block = Block { at: 0, packed: 5, raw: raw.len() as u32, first: true, loose: false };
+        reader.then(Then::Segment(raw, vec![block]));
+        reader.go_on(&mut catalog);
         (catalog.blobs().len() as u64, reader.finish(&Header::default()).1)
     }
 
@@ -560,6 +494,31 @@ mod tests {
         assert!(all == 7 && notices.iter().all(|text| !text.contains("unpacks to more")), "{notices:?}");
         let (some, notices) = blobs(2, 8);
         assert!(some == 7 && notices.iter().any(|text| text.contains("unpacks to more")), "{notices:?}");
+    }
+
+    #[test]
+    fn blobs_are_known_by_their_numbers_over_what_is_lost_and_given_again() {
+        let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
+        let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
+        let state = State { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
+        let blobs = |reader: &mut Reader, catalog: &mut Catalog, start: u32, count: usize| {
+            reader.start(Start { blobs: start, ..Start::default() });
+            (0..count).for_each(|_| reader.blob(decode::blob(b""), &state, catalog));
+        };
+        blobs(&mut reader, &mut catalog, 0, 3);
+        blobs(&mut reader, &mut catalog, 5, 2);
+        let ids = |reader: &mut Reader, catalog: &mut Catalog| -> Vec<Option<u32>> {
+            (0..8).map(|number| Some(reader.id(number, catalog)?.0)).collect()
+        };
+        // 3 and 4 are lost: stand-ins come behind.
+        let all = [0, 1, 2, 5, 6, 3, 4].map(Some);
+        assert_eq!(ids(&mut reader, &mut catalog)[..7], all);
+        assert_eq!(ids(&mut reader, &mut catalog)[7], None);
+        blobs(&mut reader, &mut catalog, 7, 1);
+        assert_eq!(ids(&mut reader, &mut catalog)[..8], [0, 1, 2, 5, 6, 3, 4, 7].map(Some));
+        // A hostile file counts back.
+        blobs(&mut reader, &mut catalog, 1, 1);
+        assert_eq!(ids(&mut reader, &mut catalog)[..3], [Some(0), Some(8), None]);
     }
 
     #[test]

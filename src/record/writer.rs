@@ -3,7 +3,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use zstd::stream::write::Encoder;
+use zstd::zstd_safe::{
+    self, CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, zstd_sys::ZSTD_EndDirective,
+};
 
 use super::block::{self, Kind};
 use super::encode;
@@ -21,8 +23,8 @@ const BLOCK: usize = 128 << 10;
 const SEGMENT_RAW: usize = 2 << 20;
 /// A segment ends at this much packed, give or take a block: the most that one damaged byte can cost.
 const SEGMENT_PACKED: usize = 192 << 10;
-/// 3 is faster, but packs small messages a sixth worse; only new content costs time.
-const LEVEL: i32 = 5;
+/// 3 is faster, but packs small messages up to a fifth worse (and 5, a twentieth); only new content costs time.
+const LEVEL: i32 = 6;
 /// Of a segment whose first block is full of fewer frames than this: there large pushes come, and their cost is felt.
 const LEVEL_BULK: i32 = 1;
 const BULK: u64 = 16;
@@ -52,6 +54,37 @@ pub struct Writer {
     /// Records that are not packed yet.
     pending: Vec<u8>,
     segment: Option<SegmentState>,
+    packer: Packer,
+}
+
+/// Packs the blocks of a segment as one stream. Its tables are some megabytes, which are taken once and not for each
+/// segment.
+struct Packer(CCtx<'static>);
+
+impl Packer {
+    fn begin(&mut self, level: i32) -> io::Result<()> {
+        self.0.reset(ResetDirective::SessionOnly).map_err(failed)?;
+        self.0.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
+        Ok(())
+    }
+
+    /// All of `raw`, so that it can be unpacked with what came before it.
+    fn pack(&mut self, raw: &[u8]) -> io::Result<Vec<u8>> {
+        let mut packed = Vec::with_capacity(zstd_safe::compress_bound(raw.len()) + FRAME_HEADER);
+        let (mut from, mut to) = (InBuffer::around(raw), OutBuffer::around(&mut packed));
+        let flush = ZSTD_EndDirective::ZSTD_e_flush;
+        match self.0.compress_stream2(&mut to, &mut from, flush).map_err(failed)? {
+            0 => Ok(packed),
+            left => Err(io::Error::other(format!("zstd: {left} bytes too many"))),
+        }
+    }
+}
+
+/// The most that stands in front of the first block.
+const FRAME_HEADER: usize = 18;
+
+fn failed(code: usize) -> io::Error {
+    io::Error::other(zstd_safe::get_error_name(code))
 }
 
 #[derive(Default)]
@@ -73,8 +106,6 @@ impl Numbers {
 
 /// What is forgotten when a segment ends.
 struct SegmentState {
-    /// From its first block on.
-    encoder: Option<Encoder<'static, Vec<u8>>>,
     raw: usize,
     packed: usize,
     /// The first blob number that is in this segment.
@@ -126,6 +157,7 @@ impl Writer {
             end: Time::ZERO,
             pending: Vec::new(),
             segment: None,
+            packer: Packer(CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?),
         };
         writer.put(&header.encode())?;
         writer.settled = writer.written;
@@ -262,7 +294,6 @@ impl Writer {
             _ => self.pack()?,
         }
         self.segment = Some(SegmentState {
-            encoder: None,
             raw: 0,
             packed: 0,
             blobs: self.next_blob,
@@ -294,17 +325,12 @@ impl Writer {
         let pending = std::mem::take(&mut self.pending);
         for chunk in pending.chunks(BLOCK) {
             let Some(segment) = &mut self.segment else { return Ok(()) };
-            let encoder = match &mut segment.encoder {
-                Some(encoder) => encoder,
-                none => {
-                    let bulk = pending.len() >= BLOCK && self.frames - segment.frames < BULK;
-                    none.insert(Encoder::new(Vec::new(), if bulk { LEVEL_BULK } else { LEVEL })?)
-                }
-            };
-            encoder.write_all(chunk)?;
-            encoder.flush()?;
-            let packed = std::mem::take(encoder.get_mut());
             let first = segment.raw == 0;
+            if first {
+                let bulk = pending.len() >= BLOCK && self.frames - segment.frames < BULK;
+                self.packer.begin(if bulk { LEVEL_BULK } else { LEVEL })?;
+            }
+            let packed = self.packer.pack(chunk)?;
             segment.raw += chunk.len();
             segment.packed += packed.len();
             // What is loose is less than a block: the first chunk holds all of it.

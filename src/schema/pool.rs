@@ -7,7 +7,7 @@ use prost_reflect::{
 };
 
 use super::builtin;
-use super::table::Table;
+use super::table::{Field, Kind, Table};
 use super::validate::Compiled;
 
 /// One descriptor pool and the walker's tables over it, each made when its type is first met.
@@ -24,6 +24,13 @@ pub(super) struct Pool {
     user: bool,
     /// By place, whether a secret can be inside.
     reach: OnceLock<Box<[bool]>>,
+    /// By place, the fields it can be in, a bit each.
+    secret_fields: Vec<OnceLock<u64>>,
+}
+
+/// The bit of a field; the last one is that of all numbers from there on.
+pub(super) fn bit(number: u32) -> u64 {
+    1 << number.min(63)
 }
 
 /// The options that mark a field as secret.
@@ -57,7 +64,9 @@ impl Pool {
         let tables = messages.iter().map(|_| OnceLock::new()).collect();
         let rules = messages.iter().map(|_| OnceLock::new()).collect();
         let sensitive = SENSITIVE.iter().filter_map(|name| descriptors.get_extension_by_name(name)).collect();
-        Pool { descriptors, places, messages, tables, rules, sensitive, user: false, reach: OnceLock::new() }
+        let (user, reach) = (false, OnceLock::new());
+        let secret_fields = messages.iter().map(|_| OnceLock::new()).collect();
+        Pool { descriptors, places, messages, tables, rules, sensitive, user, reach, secret_fields }
     }
 
     /// Marks a user's set.
@@ -115,6 +124,25 @@ impl Pool {
     pub fn reaches_secret(&self, place: u32) -> bool {
         let reach = self.reach.get_or_init(|| self.find_reach());
         reach.get(place as usize).copied().unwrap_or(false)
+    }
+
+    /// The [`bit`]s of the fields that are secret or can hold a secret: most fields are neither.
+    pub fn secret_fields(&self, place: u32) -> u64 {
+        let found = || {
+            let holds = |field: &&Field| field.sensitive || self.kind_reaches_secret(&field.kind);
+            let fields = self.table(place).map_or(&[][..], |table| &table.fields);
+            fields.iter().filter(holds).fold(0, |bits, field| bits | bit(field.number))
+        };
+        self.secret_fields.get(place as usize).map_or(0, |fields| *fields.get_or_init(found))
+    }
+
+    /// Whether a value of this kind can hold a secret somewhere inside.
+    pub fn kind_reaches_secret(&self, kind: &Kind) -> bool {
+        match kind {
+            Kind::Message(place) => self.reaches_secret(*place),
+            Kind::Map(entry) => self.kind_reaches_secret(&entry.1),
+            _ => false,
+        }
     }
 
     /// Marks what holds secrets itself, then again and again what holds something marked.

@@ -148,7 +148,7 @@ impl<'a> Loader<'a> {
                     },
                     Ending::Reset(side) => End { by: Some(*side), reset: Some(CANCEL), ..End::default() },
                 };
-                return Ok(Some(self.frame(stream.unwrap_or(self.last), What::End(end))));
+                return Ok(Some(self.frame(stream.unwrap_or(self.last), What::End(Box::new(end)))));
             }
         }
         Ok(None)

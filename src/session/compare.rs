@@ -11,9 +11,20 @@ const MISSES: usize = 256;
 
 /// The key under which an entry is held: its name, or for one without a known name its content.
 pub(crate) fn key(catalog: &Catalog, id: BlobId) -> Sym {
-    match catalog.entry(id).name {
-        Sym::EMPTY => Sym(NAMELESS | id.0),
-        name => name,
+    // Not by `entry`: that looks at the payload, too, which lies elsewhere.
+    let name = match &catalog.blob(id).form {
+        Form::Any { name, .. } => *name,
+        Form::Wrapper { wrapper, .. } => wrapper.name,
+        Form::Other => Sym::EMPTY,
+    };
+    if name == Sym::EMPTY { Sym(NAMELESS | id.0) } else { name }
+}
+
+/// The version of an entry itself; empty where it has that of its response.
+pub(crate) fn version(catalog: &Catalog, id: BlobId) -> Sym {
+    match &catalog.blob(id).form {
+        Form::Wrapper { wrapper, .. } => wrapper.version,
+        _ => Sym::EMPTY,
     }
 }
 

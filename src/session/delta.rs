@@ -46,10 +46,10 @@ impl Track {
         }
         if let (Verdict::Ack | Verdict::Nack, Some(order)) = (verdict, order) {
             outcome.answers = self.responses.get(order).map(|response| response.seq);
-            self.judge(ctx, order, request.error_detail.as_ref(), false);
+            self.judge(ctx, order, request.error_detail.as_deref(), false);
         }
         if verdict == Verdict::Unseen {
-            self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_ref());
+            self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
         }
         let was = self.want.is_wildcard();
         self.delta_names(ctx, request, first, prior, &mut outcome);

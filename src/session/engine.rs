@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use crate::content::{Catalog, Form};
 use crate::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl, Variant};
-use crate::wire::{Body, Frame, Message, Open, What};
+use crate::wire::{Body, End, Frame, Message, Open, What};
 
 use super::names::NameRuns;
 use super::outcome::{Happened, Outcome};
@@ -125,7 +125,7 @@ impl Engine {
             }
             What::End(end) => {
                 if stream.closed.is_none() {
-                    stream.closed = Some((*at, end.clone()));
+                    stream.closed = Some((*at, End::clone(end)));
                     outcome.what = Happened::Close;
                 }
             }

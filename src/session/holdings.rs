@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use crate::content::{BlobId, Catalog, List};
 use crate::event::{DenseHash, Sym};
 
-use super::compare::{align, hollow, key, nameless, same_content, without_repeats};
+use super::compare::{align, hollow, key, nameless, same_content, version, without_repeats};
 use super::names::SymSet;
 use super::responses::Order;
 use super::{AbsentBy, Same};
@@ -98,7 +98,7 @@ pub(crate) struct Taken<'a> {
 }
 
 fn own_version(catalog: &Catalog, id: BlobId, else_version: Sym) -> Sym {
-    match catalog.entry(id).version {
+    match version(catalog, id) {
         Sym::EMPTY => else_version,
         version => version,
     }
@@ -106,13 +106,11 @@ fn own_version(catalog: &Catalog, id: BlobId, else_version: Sym) -> Sym {
 
 impl Base {
     fn new(catalog: &mut Catalog, blobs: Vec<BlobId>, versions: Vec<Sym>, order: Order, state: Held) -> Base {
-        let version = versions.first().copied().unwrap_or_default();
-        let mixed = blobs
-            .iter()
-            .zip(&versions)
-            .any(|(id, own)| *own != version && catalog.entry(*id).version == Sym::EMPTY);
+        let first = versions.first().copied().unwrap_or_default();
+        let mut pairs = blobs.iter().zip(&versions);
+        let mixed = pairs.any(|(id, own)| *own != first && version(catalog, *id) == Sym::EMPTY);
         let versions = mixed.then(|| versions.into());
-        Base { list: catalog.intern_list(blobs), version, versions, order, state }
+        Base { list: catalog.intern_list(blobs), version: first, versions, order, state }
     }
 
     fn of(taken: Taken<'_>, list: Arc<List>) -> Base {
@@ -231,24 +229,7 @@ impl Holdings {
         let len = self.base.as_ref().map_or(0, |base| base.list.len());
         let kept = self.base.as_ref().is_some_and(|base| base.state == Held::Kept);
         if self.dirty > SMALL + len / 8 && !kept {
-            let (mut blobs, mut versions) = (Vec::new(), Vec::new());
-            let mut rest = IndexMap::default();
-            let mut order = 0;
-            for (name, slot) in self.slots(catalog) {
-                match slot.blob.filter(|_| slot.state == Held::Present) {
-                    Some(blob) => {
-                        blobs.push(blob);
-                        versions.push(slot.version);
-                        order = slot.order.max(order);
-                    }
-                    None => {
-                        rest.insert(name, slot);
-                    }
-                }
-            }
-            self.patch = rest;
-            self.base = Some(Base::new(catalog, blobs, versions, order, Held::Present));
-            self.dirty = self.patch.values().filter(|slot| slot.here()).count();
+            self.fold(catalog);
         }
         if self.patch.len() - self.dirty.min(self.patch.len()) > ENDED {
             let mut over = ENDED / 2;
@@ -261,6 +242,43 @@ impl Holdings {
                 !goes
             });
         }
+    }
+
+    /// What is here becomes the base, in order of appearance; what is not stays beside it.
+    fn fold(&mut self, catalog: &mut Catalog) {
+        let patch = std::mem::take(&mut self.patch);
+        let most = self.base.as_ref().map_or(0, |base| base.list.len()) + patch.len();
+        let (mut blobs, mut versions) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        let mut order = 0;
+        let mut take = |name: Sym, slot: Slot, rest: &mut IndexMap<Sym, Slot, DenseHash>| match slot.blob {
+            Some(blob) if slot.state == Held::Present => {
+                blobs.push(blob);
+                versions.push(slot.version);
+                order = slot.order.max(order);
+            }
+            _ => {
+                rest.insert(name, slot);
+            }
+        };
+        let mut in_base = vec![false; patch.len()];
+        if let Some(base) = &self.base {
+            for (at, id) in base.list.blobs().iter().enumerate() {
+                let name = key(catalog, *id);
+                let slot = match patch.get_full(&name) {
+                    Some((index, _, slot)) => {
+                        in_base[index] = true;
+                        *slot
+                    }
+                    None => base.slot(catalog, *id, || Some(at)),
+                };
+                take(name, slot, &mut self.patch);
+            }
+        }
+        for ((name, slot), _) in patch.iter().zip(in_base).filter(|(_, in_base)| !in_base) {
+            take(*name, *slot, &mut self.patch);
+        }
+        self.base = Some(Base::new(catalog, blobs, versions, order, Held::Present));
+        self.dirty = self.patch.values().filter(|slot| slot.here()).count();
     }
 
     /// Takes a response that holds everything: what it leaves out is gone, `Removed` where `covered` (the

@@ -74,12 +74,12 @@ impl Track {
             outcome.skipped = self.responses.skip_before(order);
             if verdict != Verdict::None {
                 outcome.answers = self.responses.get(order).map(|response| response.seq);
-                let nack = request.error_detail.as_ref();
+                let nack = request.error_detail.as_deref();
                 self.judge(ctx, order, nack, verdict == Verdict::Implied);
             }
         }
         if verdict == Verdict::Unseen {
-            self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_ref());
+            self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
         }
         self.reported = Some(request.version_info.clone());
         let stale = matches!(class, Some(Class::R4 | Class::R5 | Class::R6));

@@ -271,8 +271,8 @@ fn oddities(response: &ResponseOutcome, catalog: &Catalog) -> Option<Box<str>> {
 /// Bytes that a message takes up in memory, about: without the names and the list, which are shared as a rule.
 pub fn weight(message: &Message) -> usize {
     let segments = message.segments.iter().map(|segment| match segment {
-        Segment::Inline(bytes) => bytes.len() + 64,
-        _ => 48,
+        Segment::Inline(bytes) => bytes.len() + 40,
+        _ => 24,
     });
     size_of::<Message>() + 160 + segments.sum::<usize>()
 }

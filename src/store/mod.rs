@@ -19,7 +19,6 @@ pub use history::weight;
 pub use silence::{Reason, Silence};
 pub use versions::{AcceptedFact, Verdict, VersionFact};
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::content::Catalog;
@@ -99,15 +98,7 @@ impl Store {
             return;
         }
         let message = match frame.what {
-            What::Message(mut message) => {
-                // Envoy's is 60 KB, and some clients repeat it in each request.
-                let known = self.engine.stream(outcome.stream).and_then(|stream| stream.node.as_ref());
-                // One that frames are kept of is shared already.
-                if let (Some(node), Some(message)) = (known, Arc::get_mut(&mut message)) {
-                    message.share_node(node);
-                }
-                Some(message)
-            }
+            What::Message(message) => Some(message),
             _ => None,
         };
         let stream = self.engine.index(outcome.stream).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::time::Duration;
 use crate::content::Catalog;
 use crate::event::{Dir, Method, StreamId, Time};
 
-use super::{End, Frame, MessageBuilder, Open, Shape, What};
+use super::{End, Frame, MessageBuilder, Open, Shape, Shared, What};
 
 /// How often the growing counts of an opaque stream become a frame.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
@@ -15,6 +15,7 @@ const COUNT_EVERY: Duration = Duration::from_secs(1);
 pub struct Assembler {
     opened: u32,
     streams: BTreeMap<StreamId, Stream>,
+    shared: Shared,
 }
 
 struct Stream {
@@ -71,7 +72,8 @@ impl Assembler {
                 let shape = Shape::of(method, dir);
                 let building =
                     stream.building[side(dir)].take().unwrap_or_else(|| MessageBuilder::new(shape));
-                let message = building.finish(catalog);
+                let mut message = building.finish(catalog);
+                self.shared.share(&mut message);
                 out.push(Frame { at, stream: id, what: What::Message(std::sync::Arc::new(message)) });
             }
             None => {
@@ -113,7 +115,7 @@ impl Assembler {
         for building in stream.building.iter().flatten() {
             out.push(Frame { at, stream: id, what: What::Gap { messages: 1, bytes: building.size() } });
         }
-        out.push(Frame { at, stream: id, what: What::End(end) });
+        out.push(Frame { at, stream: id, what: What::End(Box::new(end)) });
     }
 
     /// Streams that have not ended.

@@ -1,8 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use crate::content::{BlobId, Catalog, List, ListBuilder, Strings};
 use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
 use crate::pb::{Field, Fields, Splitter, Value, put_len_field, rebuild, tag_len};
@@ -54,7 +52,7 @@ struct Parts {
     locators_unsubscribe: Vec<Sym>,
     removed: Vec<Sym>,
     control_plane: Option<Arc<str>>,
-    error_detail: Option<ErrorDetail>,
+    error_detail: Option<Box<ErrorDetail>>,
     resource_errors: Vec<ResourceError>,
     canary: bool,
     unknown: Vec<u32>,
@@ -151,10 +149,21 @@ impl MessageBuilder {
         }
     }
 
+    /// So many recorded segments follow.
+    pub fn expect(&mut self, segments: usize) {
+        self.parts.segments.reserve_exact(segments);
+    }
+
+    /// Takes the bytes of a recorded segment that holds them.
+    pub fn push_inline(&mut self, bytes: &[u8], catalog: &mut Catalog) {
+        self.parts.inline.reserve_exact(bytes.len());
+        self.push(bytes, catalog);
+    }
+
     /// Takes a recorded segment instead of bytes. `size` of the result is then that of the kept bytes.
     pub fn push_segment(&mut self, segment: Segment, catalog: &mut Catalog) {
         match segment {
-            Segment::Inline(bytes) => self.push(&bytes, catalog),
+            Segment::Inline(bytes) => self.push_inline(&bytes, catalog),
             Segment::Run(blob) => {
                 self.parts.size += u64::from(catalog.blob(blob).kept);
                 self.parts.end_names(catalog);
@@ -225,7 +234,8 @@ impl MessageBuilder {
         }
         self.parts.flush_inline(catalog);
         let mut parts = self.parts;
-        let segments = std::mem::take(&mut parts.segments);
+        let mut segments = std::mem::take(&mut parts.segments);
+        segments.shrink_to_fit();
         let (size, redacted, covered) = (parts.size, parts.redacted, parts.covered);
         let body = match self.failed {
             Some(reason) => Body::Undecodable { reason },
@@ -276,7 +286,7 @@ impl Parts {
             self.redacted = true;
             self.covered = true;
         }
-        self.segments.push(Segment::Inline(Bytes::from(inline)));
+        self.segments.push(Segment::Inline(inline.into_boxed_slice()));
     }
 
     /// Content that is no entry.
@@ -387,7 +397,7 @@ impl Parts {
                 }
                 self.initial.insert(name, version);
             }
-            Role::Error => self.error_detail = Some(ErrorDetail::parse(payload)),
+            Role::Error => self.error_detail = Some(Box::new(ErrorDetail::parse(payload))),
             Role::ControlPlane => self.control_plane = Some(Arc::from(inner_name(payload))),
             Role::ResourceErrors => {
                 let mut error = ResourceError { name: Sym::EMPTY, detail: ErrorDetail::default() };
@@ -413,6 +423,7 @@ impl Parts {
 
     fn body(self, shape: Shape, catalog: &mut Catalog) -> Body {
         let names = match &self.names[..] {
+            [] => Arc::default(),
             [one] => one.clone(),
             runs => runs.concat().into(),
         };
@@ -445,7 +456,11 @@ impl Parts {
                 node: self.node,
                 type_url: self.type_url,
                 subscribe: names,
-                unsubscribe: self.unsubscribe.into(),
+                unsubscribe: if self.unsubscribe.is_empty() {
+                    Arc::default()
+                } else {
+                    self.unsubscribe.into()
+                },
                 initial_resource_versions: self.initial,
                 response_nonce: self.nonce,
                 error_detail: self.error_detail,

@@ -64,7 +64,7 @@ pub struct Message {
 #[derive(Clone, Debug)]
 pub enum Segment {
     /// As they stand.
-    Inline(Bytes),
+    Inline(Box<[u8]>),
     /// As they stand too, kept as content: a long run of names that each request repeats.
     Run(BlobId),
     /// One length-delimited field, tag and length in the shortest encoding.
@@ -97,7 +97,7 @@ pub struct SotwRequest {
     pub resource_locators: Vec<Sym>,
     pub type_url: TypeUrl,
     pub response_nonce: Nonce,
-    pub error_detail: Option<ErrorDetail>,
+    pub error_detail: Option<Box<ErrorDetail>>,
     /// Numbers of fields that the published message does not have (row B-05).
     pub unknown_fields: Vec<u32>,
 }
@@ -126,7 +126,7 @@ pub struct DeltaRequest {
     /// Name to version, by the names' symbols.
     pub initial_resource_versions: BTreeMap<Sym, Sym>,
     pub response_nonce: Nonce,
-    pub error_detail: Option<ErrorDetail>,
+    pub error_detail: Option<Box<ErrorDetail>>,
     pub locators_subscribe: Vec<Sym>,
     pub locators_unsubscribe: Vec<Sym>,
     pub unknown_fields: Vec<u32>,
@@ -272,18 +272,6 @@ impl Message {
         }
     }
 
-    /// Lets go of the message's own copy of a node that is `known` already.
-    pub fn share_node(&mut self, known: &Arc<NodeInfo>) {
-        let node = match &mut self.body {
-            Body::SotwRequest(m) => &mut m.node,
-            Body::DeltaRequest(m) => &mut m.node,
-            _ => return,
-        };
-        if node.as_ref().is_some_and(|node| node.blob.is_some() && node.blob == known.blob) {
-            *node = Some(known.clone());
-        }
-    }
-
     /// The entries of a response.
     pub fn resources(&self) -> Option<&Arc<List>> {
         match &self.body {
@@ -295,8 +283,8 @@ impl Message {
 
     pub fn error_detail(&self) -> Option<&ErrorDetail> {
         match &self.body {
-            Body::SotwRequest(m) => m.error_detail.as_ref(),
-            Body::DeltaRequest(m) => m.error_detail.as_ref(),
+            Body::SotwRequest(m) => m.error_detail.as_deref(),
+            Body::DeltaRequest(m) => m.error_detail.as_deref(),
             _ => None,
         }
     }

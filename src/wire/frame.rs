@@ -27,7 +27,7 @@ pub enum What {
     /// This much of the copy was lost here; the traffic itself was unharmed.
     Gap { messages: u64, bytes: u64 },
     /// The stream ended. Always its last frame.
-    End(End),
+    End(Box<End>),
 }
 
 /// The facts of a stream's opening.

@@ -9,6 +9,7 @@ mod frame;
 mod grpc;
 pub mod h2;
 pub mod http1;
+mod shared;
 mod tls;
 
 pub use assembler::Assembler;
@@ -19,4 +20,5 @@ pub use discovery::{
 };
 pub use frame::{End, Frame, Open, Profile, What};
 pub use grpc::{Messages, Piece};
+pub(crate) use shared::Shared;
 pub use tls::{Certificate, Secured, Tls, date};

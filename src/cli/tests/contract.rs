@@ -161,7 +161,7 @@ fn under_tls(path: &std::path::Path) {
         ping.clone(),
         ping,
         What::Gap { messages: 2, bytes: 90 },
-        What::End(End { reset: Some(8), ..End::default() }),
+        What::End(Box::new(End { reset: Some(8), ..End::default() })),
     ];
     let header = record::Header {
         created: 1_772_460_000_000_000_000,

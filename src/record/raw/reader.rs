@@ -334,7 +334,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let stream = self.stream(at, number.clone(), None)?;
-        self.put(at, stream, What::End(end));
+        self.put(at, stream, What::End(Box::new(end)));
         if let Some(stream) = self.streams.get_mut(&(number, None)) {
             stream.ended = Some(self.frames.len() - 1);
         }

@@ -179,9 +179,9 @@ pub(in crate::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
     frames.push(frame(11, 3, message(Shape::DeltaResponse, &delta(3, 1), catalog)));
     frames.push(frame(12, 3, message(Shape::DeltaResponse, &delta(3, 2), catalog)));
     let status = Some((Code(14), "going away".into()));
-    frames.push(frame(13, 3, What::End(End { by: Some(Side::Server), status, ..End::default() })));
+    frames.push(frame(13, 3, What::End(Box::new(End { by: Some(Side::Server), status, ..End::default() }))));
     let end = End { reset: Some(8), note: Some("connection lost".into()), ..End::default() };
-    frames.push(frame(14, 1, What::End(end)));
+    frames.push(frame(14, 1, What::End(Box::new(end))));
     frames
 }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use twox_hash::XxHash3_64;
 
-use super::pool::Pool;
+use super::pool::{Pool, bit};
 use super::table::{Kind, Shape, Table};
 use super::walk::redacted;
 use super::{LIMIT, Schema, message_name};
@@ -94,9 +94,13 @@ impl Redactor {
             return self.any(bytes, depth);
         }
         let may_hold = |number| {
-            table.field(number).is_none_or(|field| field.sensitive || reaches_secret(pool, &field.kind))
+            table.field(number).is_none_or(|field| field.sensitive || pool.kind_reaches_secret(&field.kind))
         };
-        rebuild(bytes, |field| self.field(pool, table, field, depth), |rest| overwrite_rest(rest, may_hold))
+        let fields = pool.secret_fields(place);
+        let clean = |field: &Field<'_>| {
+            (fields & bit(field.number) != 0).then(|| self.field(pool, table, field, depth)).flatten()
+        };
+        rebuild(bytes, clean, |rest| overwrite_rest(rest, may_hold))
     }
 
     /// What a field of a message is to hold instead.
@@ -105,7 +109,7 @@ impl Redactor {
         let known = table.field(field.number)?;
         match &known.kind {
             kind if known.sensitive => self.secret(pool, kind, value, depth),
-            kind if !reaches_secret(pool, kind) => None,
+            kind if !pool.kind_reaches_secret(kind) => None,
             Kind::Message(inner) => self.message(pool, *inner, value, depth - 1),
             Kind::Map(entry) => {
                 let Kind::Message(inner) = entry.1 else { return None };
@@ -172,15 +176,6 @@ impl Redactor {
         }
         self.remember(secret);
         Some(self.mark(secret).into_bytes())
-    }
-}
-
-/// Whether a value of this kind can hold a secret somewhere inside.
-fn reaches_secret(pool: &Pool, kind: &Kind) -> bool {
-    match kind {
-        Kind::Message(place) => pool.reaches_secret(*place),
-        Kind::Map(entry) => reaches_secret(pool, &entry.1),
-        _ => false,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::content::Catalog;
 use crate::event::{Clock, StreamId, Time};
 use crate::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 use crate::store::{Options, Store};
-use crate::wire::{End, Frame, Message, Open, Shape, What};
+use crate::wire::{Frame, Message, Open, Shape, What};
 
 const TYPES: [&str; 3] = [
     "type.googleapis.com/envoy.config.cluster.v3.Cluster",
@@ -169,7 +169,7 @@ fn run(ops: &[Op], peek: bool) -> String {
                 Frame { at, stream, what: What::Open(Box::new(open)) }
             }
             Op::Gap { stream } => Frame { at, stream: id(stream), what: What::Gap { messages: 1, bytes: 9 } },
-            Op::End { stream } => Frame { at, stream: id(stream), what: What::End(End::default()) },
+            Op::End { stream } => Frame { at, stream: id(stream), what: What::End(Box::default()) },
             _ => match message(op, store.catalog_mut()) {
                 Some((stream, message)) => {
                     Frame { at, stream: id(&stream), what: What::Message(std::sync::Arc::new(message)) }

@@ -1,0 +1,95 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::discovery::{Body, Message, NodeInfo};
+use crate::content::BlobId;
+use crate::event::TypeUrl;
+
+/// Type URLs that are kept at hand: a source has a dozen, a hostile one any number.
+const URLS: usize = 32;
+
+/// What the messages of a source repeat, held once: Envoy's node is 60 KB, and some clients send it in each request.
+#[derive(Default)]
+pub(crate) struct Shared {
+    nodes: HashMap<BlobId, Arc<NodeInfo>>,
+    /// The newest first.
+    urls: Vec<TypeUrl>,
+}
+
+impl Shared {
+    /// Lets go of the message's own copy of what was there before.
+    pub(crate) fn share(&mut self, message: &mut Message) {
+        match &mut message.body {
+            Body::SotwRequest(m) => {
+                self.node(&mut m.node);
+                self.url(&mut m.type_url);
+            }
+            Body::DeltaRequest(m) => {
+                self.node(&mut m.node);
+                self.url(&mut m.type_url);
+            }
+            Body::SotwResponse(m) => self.url(&mut m.type_url),
+            Body::DeltaResponse(m) => self.url(&mut m.type_url),
+            Body::Undecodable { .. } => {}
+        }
+    }
+
+    fn node(&mut self, node: &mut Option<Arc<NodeInfo>>) {
+        if let Some(node) = node
+            && let Some(blob) = node.blob
+        {
+            node.clone_from(self.nodes.entry(blob).or_insert_with(|| node.clone()));
+        }
+    }
+
+    fn url(&mut self, url: &mut TypeUrl) {
+        match self.urls.iter().position(|known| known == url) {
+            Some(0) => {}
+            Some(at) => self.urls[..=at].rotate_right(1),
+            None => {
+                self.urls.truncate(URLS - 1);
+                self.urls.insert(0, url.clone());
+            }
+        }
+        if let Some(known) = self.urls.first() {
+            url.clone_from(known);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::Catalog;
+    use crate::pb::put_len_field;
+    use crate::wire::Shape;
+
+    fn request(node: &str, url: &str, catalog: &mut Catalog) -> Message {
+        let (mut id, mut bytes) = (Vec::new(), Vec::new());
+        put_len_field(&mut id, 1, node.as_bytes());
+        put_len_field(&mut bytes, 2, &id);
+        put_len_field(&mut bytes, 4, url.as_bytes());
+        Message::parse(Shape::SotwRequest, &bytes, catalog)
+    }
+
+    #[test]
+    fn what_two_messages_repeat_is_held_once() {
+        let (mut shared, mut catalog) = (Shared::default(), Catalog::in_memory());
+        let mut take = |node: &str, url: &str| {
+            let mut message = request(node, url, &mut catalog);
+            shared.share(&mut message);
+            message
+        };
+        let (a, b, other) = (take("n", "t/A"), take("n", "t/A"), take("m", "t/B"));
+        let node = |message: &Message| message.node().expect("a node").clone();
+        assert!(Arc::ptr_eq(&node(&a), &node(&b)));
+        assert_eq!((node(&a).id.as_str(), node(&other).id.as_str()), ("n", "m"));
+        assert_eq!(a.type_url().as_str().as_ptr(), b.type_url().as_str().as_ptr());
+        assert_eq!(other.type_url().as_str(), "t/B");
+        for i in 0..100 {
+            assert_eq!(take("n", &format!("t/{i}")).type_url().as_str(), format!("t/{i}"));
+        }
+        assert_eq!(take("n", "t/A").type_url().as_str(), "t/A");
+        assert_eq!(shared.urls.len(), URLS);
+    }
+}
