@@ -186,12 +186,13 @@ impl Reader<'_> {
             (Value::Number(secs), zero) => {
                 let secs = secs.as_f64().ok_or_else(wrong)?;
                 let zero = match zero {
-                    None => {
-                        let date = secs >= UNIX;
-                        self.clock.epoch = date.then_some((secs * 1e6).round() as i128 * 1000);
-                        // Seconds from any zero stay as they are, so that they can be compared with the file's.
-                        if date { secs } else { secs.min(0.0) }
+                    None if secs >= UNIX => {
+                        let date = jiff::Timestamp::from_microsecond((secs * 1e6).round() as i64);
+                        self.clock.epoch = Some(date.map_err(|_| wrong())?.as_nanosecond());
+                        secs
                     }
+                    // Seconds from any zero stay as they are, so that they can be compared with the file's.
+                    None => secs.min(0.0),
                     Some(Zero::Seconds(zero)) => zero,
                     Some(Zero::Date(_)) => return Err(wrong()),
                 };

@@ -119,6 +119,16 @@ fn unix_seconds_are_dates() {
     assert_eq!(loaded.end, Time(1_250_000_000));
 }
 
+#[test]
+fn seconds_beyond_all_dates_are_no_time() {
+    let text = r#"{"dir":"open","t":88888888888888888888888888888888888888888888888888.01,"stream":1,"method":"/x"}
+{"dir":"open","t":1772460000,"stream":1,"method":"/x"}"#;
+    let loaded = load(text);
+    assert!(loaded.notices[0].starts_with("line 1 skipped: t is 8"), "{:?}", loaded.notices);
+    assert_eq!(loaded.frames.len(), 1);
+    assert_eq!(loaded.clock.epoch, Some(1_772_460_000_000_000_000));
+}
+
 /// Knows one node.
 struct OneNode;
 
