@@ -397,12 +397,10 @@ impl Work {
             }
             Event::Bytes(bytes) => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
-                let at_once = match self.may_glance() {
-                    true => self.passing.entry(lane.0).or_default().push(bytes),
-                    false => vec![bytes],
-                };
-                for bytes in at_once {
+                if !self.may_glance() {
                     self.assembler.data(id, Dir::Resp, &bytes, into.store.catalog_mut());
+                } else if let Some(piece) = self.passing.entry(lane.0).or_default().push(&bytes) {
+                    self.assembler.data(id, Dir::Resp, &piece, into.store.catalog_mut());
                 }
                 return;
             }

@@ -72,10 +72,26 @@ struct Held {
     version: Sym,
     /// Of the response that held it last.
     round: u32,
+    /// Few have more to be known of them, and they are many.
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Default)]
+struct Rare {
     /// Names asked for that it answers beside its own: aliases (row F-30), globs (row K-18).
-    answers: Box<[Sym]>,
+    answers: Vec<Sym>,
     /// When its TTL runs out (row G-02).
     until: Option<Time>,
+}
+
+impl Held {
+    fn answers(&self) -> &[Sym] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.answers)
+    }
+
+    fn until(&self) -> Option<Time> {
+        self.rare.as_ref().and_then(|rare| rare.until)
+    }
 }
 
 /// A response that waits for its verdict.
@@ -125,7 +141,7 @@ impl Track {
     /// When something of it is due.
     pub(super) fn due(&self) -> Option<Time> {
         let verdict = self.pending.front().filter(|pending| !matches!(pending.ruling, Ruling::Hold));
-        let until = || self.held.values().filter_map(|held| held.until).min();
+        let until = || self.held.values().filter_map(Held::until).min();
         let ttl = self.timed.then(until).flatten();
         verdict.map(|pending| pending.due).into_iter().chain(ttl).chain(self.poll.due()).min()
     }
@@ -141,7 +157,7 @@ impl Track {
             return Vec::new();
         }
         let wanted =
-            |name: Sym, held: &Held| self.names(name) || held.answers.iter().any(|name| self.names(*name));
+            |name: Sym, held: &Held| self.names(name) || held.answers().iter().any(|name| self.names(*name));
         self.held.iter().filter(|(name, held)| !wanted(**name, held)).map(|(name, _)| *name).collect()
     }
 
@@ -156,17 +172,17 @@ impl Track {
         let mut missing: Vec<Sym> = names.filter(|name| !known(name)).collect();
         if !missing.is_empty() {
             let answered: HashSet<Sym> =
-                self.held.values().flat_map(|held| held.answers.iter().copied()).collect();
+                self.held.values().flat_map(|held| held.answers().iter().copied()).collect();
             missing.retain(|name| !answered.contains(name));
         }
         missing
     }
 
     /// The names asked for that a resource answers beside its own.
-    fn answers(&self, name: Sym, aliases: &[Sym], globs: &[Sym], catalog: &Catalog) -> Box<[Sym]> {
+    fn answers(&self, name: Sym, aliases: &[Sym], globs: &[Sym], catalog: &Catalog) -> Vec<Sym> {
         let mut found: Vec<Sym> = aliases.iter().copied().filter(|alias| self.names(*alias)).collect();
         found.extend(globs.iter().filter(|glob| glob_matches(catalog.text(**glob), catalog.text(name))));
-        found.into()
+        found
     }
 
     /// The globs asked for.
@@ -187,7 +203,7 @@ impl Track {
         let mut gone: Vec<Sym> = self.held.remove(&name).map(|_| name).into_iter().collect();
         if is_glob(catalog.text(name)) {
             // All its members go (row K-20), but for those that are wanted by themselves.
-            let member = |held: &Held| held.answers.contains(&name);
+            let member = |held: &Held| held.answers().contains(&name);
             let members = self.held.iter().filter(|(own, held)| member(held) && !self.names(**own));
             gone.extend(members.map(|(own, _)| *own).collect::<Vec<_>>());
             gone.iter().for_each(|name| {
@@ -213,8 +229,8 @@ impl Track {
         if !self.timed {
             return;
         }
-        self.held.retain(|_, held| held.until.is_none_or(|until| until > now));
-        self.timed = self.held.values().any(|held| held.until.is_some());
+        self.held.retain(|_, held| held.until().is_none_or(|until| until > now));
+        self.timed = self.held.values().any(|held| held.until().is_some());
     }
 
     /// How long the verdict on a response waits, beside the delay that was asked for.
@@ -272,7 +288,9 @@ impl Track {
             for name in answers.iter().chain([&name]) {
                 self.absent.remove(name);
             }
-            self.held.insert(name, Held { version, round, answers, until });
+            let rare = !answers.is_empty() || until.is_some();
+            let rare = rare.then(|| Box::new(Rare { answers, until }));
+            self.held.insert(name, Held { version, round, rare });
             changes.accepted.push((name, content));
         }
         match &pending.message.body {
@@ -301,7 +319,9 @@ impl Track {
             held.round = round;
         }
         match held {
-            Some(held) if held.version == version || held.version == Sym::EMPTY => held.until = until,
+            Some(held) if held.version == version || held.version == Sym::EMPTY => {
+                held.rare.get_or_insert_default().until = until;
+            }
             Some(_) if until.is_some() => {}
             _ => {
                 self.held.remove(&name);

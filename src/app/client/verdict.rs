@@ -14,31 +14,36 @@ use crate::net::client::Sent;
 use crate::store::Store;
 use crate::wire::Message;
 
-/// A response that is passing: its newest bytes wait, so that its verdict need not wait until they are taken in.
+/// A response that is passing: its newest bytes wait, so that its verdict need not wait until they are taken in. They
+/// are copied: what they came in is filled again meanwhile, and what they wait in is this thread's to use again.
 #[derive(Default)]
 pub(super) struct Passing {
     glance: Glance,
-    bytes: VecDeque<Bytes>,
-    size: usize,
+    waiting: VecDeque<Vec<u8>>,
 }
 
-/// Bytes that wait at most.
-const WAIT: usize = 16 << 20;
+/// Bytes that are copied into one piece.
+const PIECE: usize = 256 << 10;
+
+/// Pieces that wait at most: 24 MiB.
+const WAIT: usize = 96;
 
 impl Passing {
     /// The next bytes of the response; what has to be taken in now.
-    pub fn push(&mut self, bytes: Bytes) -> Vec<Bytes> {
-        self.glance.push(&bytes);
-        self.size += bytes.len();
-        self.bytes.push_back(bytes);
-        let mut out = Vec::new();
-        while self.size > WAIT
-            && let Some(oldest) = self.bytes.pop_front()
-        {
-            self.size -= oldest.len();
-            out.push(oldest);
+    pub fn push(&mut self, mut bytes: &[u8]) -> Option<Vec<u8>> {
+        self.glance.push(bytes);
+        if let Some(last) = self.waiting.back_mut() {
+            let (fits, rest) = bytes.split_at(bytes.len().min(PIECE.saturating_sub(last.len())));
+            last.extend_from_slice(fits);
+            bytes = rest;
         }
-        out
+        if !bytes.is_empty() {
+            let first = self.waiting.is_empty();
+            let mut piece = if first { Vec::new() } else { Vec::with_capacity(PIECE.max(bytes.len())) };
+            piece.extend_from_slice(bytes);
+            self.waiting.push_back(piece);
+        }
+        if self.waiting.len() > WAIT { self.waiting.pop_front() } else { None }
     }
 }
 
@@ -96,7 +101,7 @@ impl Work {
                 }
             }
         }
-        self.take_in(id, passing.bytes, into);
+        self.take_in(id, passing.waiting, into);
         ahead
     }
 
@@ -104,12 +109,12 @@ impl Work {
     pub(super) fn let_pass(&mut self, lane: Lane, into: &mut Into<'_>) {
         let Some(passing) = self.passing.remove(&lane.0) else { return };
         if let Some(id) = self.open.get(&lane.0).copied() {
-            self.take_in(id, passing.bytes, into);
+            self.take_in(id, passing.waiting, into);
         }
     }
 
-    fn take_in(&mut self, id: StreamId, bytes: VecDeque<Bytes>, into: &mut Into<'_>) {
-        for bytes in bytes {
+    fn take_in(&mut self, id: StreamId, pieces: VecDeque<Vec<u8>>, into: &mut Into<'_>) {
+        for bytes in pieces {
             self.assembler.data(id, Dir::Resp, &bytes, into.store.catalog_mut());
         }
     }
