@@ -397,10 +397,12 @@ impl Work {
             }
             Event::Bytes(bytes) => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
-                if !self.may_glance() {
+                let ready = match self.may_glance() {
+                    true => self.passing.entry(lane.0).or_default().push(bytes),
+                    false => vec![bytes],
+                };
+                for bytes in ready {
                     self.assembler.data(id, Dir::Resp, &bytes, into.store.catalog_mut());
-                } else if let Some(piece) = self.passing.entry(lane.0).or_default().push(&bytes) {
-                    self.assembler.data(id, Dir::Resp, &piece, into.store.catalog_mut());
                 }
                 return;
             }

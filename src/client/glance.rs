@@ -44,6 +44,11 @@ impl Glance {
         self.splitter = splitter;
     }
 
+    /// Whatever comes, it will not be [`Plain`].
+    pub fn is_odd(&self) -> bool {
+        self.odd
+    }
+
     /// The message is complete; `None`: it is to be looked into.
     pub fn plain(self) -> Option<Plain> {
         let (of, _) = self.first?;

@@ -30,20 +30,25 @@ const WAIT: usize = 96;
 
 impl Passing {
     /// The next bytes of the response; what has to be taken in now.
-    pub fn push(&mut self, mut bytes: &[u8]) -> Option<Vec<u8>> {
-        self.glance.push(bytes);
-        if let Some(last) = self.waiting.back_mut() {
-            let (fits, rest) = bytes.split_at(bytes.len().min(PIECE.saturating_sub(last.len())));
-            last.extend_from_slice(fits);
-            bytes = rest;
+    pub fn push(&mut self, bytes: Bytes) -> Vec<Bytes> {
+        self.glance.push(&bytes);
+        if self.glance.is_odd() {
+            return self.waiting.drain(..).map(Bytes::from).chain([bytes]).collect();
         }
-        if !bytes.is_empty() {
+        let mut rest = &bytes[..];
+        if let Some(last) = self.waiting.back_mut() {
+            let (fits, more) = rest.split_at(rest.len().min(PIECE.saturating_sub(last.len())));
+            last.extend_from_slice(fits);
+            rest = more;
+        }
+        if !rest.is_empty() {
             let first = self.waiting.is_empty();
-            let mut piece = if first { Vec::new() } else { Vec::with_capacity(PIECE.max(bytes.len())) };
-            piece.extend_from_slice(bytes);
+            let mut piece = if first { Vec::new() } else { Vec::with_capacity(PIECE.max(rest.len())) };
+            piece.extend_from_slice(rest);
             self.waiting.push_back(piece);
         }
-        if self.waiting.len() > WAIT { self.waiting.pop_front() } else { None }
+        let full = self.waiting.len() > WAIT;
+        full.then(|| self.waiting.pop_front()).flatten().map(Bytes::from).into_iter().collect()
     }
 }
 
@@ -135,5 +140,55 @@ impl Work {
             self.message(at, id, Dir::Req, into);
         }
         (sent == Sent::Stuck).then_some(lane)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pb::put_len_field;
+
+    /// A response with a name of so many bytes.
+    fn response(len: usize, version: &str) -> Vec<u8> {
+        let (mut cluster, mut any, mut out) = (Vec::new(), Vec::new(), Vec::new());
+        put_len_field(&mut cluster, 1, &vec![b'x'; len]);
+        put_len_field(&mut any, 1, b"type.googleapis.com/envoy.config.cluster.v3.Cluster");
+        put_len_field(&mut any, 2, &cluster);
+        put_len_field(&mut out, 1, version.as_bytes());
+        put_len_field(&mut out, 2, &any);
+        put_len_field(&mut out, 4, b"type.googleapis.com/envoy.config.cluster.v3.Cluster");
+        put_len_field(&mut out, 5, b"n");
+        out
+    }
+
+    #[test]
+    fn a_bounded_part_waits_and_every_byte_comes_out_in_order() {
+        for (len, step) in
+            [(10, 7), (PIECE * 3, 10_000), (PIECE * (WAIT + 4), 70_000), (PIECE * 3, PIECE + 1)]
+        {
+            let response = response(len, "1");
+            let (mut passing, mut out) = (Passing::default(), Vec::new());
+            for chunk in response.chunks(step) {
+                passing
+                    .push(Bytes::copy_from_slice(chunk))
+                    .iter()
+                    .for_each(|bytes| out.extend_from_slice(bytes));
+                assert!(passing.waiting.len() <= WAIT);
+            }
+            assert_eq!(out.is_empty(), len < PIECE * WAIT, "{len} by {step}");
+            passing.waiting.iter().for_each(|piece| out.extend_from_slice(piece));
+            assert!(out == response, "{len} by {step}");
+            assert!(passing.glance.plain().is_some());
+        }
+    }
+
+    #[test]
+    fn nothing_waits_for_a_verdict_that_needs_the_content() {
+        let mut passing = Passing::default();
+        let (plain, odd) = (Bytes::from(response(100, "1")), Bytes::from_static(b"\x7a\x00"));
+        assert!(passing.push(plain.clone()).is_empty());
+        assert_eq!(passing.push(odd.clone()), [plain.clone(), odd]);
+        assert_eq!(passing.push(plain.clone()), [plain]);
+        assert!(passing.waiting.is_empty() && passing.glance.plain().is_none());
     }
 }

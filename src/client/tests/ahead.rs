@@ -69,6 +69,14 @@ proptest! {
         }
     }
 
+    #[test]
+    fn any_bytes_are_seen_the_same_in_pieces(bytes in proptest::collection::vec(any::<u8>(), 0..200), step in 1..50usize) {
+        let whole = response(CDS, "1", "n", &[("a", CDS)]);
+        for bytes in [bytes.clone(), [&whole[..], &bytes[..]].concat()] {
+            prop_assert_eq!(glance(&bytes, step), glance(&bytes, bytes.len().max(1)));
+        }
+    }
+
     /// Two clients are told the same; one of them answers ahead where it can.
     #[test]
     fn what_is_said_ahead_is_what_is_said_else(
