@@ -8,7 +8,7 @@ use super::Source;
 use super::source;
 use super::walk::{FIELDS, inner};
 use crate::event::Kind;
-use crate::pb::{Field, Fields, Value};
+use crate::pb::{Field, Fields, Value, field_bit};
 use crate::schema::{Schema, message_name};
 
 /// Levels that are looked into, as in [`of`](super::of).
@@ -45,12 +45,8 @@ struct Node {
 
 impl Node {
     fn looks_at(&self, number: u32) -> bool {
-        self.fields & bit(number) != 0
+        self.fields & field_bit(number) != 0
     }
-}
-
-fn bit(number: u32) -> u64 {
-    1 << number.min(63)
 }
 
 enum Step {
@@ -229,7 +225,7 @@ impl Names {
             let node = &mut self.nodes[at];
             let whole = node.whole.iter().flat_map(|whole| [Some(whole.when), whole.name]).flatten();
             let numbers = steps.iter().map(|(number, _)| *number).chain(whole);
-            node.fields = numbers.fold(0, |fields, number| fields | bit(number));
+            node.fields = numbers.fold(0, |fields, number| fields | field_bit(number));
             node.steps = steps;
         }
     }

@@ -49,6 +49,11 @@ pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
+/// The bit of a field in a set of fields; the last one is that of all numbers from there on.
+pub fn field_bit(number: u32) -> u64 {
+    1 << number.min(63)
+}
+
 /// The bytes do not parse as a message from `offset` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no protobuf field at byte {offset}")]

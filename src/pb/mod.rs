@@ -7,7 +7,7 @@ mod fields;
 mod splitter;
 mod varint;
 
-pub use fields::{Field, FieldError, Fields, Value, rebuild, text};
+pub use fields::{Field, FieldError, Fields, Value, field_bit, rebuild, text};
 pub use splitter::{SplitError, Splitter};
 pub use varint::{put_len_field, put_tag, put_varint, read_varint, tag_len, varint_len};
 

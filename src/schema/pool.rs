@@ -9,6 +9,7 @@ use prost_reflect::{
 use super::builtin;
 use super::table::{Field, Kind, Table};
 use super::validate::Compiled;
+use crate::pb::field_bit;
 
 /// One descriptor pool and the walker's tables over it, each made when its type is first met.
 #[derive(Debug)]
@@ -26,11 +27,6 @@ pub(super) struct Pool {
     reach: OnceLock<Box<[bool]>>,
     /// By place, the fields it can be in, a bit each.
     secret_fields: Vec<OnceLock<u64>>,
-}
-
-/// The bit of a field; the last one is that of all numbers from there on.
-pub(super) fn bit(number: u32) -> u64 {
-    1 << number.min(63)
 }
 
 /// The options that mark a field as secret.
@@ -126,12 +122,12 @@ impl Pool {
         reach.get(place as usize).copied().unwrap_or(false)
     }
 
-    /// The [`bit`]s of the fields that are secret or can hold a secret: most fields are neither.
+    /// The [`field_bit`]s of the fields that are secret or can hold a secret: most fields are neither.
     pub fn secret_fields(&self, place: u32) -> u64 {
         let found = || {
             let holds = |field: &&Field| field.sensitive || self.kind_reaches_secret(&field.kind);
             let fields = self.table(place).map_or(&[][..], |table| &table.fields);
-            fields.iter().filter(holds).fold(0, |bits, field| bits | bit(field.number))
+            fields.iter().filter(holds).fold(0, |bits, field| bits | field_bit(field.number))
         };
         self.secret_fields.get(place as usize).map_or(0, |fields| *fields.get_or_init(found))
     }

@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex};
 
 use twox_hash::XxHash3_64;
 
-use super::pool::{Pool, bit};
+use super::pool::Pool;
 use super::table::{Kind, Shape, Table};
 use super::walk::redacted;
 use super::{LIMIT, Schema, message_name};
 use crate::content::Redact;
-use crate::pb::{Field, Fields, Value, WIRE_LEN, rebuild};
+use crate::pb::{Field, Fields, Value, WIRE_LEN, field_bit, rebuild};
 
 /// Redacts by a schema. Equal secrets of one seed get equal ids.
 pub struct Redactor {
@@ -98,7 +98,7 @@ impl Redactor {
         };
         let fields = pool.secret_fields(place);
         let clean = |field: &Field<'_>| {
-            (fields & bit(field.number) != 0).then(|| self.field(pool, table, field, depth)).flatten()
+            (fields & field_bit(field.number) != 0).then(|| self.field(pool, table, field, depth)).flatten()
         };
         rebuild(bytes, clean, |rest| overwrite_rest(rest, may_hold))
     }
