@@ -425,7 +425,7 @@ impl Catalog {
     pub(super) fn stretch(&self, first: BlobId, bytes: &[u8]) -> Option<&Stretch> {
         let stretch = self.stretches.get(&first)?;
         let raw = bytes.get(..stretch.bytes)?;
-        (self.hash(raw) == stretch.hash).then_some(stretch)
+        (raw.starts_with(&stretch.head) && self.hash(raw) == stretch.hash).then_some(stretch)
     }
 
     pub(super) fn set_stretch(&mut self, stretch: Stretch) {

@@ -138,11 +138,10 @@ impl ListBuilder {
 
     /// Once enough entries were foreseen: learns that `raw` is what they are. True: it begins anew behind them.
     pub fn learn(&mut self, catalog: &mut Catalog, raw: &[u8]) -> bool {
-        let Some(blobs) = self.blobs.last_chunk().filter(|_| self.foreseen == stretch::LEN) else {
-            return false;
-        };
+        let blobs = self.blobs.last_chunk().filter(|_| self.foreseen == stretch::LEN);
+        let (Some(&blobs), Some(&head)) = (blobs, raw.first_chunk()) else { return false };
         let redacted = blobs.iter().any(|id| catalog.blob(*id).redacted);
-        catalog.set_stretch(Stretch { hash: catalog.hash(raw), bytes: raw.len(), redacted, blobs: *blobs });
+        catalog.set_stretch(Stretch { head, hash: catalog.hash(raw), bytes: raw.len(), redacted, blobs });
         self.foreseen = 0;
         true
     }

@@ -8,6 +8,8 @@ pub(super) const LEN: usize = 8;
 /// splitting and hashing each: most of a large push is what the last one was.
 #[derive(Debug)]
 pub(super) struct Stretch {
+    /// How the first one begins, with its length: where all are shuffled, nothing is hashed in vain.
+    pub head: [u8; 4],
     pub hash: u128,
     pub bytes: usize,
     /// Secrets were taken out of one of them.
