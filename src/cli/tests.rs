@@ -238,6 +238,7 @@ fn info_tells_what_is_in_a_file() {
 }
 
 /// A session written in one form and read back says the same.
+/// What a part lacks is no fault of those who spoke.
 #[test]
 fn a_part_knows_its_clients_and_blames_nobody_for_what_it_lacks() {
     let dir = tempfile::tempdir().unwrap();

@@ -56,5 +56,3 @@ fn exports_can_be_a_part() {
     assert_eq!(names(&["--from", "#17", "--until", "#18"]), 2);
     assert_eq!(names(&["--until", "+1s"]), 10);
 }
-
-/// What a part lacks is no fault of those who spoke.
