@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rest::{Polls, Rest, Sink};
+use super::{ConnId, Copied, Happened, Step};
 use crate::content::Catalog;
 use crate::event::{Dir, Side, StreamId, Time};
-use crate::net::tap::{ConnId, Copied, Happened, Step};
 use crate::schema::Schema;
 use crate::wire::h2::{Connection, Event, Head};
 use crate::wire::{Assembler, End, Frame, Open, Tls, http1};
@@ -77,10 +77,10 @@ impl Pipeline {
     /// Takes one copy; appends the frames it completes.
     pub fn take(&mut self, copied: Copied, catalog: &mut Catalog, out: &mut Vec<Frame>) {
         let Copied { conn, at, what } = copied;
-        if let Happened::Opened { peer, upstream } = &what {
+        if let Happened::Opened { peer, server } = &what {
             let tapped = Tapped {
                 peer: peer.clone(),
-                server: upstream.to_string(),
+                server: server.clone(),
                 tls: Tls::default(),
                 seen: false,
                 used: false,
