@@ -94,9 +94,7 @@ impl Pipeline {
             self.connections.insert(conn, tapped);
             return;
         }
-        let Some(tapped) = self.connections.get_mut(&conn) else { return };
-        let (assembler, rest, clean) = (&mut self.assembler, self.rest.as_mut(), self.clean);
-        let mut see = See { tapped, assembler, rest, clean, at, catalog, out };
+        let Some(mut see) = self.see(conn, at, catalog, out) else { return };
         match what {
             Happened::Opened { .. } => {}
             Happened::Secured { side: Side::Client, facts } => see.tapped.tls.client = Some(facts),
@@ -117,6 +115,40 @@ impl Pipeline {
                 self.connections.remove(&conn);
             }
         }
+    }
+
+    /// [`Happened::Bytes`], without a copy of them.
+    pub fn bytes(
+        &mut self,
+        conn: ConnId,
+        at: Time,
+        dir: Dir,
+        bytes: &[u8],
+        catalog: &mut Catalog,
+        out: &mut Vec<Frame>,
+    ) {
+        if let Some(mut see) = self.see(conn, at, catalog, out) {
+            see.bytes(dir, bytes);
+        }
+    }
+
+    /// The connection can't be read, and why: from here on its bytes are counted.
+    pub fn opaque(&mut self, conn: ConnId, at: Time, why: &str, catalog: &mut Catalog, out: &mut Vec<Frame>) {
+        if let Some(mut see) = self.see(conn, at, catalog, out) {
+            see.event(Event::Opaque { why: why.to_owned() });
+        }
+    }
+
+    fn see<'a>(
+        &'a mut self,
+        conn: ConnId,
+        at: Time,
+        catalog: &'a mut Catalog,
+        out: &'a mut Vec<Frame>,
+    ) -> Option<See<'a>> {
+        let tapped = self.connections.get_mut(&conn)?;
+        let (assembler, rest, clean) = (&mut self.assembler, self.rest.as_mut(), self.clean);
+        Some(See { tapped, assembler, rest, clean, at, catalog, out })
     }
 }
 
