@@ -62,7 +62,8 @@ impl<W: Write> Writer<W> {
         };
         let (u16, u32) = (|n: u16| form.number16(n), |n: u32| form.number(n));
         if form.ng {
-            let section = [u32(0x1a2b_3c4d), [u16(1), u16(0)].concat().try_into().expect("4"), [0xff; 4], [0xff; 4]];
+            let section =
+                [u32(0x1a2b_3c4d), [u16(1), u16(0)].concat().try_into().expect("4"), [0xff; 4], [0xff; 4]];
             out.write_all(&form.block(0x0a0d_0d0a, &section.concat()))?;
             let mut interface = [u16(link as u16), u16(0)].concat();
             interface.extend(u32(0));
@@ -95,7 +96,8 @@ impl<W: Write> Writer<W> {
         let lens = [form.number(caught.len() as u32), form.number(packet.len() as u32)].concat();
         if form.ng {
             let ticks = if form.nanos { at } else { at / 1000 };
-            let mut body = [form.number(0), form.number((ticks >> 32) as u32), form.number(ticks as u32)].concat();
+            let mut body =
+                [form.number(0), form.number((ticks >> 32) as u32), form.number(ticks as u32)].concat();
             body.extend(lens);
             body.extend(caught);
             body.resize(body.len().next_multiple_of(4), 0);
@@ -132,11 +134,11 @@ impl Form {
         let family = if segment.from.is_ipv4() { 2 } else { 30 };
         match self.link {
             Link::Null => [&self.number(family)[..], &ip].concat(),
-            Link::Ethernet => [&[0; 12], kind, &ip].concat(),
-            Link::Vlan => [&[0; 12], &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2], kind, &ip].concat(),
+            Link::Ethernet => [&[0; 12][..], kind, &ip].concat(),
+            Link::Vlan => [&[0; 12][..], &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2], kind, &ip].concat(),
             Link::Raw => ip,
-            Link::Cooked => [&[0; 14], kind, &ip].concat(),
-            Link::Cooked2 => [kind, &[0; 18], &ip].concat(),
+            Link::Cooked => [&[0; 14][..], kind, &ip].concat(),
+            Link::Cooked2 => [kind, &[0; 18][..], &ip].concat(),
         }
     }
 }
@@ -153,7 +155,8 @@ pub fn ip(segment: &Segment) -> Vec<u8> {
     let len = |head: usize| u16::try_from(tcp.len() + head).unwrap_or(0).to_be_bytes();
     match (from.ip(), to.ip()) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
-            let head = [&[0x45, 0], &len(20)[..], &[0, 0, 0x40, 0, 64, 6, 0, 0], &from.octets(), &to.octets()];
+            let head =
+                [&[0x45, 0], &len(20)[..], &[0, 0, 0x40, 0, 64, 6, 0, 0], &from.octets(), &to.octets()];
             [&head.concat()[..], &tcp].concat()
         }
         (IpAddr::V6(from), IpAddr::V6(to)) => {
@@ -162,4 +165,85 @@ pub fn ip(segment: &Segment) -> Vec<u8> {
         }
         _ => panic!("addresses of two kinds"),
     }
+}
+
+/// A connection of HTTP/2 as a client (side 0) and its server (side 1) speak it, in segments.
+pub struct Session<F> {
+    put: F,
+    pub ends: [SocketAddr; 2],
+    /// Bytes of a segment, at most.
+    pub size: usize,
+    /// How far each side is.
+    pub seq: [u32; 2],
+    /// Nanoseconds since 1970.
+    pub at: u64,
+}
+
+/// The path of a state-of-the-world ADS stream.
+pub const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+
+impl<F: FnMut(Segment)> Session<F> {
+    /// Not a segment yet. The server's numbers wrap around soon.
+    pub fn new(put: F) -> Session<F> {
+        let ends = ["10.0.0.1:40000", "10.0.0.2:15010"].map(|end| end.parse().expect("an address"));
+        Session { put, ends, size: 1448, seq: [1000, 0xffff_f000], at: 1_700_000_000_000_000_000 }
+    }
+
+    /// The handshake of TCP.
+    pub fn connect(&mut self) {
+        for (side, flags) in [(0, SYN), (1, SYN | ACK), (0, ACK)] {
+            self.segment(side, flags, &[]);
+        }
+    }
+
+    /// The preface and the settings of both.
+    pub fn greet(&mut self) {
+        let settings = frame(4, 0, 0, &[]);
+        self.send(0, &[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &settings[..]].concat());
+        self.send(1, &settings);
+    }
+
+    /// A call with this number, and that it is taken.
+    pub fn open(&mut self, stream: u32, path: &str) {
+        let head = [(":method", "POST"), (":path", path), ("content-type", "application/grpc")];
+        self.send(0, &frame(1, 4, stream, &block(&head)));
+        self.send(1, &frame(1, 4, stream, &block(&[(":status", "200")])));
+    }
+
+    /// A gRPC message with its prefix, in frames of 16 KiB.
+    pub fn message(&mut self, stream: u32, side: usize, grpc: &[u8]) {
+        let mut out = Vec::with_capacity(grpc.len() + grpc.len() / 1000 + 9);
+        grpc.chunks(16_384).for_each(|part| out.extend(frame(0, 0, stream, part)));
+        self.send(side, &out);
+    }
+
+    /// Bytes in segments, each second one acknowledged.
+    pub fn send(&mut self, side: usize, bytes: &[u8]) {
+        for (n, part) in bytes.chunks(self.size).enumerate() {
+            self.segment(side, ACK, part);
+            if n % 2 == 1 {
+                self.segment(1 - side, ACK, &[]);
+            }
+        }
+    }
+
+    pub fn segment(&mut self, side: usize, flags: u8, bytes: &[u8]) {
+        let (from, to) = (self.ends[side], self.ends[1 - side]);
+        let (seq, ack) = (self.seq[side], if flags & ACK == 0 { 0 } else { self.seq[1 - side] });
+        self.at += 1000 + bytes.len() as u64;
+        (self.put)(Segment { at: self.at, from, to, seq, ack, flags, bytes: bytes.to_vec() });
+        let long = bytes.len() as u32 + u32::from(flags & (SYN | FIN) != 0);
+        self.seq[side] = seq.wrapping_add(long);
+    }
+}
+
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let len = (payload.len() as u32).to_be_bytes();
+    [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A header block of literals.
+pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+    fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
 }
