@@ -1,5 +1,6 @@
 //! Connections as they passed somewhere, a tap or a packet capture: what happened on each, and the frames that gives.
 
+mod begun;
 mod pipeline;
 pub(crate) mod rest;
 

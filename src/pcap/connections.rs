@@ -154,6 +154,12 @@ impl Connections {
         open.sort_unstable_by_key(|connection| (connection.id(), connection.ends));
         for mut connection in open {
             connection.give_up_all(at, &mut self.observed, to);
+            if connection.halves.iter().all(Half::is_over) {
+                connection.close(at, None, None, &mut self.observed, to);
+            }
+            if let Reading::As(conn) = connection.reading {
+                self.observed.pipeline.leave(conn, at, to.catalog, to.out);
+            }
         }
     }
 
@@ -263,9 +269,7 @@ impl Connection {
             let Reading::As(conn) = *reading else { return };
             match piece {
                 Piece::Bytes(bytes) => observed.pipeline.bytes(conn, at, dir, bytes, to.catalog, to.out),
-                Piece::Gap(bytes) => {
-                    observed.tell(conn, at, Happened::Lost { dir, bytes, chunks: 1 }, to);
-                }
+                Piece::Gap(bytes) => observed.pipeline.miss(conn, at, (dir, bytes), to.catalog, to.out),
             }
         });
         let after = half.held();
@@ -305,11 +309,13 @@ impl Observed {
     ) -> Reading {
         let bytes = if let Piece::Bytes(bytes) = first { *bytes } else { &[] };
         let tls = is_tls(bytes);
-        let readable = !tls && (whole || asking(bytes, 0).is_some());
+        let begun = !tls && !whole && asking(bytes, 0).is_none();
+        let sideless = begun && client.is_none();
+        let readable = !tls && !sideless;
         self.counts.tls += u64::from(tls);
-        self.counts.begun += u64::from(!readable && !tls);
-        self.counts.sideless += u64::from(!readable && !tls && client.is_none());
-        if !readable && self.counts.tls + self.counts.begun > LISTED {
+        self.counts.begun += u64::from(begun);
+        self.counts.sideless += u64::from(sideless);
+        if !readable && self.counts.tls + self.counts.sideless > LISTED {
             self.counts.unlisted += 1;
             return Reading::Over;
         }
@@ -319,8 +325,10 @@ impl Observed {
         let (peer, server) = (ends[client.min(1)].to_string(), ends[1 - client.min(1)].to_string());
         self.tell(conn, at, Happened::Opened { peer, server }, to);
         if !readable {
-            let why = if tls { "TLS" } else { "HTTP/2, begun before the capture" };
+            let why = if tls { "TLS" } else { "begun before the capture" };
             self.pipeline.opaque(conn, at, why, to.catalog, to.out);
+        } else if begun {
+            self.pipeline.midway(conn);
         }
         Reading::As(conn)
     }

@@ -194,7 +194,12 @@ impl<R: Read> Reading<R> {
                 plural(counts.tls, "connection")
             )
         });
-        say(counts.begun, &|| format!("{} began before the capture", plural(counts.begun, "connection")));
+        say(counts.begun, &|| {
+            let begun = plural(counts.begun, "connection");
+            format!(
+                "{begun} began before the capture: the methods of their streams are told by their messages"
+            )
+        });
         say(counts.sideless, &|| {
             format!("of {} it can't be told which end is the client", plural(counts.sideless, "connection"))
         });
