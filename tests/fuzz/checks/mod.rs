@@ -5,6 +5,7 @@
 #![allow(dead_code, unused_imports, reason = "each target is a crate that uses one check")]
 
 mod arrow_script;
+#[allow(clippy::duplicate_mod, reason = "of the tests that replay the corpora it is a part too")]
 #[path = "../../it/support/capture.rs"]
 mod capture;
 mod capture_reader;
