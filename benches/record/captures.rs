@@ -7,6 +7,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use twox_hash::XxHash3_64;
+use xdscope::pcap::{self, Options};
+use xdscope::schema::Schema;
+use xdscope::wire::What;
 
 use crate::capture::{self, ADS, Form, Link, Session, Writer};
 use crate::large::{Took, median, run};
@@ -36,6 +39,14 @@ fn churn(path: &Path, pushes: usize, form: Form, size: usize) -> u64 {
     std::fs::metadata(path).expect("the file").len()
 }
 
+/// Messages in a capture, all of it read.
+fn messages(path: &Path) -> usize {
+    let options = Options { redact: None, seed: 1, schema: Schema::builtin() };
+    let loaded = pcap::read(File::open(path).expect("the file"), &options).expect("a capture");
+    assert_eq!(loaded.notices, Vec::<String>::new());
+    loaded.frames.iter().filter(|frame| matches!(frame.what, What::Message(_))).count()
+}
+
 /// Seconds of a plain read with a hash over all.
 fn plain(path: &Path) -> f64 {
     let start = Instant::now();
@@ -61,7 +72,9 @@ pub fn open(quick: bool) {
     ];
     for (word, form, size) in kinds {
         let path = dir.path().join("large.pcap");
-        let bytes = churn(&path, if quick { 5 } else { 250 }, form, size);
+        let pushes = if quick { 5 } else { 250 };
+        let bytes = churn(&path, pushes, form, size);
+        assert_eq!(messages(&path), 2 * pushes + 1);
         let (mut status, mut reference): (Vec<Took>, Vec<f64>) = Default::default();
         for _ in 0..5 {
             reference.push(plain(&path));

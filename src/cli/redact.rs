@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::content::{Catalog, MemoryBodies, Redact};
+use crate::content::{self, Blob, Catalog, MemoryBodies, Redact};
 use crate::event::Seq;
 use crate::record::Loaded;
 use crate::schema::redact;
@@ -133,7 +133,9 @@ impl Clean {
         let known = self.catalog.blobs().len();
         let mut clean = Message::parse(message.shape, &bytes, &mut self.catalog);
         let new = self.catalog.blobs().iter().skip(known);
-        self.taken.resources += new.filter(|blob| blob.redacted).count() as u64;
+        // The wrapper of a resource is content of its own.
+        let resource = |blob: &&Blob| blob.redacted && matches!(blob.form, content::Form::Any { .. });
+        self.taken.resources += new.filter(resource).count() as u64;
         self.taken.messages += u64::from(clean.redacted);
         if message.redacted {
             // What it had been is known from the first time.
