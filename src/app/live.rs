@@ -9,10 +9,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::event::Time;
-use crate::net::tap::{Copied, Copies};
+use crate::net::tap::Copies;
+use crate::observe::{Copied, Pipeline};
 use crate::wire::Frame;
 
-use super::pipeline::Pipeline;
 use super::recorder::Recorder;
 use super::watched::Watched;
 
