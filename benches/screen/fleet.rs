@@ -14,8 +14,8 @@ use xdscope::content::{Catalog, MemoryBodies};
 use xdscope::event::Dir;
 use xdscope::net::tap::Copies;
 use xdscope::pb::{put_len_field, put_tag, put_varint};
-use xdscope::schema::redact::{self, Redactor};
 use xdscope::schema::Schema;
+use xdscope::schema::redact::{self, Redactor};
 use xdscope::store::{Options, Store};
 
 use crate::clusters::{self, CLUSTER, any, cluster, grpc, message, text};
@@ -91,12 +91,8 @@ fn of_node(request: &[u8], node: &str) -> Bytes {
 fn delta_push(version: u64, clusters: impl Iterator<Item = (usize, u64)>) -> Bytes {
     let mut body = text(1, &version.to_string());
     for (i, timeout) in clusters {
-        let resource = [
-            text(1, &format!("v{version}")),
-            message(2, &cluster(i, timeout)),
-            text(3, &name(i)),
-        ]
-        .concat();
+        let resource =
+            [text(1, &format!("v{version}")), message(2, &cluster(i, timeout)), text(3, &name(i))].concat();
         put_len_field(&mut body, 2, &resource);
     }
     body.extend(text(4, CLUSTER));

@@ -26,12 +26,13 @@ use seat::{Seat, Waits};
 /// Messages that arrive meanwhile, a second.
 const RATE: u64 = 10_000;
 /// Between two keys: more than a held key has, so that none waits for the one before.
-const GAP: Duration = Duration::from_millis(40);
+const GAP: Duration = Duration::from_millis(25);
 /// What a person waits for without noticing.
 const AIM: &str = "aims: p99 16, never above 50";
 
 /// The same on every screen: arrows, pages, ends, the other pane, a filter typed and cleared, what Enter opens.
-const ANYWHERE: &str = "<down><down>jk<up><pgdn><pgdn><pgup>Gg<tab>jj<pgdn>k<tab><tab>/service-00001<enter>jj<esc>";
+const ANYWHERE: &str =
+    "<down><down>jk<up><pgdn><pgdn><pgup>Gg<tab>jj<pgdn>k<tab><tab>/service-00001<enter>jj<esc>";
 /// And what a screen has of its own.
 const OWN: [(Screen, &str); 9] = [
     (Screen::Overview, "s2js3js1<right>l}}{<esc>zjz<enter><esc>"),
@@ -120,7 +121,7 @@ fn open(seat: &mut Seat, screen: Screen, stream: usize) {
     } else {
         seat.press(&keys(&screen.number().to_string()), GAP);
     }
-    seat.rest(Duration::from_millis(300));
+    seat.rest(Duration::from_millis(150));
     if screen != Screen::Overview {
         assert_eq!(seat.screens.model.screen, screen, "{:?}", seat.screens.model.notice);
     }
@@ -131,12 +132,13 @@ fn filter(seat: &mut Seat, blank: f64, turns: usize) {
     for (word, screen) in [("resources", Screen::Resources), ("subscriptions", Screen::Subs)] {
         let (mut first, mut all) = (Waits::default(), Waits::default());
         for turn in 0..turns {
-            for text in [format!("service-09999{turn}"), format!("ns-3{turn}"), format!("name:/0{turn}9.ns/")] {
+            for text in [format!("service-09999{turn}"), format!("ns-3{turn}"), format!("name:/0{turn}9.ns/")]
+            {
                 open(seat, screen, DELTA);
                 seat.press(&keys("/"), GAP);
                 let (shown, done) = seat.find(Msg::Paste(text), screen);
-                first.add(shown);
-                all.add(done);
+                first.add(shown, "/".into());
+                all.add(done, "/".into());
             }
         }
         line(&format!("/ over the names of {word}: first matches"), &mut first, blank, "aim: 20");
@@ -152,7 +154,7 @@ fn push(seat: &mut Seat, fleet: &Fleet, blank: f64, turns: usize) {
         for turn in 0..turns * 2 {
             fleet.push(turn + 1);
             waits.extend(seat.press(&keys("jjkkjjkkjjkkjjkk"), Duration::from_millis(25)));
-            fleet.settle();
+            seat.rest(Duration::from_millis(300));
         }
         line(&format!("screen {} while all is pushed again", screen.number()), &mut waits, blank, AIM);
     }
@@ -171,12 +173,13 @@ fn idle(seat: &mut Seat, what: &str) {
 fn line(what: &str, waits: &mut Waits, blank: f64, aim: &str) {
     let [p50, p99, max] = waits.figures();
     say(&format!(
-        "{what:<48} p50 {:>6.2}  p99 {:>6.2}  max {:>6.2} ms of {:>4} keys; p50 {:>5.1} x blank ({aim})",
+        "{what:<48} p50 {:>6.2}  p99 {:>6.2}  max {:>6.2} ms of {:>4} keys; p50 {:>5.1} x blank ({aim}); longest {}",
         p50 * 1e3,
         p99 * 1e3,
         max * 1e3,
         waits.len(),
         p50 / blank,
+        waits.worst()
     ));
 }
 

@@ -16,6 +16,8 @@ use xdscope::schema::Schema;
 use xdscope::tui::{Model, Msg, Painter, Screen, Screens, Theme, blank};
 
 const SIZE: (u16, u16) = (200, 60);
+/// Nobody waits longer.
+const LONGEST: Duration = Duration::from_secs(5);
 /// The shortest wait of the terminal's own loop.
 const GLANCE: Duration = Duration::from_millis(1);
 
@@ -34,13 +36,13 @@ impl Write for Counter {
     }
 }
 
-/// How long keys waited, in seconds.
+/// How long keys waited, in seconds, and which.
 #[derive(Default)]
-pub struct Waits(Vec<f64>);
+pub struct Waits(Vec<(f64, String)>);
 
 impl Waits {
-    pub fn add(&mut self, wait: Duration) {
-        self.0.push(wait.as_secs_f64());
+    pub fn add(&mut self, wait: Duration, key: String) {
+        self.0.push((wait.as_secs_f64(), key));
     }
 
     pub fn extend(&mut self, waits: Waits) {
@@ -53,9 +55,15 @@ impl Waits {
 
     /// p50, p99, the longest.
     pub fn figures(&mut self) -> [f64; 3] {
-        self.0.sort_by(f64::total_cmp);
+        self.0.sort_by(|a, b| a.0.total_cmp(&b.0));
         let at = |share: usize| self.0.get((self.0.len() * share / 100).min(self.0.len().saturating_sub(1)));
-        [50, 99, 100].map(|share| at(share).copied().unwrap_or(f64::NAN))
+        [50, 99, 100].map(|share| at(share).map_or(f64::NAN, |(wait, _)| *wait))
+    }
+
+    /// The three keys that waited longest, the longest last. After [`Waits::figures`].
+    pub fn worst(&self) -> String {
+        let keys: Vec<&str> = self.0.iter().rev().take(3).map(|(_, key)| key.as_str()).collect();
+        keys.join(" ")
     }
 }
 
@@ -114,17 +122,17 @@ impl Seat {
             for (i, key) in keys.into_iter().enumerate() {
                 // Frames must not beat in time with the keys.
                 std::thread::sleep(gap + gap / 8 * (i as u32 * 5 % 7));
-                if send.send((Instant::now(), Msg::Key(key))).is_err() {
+                if send.send((Instant::now(), key)).is_err() {
                     return;
                 }
             }
         });
-        let (mut waits, mut waiting) = (Waits::default(), Vec::new());
+        let (mut waits, mut waiting) = (Waits::default(), Vec::<(Instant, String)>::new());
         loop {
             let (messages, end) = self.receive(&pressed, &mut waiting);
             if self.turn(messages) {
                 let now = Instant::now();
-                waiting.drain(..).for_each(|at| waits.add(now.duration_since(at)));
+                waiting.drain(..).for_each(|(at, key)| waits.add(now.duration_since(at), key));
             }
             if end && waiting.is_empty() {
                 break;
@@ -134,13 +142,17 @@ impl Seat {
         waits
     }
 
-    fn receive(&self, pressed: &Receiver<(Instant, Msg)>, waiting: &mut Vec<Instant>) -> (Vec<Msg>, bool) {
+    fn receive(
+        &self,
+        pressed: &Receiver<(Instant, KeyEvent)>,
+        waiting: &mut Vec<(Instant, String)>,
+    ) -> (Vec<Msg>, bool) {
         let (mut messages, mut wait) = (Vec::new(), self.screens.wait().max(GLANCE));
         loop {
             match pressed.recv_timeout(wait) {
-                Ok((at, message)) => {
-                    waiting.push(at);
-                    messages.push(message);
+                Ok((at, key)) => {
+                    waiting.push((at, key.code.to_string()));
+                    messages.push(Msg::Key(key));
                     wait = GLANCE;
                 }
                 Err(error) => return (messages, error == RecvTimeoutError::Disconnected),
@@ -161,7 +173,7 @@ impl Seat {
             if painted && found > 0 && model.filter.is_some() {
                 first.get_or_insert_with(|| start.elapsed());
             }
-            if !model.searching() {
+            if !model.searching() || start.elapsed() > LONGEST {
                 return (first.unwrap_or_else(|| start.elapsed()), start.elapsed());
             }
             std::thread::sleep(self.screens.wait());

@@ -70,7 +70,13 @@ impl Wire {
         frame(1, 4, number, &headers(&fields), &mut request);
         self.put(conn, Dir::Req, request.freeze());
         let mut answer = BytesMut::new();
-        frame(1, 4, number, &headers(&[(":status", "200"), ("content-type", "application/grpc")]), &mut answer);
+        frame(
+            1,
+            4,
+            number,
+            &headers(&[(":status", "200"), ("content-type", "application/grpc")]),
+            &mut answer,
+        );
         self.put(conn, Dir::Resp, answer.freeze());
     }
 

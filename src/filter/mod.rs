@@ -24,6 +24,7 @@ mod units;
 
 use jiff::tz::TimeZone;
 
+use crate::event::TypeUrl;
 use crate::store::{MessageFact, ResourceFact, StateFact, Store};
 
 pub use content::{Lookup, NoContent};
@@ -129,6 +130,11 @@ impl Filter {
     /// Whether a state (stream and type) matches.
     pub fn state(&self, fact: &StateFact, store: &Store) -> bool {
         self.matches(&Subject::State(fact), store, &NoContent)
+    }
+
+    /// Whether a resource of this name matches whatever else is known of it. False says nothing.
+    pub fn is_sure_of(&self, type_url: &TypeUrl, name: &str) -> bool {
+        self.expr.as_ref().is_none_or(|expr| eval::is_sure(expr, type_url, name))
     }
 
     /// Whether a resource matches, content not looked at.

@@ -1,6 +1,7 @@
 //! What became of one resource, or one type, over the messages that are kept.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::content::BlobId;
@@ -167,6 +168,38 @@ impl Store {
         let waiting = track.waiting.iter().map(|(name, _)| name);
         let waiting = waiting.filter(|name| track.sent.get(&self.catalog, *name).is_none());
         sent.iter().map(|(name, _)| *name).chain(waiting).map(|name| self.text(name)).collect()
+    }
+
+    /// A number that changes when the names of a track may have: those sent, wanted, or waited for.
+    pub fn names_mark(&self, stream: StreamId, url: &TypeUrl) -> u64 {
+        self.place(stream, url).map_or(0, |(_, _, track)| track.renamed + 1)
+    }
+
+    /// Whether any of these rows may say more of a resource of a stream than the rows before them: a response that
+    /// has it or takes it away, or a verdict on one.
+    pub fn is_news(&self, stream: StreamId, url: &TypeUrl, name: &str, rows: Range<usize>) -> bool {
+        let (Some((stream, at, track)), Some(name)) =
+            (self.place(stream, url), self.catalog.strings().find(name))
+        else {
+            return true;
+        };
+        let name = track.canonical(&self.catalog, name);
+        let has = |row: &Row| match &row.content {
+            Content::Whole(message) => {
+                message.resources().is_some_and(|list| list.find(&self.catalog, name).is_some())
+                    || row.names.as_ref().is_some_and(|names| names.removed.contains(&name))
+            }
+            _ => true,
+        };
+        let news = |row: &Row| match row.kind {
+            MessageKind::Ack | MessageKind::Nack => {
+                let answered = self.history.row_of(Seq(row.answers)).and_then(|row| self.history.get(row));
+                answered.is_none_or(has)
+            }
+            _ => has(row),
+        };
+        let rows = rows.filter_map(|row| self.history.get(row));
+        rows.filter(|row| row.stream == stream && row.track == Some(at)).any(news)
     }
 
     /// A number that changes when the resources of a track may have.

@@ -131,7 +131,7 @@ pub fn search(model: &mut Model, data: &dyn Data) -> bool {
 }
 
 pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool) {
-    let first = || data.streams().first().map(|stream| stream.stream);
+    let first = || data.stream_ids().first().copied();
     let stream = current_stream(model).or_else(first);
     let Some((stream, (store, _))) = stream.zip(data.source()) else {
         model.graph = GraphScreen::default();
@@ -157,7 +157,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
         screen.graph = Graph::build(store, &streams, &mut screen.known);
         (screen.mark, screen.built, screen.read) = (mark.map(|(mark, _)| (mark, screen.known.len())), now, 0);
         screen.view.users_of = users_of.and_then(|(kind, name)| screen.graph.find(kind, &name));
-        let cells = store.summaries().into_iter().filter(|cell| streams.contains(&cell.stream));
+        let cells = streams.iter().flat_map(|stream| store.summaries_of(*stream));
         let versions = cells.filter_map(|cell| {
             let (kind, _) = Kind::of_type_url(cell.type_url.as_str())?;
             Some((kind, store.state(cell.stream, &cell.type_url)?.offered?.to_string()))

@@ -20,6 +20,7 @@ mod layout;
 mod lint;
 mod model;
 mod nacks;
+mod narrow;
 mod overview;
 mod painter;
 mod panes;

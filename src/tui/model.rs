@@ -219,6 +219,9 @@ pub struct Step {
     pub scope: Scope,
 }
 
+/// Rows and time of the source: while both are the same, so are the facts.
+pub type Facts = (usize, Time);
+
 #[derive(Clone, Debug)]
 pub struct Model {
     pub size: (u16, u16),
@@ -248,6 +251,8 @@ pub struct Model {
     pub history: Vec<String>,
     pub now: Time,
     pub clock: Clock,
+    /// The facts that `problems` are of.
+    pub seen: Option<Facts>,
     pub problems: Vec<ProblemFact>,
     pub overview: Overview,
     pub stream: StreamScreen,
@@ -284,6 +289,7 @@ impl Model {
             history: Vec::new(),
             now: Time::ZERO,
             clock: Clock::default(),
+            seen: None,
             problems: Vec::new(),
             overview: Overview::default(),
             stream: StreamScreen::default(),
@@ -336,6 +342,7 @@ impl Model {
 
     /// What was loaded holds no more: the cursor went back.
     pub fn forget(&mut self) {
+        self.seen = None;
         self.timeline.forget();
         self.overview.table = super::overview::Table::default();
         self.nacks.forget();

@@ -10,7 +10,7 @@ use super::data::{Data, Info};
 use super::keymap;
 use super::layout;
 use super::model::{Model, Overlay, Screen};
-use super::overview::{Table, scroll, stream_of};
+use super::overview::{Of, Table, scroll, stream_of};
 use super::prompt;
 use super::replay::{self, Seek};
 use super::tell::Tell;
@@ -152,18 +152,29 @@ pub fn current_stream(model: &Model) -> Option<StreamId> {
 /// Brings everything that is derived in line with the facts.
 pub fn settle(model: &mut Model, data: &dyn Data) {
     let frozen = model.paused.is_some();
+    let facts = (data.rows(), data.now());
     if !frozen {
         model.now = data.now();
         model.clock = data.clock();
-        model.problems = data.problems();
+        if model.seen != Some(facts) {
+            model.seen = Some(facts);
+            model.problems = data.problems();
+        }
     }
     super::lint::count(model, data, frozen);
     let Some(layout) = model.layout() else { return };
     if model.screen == Screen::Overview || model.overview.table.rows.is_empty() {
         if !frozen || model.overview.table.rows.is_empty() {
-            let filter = model.filter.as_ref();
-            let sort = model.sorts.of(Screen::Overview);
-            model.overview.table = Table::build(data, &model.scope, filter, model.overview.unfolded, sort);
+            let of = Of {
+                facts,
+                type_url: model.scope.type_url.clone(),
+                filter: model.filter.as_ref().map(|filter| filter.text.clone()),
+                unfolded: model.overview.unfolded,
+                sort: model.sorts.of(Screen::Overview),
+            };
+            if !model.overview.table.is_of(&of) {
+                model.overview.table = Table::build(data, model.filter.as_ref(), of);
+            }
         }
         let (rows, problems) = super::view::overview_lines(model);
         let parts = layout::overview(&layout, rows, problems);

@@ -21,6 +21,13 @@ pub struct Copied {
     pub what: Happened,
 }
 
+impl Copied {
+    /// Bytes that it carries.
+    pub fn size(&self) -> usize {
+        if let Happened::Bytes { bytes, .. } = &self.what { bytes.len() } else { 0 }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Happened {
     /// A client connected; its upstream is being dialled.

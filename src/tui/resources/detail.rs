@@ -35,6 +35,8 @@ pub struct Reference {
 #[derive(Clone, Debug, Default)]
 pub struct Detail {
     key: Option<(StreamId, Place, u64)>,
+    /// Rows of the timeline then.
+    read: usize,
     pub fact: Option<ResourceFact>,
     /// Newest first.
     pub versions: Vec<VersionFact>,
@@ -128,7 +130,14 @@ impl Detail {
             let line = self.restored.take().unwrap_or(0);
             *self = Detail { format: self.format, wrap: self.wrap, line, ..Detail::default() };
         }
+        let (from, to) = (self.read, data.rows());
+        self.read = to;
         self.fact = contents.resource(stream, &place.type_url, name);
+        // Most of what comes is about others.
+        if !other && from <= to && !contents.is_news(stream, &place.type_url, name, from..to) {
+            self.key = Some(key);
+            return;
+        }
         self.versions = contents.versions(stream, &place.type_url, name);
         self.users = None;
         self.made = None;
@@ -136,12 +145,8 @@ impl Detail {
             Some(fact) if fact.refused => faults(data, contents, stream, &place.type_url, name),
             _ => Vec::new(),
         };
-        let others =
-            data.streams().into_iter().filter(|other| other.stream != stream && other.closed.is_none());
-        self.holders = others
-            .filter_map(|other| contents.resource(other.stream, &place.type_url, name))
-            .filter(holds)
-            .collect();
+        self.holders = contents.held_elsewhere(stream, &place.type_url, name);
+        self.holders.retain(holds);
         self.key = Some(key);
     }
 

@@ -1,0 +1,84 @@
+//! Which names of a list a filter means, found in slices so that no frame waits for a whole search.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::event::{StreamId, Time, TypeUrl};
+
+use super::data::{Applied, Contents};
+
+/// Names looked at in one step.
+const SLICE: usize = 2048;
+/// What a name has to do with a filter may change with its content: it is looked at again this often.
+const AGAIN: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Debug, Default)]
+pub struct Narrowed {
+    /// Places of those that match, among the first `looked`; `None` without a filter.
+    matching: Option<Vec<u32>>,
+    looked: usize,
+    /// Shown until all were looked at: those that match by their name alone, or what matched before.
+    meanwhile: Option<Vec<u32>>,
+    /// The contents that the search began with, and when.
+    mark: u64,
+    began: Time,
+}
+
+impl Narrowed {
+    /// Looks at nothing but the names: it is there at once.
+    pub fn new(
+        names: &[Arc<str>],
+        url: &TypeUrl,
+        filter: Option<&Applied>,
+        (mark, now): (u64, Time),
+    ) -> Narrowed {
+        let sure = filter.map(|applied| {
+            let places = (0u32..).zip(names).filter(|(_, name)| applied.filter.is_sure_of(url, name));
+            places.map(|(at, _)| at).collect::<Vec<_>>()
+        });
+        Narrowed {
+            matching: filter.map(|_| Vec::new()),
+            looked: 0,
+            meanwhile: sure.filter(|sure| !sure.is_empty()),
+            mark,
+            began: now,
+        }
+    }
+
+    /// Begins again if the contents have changed, when it is time to.
+    pub fn renew(&mut self, total: usize, (mark, now): (u64, Time)) {
+        let due = now < self.began || now.since(self.began) >= AGAIN;
+        if self.matching.is_some() && !self.searching(total) && self.mark != mark && due {
+            self.meanwhile = self.matching.replace(Vec::new());
+            (self.looked, self.mark, self.began) = (0, mark, now);
+        }
+    }
+
+    pub fn searching(&self, total: usize) -> bool {
+        self.matching.is_some() && self.looked < total
+    }
+
+    /// Looks at more of the names.
+    pub fn search(
+        &mut self,
+        contents: Contents<'_>,
+        (stream, url): (StreamId, &TypeUrl),
+        names: &[Arc<str>],
+        applied: &Applied,
+    ) {
+        let Some(matching) = &mut self.matching else { return };
+        let end = names.len().min(self.looked + SLICE);
+        let slice = names.get(self.looked..end).unwrap_or_default();
+        let found = contents.pick(stream, url, slice, applied).into_iter().map(|at| at + self.looked);
+        matching.extend(found.map(|at| u32::try_from(at).unwrap_or(u32::MAX)));
+        self.looked = end;
+        if self.looked >= names.len() {
+            self.meanwhile = None;
+        }
+    }
+
+    /// Places of the names that are shown; `None`: all.
+    pub fn shown(&self) -> Option<&[u32]> {
+        self.meanwhile.as_ref().or(self.matching.as_ref()).map(Vec::as_slice)
+    }
+}
