@@ -50,6 +50,9 @@ pub struct Applied {
     pub filter: Filter,
 }
 
+/// Rows and time of a source.
+pub type Moment = (usize, Time);
+
 /// The facts of one source, asked for only as far as they are shown.
 pub trait Data {
     fn rows(&self) -> usize;
@@ -83,6 +86,10 @@ pub trait Data {
         &[]
     }
     fn now(&self) -> Time;
+    /// Rows and time, where all facts are the same while both are.
+    fn moment(&self) -> Option<Moment> {
+        None
+    }
     fn clock(&self) -> Clock;
     /// The first `limit` lines of a message's body.
     fn body(&self, n: Seq, format: Format, limit: usize) -> Vec<String>;
@@ -247,6 +254,9 @@ impl Data for StoreData<'_> {
     }
     fn now(&self) -> Time {
         self.store.now()
+    }
+    fn moment(&self) -> Option<Moment> {
+        Some((self.rows(), self.now()))
     }
     fn clock(&self) -> Clock {
         self.store.clock()

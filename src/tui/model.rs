@@ -9,7 +9,7 @@ use crate::filter::FilterError;
 use crate::store::{ProblemFact, TypeState};
 
 use super::command::Command;
-use super::data::{Applied, Info};
+use super::data::{Applied, Info, Moment};
 use super::diff::Diff;
 use super::find::Find;
 use super::graph::GraphScreen;
@@ -219,9 +219,6 @@ pub struct Step {
     pub scope: Scope,
 }
 
-/// Rows and time of the source: while both are the same, so are the facts.
-pub type Facts = (usize, Time);
-
 #[derive(Clone, Debug)]
 pub struct Model {
     pub size: (u16, u16),
@@ -251,8 +248,8 @@ pub struct Model {
     pub history: Vec<String>,
     pub now: Time,
     pub clock: Clock,
-    /// The facts that `problems` are of.
-    pub seen: Option<Facts>,
+    /// What `problems` are of.
+    pub seen: Option<Moment>,
     pub problems: Vec<ProblemFact>,
     pub overview: Overview,
     pub stream: StreamScreen,

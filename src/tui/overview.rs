@@ -7,8 +7,8 @@ use crate::event::{StreamId, TypeUrl};
 use crate::report::{Row, Rows, severity};
 use crate::store::{SummaryFact, TypeState};
 
-use super::data::{Applied, Data};
-use super::model::{Facts, Pane};
+use super::data::{Applied, Data, Moment};
+use super::model::Pane;
 use super::sort::Sort;
 
 /// Above this many nodes the healthy ones fold to one row.
@@ -53,7 +53,7 @@ pub struct Table {
 /// What a table was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Of {
-    pub facts: Facts,
+    pub moment: Option<Moment>,
     pub type_url: Option<TypeUrl>,
     pub filter: Option<String>,
     pub unfolded: bool,
@@ -64,9 +64,9 @@ impl Table {
     /// Whether it says the same as one made anew, as far as a person sees: a large one is made anew ten times a second.
     pub fn is_of(&self, wanted: &Of) -> bool {
         let Some(of) = &self.of else { return false };
-        let (then, now) = (of.facts.1, wanted.facts.1);
-        let young = self.streams >= LARGE && then <= now && now.since(then) < YOUNG;
-        *of == Of { facts: of.facts, ..wanted.clone() } && (of.facts == wanted.facts || young)
+        let Some((then, now)) = of.moment.zip(wanted.moment) else { return false };
+        let young = self.streams >= LARGE && then.1 <= now.1 && now.1.since(then.1) < YOUNG;
+        *of == Of { moment: of.moment, ..wanted.clone() } && (then == now || young)
     }
 }
 

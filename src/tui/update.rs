@@ -152,12 +152,12 @@ pub fn current_stream(model: &Model) -> Option<StreamId> {
 /// Brings everything that is derived in line with the facts.
 pub fn settle(model: &mut Model, data: &dyn Data) {
     let frozen = model.paused.is_some();
-    let facts = (data.rows(), data.now());
+    let moment = data.moment();
     if !frozen {
         model.now = data.now();
         model.clock = data.clock();
-        if model.seen != Some(facts) {
-            model.seen = Some(facts);
+        if moment.is_none() || model.seen != moment {
+            model.seen = moment;
             model.problems = data.problems();
         }
     }
@@ -166,7 +166,7 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
     if model.screen == Screen::Overview || model.overview.table.rows.is_empty() {
         if !frozen || model.overview.table.rows.is_empty() {
             let of = Of {
-                facts,
+                moment,
                 type_url: model.scope.type_url.clone(),
                 filter: model.filter.as_ref().map(|filter| filter.text.clone()),
                 unfolded: model.overview.unfolded,
