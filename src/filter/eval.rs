@@ -37,20 +37,6 @@ pub(super) fn matches(expr: &Expr, row: &Subject<'_>, at: &Context<'_>, content:
     }
 }
 
-/// Whether the name of a resource, and its type, are enough for it to match.
-pub(super) fn is_sure(expr: &Expr, type_url: &TypeUrl, name: &str) -> bool {
-    match expr {
-        Expr::Any(parts) => parts.iter().any(|part| is_sure(part, type_url, name)),
-        Expr::All(parts) => parts.iter().all(|part| is_sure(part, type_url, name)),
-        Expr::Not(_) => false,
-        Expr::Term(term) => match (&term.test, term.field().map(|(field, _)| field)) {
-            (Test::Row(pattern), _) | (Test::Text(pattern), Some(Field::Name)) => pattern.matches(name),
-            (Test::Type { kind, url }, _) => is_type(type_url, *kind, url),
-            _ => false,
-        },
-    }
-}
-
 fn holds(term: &Term, row: &Subject<'_>, at: &Context<'_>, content: &dyn Lookup) -> bool {
     let field = term.field().map(|(field, _)| field);
     match (&term.test, field) {

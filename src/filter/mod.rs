@@ -24,7 +24,6 @@ mod units;
 
 use jiff::tz::TimeZone;
 
-use crate::event::TypeUrl;
 use crate::store::{MessageFact, ResourceFact, StateFact, Store};
 
 pub use content::{Lookup, NoContent};
@@ -34,6 +33,7 @@ pub use units::{bytes, duration};
 
 use eval::Subject;
 use parse::Expr;
+use term::{Term, Test};
 
 /// Why an expression can't be read: the byte where it breaks, and what was expected there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,9 +132,13 @@ impl Filter {
         self.matches(&Subject::State(fact), store, &NoContent)
     }
 
-    /// Whether a resource of this name matches whatever else is known of it. False says nothing.
-    pub fn is_sure_of(&self, type_url: &TypeUrl, name: &str) -> bool {
-        self.expr.as_ref().is_none_or(|expr| eval::is_sure(expr, type_url, name))
+    /// A word in lowercase letters of ASCII: a row with a text that has it somewhere, in any case, matches whatever
+    /// else is known of it. `None`: there is no such word.
+    pub fn plain_word(&self) -> Option<&str> {
+        match &self.expr {
+            Some(Expr::Term(Term { test: Test::Row(pattern), .. })) => pattern.plain(),
+            _ => None,
+        }
     }
 
     /// Whether a resource matches, content not looked at.

@@ -17,7 +17,7 @@ pub use asked::AskedFact;
 pub use facts::*;
 pub use history::weight;
 pub use silence::{Reason, Silence};
-pub use versions::{AcceptedFact, Verdict, VersionFact};
+pub use versions::{AcceptedFact, Verdict, VersionFact, Versions};
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ use crate::nack::{self, Card};
 use crate::schema::Schema;
 use crate::store::{
     LineFact, MessageFact, NackFact, ProblemFact, ResourceFact, StateFact, Store, StreamFact, SummaryFact,
-    VersionFact,
+    Versions,
 };
 
 use super::replay::{Bar, Marked, Seek};
@@ -165,8 +165,16 @@ impl Contents<'_> {
     pub fn matches(&self, applied: &Applied, fact: &ResourceFact) -> bool {
         applied.filter.resource(fact, self.store)
     }
-    pub fn versions(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Vec<VersionFact> {
-        self.store.versions(stream, type_url, name)
+    /// Looks for more of the contents that a resource had.
+    pub fn more_versions(
+        &self,
+        stream: StreamId,
+        type_url: &TypeUrl,
+        name: &str,
+        rows: usize,
+        found: &mut Versions,
+    ) {
+        self.store.more_versions(stream, type_url, name, rows, found);
     }
     /// Bytes of a content.
     pub fn size(&self, id: BlobId) -> u64 {

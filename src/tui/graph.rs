@@ -16,7 +16,7 @@ use super::update::current_stream;
 
 /// Contents whose references are looked up in one step of a frame.
 const SLICE: usize = 128;
-/// From so many nodes on, the graph is built again once a second at most.
+/// For each so many nodes, the graph is built again a second later.
 const LARGE: usize = 20_000;
 
 #[derive(Clone, Debug, Default)]
@@ -150,7 +150,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
     let screen = &mut model.graph;
     let filter = model.filter.as_ref().map(|filter| filter.text.clone());
     let mark = Some((graph::mark(store, &streams), screen.known.len()));
-    let due = screen.graph.nodes.len() < LARGE || now.since(screen.built).as_secs() >= 1;
+    let due = now.since(screen.built).as_secs() >= (screen.graph.nodes.len() / LARGE) as u64;
     if screen.mark.is_none() || (!frozen && screen.mark != mark && !screen.searching() && due) {
         let users_of =
             screen.view.users_of.and_then(|id| screen.graph.get(id)).map(|n| (n.kind, n.name.clone()));

@@ -320,7 +320,7 @@ impl Model {
     pub fn searching(&self) -> bool {
         match self.screen {
             Screen::Timeline => !self.timeline.index.complete(),
-            Screen::Resources => self.resources.tree.searching(),
+            Screen::Resources => self.resources.tree.searching() || self.resources.detail.searching(),
             Screen::Subs => self.subs.searching(),
             Screen::Graph => self.graph.searching(),
             _ => false,

@@ -11,13 +11,58 @@ use super::data::{Applied, Contents};
 const SLICE: usize = 2048;
 /// What a name has to do with a filter may change with its content: it is looked at again this often.
 const AGAIN: Duration = Duration::from_secs(1);
+/// Matches by a name alone that are shown while the search goes on.
+const SURE: usize = 4096;
+
+/// Names, and the same as one text, so that a word is found in all of them at once.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    all: Vec<Arc<str>>,
+    /// In lower case, one after the other, each with a line end.
+    text: String,
+    /// Where each ends in it.
+    ends: Vec<usize>,
+}
+
+impl Names {
+    pub fn new(all: Vec<Arc<str>>) -> Names {
+        let mut text = String::with_capacity(all.iter().map(|name| name.len() + 1).sum());
+        let mut ends = Vec::with_capacity(all.len());
+        for name in &all {
+            text.push_str(name);
+            text.push('\n');
+            ends.push(text.len());
+        }
+        text.make_ascii_lowercase();
+        Names { all, text, ends }
+    }
+
+    pub fn all(&self) -> &[Arc<str>] {
+        &self.all
+    }
+
+    /// Places of the first names that have the word.
+    fn with(&self, word: &str) -> Vec<u32> {
+        let finder = memchr::memmem::Finder::new(word);
+        let (mut from, mut out) = (0, Vec::new());
+        while out.len() < SURE
+            && let Some(at) = self.text.as_bytes().get(from..).and_then(|rest| finder.find(rest))
+        {
+            let place = self.ends.partition_point(|end| *end <= from + at);
+            let Some(end) = self.ends.get(place) else { break };
+            out.push(u32::try_from(place).unwrap_or(u32::MAX));
+            from = *end;
+        }
+        out
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct Narrowed {
     /// Places of those that match, among the first `looked`; `None` without a filter.
     matching: Option<Vec<u32>>,
     looked: usize,
-    /// Shown until all were looked at: those that match by their name alone, or what matched before.
+    /// Shown until all were looked at: the first that match by their name alone, or what matched before.
     meanwhile: Option<Vec<u32>>,
     /// The contents that the search began with, and when.
     mark: u64,
@@ -25,17 +70,10 @@ pub struct Narrowed {
 }
 
 impl Narrowed {
-    /// Looks at nothing but the names: it is there at once.
-    pub fn new(
-        names: &[Arc<str>],
-        url: &TypeUrl,
-        filter: Option<&Applied>,
-        (mark, now): (u64, Time),
-    ) -> Narrowed {
-        let sure = filter.map(|applied| {
-            let places = (0u32..).zip(names).filter(|(_, name)| applied.filter.is_sure_of(url, name));
-            places.map(|(at, _)| at).collect::<Vec<_>>()
-        });
+    /// Looks at nothing but the names, and so is there at once.
+    pub fn new(names: &Names, filter: Option<&Applied>, (mark, now): (u64, Time)) -> Narrowed {
+        let word = filter.and_then(|applied| applied.filter.plain_word());
+        let sure = word.filter(|word| !word.contains('\n')).map(|word| names.with(word));
         Narrowed {
             matching: filter.map(|_| Vec::new()),
             looked: 0,

@@ -15,7 +15,7 @@ use super::command::Command;
 use super::data::{Applied, Data};
 use super::layout::{self, Layout};
 use super::model::{Model, Pane, Screen};
-use super::narrow::Narrowed;
+use super::narrow::{Names, Narrowed};
 use super::overview::scroll;
 use super::silent::Silent;
 use super::sort::Sort;
@@ -64,7 +64,7 @@ pub struct Subs {
     loaded: Option<(StreamId, TypeUrl, u64)>,
     sort: Sort,
     /// Of the selected type: those that did not come first, then by name.
-    names: Vec<Arc<str>>,
+    names: Names,
     pub missing: usize,
     filter: Option<String>,
     narrowed: Narrowed,
@@ -85,16 +85,16 @@ pub struct Subs {
 
 impl Subs {
     pub fn searching(&self) -> bool {
-        self.scanned < self.total || self.narrowed.searching(self.names.len())
+        self.scanned < self.total || self.narrowed.searching(self.all())
     }
 
     pub fn len(&self) -> usize {
-        self.narrowed.shown().map_or(self.names.len(), <[u32]>::len)
+        self.narrowed.shown().map_or(self.all(), <[u32]>::len)
     }
 
     /// Names without the filter.
     pub fn all(&self) -> usize {
-        self.names.len()
+        self.names.all().len()
     }
 
     pub fn position(&self) -> Option<usize> {
@@ -120,7 +120,7 @@ impl Subs {
             Some(shown) => *shown.get(at)? as usize,
             None => at,
         };
-        self.names.get(at)
+        self.names.all().get(at)
     }
 
     fn choose(&mut self, at: usize) {
@@ -135,7 +135,7 @@ impl Subs {
         let key = (stream, url.clone(), store.names_mark(stream, &url));
         let since = (store.mark(stream, &url), store.now());
         if self.loaded.as_ref() == Some(&key) && self.sort == sort {
-            return self.narrowed.renew(self.names.len(), since);
+            return self.narrowed.renew(self.all(), since);
         }
         self.sort = sort;
         if self.loaded.as_ref().is_none_or(|(s, u, _)| (s, u) != (&stream, &url)) {
@@ -151,19 +151,17 @@ impl Subs {
             let asked: HashSet<Arc<str>> = names.iter().cloned().collect();
             names.extend(store.resource_names(stream, &url).into_iter().filter(|name| !asked.contains(name)));
         }
-        match sort {
-            Sort::Name => names.sort(),
-            Sort::Worst | Sort::Newest => {
-                names.sort_by(|a, b| (!missing.contains(a), a).cmp(&(!missing.contains(b), b)));
-            }
+        names.sort_unstable();
+        if sort != Sort::Name && !missing.is_empty() {
+            names.sort_by_cached_key(|name| !missing.contains(name));
         }
         if sort == Sort::Newest {
             names.sort_by_key(|name| Reverse(self.asked.get(name).map(|(n, _)| *n)));
         }
         self.missing = missing.len();
-        self.names = names;
+        self.names = Names::new(names);
         self.loaded = Some(key);
-        self.narrowed = Narrowed::new(&self.names, &url, filter, since);
+        self.narrowed = Narrowed::new(&self.names, filter, since);
     }
 
     /// Looks at more rows, and holds more names against the filter.
@@ -207,7 +205,7 @@ impl Subs {
         }
         self.scanned = end;
         let (Some(filter), Some(contents)) = (filter, data.contents()) else { return };
-        self.narrowed.search(contents, (stream, &url), &self.names, filter);
+        self.narrowed.search(contents, (stream, &url), self.names.all(), filter);
     }
 }
 
@@ -276,7 +274,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
         subs.filter = filter;
         if let Some(url) = &subs.selected {
             let since = (store.mark(stream, url), store.now());
-            subs.narrowed = Narrowed::new(&subs.names, url, model.filter.as_ref(), since);
+            subs.narrowed = Narrowed::new(&subs.names, model.filter.as_ref(), since);
         }
     }
     if !frozen

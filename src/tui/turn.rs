@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::data::Feed;
 use super::model::Model;
 use super::painter::{Painter, blank};
-use super::update::{Effect, Msg, search, update};
+use super::update::{Effect, Msg, search, update_all};
 use super::view::view;
 
 /// Between two frames that only new facts ask for.
@@ -90,9 +90,7 @@ impl<W: Write> Screens<W> {
                 if messages.is_empty() {
                     messages.push(Msg::Changed);
                 }
-                for message in messages.drain(..) {
-                    effects.extend(update(model, message, data));
-                }
+                effects.extend(update_all(model, std::mem::take(&mut messages), data));
             });
         }
         effects

@@ -53,7 +53,28 @@ pub enum Effect {
 
 /// Takes in one message. The model afterwards is ready to be drawn.
 pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
-    let effects = match msg {
+    let effects = take_in(model, msg, data);
+    settle(model, data);
+    effects
+}
+
+/// The same with what has come together.
+pub fn update_all(model: &mut Model, messages: Vec<Msg>, data: &dyn Data) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let mut messages = messages.into_iter().peekable();
+    while let Some(message) = messages.next() {
+        effects.extend(take_in(model, message, data));
+        // The next letter of what is typed into a prompt needs nothing that is derived.
+        let typing = model.overlays.last().is_some_and(Overlay::is_prompt);
+        if !typing || messages.peek().is_none() {
+            settle(model, data);
+        }
+    }
+    effects
+}
+
+fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
+    match msg {
         Msg::Key(key) => press(model, key, data),
         Msg::Resize(width, height) => {
             model.size = (width, height);
@@ -84,9 +105,7 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         }
         Msg::Suspend => vec![Effect::Suspend],
         Msg::Stop => vec![Effect::Quit],
-    };
-    settle(model, data);
-    effects
+    }
 }
 
 fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
@@ -131,7 +150,8 @@ pub fn total(model: &Model, data: &dyn Data) -> usize {
 /// One step of the search for rows to show. True while there is more to look at.
 pub fn search(model: &mut Model, data: &dyn Data) -> bool {
     if model.screen == Screen::Resources {
-        return model.resources.tree.search(data, model.filter.as_ref());
+        let versions = model.resources.detail.search(data);
+        return model.resources.tree.search(data, model.filter.as_ref()) || versions;
     }
     match model.screen {
         Screen::Subs => return super::subs::search(model, data),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
 use crate::links::{Link, referrers};
 use crate::nack::Found;
-use crate::store::{ResourceFact, ResourceState, VersionFact};
+use crate::store::{ResourceFact, ResourceState, VersionFact, Versions};
 use crate::text::{display_safe, wrap};
 use crate::tui::data::{Contents, Data, Format};
 use crate::tui::overview::scroll;
@@ -17,6 +17,8 @@ use super::Place;
 
 /// Larger contents are shown as bytes only.
 const LARGE: u64 = 16 << 20;
+/// Rows of the timeline that are looked at for versions in one step of a frame.
+const ROWS: usize = 1 << 14;
 /// Lines of other forms than YAML.
 const LINES: usize = 20_000;
 /// Resources that are searched for references to one.
@@ -40,6 +42,8 @@ pub struct Detail {
     pub fact: Option<ResourceFact>,
     /// Newest first.
     pub versions: Vec<VersionFact>,
+    /// The search for them, while it goes on.
+    scan: Option<Versions>,
     /// The version shown, by its first push; `None` is the newest.
     chosen: Option<Seq>,
     pub format: Option<Format>,
@@ -138,7 +142,7 @@ impl Detail {
             self.key = Some(key);
             return;
         }
-        self.versions = contents.versions(stream, &place.type_url, name);
+        self.scan = Some(Versions::before(to));
         self.users = None;
         self.made = None;
         self.faults = match &self.fact {
@@ -148,6 +152,31 @@ impl Detail {
         self.holders = contents.held_elsewhere(stream, &place.type_url, name);
         self.holders.retain(holds);
         self.key = Some(key);
+        self.look(contents);
+    }
+
+    /// Older versions are still looked for.
+    pub fn searching(&self) -> bool {
+        self.scan.is_some()
+    }
+
+    /// Looks for more of them. True while there are more.
+    pub fn search(&mut self, data: &dyn Data) -> bool {
+        if let Some(contents) = data.contents() {
+            self.look(contents);
+        }
+        self.searching()
+    }
+
+    fn look(&mut self, contents: Contents<'_>) {
+        let Some((mut scan, (stream, place, _))) = self.scan.take().zip(self.key.as_ref()) else { return };
+        let Some(name) = &place.name else { return };
+        contents.more_versions(*stream, &place.type_url, name, ROWS, &mut scan);
+        // Those that were known stay until the search has come as far.
+        if scan.is_complete() || scan.versions.len() > self.versions.len() {
+            self.versions.clone_from(&scan.versions);
+        }
+        self.scan = (!scan.is_complete()).then_some(scan);
     }
 
     /// The content shown.

@@ -7,7 +7,7 @@ use crate::event::{StreamId, TypeUrl};
 use crate::report::type_order;
 use crate::store::{ResourceFact, ResourceState, SummaryFact};
 use crate::tui::data::{Applied, Contents, Data};
-use crate::tui::narrow::Narrowed;
+use crate::tui::narrow::{Names, Narrowed};
 use crate::tui::overview::scroll;
 
 use super::Place;
@@ -22,17 +22,17 @@ pub struct List {
     /// Changes with the names.
     mark: u64,
     /// In order.
-    names: Arc<[Arc<str>]>,
+    names: Names,
     narrowed: Narrowed,
 }
 
 impl List {
     pub fn len(&self) -> usize {
-        self.narrowed.shown().map_or(self.names.len(), <[u32]>::len)
+        self.narrowed.shown().map_or(self.total(), <[u32]>::len)
     }
 
     pub fn total(&self) -> usize {
-        self.names.len()
+        self.names.all().len()
     }
 
     fn get(&self, at: usize) -> Option<&Arc<str>> {
@@ -40,16 +40,16 @@ impl List {
             Some(shown) => *shown.get(at)? as usize,
             None => at,
         };
-        self.names.get(at)
+        self.names.all().get(at)
     }
 
     /// Where a name stands, or would.
     fn rank(&self, name: &str) -> Result<usize, usize> {
         match self.narrowed.shown() {
             Some(shown) => {
-                shown.binary_search_by(|at| self.names.get(*at as usize).map_or("", |n| n).cmp(name))
+                shown.binary_search_by(|at| self.names.all().get(*at as usize).map_or("", |n| n).cmp(name))
             }
-            None => self.names.binary_search_by(|known| (**known).cmp(name)),
+            None => self.names.all().binary_search_by(|known| (**known).cmp(name)),
         }
     }
 }
@@ -120,14 +120,15 @@ impl Tree {
                     List { fact, ..list }
                 }
                 Some(list) if list.mark == mark => {
-                    let narrowed = Narrowed::new(&list.names, &fact.type_url, filter, since);
+                    let narrowed = Narrowed::new(&list.names, filter, since);
                     List { fact, narrowed, ..list }
                 }
                 _ => {
                     let mut names = contents.names(stream, &fact.type_url);
                     names.sort_unstable();
-                    let narrowed = Narrowed::new(&names, &fact.type_url, filter, since);
-                    List { fact, mark, names: names.into(), narrowed }
+                    let names = Names::new(names);
+                    let narrowed = Narrowed::new(&names, filter, since);
+                    List { fact, mark, names, narrowed }
                 }
             };
             self.types.push(list);
@@ -150,9 +151,9 @@ impl Tree {
 
     fn narrow(&mut self, contents: Contents<'_>, filter: Option<&Applied>) {
         let (Some(filter), Some(stream)) = (filter, self.stream) else { return };
-        let list = self.types.iter_mut().find(|list| list.narrowed.searching(list.names.len()));
+        let list = self.types.iter_mut().find(|list| list.narrowed.searching(list.total()));
         if let Some(list) = list {
-            list.narrowed.search(contents, (stream, &list.fact.type_url), &list.names, filter);
+            list.narrowed.search(contents, (stream, &list.fact.type_url), list.names.all(), filter);
         }
     }
 
