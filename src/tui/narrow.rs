@@ -37,6 +37,10 @@ impl Names {
         Names { all, text, ends }
     }
 
+    pub fn into_all(self) -> Vec<Arc<str>> {
+        self.all
+    }
+
     pub fn all(&self) -> &[Arc<str>] {
         &self.all
     }
@@ -118,5 +122,23 @@ impl Narrowed {
     /// Places of the names that are shown; `None`: all.
     pub fn shown(&self) -> Option<&[u32]> {
         self.meanwhile.as_ref().or(self.matching.as_ref()).map(Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_in_the_names_that_have_it() {
+        let names = ["a-Service", "b", "", "service", "SERVICE-ice", "serv", "ice"].map(Arc::from);
+        let names = Names::new(names.to_vec());
+        for (word, places) in
+            [("service", vec![0, 3, 4]), ("ice", vec![0, 3, 4, 6]), ("x", vec![]), ("b", vec![1])]
+        {
+            assert_eq!(names.with(word), places, "{word}");
+        }
+        let many: Vec<Arc<str>> = (0..2 * SURE).map(|i| format!("name-{i}").into()).collect();
+        assert_eq!(Names::new(many).with("name").len(), SURE);
     }
 }

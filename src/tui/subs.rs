@@ -146,17 +146,21 @@ impl Subs {
         }
         let Some(state) = store.state(stream, &url) else { return };
         let missing: HashSet<&Arc<str>> = state.missing.iter().collect();
-        let mut names: Vec<Arc<str>> = state.names.iter().filter(|name| &***name != "*").cloned().collect();
-        if state.wildcard != Wildcard::None {
+        let mut names = match self.loaded.as_ref() == Some(&key) {
+            true => std::mem::take(&mut self.names).into_all(),
+            false => state.names.iter().filter(|name| &***name != "*").cloned().collect(),
+        };
+        if self.loaded.as_ref() != Some(&key) && state.wildcard != Wildcard::None {
             let asked: HashSet<Arc<str>> = names.iter().cloned().collect();
-            names.extend(store.resource_names(stream, &url).into_iter().filter(|name| !asked.contains(name)));
+            let others = store.resource_names(stream, &url).into_iter();
+            names.extend(others.filter(|name| asked.is_empty() || !asked.contains(name)));
         }
         names.sort_unstable();
         if sort != Sort::Name && !missing.is_empty() {
             names.sort_by_cached_key(|name| !missing.contains(name));
         }
         if sort == Sort::Newest {
-            names.sort_by_key(|name| Reverse(self.asked.get(name).map(|(n, _)| *n)));
+            names.sort_by_cached_key(|name| Reverse(self.asked.get(name).map(|(n, _)| *n)));
         }
         self.missing = missing.len();
         self.names = Names::new(names);

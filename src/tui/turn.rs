@@ -28,6 +28,8 @@ pub struct Screens<W: Write> {
     pub painter: Painter<W>,
     frame: Duration,
     painted: Option<Instant>,
+    /// When a key was answered last.
+    answered: Option<Instant>,
     /// A key has not been answered by a frame yet.
     keyed: bool,
     /// The facts that the model was brought in line with, and when.
@@ -44,6 +46,7 @@ impl<W: Write> Screens<W> {
             painter: Painter::new(out),
             frame: if slow_link { SLOW_FRAME } else { FRAME },
             painted: None,
+            answered: None,
             keyed: true,
             revision: None,
             changed: Instant::now(),
@@ -74,7 +77,7 @@ impl<W: Write> Screens<W> {
         self.keyed |= messages.iter().any(|m| matches!(m, Msg::Key(_) | Msg::Resize(..) | Msg::Paste(_)));
         let now = feed.revision();
         let due = self.revision != Some(now) || self.changed.elapsed() >= TICK;
-        if due && self.model.paused.is_none() && self.is_due(self.frame) {
+        if due && self.model.paused.is_none() && is_over(self.painted, self.frame) {
             (self.revision, self.changed) = (Some(now), Instant::now());
             messages.push(Msg::Info(Box::new(feed.info())));
         }
@@ -84,7 +87,8 @@ impl<W: Write> Screens<W> {
             self.dirty = true;
             feed.read(&mut |data| {
                 let start = Instant::now();
-                while model.searching() && start.elapsed() < SEARCH {
+                // A key comes first.
+                while messages.is_empty() && model.searching() && start.elapsed() < SEARCH {
                     search(model, data);
                 }
                 if messages.is_empty() {
@@ -101,16 +105,24 @@ impl<W: Write> Screens<W> {
     /// # Errors
     /// `W` can't be written.
     pub fn paint(&mut self) -> io::Result<()> {
-        if self.dirty && self.is_due(if self.keyed { KEY_FRAME } else { self.frame }) {
+        let due = match self.keyed {
+            true => is_over(self.answered, KEY_FRAME),
+            false => is_over(self.painted, self.frame),
+        };
+        if self.dirty && due {
             let mut next = blank(self.model.size);
             let cursor = view(&self.model, &mut next);
             self.painter.paint(next, cursor)?;
-            (self.painted, self.keyed, self.dirty) = (Some(Instant::now()), false, false);
+            self.painted = Some(Instant::now());
+            if std::mem::take(&mut self.keyed) {
+                self.answered = self.painted;
+            }
+            self.dirty = false;
         }
         Ok(())
     }
+}
 
-    fn is_due(&self, every: Duration) -> bool {
-        self.painted.is_none_or(|at| at.elapsed() >= every)
-    }
+fn is_over(since: Option<Instant>, time: Duration) -> bool {
+    since.is_none_or(|since| since.elapsed() >= time)
 }
