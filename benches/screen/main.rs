@@ -129,20 +129,23 @@ fn open(seat: &mut Seat, screen: Screen, stream: usize) {
 
 /// `/` over all names: from a key to the first frame with matches.
 fn filter(seat: &mut Seat, blank: f64, turns: usize) {
-    for (word, screen) in [("resources", Screen::Resources), ("subscriptions", Screen::Subs)] {
-        let (mut first, mut all) = (Waits::default(), Waits::default());
-        for turn in 0..turns {
-            for text in [format!("service-09999{turn}"), format!("ns-3{turn}"), format!("name:/0{turn}9.ns/")]
-            {
+    let word = |turn: usize| vec![format!("service-09999{turn}"), format!("ns-3{turn}"), format!("09{turn}")];
+    let regex = |turn: usize| vec![format!("name:/0{turn}9.ns/")];
+    let kinds: [(&str, &dyn Fn(usize) -> Vec<String>, &str); 2] =
+        [("a word", &word, "aim: 20"), ("an expression", &regex, "no aim")];
+    for (of, screen) in [("resources", Screen::Resources), ("subscriptions", Screen::Subs)] {
+        for (kind, texts, aim) in kinds {
+            let (mut first, mut all) = (Waits::default(), Waits::default());
+            for text in (0..turns).flat_map(texts) {
                 open(seat, screen, DELTA);
                 seat.press(&keys("/"), GAP);
-                let (shown, done) = seat.find(Msg::Paste(text), screen);
-                first.add(shown, "/".into());
-                all.add(done, "/".into());
+                let (shown, done) = seat.find(Msg::Paste(text.clone()), screen);
+                first.add(shown, text.clone());
+                all.add(done, text);
             }
+            line(&format!("/ {kind} over all {of}: first matches"), &mut first, blank, aim);
+            line(&format!("/ {kind} over all {of}: all matches"), &mut all, blank, "no aim");
         }
-        line(&format!("/ over the names of {word}: first matches"), &mut first, blank, "aim: 20");
-        line(&format!("/ over the names of {word}: all matches"), &mut all, blank, "no aim");
     }
 }
 

@@ -462,37 +462,6 @@ impl Work {
         self.effects(into);
     }
 
-    /// All of a response is taken in.
-    fn response(&mut self, passed: Passed, into: &mut Into<'_>) {
-        let Passed { at, lane, id, ahead, .. } = passed;
-        let Some(message) = self.message(at, id, Dir::Resp, into) else { return };
-        // The facts are looked at only by expressions: else the verdict goes out before they are taken in.
-        if !self.about.refuse.is_empty() {
-            self.flush(into);
-        }
-        let ruling = match ahead.is_empty() {
-            true => self.ruling(&message, into),
-            false => Ruling::Accept,
-        };
-        let catalog = into.store.catalog_mut();
-        self.client.handle_response(at, lane, message, ruling, catalog);
-        let stuck = ahead.into_iter().filter_map(|request| self.note(request, into)).collect();
-        self.flush(into);
-        self.give_up(stuck, into);
-    }
-
-    /// Takes in more of a large response; between its parts others see the facts.
-    fn go_on(&mut self, mut passed: Passed, into: &mut Into<'_>) -> Time {
-        if !self.take_in_some(&mut passed, into) {
-            let at = passed.at;
-            self.passed = Some(passed);
-            return at;
-        }
-        self.response(passed, into);
-        self.effects(into);
-        self.timeout(into)
-    }
-
     /// Says what is wrong, how often, and when it is tried again.
     fn trouble(&self, lane: Lane, now: Time, what: &str) {
         let again = self.client.retry(lane).map_or(String::new(), |(attempts, until)| {

@@ -130,6 +130,37 @@ impl Work {
         passed.waiting.is_empty()
     }
 
+    /// All of a response is taken in.
+    pub(super) fn response(&mut self, passed: Passed, into: &mut Into<'_>) {
+        let Passed { at, lane, id, ahead, .. } = passed;
+        let Some(message) = self.message(at, id, Dir::Resp, into) else { return };
+        // The facts are looked at only by expressions: else the verdict goes out before they are taken in.
+        if !self.about.refuse.is_empty() {
+            self.flush(into);
+        }
+        let ruling = match ahead.is_empty() {
+            true => self.ruling(&message, into),
+            false => Ruling::Accept,
+        };
+        let catalog = into.store.catalog_mut();
+        self.client.handle_response(at, lane, message, ruling, catalog);
+        let stuck = ahead.into_iter().filter_map(|request| self.note(request, into)).collect();
+        self.flush(into);
+        self.give_up(stuck, into);
+    }
+
+    /// Takes in more of a large response; between its parts others see the facts.
+    pub(super) fn go_on(&mut self, mut passed: Passed, into: &mut Into<'_>) -> Time {
+        if !self.take_in_some(&mut passed, into) {
+            let at = passed.at;
+            self.passed = Some(passed);
+            return at;
+        }
+        self.response(passed, into);
+        self.effects(into);
+        self.timeout(into)
+    }
+
     /// What came of a response that will not be completed.
     pub(super) fn let_pass(&mut self, lane: Lane, into: &mut Into<'_>) {
         let Some(passing) = self.passing.remove(&lane.0) else { return };
