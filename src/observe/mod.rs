@@ -25,6 +25,13 @@ pub struct Copied {
     pub what: Happened,
 }
 
+impl Happened {
+    /// Bytes that it carries.
+    pub fn size(&self) -> usize {
+        if let Happened::Bytes { bytes, .. } = self { bytes.len() } else { 0 }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Happened {
     /// A client connected; of a tap, its upstream is being dialled.

@@ -32,7 +32,8 @@ struct Queue {
 }
 
 impl Copies {
-    pub(super) fn new(limit: usize) -> Self {
+    /// A queue for so many bytes.
+    pub fn new(limit: usize) -> Self {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
         Copies {
@@ -61,9 +62,10 @@ impl Copies {
         self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub(super) fn push(&self, conn: ConnId, at: Time, what: Happened) {
+    /// Adds a copy; bytes that do not fit are counted as lost.
+    pub fn push(&self, conn: ConnId, at: Time, what: Happened) {
         let mut queue = self.lock();
-        let size = if let Happened::Bytes { bytes, .. } = &what { bytes.len() } else { 0 };
+        let size = what.size();
         match what {
             Happened::Bytes { dir, bytes } if queue.bytes + size > self.limit => {
                 queue.lost(conn, at, dir, bytes.len() as u64);
@@ -80,7 +82,8 @@ impl Copies {
         }
     }
 
-    pub(super) fn close(&self) {
+    /// Nothing more comes.
+    pub fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_one();
     }
