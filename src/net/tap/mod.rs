@@ -14,6 +14,7 @@ mod copies;
 mod leg;
 mod relay;
 mod secure;
+mod watch;
 
 pub use address::{Address, AddressError};
 pub use copies::{ConnId, Copied, Copies, Happened, Step};
@@ -24,12 +25,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::watch::{Receiver, Sender, channel};
 use tracing::error;
 
+pub(super) use answer::{Speaks, alert, percent, refuse, speaks};
 use buffers::Buffers;
-pub(super) use leg::Leg;
-use leg::Listener;
+pub(super) use leg::{Leg, Listener};
+pub(super) use watch::Watch;
 
 use super::tls;
 
@@ -85,45 +87,54 @@ pub struct Tap {
     pub counters: Arc<Counters>,
     /// `None` with `--no-decode`.
     pub copies: Option<Arc<Copies>>,
-    stop: watch::Sender<bool>,
+    stop: Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Tap {
     /// Binds all listeners, then relays in a thread of its own until stopped.
     pub fn start(config: Config) -> Result<Tap, ListenError> {
+        let Config { maps, queue, connect_timeout: patience, tls } = config;
+        let (listen, upstreams): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
+        Tap::run("tap", &listen, queue, move |listeners, watch, stopped| {
+            let Watch { copies, counters, buffers } = watch;
+            let shared = relay::Shared { copies, counters, buffers, patience, tls };
+            relay::run(listeners.into_iter().zip(upstreams).collect(), shared, stopped)
+        })
+    }
+
+    /// Binds all listeners, then does with them what `work` says, in a thread of its own until stopped.
+    pub(super) fn run<F: Future<Output = ()>>(
+        name: &str,
+        listen: &[Address],
+        queue: Option<usize>,
+        work: impl FnOnce(Vec<Listener>, Watch, Receiver<bool>) -> F + Send + 'static,
+    ) -> Result<Tap, ListenError> {
         let fail = |address: &Address| {
             let address = address.clone();
             move |source| ListenError { address, source }
         };
-        let first = config.maps.first().map_or(Address::Tcp("127.0.0.1:0".into()), |map| map.0.clone());
+        let first = listen.first().map_or(Address::Tcp("127.0.0.1:0".into()), Clone::clone);
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(fail(&first))?;
         let mut listeners = Vec::new();
-        for (listen, upstream) in &config.maps {
-            let listener = runtime.block_on(Listener::bind(listen)).map_err(fail(listen))?;
-            listeners.push((listener, upstream.clone()));
+        for listen in listen {
+            listeners.push(runtime.block_on(Listener::bind(listen)).map_err(fail(listen))?);
         }
-        let listening = listeners.iter().map(|(listener, _)| listener.address()).collect();
-        let copies = config.queue.map(|bytes| Arc::new(Copies::new(bytes)));
+        let listening = listeners.iter().map(Listener::address).collect();
+        let copies = queue.map(|bytes| Arc::new(Copies::new(bytes)));
         let counters = Arc::new(Counters::default());
-        let (stop, stopped) = watch::channel(false);
-        let shared = relay::Shared {
-            copies: copies.clone(),
-            counters: counters.clone(),
-            buffers: Buffers::default(),
-            patience: config.connect_timeout,
-            tls: config.tls,
-        };
+        let (stop, stopped) = channel(false);
+        let watch = Watch { copies: copies.clone(), counters: counters.clone(), buffers: Buffers::default() };
         let thread = std::thread::Builder::new()
-            .name("tap".into())
+            .name(name.into())
             .spawn(move || {
-                if shared.copies.is_some() {
-                    shared.buffers.warm();
+                if watch.copies.is_some() {
+                    watch.buffers.warm();
                 }
-                runtime.block_on(relay::run(listeners, shared.clone(), stopped));
+                runtime.block_on(work(listeners, watch.clone(), stopped));
                 drop(runtime);
-                if let Some(copies) = &shared.copies {
+                if let Some(copies) = &watch.copies {
                     copies.close();
                 }
             })
