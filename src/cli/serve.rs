@@ -72,7 +72,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let say: Say = Arc::new(move |text| {
         if !silent {
             // Nobody reads it: nobody is told.
-            let _ = writeln!(std::io::stderr(), "{}", display_safe(text));
+            let _ = writeln!(std::io::stderr(), "xdscope: {}", display_safe(text));
         }
     });
     let control = Control::new(made.plan);
@@ -152,8 +152,7 @@ fn snapshots(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, Cl
             ));
         }
     }
-    let incomplete =
-        all.incomplete().into_iter().map(|(url, name)| format!("{}/{name}", word(&url))).collect();
+    let incomplete = all.incomplete().iter().map(|(url, name)| named(url, name)).collect();
     Ok(Made { plan: Plan::Snapshots { by_node, all: Arc::new(all) }, about, incomplete })
 }
 
@@ -179,8 +178,8 @@ fn of_types(snapshot: &Snapshot) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn word(url: &TypeUrl) -> &str {
-    crate::json::type_word(url)
+fn named(url: &TypeUrl, name: &str) -> String {
+    format!("{}/{name}", crate::json::type_word(url))
 }
 
 fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliError> {
@@ -203,10 +202,8 @@ fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliE
             false => error.next(format!("xdscope serve {} --mode snapshot", args.source)),
         });
     }
-    let mut incomplete = BTreeSet::new();
-    for (url, name) in Snapshot::of(&store, &streams).incomplete() {
-        incomplete.insert(format!("{}/{name}", word(&url)));
-    }
+    let incomplete: BTreeSet<String> =
+        scripts.iter().flat_map(|script| &script.incomplete).map(|(url, name)| named(url, name)).collect();
     let mut about: Vec<String> = scripts.iter().take(NAMED).map(of_script).collect();
     if let Some(more) = scripts.len().checked_sub(NAMED).filter(|more| *more > 0) {
         about.push(format!("and {more} more"));

@@ -45,6 +45,9 @@ use subscriptions::Subscriptions;
 const INVALID: Code = Code(3);
 const UNIMPLEMENTED: Code = Code(12);
 
+/// Nodes whose streams are counted.
+const NODES: usize = 10_000;
+
 /// What a stream does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -124,6 +127,10 @@ impl Scripts {
         let of = if own.is_empty() { fits } else { own };
         // Nothing panics while it is held.
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        // Clients that take another name each time begin anew.
+        if opened.len() > NODES {
+            opened.clear();
+        }
         let nth = opened.entry((node.to_owned(), script::kind_word(method))).or_default();
         let script = of.get(nth.checked_rem(of.len())?).copied().cloned();
         *nth += 1;

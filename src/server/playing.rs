@@ -10,6 +10,9 @@ use super::request::Request;
 use super::script::{Act, Need, Script, Step};
 use super::{Next, Pace};
 
+/// Of many names so many are told.
+const NAMED: usize = 3;
+
 /// One stream of a client that is sent what was recorded.
 #[derive(Debug)]
 pub(super) struct Playing {
@@ -105,10 +108,14 @@ impl Playing {
     pub fn waits_for(&self) -> Option<String> {
         let step = self.script.steps.get(self.at)?;
         let (_, need) = self.open().first().and_then(|i| step.needs.get(*i))?;
-        let label = |url: &TypeUrl| type_label(url.as_str()).to_string();
+        let label = |url: &TypeUrl| type_label(url.as_str());
         Some(match need {
-            Need::Ask { url, names, .. } if names.is_empty() => format!("a {} request", label(url)),
-            Need::Ask { url, names, .. } => format!("a {} request for {}", label(url), names.join(", ")),
+            Need::Ask { url, names, .. } if names.is_empty() => format!("a request for {}", label(url)),
+            Need::Ask { url, names, .. } => {
+                let named = names.iter().take(NAMED).map(|name| &**name).collect::<Vec<_>>().join(", ");
+                let more = if names.len() > NAMED { ", …" } else { "" };
+                format!("a request for {} {named}{more}", label(url))
+            }
             Need::Verdict { url, nonce } => format!("an answer to {} nonce {nonce}", label(url)),
         })
     }

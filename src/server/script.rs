@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,8 @@ pub struct Script {
     pub method: Method,
     /// The id of its client's node, where it said one.
     pub node: Option<String>,
+    /// What redaction left incomplete: type and name.
+    pub incomplete: BTreeSet<(TypeUrl, Arc<str>)>,
     pub(super) opened: Time,
     pub(super) steps: Vec<Step>,
 }
@@ -139,14 +141,15 @@ struct Reader {
 #[derive(Default)]
 struct Asking {
     asks: u32,
-    names: Vec<Sym>,
+    names: BTreeSet<Sym>,
     /// Since the last response of the type.
     needs: Vec<(Time, Need)>,
 }
 
 impl Reader {
     fn new(stream: StreamId, method: Method, opened: Time) -> Reader {
-        let script = Script { stream, method, node: None, opened, steps: Vec::new() };
+        let script =
+            Script { stream, method, node: None, incomplete: BTreeSet::new(), opened, steps: Vec::new() };
         Reader { script, verdicts: Vec::new(), types: BTreeMap::new() }
     }
 
@@ -158,9 +161,8 @@ impl Reader {
         let asking = self.types.entry(url.clone()).or_default();
         let (nonce, added, changes) = match &message.body {
             Body::SotwRequest(request) => {
-                let now: Vec<Sym> = request.resource_names.to_vec();
-                let added: Vec<Sym> =
-                    now.iter().filter(|name| !asking.names.contains(name)).copied().collect();
+                let now: BTreeSet<Sym> = request.resource_names.iter().copied().collect();
+                let added: Vec<Sym> = now.difference(&asking.names).copied().collect();
                 let changes = now != asking.names;
                 asking.names = now;
                 (&request.response_nonce, added, changes)
@@ -196,6 +198,12 @@ impl Reader {
         );
         // What is lost with a damaged recording can't be sent.
         let Some(bytes) = pieces.of(message)? else { return Ok(()) };
+        let catalog = pieces.catalog;
+        let entries = message.resources().filter(|_| message.redacted).map_or(&[][..], |list| list.blobs());
+        for entry in entries.iter().filter(|entry| catalog.blob(**entry).redacted) {
+            let name = Arc::from(catalog.text(catalog.name(*entry)));
+            self.script.incomplete.insert((url.clone(), name));
+        }
         let mut needs = std::mem::take(&mut self.verdicts);
         if let Some(asking) = self.types.get_mut(&url) {
             needs.append(&mut asking.needs);

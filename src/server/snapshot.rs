@@ -136,14 +136,20 @@ impl Type {
         out.into()
     }
 
+    /// A resource is there whose content is not what it was.
+    pub(super) fn is_new(&self, name: &str, before: &Type) -> bool {
+        let known = before.resources.get(name);
+        self.resources.get(name).is_some_and(|now| known.is_none_or(|known| known.any != now.any))
+    }
+
     /// Names whose content is not what it was, and names that are gone.
     pub(super) fn changes(&self, before: &Type) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
-        let is_new = |(name, resource): &(&Arc<str>, &Resource)| {
-            before.resources.get(*name).is_none_or(|known| known.any != resource.any)
-        };
-        let changed = self.resources.iter().filter(is_new).map(|(name, _)| name.clone()).collect();
-        let gone = before.resources.keys().filter(|name| !self.resources.contains_key(*name));
-        (changed, gone.cloned().collect())
+        if std::ptr::eq(self, before) {
+            return Default::default();
+        }
+        let changed = self.names().filter(|name| self.is_new(name, before));
+        let gone = before.names().filter(|name| !self.resources.contains_key(*name));
+        (changed.cloned().collect(), gone.cloned().collect())
     }
 }
 

@@ -47,13 +47,14 @@ impl Want {
         self.names.iter().flat_map(|name| known.meant(name)).cloned().collect()
     }
 
-    /// The same out of `among`.
-    fn within(&self, among: BTreeSet<Arc<str>>, known: &Type) -> BTreeSet<Arc<str>> {
+    /// Of what the client wants: names whose content is not what it was, and names that are gone.
+    fn changes(&self, known: &Type, was: &Type) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
         if self.all {
-            return among;
+            return known.changes(was);
         }
-        let mine = self.of(known);
-        among.into_iter().filter(|name| mine.contains(name)).collect()
+        let (now, before) = (self.of(known), self.of(was));
+        let gone = before.difference(&now).cloned().collect();
+        (now.into_iter().filter(|name| known.is_new(name, was)).collect(), gone)
     }
 }
 
@@ -85,6 +86,9 @@ impl Subscriptions {
     /// Takes what is served from now on; the responses that tell of it, in an order in which nothing is referred to
     /// before it is there (rows H-08, H-09).
     pub fn serve(&mut self, snapshot: Arc<Snapshot>) -> Vec<Vec<Bytes>> {
+        if Arc::ptr_eq(&self.snapshot, &snapshot) {
+            return Vec::new();
+        }
         let before = std::mem::replace(&mut self.snapshot, snapshot);
         let mut urls: Vec<TypeUrl> = self.types.keys().cloned().collect();
         urls.sort_by_key(order);
@@ -98,20 +102,16 @@ impl Subscriptions {
             else {
                 continue;
             };
-            let (mut changed, gone) = known.changes(was);
+            let (mut changed, gone) = want.changes(&known, was);
             match kind(&url) {
                 Some(Kind::Cds) => moved.clone_from(&changed),
                 // An Envoy that warms a cluster anew waits for its endpoints, changed or not (row H-05).
                 Some(Kind::Eds) => {
-                    changed.extend(moved.iter().filter_map(|name| Some(known.find(name)?.0.clone())))
+                    let wanted = want.of(&known);
+                    changed.extend(moved.iter().filter(|name| wanted.contains(*name)).cloned());
                 }
                 _ => {}
             }
-            let changed = want.within(changed, &known);
-            let gone: BTreeSet<Arc<str>> = match want.all {
-                true => gone,
-                false => gone.into_iter().filter(|name| want.of(was).contains(name)).collect(),
-            };
             if changed.is_empty() && (gone.is_empty() || !(self.delta || full_state(&url))) {
                 continue;
             }
@@ -128,14 +128,6 @@ impl Subscriptions {
             out.push(self.response(&url, &known, answer));
         }
         out
-    }
-
-    /// All that is wanted of a type again, whatever the client says of it.
-    pub fn again(&mut self, url: &TypeUrl) -> Option<Vec<Bytes>> {
-        let known = self.snapshot.of_type(url.as_str())?.clone();
-        let want = self.types.get(url)?;
-        let answer = Answer { resources: known.some(&want.of(&known), self.delta), ..Answer::default() };
-        Some(self.response(url, &known, answer))
     }
 
     /// A response: what stands before its resources, they, and what stands behind them.

@@ -4,13 +4,16 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Output;
 
 use serde_json::{Value, json};
 
 use crate::support::{
     bootstrap::Variant,
+    certs::{Ca, ClientTls},
     control_plane::Flags,
+    process::{Child, Talker},
     snapshot::{CLUSTER, ENDPOINTS, ROUTE, Snapshot, bad_clusters, cluster, endpoints, route},
     tap::{Recording, Tap, xdscope},
     wait::wait_for,
@@ -76,6 +79,12 @@ fn recorded(world: &World, variant: Variant) -> Recording {
     tap.stop()
 }
 
+/// Waits for a line about this type and kind.
+fn says(serve: &Tap, of_type: &str, kind: &str) {
+    let is = |line: &str| line.contains(&format!("  {of_type}  ")) && line.contains(&format!(" {kind} "));
+    wait_for(&format!("{kind} of {of_type}"), || serve.log().lines().any(is).then_some(()));
+}
+
 fn snapshot(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let first = recorded(&world, variant);
@@ -89,7 +98,7 @@ fn snapshot(test: &str, variant: Variant) {
     };
     wait_for("the clusters", || (clusters().contains("echo") && clusters().contains("more")).then_some(()));
     envoy.listener("in");
-    wait_for("the route to be acknowledged", || serve.log().contains("ack RDS").then_some(()));
+    says(&serve, "RDS", "ack");
     let second = serve.stop();
     assert_eq!(held(&second), held(&first));
     assert_eq!(servers(&second), Vec::<Value>::new(), "{}", second.text("log", &[]));
@@ -154,7 +163,7 @@ fn script(test: &str, variant: Variant) {
     let last = responses(&first).last().cloned().expect("a response");
     let serve = Tap::serve(world.folder(), &first.file, &["--mode", "script", "--speed", "max"]);
     let envoy = world.envoy("edge", variant, serve.address());
-    wait_for("the refusal", || serve.log().contains("nack CDS").then_some(()));
+    says(&serve, "CDS", "nack");
     drop(envoy);
     let second = serve.stop();
     let sent = responses(&second);
@@ -198,7 +207,7 @@ fn what_is_saved_is_pushed() {
     assert_eq!(servers(&recording), Vec::<Value>::new(), "{}", recording.text("log", &[]));
 }
 
-fn run(world: &std::path::Path, args: &[&str]) -> (Option<i32>, String) {
+fn run(world: &Path, args: &[&str]) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = xdscope(world).args(args).output().expect("xdscope runs");
     (status.code(), String::from_utf8(stderr).expect("text"))
 }
@@ -208,9 +217,9 @@ fn what_cannot_be_served_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
     let script = path("no-response.xds");
-    fs::write(&script, "node edge\n> cds\n").expect("a file");
+    fs::write(&script, "node edge\nstream 1 ads\n> cds\n").expect("a file");
     let good = path("good.xds");
-    fs::write(&good, "node edge\n> cds\n< cds v=1 n=a [A]\n").expect("a file");
+    fs::write(&good, "node edge\nstream 1 ads\n> cds\n< cds v=1 n=a [A]\n").expect("a file");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().expect("an address").to_string();
     let missing = path("missing.xdsrec");
@@ -227,5 +236,70 @@ fn what_cannot_be_served_is_said() {
     ] {
         let (got, err) = run(folder.path(), args);
         assert!(got == Some(code) && err.contains(words), "{args:?}: {got:?} {err}");
+    }
+}
+
+#[test]
+fn an_envoy_with_a_certificate_is_served_under_tls() {
+    let Some(world) = World::open("an_envoy_with_a_certificate_is_served_under_tls") else { return };
+    let ca = Ca::new(world.folder(), "ca");
+    let (own, client) = (ca.issue("serve", &["cp.test"]), ca.issue("edge", &["edge.test"]));
+    let source = world.folder().join("eds.json");
+    let cluster = json!({"@type": CLUSTER, "name": "echo", "connect_timeout": "1s"});
+    fs::write(&source, json!({"resources": [cluster]}).to_string()).expect("a file");
+    let text = |path: &Path| path.to_str().expect("a path").to_owned();
+    let flags = ["--listen-cert", &text(&own.cert), "--listen-key", &text(&own.key)];
+    let flags = [&flags[..], &["--listen-client-ca", &text(&ca.file)]].concat();
+    let serve = Tap::serve(world.folder(), &source, &flags);
+    let tls = ClientTls { ca: ca.file.clone(), own: Some(client), sni: "cp.test" };
+    let _envoy = world.envoy_tls("edge", Variant::Ads, serve.address(), &tls);
+    says(&serve, "CDS", "ack");
+    // One in plaintext is told why not.
+    let address = serve.address().to_string();
+    let (code, err) = run(world.folder(), &["get", &address, "cds", "--plaintext"]);
+    assert!(code == Some(3) && err.contains("this listener wants TLS"), "{code:?} {err}");
+    let recording = serve.stop();
+    let info = recording.text("info", &[]);
+    assert!(info.contains("client leg  tls") && info.contains("SNI cp.test"), "{info}");
+}
+
+#[test]
+fn enter_takes_a_step_here_on_a_unix_socket() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("three.xds");
+    let text = "node edge
+stream 1 ads
+> cds
+< cds v=1 n=a [A]
+> cds v=1 n=a
+< cds v=2 n=b [A B]
+> cds v=2 n=b
+1 close status=5 \"no more\"
+";
+    fs::write(&script, text).expect("a file");
+    let socket = format!("unix:{}", folder.path().join("xds.sock").display());
+    let mut command = xdscope(folder.path());
+    command.arg("serve").arg(&script).args([
+        "--mode",
+        "script",
+        "--step",
+        "--no-record",
+        "--listen",
+        &socket,
+    ]);
+    let mut serve = Talker::start(&mut command, &folder.path().join("serve.log"));
+    wait_for("it to listen", || serve.child.log().contains("listening on unix:").then_some(()));
+    let mut watch = xdscope(folder.path());
+    watch.args(["watch", &socket, "cds", "--no-tui", "--no-record", "--no-expand"]);
+    let watch = Child::start(&mut watch, &folder.path().join("watch.log"));
+    for (offered, then) in [
+        ("Enter sends CDS version 1 nonce a, 1 resource", "push  version 1"),
+        ("Enter sends CDS version 2 nonce b, 2 resources", "push  version 2"),
+        ("Enter sends the end of the stream, NOT_FOUND", "NOT_FOUND no more"),
+    ] {
+        wait_for(offered, || serve.child.log().contains(offered).then_some(()));
+        assert!(!watch.log().contains(then), "{}", watch.log());
+        serve.tell("");
+        wait_for(then, || watch.log().contains(then).then_some(()));
     }
 }

@@ -23,7 +23,7 @@ impl AsyncRead for Observed {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.leg).poll_read(cx, buf))?;
         let new = buf.filled().get(before..).unwrap_or_default();
-        self.watch.passed(self.conn, Dir::Req, std::iter::once(new));
+        self.watch.passed(self.conn, Dir::Req, &[new]);
         Poll::Ready(Ok(()))
     }
 }
@@ -32,7 +32,7 @@ impl AsyncWrite for Observed {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.leg).poll_write(cx, bytes))?;
         let new = bytes.get(..written).unwrap_or_default();
-        self.watch.passed(self.conn, Dir::Resp, std::iter::once(new));
+        self.watch.passed(self.conn, Dir::Resp, &[new]);
         Poll::Ready(Ok(written))
     }
 
@@ -43,14 +43,13 @@ impl AsyncWrite for Observed {
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.leg).poll_write_vectored(cx, slices))?;
         let mut left = written;
-        let mut take = |slice: &'_ IoSlice<'_>| {
+        let new = slices.iter().map(|slice| {
             let now = slice.len().min(left);
             left -= now;
-            now
-        };
-        let lengths: Vec<usize> = slices.iter().map(&mut take).collect();
-        let new = slices.iter().zip(lengths).map(|(slice, len)| slice.get(..len).unwrap_or_default());
-        self.watch.passed(self.conn, Dir::Resp, new.collect::<Vec<_>>().into_iter());
+            slice.get(..now).unwrap_or_default()
+        });
+        let new: Vec<&[u8]> = new.collect();
+        self.watch.passed(self.conn, Dir::Resp, &new);
         Poll::Ready(Ok(written))
     }
 

@@ -136,7 +136,7 @@ impl Talk {
 }
 
 /// A client that has so many answers to come is not listened to.
-const QUEUED: usize = 64;
+const QUEUED: usize = 8;
 
 /// After so long somebody may wonder what is waited for.
 const STUCK: std::time::Duration = std::time::Duration::from_secs(2);

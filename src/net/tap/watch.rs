@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::buffers::Buffers;
+use bytes::BytesMut;
+
+use super::buffers::{Buffers, ROOM};
 use super::{ConnId, Copies, Counters, Happened};
 use crate::event::Dir;
 
@@ -20,19 +22,22 @@ impl Watch {
         }
     }
 
-    /// These bytes passed: they are counted and copied.
-    pub(in crate::net) fn passed<'a>(
-        &self,
-        conn: ConnId,
-        dir: Dir,
-        slices: impl Iterator<Item = &'a [u8]> + Clone,
-    ) {
-        let size: usize = slices.clone().map(<[u8]>::len).sum();
+    /// These bytes passed, one slice after the other: they are counted and copied.
+    pub(in crate::net) fn passed(&self, conn: ConnId, dir: Dir, slices: &[&[u8]]) {
+        let size: usize = slices.iter().map(|slice| slice.len()).sum();
         let counter = if dir == Dir::Req { &self.counters.bytes_in } else { &self.counters.bytes_out };
         counter.fetch_add(size as u64, Ordering::Relaxed);
         let Some(copies) = self.copies.as_ref().filter(|_| size > 0) else { return };
-        let ((), bytes) =
-            self.buffers.fill(|buffer| slices.for_each(|slice| buffer.extend_from_slice(slice)));
-        copies.push(conn, copies.now(), Happened::Bytes { dir, bytes });
+        let now = copies.now();
+        let copy = |slices: &[&[u8]]| {
+            let put = |buffer: &mut BytesMut| slices.iter().for_each(|slice| buffer.extend_from_slice(slice));
+            let ((), bytes) = self.buffers.fill(put);
+            copies.push(conn, now, Happened::Bytes { dir, bytes });
+        };
+        // No more at a time than a buffer is sure to have room for.
+        if size <= ROOM {
+            return copy(slices);
+        }
+        slices.iter().flat_map(|slice| slice.chunks(ROOM)).for_each(|chunk| copy(&[chunk]));
     }
 }
