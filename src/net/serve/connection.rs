@@ -2,11 +2,11 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use h2::server::Builder;
 use tokio::task::JoinSet;
 
-use super::observed::Observed;
 use super::{PATIENCE, Shared, stream};
 use crate::event::Side;
 use crate::net::tap::{Address, ConnId, Happened, Leg, Speaks, Step, alert, refuse, speaks};
@@ -16,14 +16,16 @@ use crate::wire::Secured;
 /// What HTTP/2 holds of a stream's responses until the client takes them.
 const HELD: usize = 2 << 20;
 
+/// How long streams may take to see that their connection is over.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Windows for requests: those of clients with 100,000 names take megabytes.
 const WINDOW: u32 = 4 << 20;
 
 pub(super) async fn serve(conn: ConnId, client: Leg, peer: String, own: Address, shared: Shared) {
     shared.watch.tell(conn, Happened::Opened { peer, upstream: own });
     let Some(leg) = secure(conn, client, &shared).await else { return };
-    let watch = shared.watch.clone();
-    let result = streams(Observed { leg, conn, watch }, &shared).await;
+    let result = streams(conn, leg, &shared).await;
     let error = result.err().filter(|error| !gone(error)).map(|error| error.to_string());
     let by = error.is_some().then_some(Side::Client);
     shared.watch.tell(conn, Happened::Closed { by, error });
@@ -35,23 +37,28 @@ fn gone(error: &h2::Error) -> bool {
     error.is_go_away() || error.get_io().is_some_and(|error| kinds.contains(&error.kind()))
 }
 
-async fn streams(client: Observed, shared: &Shared) -> Result<(), h2::Error> {
+async fn streams(conn: ConnId, client: Leg, shared: &Shared) -> Result<(), h2::Error> {
     let mut builder = Builder::new();
     builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).max_send_buffer_size(HELD);
     let mut connection = builder.handshake(client).await?;
     let mut streams = JoinSet::new();
-    loop {
+    let result = loop {
         tokio::select! {
             accepted = connection.accept() => match accepted {
-                Some(request) => {
-                    let (request, respond) = request?;
-                    streams.spawn(stream::serve(request, respond, shared.clone()));
+                Some(Ok((request, respond))) => {
+                    streams.spawn(stream::serve(conn, request, respond, shared.clone()));
                 }
-                None => return Ok(()),
+                Some(Err(error)) => break Err(error),
+                None => break Ok(()),
             },
             _ = streams.join_next(), if !streams.is_empty() => {}
         }
-    }
+    };
+    // Each stream learns that it is over, and tells it before the connection is said to be.
+    drop(connection);
+    let ended = async { while streams.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GRACE, ended).await;
+    result
 }
 
 /// The leg to speak HTTP/2 on. Where there is none that is told, the client too, and nothing comes back.

@@ -1,8 +1,7 @@
 //! The control plane's sockets: listens, speaks HTTP/2 and gRPC, and lets a [`server::Stream`](crate::server::Stream) say
-//! what is answered. What passes is copied as a tap copies it, so that everything behind a tap works behind this too.
+//! what is answered. What is said is told as a tap tells it, so that everything behind a tap works behind this too; but by the message.
 
 mod connection;
-mod observed;
 mod stream;
 
 use std::future::Future;

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 const SIZE: usize = 256 << 10;
 
 /// A buffer with less room left is done.
-pub(super) const ROOM: usize = 16 << 10;
+const ROOM: usize = 16 << 10;
 
 /// Buffers that are kept, to be filled again when all copies of their bytes are gone. Together they hold a push of
 /// 39 MB: touching fresh pages would cost the traffic more than the copy into them.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::event::{Clock, Dir, Side, Time};
-use crate::wire::Secured;
+use crate::wire::h2::Head;
+use crate::wire::{End, Secured};
 
 use super::Address;
 
@@ -31,12 +32,40 @@ pub enum Happened {
     Secured { side: Side, facts: Arc<Secured> },
     /// Bytes that were passed on.
     Bytes { dir: Dir, bytes: Bytes },
+    /// On a stream of a connection that ends here, told by whoever speaks on it: nothing is to be read out of bytes.
+    Spoken { stream: u32, what: Spoken },
     /// Bytes that were passed on and whose copy did not fit.
     Lost { dir: Dir, bytes: u64, chunks: u64 },
     /// One end will send no more; the other was told.
     Finished { dir: Dir },
     /// Both directions are over. `by`: the side whose connection broke, if it did.
     Closed { by: Option<Side>, error: Option<String> },
+}
+
+/// What was said on a stream.
+#[derive(Clone, Debug)]
+pub enum Spoken {
+    Open(Head),
+    /// A whole message: its bytes in pieces, which are shared with whoever sends them.
+    Message {
+        dir: Dir,
+        pieces: Vec<Bytes>,
+    },
+    /// A message that is not kept: its copy did not fit, or it can't be decompressed.
+    Lost {
+        bytes: u64,
+    },
+    End(End),
+}
+
+impl Spoken {
+    /// Bytes that wait with it.
+    fn size(&self) -> usize {
+        match self {
+            Spoken::Message { pieces, .. } => pieces.iter().map(Bytes::len).sum(),
+            _ => 0,
+        }
+    }
 }
 
 /// The steps to two connected legs.
@@ -119,8 +148,16 @@ impl Copies {
 
     pub(super) fn push(&self, conn: ConnId, at: Time, what: Happened) {
         let mut queue = self.lock();
-        let size = if let Happened::Bytes { bytes, .. } = &what { bytes.len() } else { 0 };
+        let size = match &what {
+            Happened::Bytes { bytes, .. } => bytes.len(),
+            Happened::Spoken { what, .. } => what.size(),
+            _ => 0,
+        };
         match what {
+            Happened::Spoken { stream, .. } if size > 0 && queue.bytes + size > self.limit => {
+                let what = Happened::Spoken { stream, what: Spoken::Lost { bytes: size as u64 } };
+                queue.items.push(Copied { conn, at, what });
+            }
             Happened::Bytes { dir, bytes } if queue.bytes + size > self.limit => {
                 queue.lost(conn, at, dir, bytes.len() as u64);
             }

@@ -17,7 +17,7 @@ mod secure;
 mod watch;
 
 pub use address::{Address, AddressError};
-pub use copies::{ConnId, Copied, Copies, Happened, Step};
+pub use copies::{ConnId, Copied, Copies, Happened, Spoken, Step};
 
 use std::io;
 use std::sync::Arc;
