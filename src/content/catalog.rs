@@ -7,8 +7,9 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 
 use super::entry::{RawWrapper, any, is_wrapper, raw_wrapper};
 use super::index::Index;
+use super::stretch::Stretch;
 use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
-use crate::event::{Kind, Sym};
+use crate::event::{DenseHash, Kind, Sym};
 use crate::pb::{self, Fields, put_len_field};
 
 /// A blob of one catalog, numbered from 0 without gaps.
@@ -64,6 +65,8 @@ pub struct Catalog {
     blobs: Vec<Blob>,
     by_hash: Index,
     lists: HashMap<u128, Weak<List>>,
+    /// By their first entries.
+    stretches: HashMap<BlobId, Stretch, DenseHash>,
     /// The type URL read last, and what is known of it: the next one is the same as a rule.
     last_type: Option<(Box<[u8]>, Sym, Option<u32>)>,
     /// The names in runs that requests repeat.
@@ -84,6 +87,7 @@ impl Catalog {
             blobs: Vec::new(),
             by_hash: Index::default(),
             lists: HashMap::new(),
+            stretches: HashMap::default(),
             last_type: None,
             names: HashMap::new(),
             bodies,
@@ -415,6 +419,17 @@ impl Catalog {
         if blob.follower != next {
             blob.follower = next;
         }
+    }
+
+    /// The stretch that begins with this entry, if `bytes` begin with it.
+    pub(super) fn stretch(&self, first: BlobId, bytes: &[u8]) -> Option<&Stretch> {
+        let stretch = self.stretches.get(&first)?;
+        let raw = bytes.get(..stretch.bytes)?;
+        (raw.starts_with(&stretch.head) && self.hash(raw) == stretch.hash).then_some(stretch)
+    }
+
+    pub(super) fn set_stretch(&mut self, stretch: Stretch) {
+        self.stretches.insert(stretch.blobs[0], stretch);
     }
 
     /// Names that are too few to be shared.

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use twox_hash::XxHash3_128;
 
+use super::stretch::{self, Stretch};
 use super::{BlobId, Catalog};
 use crate::event::{DenseHash, Sym};
 use crate::pb::varint_len;
@@ -94,18 +95,55 @@ pub(super) fn fingerprint(blobs: &[BlobId]) -> u128 {
 #[derive(Debug, Default)]
 pub struct ListBuilder {
     blobs: Vec<BlobId>,
+    /// So many of the newest came where they came before.
+    foreseen: usize,
 }
 
 impl ListBuilder {
     /// Interns an entry as it stands in the response: an `Any` (SotW) or a `Resource` (delta).
     pub fn push(&mut self, catalog: &mut Catalog, bytes: &[u8], delta: bool) -> BlobId {
-        let hint = self.blobs.last().and_then(|last| catalog.follower(*last));
+        let hint = self.next(catalog);
         let id = catalog.intern_entry(bytes, delta, hint);
+        self.foreseen = if hint == Some(id) { self.foreseen + 1 } else { 0 };
         if let Some(last) = self.blobs.last() {
             catalog.set_follower(*last, id);
         }
         self.blobs.push(id);
         id
+    }
+
+    /// The entry that is expected next.
+    fn next(&self, catalog: &Catalog) -> Option<BlobId> {
+        self.blobs.last().and_then(|last| catalog.follower(*last))
+    }
+
+    /// Takes the entries that `raw` begins with, tags included, if they came in this order before: how many bytes
+    /// they are, and whether secrets were taken out of any.
+    pub fn push_known(&mut self, catalog: &Catalog, raw: &[u8]) -> Option<(usize, bool)> {
+        let stretch = catalog.stretch(self.next(catalog)?, raw)?;
+        self.blobs.extend_from_slice(&stretch.blobs);
+        self.foreseen = 0;
+        Some((stretch.bytes, stretch.redacted))
+    }
+
+    /// How many entries came, one after the other, where they came before, and are not learnt.
+    pub fn foreseen(&self) -> usize {
+        self.foreseen
+    }
+
+    /// The next entry does not stand behind the last one.
+    pub fn interrupt(&mut self) {
+        self.foreseen = 0;
+    }
+
+    /// Once enough entries were foreseen: learns that `raw` is what they are. True: it begins anew behind them.
+    pub fn learn(&mut self, catalog: &mut Catalog, raw: &[u8]) -> bool {
+        let blobs = self.blobs.last_chunk().filter(|_| self.foreseen == stretch::LEN);
+        let (Some(&blobs), Some(&head)) = (blobs, raw.first_chunk()) else { return false };
+        let redacted = blobs.iter().any(|id| catalog.blob(*id).redacted);
+        catalog.set_stretch(Stretch { head, hash: catalog.hash(raw), bytes: raw.len(), redacted, blobs });
+        self.foreseen = 0;
+        true
     }
 
     pub fn is_empty(&self) -> bool {

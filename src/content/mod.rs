@@ -11,6 +11,7 @@ mod catalog;
 mod entry;
 mod index;
 mod list;
+mod stretch;
 mod strings;
 
 pub use bodies::{Bodies, MemoryBodies};

@@ -9,6 +9,8 @@ pub struct Splitter {
     cut: Vec<u8>,
     /// How long `cut` must grow before it can hold a whole field; zero while that is not known.
     want: usize,
+    /// `cut` became a whole field, and was handed on.
+    given: bool,
 }
 
 /// Why a message can't be split further. The bytes that were not handed on are in [`Splitter::rest`].
@@ -64,50 +66,69 @@ impl Splitter {
         limit: usize,
         mut field: impl FnMut(&[u8]),
     ) -> Result<(), SplitError> {
+        while let Some(raw) = self.field(&mut chunk, limit)? {
+            field(raw);
+        }
+        Ok(())
+    }
+
+    /// The next whole field (tag included); `chunk` keeps what follows it. `None`: the chunk is used up, and the next
+    /// one goes on where it ends. After an error nothing of it is left.
+    pub fn field<'a, 'c: 'a>(
+        &'a mut self,
+        chunk: &mut &'c [u8],
+        limit: usize,
+    ) -> Result<Option<&'a [u8]>, SplitError> {
+        if self.given {
+            self.given = false;
+            self.cut.clear();
+            self.want = 0;
+        }
         while !self.cut.is_empty() && !chunk.is_empty() {
             let need = if self.want > self.cut.len() { self.want - self.cut.len() } else { 1 };
-            let take = need.min(chunk.len());
-            self.cut.extend_from_slice(&chunk[..take]);
-            chunk = &chunk[take..];
+            let (part, rest) = chunk.split_at(need.min(chunk.len()));
+            self.cut.extend_from_slice(part);
+            *chunk = rest;
             if self.cut.len() < self.want {
                 break;
             }
             match measure(&self.cut, limit) {
                 Ok(Need::Whole(_)) => {
-                    field(&self.cut);
-                    self.cut.clear();
-                    self.want = 0;
+                    self.given = true;
+                    return Ok(Some(&self.cut));
                 }
                 Ok(Need::More(want)) => self.want = want,
-                Err(error) => {
-                    self.cut.extend_from_slice(chunk);
-                    return Err(error);
-                }
+                Err(error) => return Err(self.fail(chunk, error)),
             }
         }
-        while !chunk.is_empty() {
-            match measure(chunk, limit) {
-                Ok(Need::Whole(end)) => {
-                    field(&chunk[..end]);
-                    chunk = &chunk[end..];
-                }
-                Ok(Need::More(want)) => {
-                    self.cut.extend_from_slice(chunk);
-                    self.want = want;
-                    break;
-                }
-                Err(error) => {
-                    self.cut.extend_from_slice(chunk);
-                    return Err(error);
-                }
-            }
+        if chunk.is_empty() {
+            return Ok(None);
         }
-        Ok(())
+        match measure(chunk, limit) {
+            Ok(Need::Whole(end)) => {
+                let (field, rest) = chunk.split_at(end);
+                *chunk = rest;
+                Ok(Some(field))
+            }
+            Ok(Need::More(want)) => {
+                self.cut.extend_from_slice(chunk);
+                self.want = want;
+                *chunk = &[];
+                Ok(None)
+            }
+            Err(error) => Err(self.fail(chunk, error)),
+        }
+    }
+
+    fn fail(&mut self, chunk: &mut &[u8], error: SplitError) -> SplitError {
+        self.cut.extend_from_slice(chunk);
+        *chunk = &[];
+        error
     }
 
     /// What has arrived and was not handed on: empty after a message that ended where a field ends.
     pub fn rest(&self) -> &[u8] {
-        &self.cut
+        if self.given { &[] } else { &self.cut }
     }
 }
 

@@ -25,9 +25,9 @@ const SEGMENT_RAW: usize = 2 << 20;
 const SEGMENT_PACKED: usize = 192 << 10;
 /// 3 is faster, but packs small messages up to a fifth worse (and 5, a twentieth); only new content costs time.
 const LEVEL: i32 = 6;
-/// Of a segment whose first block is full of fewer frames than this: there large pushes come, and their cost is felt.
+/// Of a segment that begins with the new content of one push, this much of it: there the cost is felt.
 const LEVEL_BULK: i32 = 1;
-const BULK: u64 = 16;
+const BULK: usize = BLOCK / 2;
 /// Shorter lists are no base for others.
 const BASE: usize = 8;
 
@@ -53,6 +53,8 @@ pub struct Writer {
     end: Time,
     /// Records that are not packed yet.
     pending: Vec<u8>,
+    /// How much of them the last frame and what stands before it are.
+    framed: usize,
     segment: Option<SegmentState>,
     packer: Packer,
 }
@@ -106,12 +108,11 @@ impl Numbers {
 
 /// What is forgotten when a segment ends.
 struct SegmentState {
+    bulk: bool,
     raw: usize,
     packed: usize,
     /// The first blob number that is in this segment.
     blobs: u32,
-    /// Frames before it.
-    frames: u64,
     /// Of the last frame.
     stream: StreamId,
     mentioned: HashSet<StreamId>,
@@ -156,6 +157,7 @@ impl Writer {
             now: 0,
             end: Time::ZERO,
             pending: Vec::new(),
+            framed: 0,
             segment: None,
             packer: Packer(CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?),
         };
@@ -201,6 +203,7 @@ impl Writer {
         };
         self.time(&mut record, frame.at);
         put_len_field(&mut self.pending, number, &record);
+        self.framed = self.pending.len();
         self.frames += 1;
         Ok(())
     }
@@ -275,6 +278,7 @@ impl Writer {
     fn forget(&mut self) {
         self.segment = None;
         self.pending.clear();
+        self.framed = 0;
         self.loose = 0;
         // Part of a block may be there.
         self.written = self.out.end().unwrap_or(self.written);
@@ -284,7 +288,10 @@ impl Writer {
     /// Makes room for a record: a new segment where the last one is full.
     fn room(&mut self) -> io::Result<()> {
         let waiting = self.pending.len();
+        let bulk = self.is_bulk();
         match &self.segment {
+            // Where bulk begins, one that is packed for small frames ends.
+            Some(segment) if bulk && !segment.bulk && segment.raw > 0 => self.pack()?,
             Some(segment) if segment.packed < SEGMENT_PACKED && segment.raw + waiting < SEGMENT_RAW => {
                 if waiting >= BLOCK {
                     self.pack()?;
@@ -294,10 +301,10 @@ impl Writer {
             _ => self.pack()?,
         }
         self.segment = Some(SegmentState {
+            bulk: false,
             raw: 0,
             packed: 0,
             blobs: self.next_blob,
-            frames: self.frames,
             stream: StreamId(0),
             mentioned: HashSet::new(),
             lists: Lists::default(),
@@ -311,10 +318,16 @@ impl Writer {
         Ok(())
     }
 
+    /// A large push is being written.
+    fn is_bulk(&self) -> bool {
+        self.pending.len() - self.framed >= BULK
+    }
+
     /// Packs and writes what waits.
     fn pack(&mut self) -> io::Result<()> {
         let result = self.try_pack();
         self.pending.clear();
+        self.framed = 0;
         if result.is_err() {
             self.forget();
         }
@@ -322,12 +335,13 @@ impl Writer {
     }
 
     fn try_pack(&mut self) -> io::Result<()> {
+        let bulk = self.is_bulk();
         let pending = std::mem::take(&mut self.pending);
         for chunk in pending.chunks(BLOCK) {
             let Some(segment) = &mut self.segment else { return Ok(()) };
             let first = segment.raw == 0;
             if first {
-                let bulk = pending.len() >= BLOCK && self.frames - segment.frames < BULK;
+                segment.bulk = bulk;
                 self.packer.begin(if bulk { LEVEL_BULK } else { LEVEL })?;
             }
             let packed = self.packer.pack(chunk)?;

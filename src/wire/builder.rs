@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::content::{BlobId, Catalog, List, ListBuilder, Strings};
 use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
-use crate::pb::{Field, Fields, Splitter, Value, put_len_field, rebuild, tag_len};
+use crate::pb::{Field, Fields, SplitError, Splitter, Value, put_len_field, rebuild, tag_len};
 
 use super::discovery::*;
 
@@ -139,13 +139,36 @@ impl MessageBuilder {
             self.parts.inline.extend_from_slice(chunk);
             return;
         }
-        let (shape, parts) = (self.shape, &mut self.parts);
-        let result = self.splitter.push(chunk, MAX_FIELD, |raw| parts.raw(shape, raw, catalog));
-        if let Err(error) = result {
+        if let Err(error) = self.split(chunk, catalog) {
             self.failed = Some(error.to_string());
             self.parts.end_names(catalog);
             self.parts.end_entries(catalog);
             self.parts.inline.extend_from_slice(self.splitter.rest());
+        }
+    }
+
+    fn split(&mut self, mut chunk: &[u8], catalog: &mut Catalog) -> Result<(), SplitError> {
+        let (splitter, parts) = (&mut self.splitter, &mut self.parts);
+        // Where the entries began that stand as they stood before.
+        let mut row = chunk;
+        parts.entries.interrupt();
+        loop {
+            let cut = !splitter.rest().is_empty();
+            if !cut && let Some((bytes, redacted)) = parts.entries.push_known(catalog, chunk) {
+                parts.redacted |= redacted;
+                chunk = chunk.get(bytes..).unwrap_or_default();
+                row = chunk;
+                continue;
+            }
+            let Some(raw) = splitter.field(&mut chunk, MAX_FIELD)? else { return Ok(()) };
+            parts.raw(self.shape, raw, catalog);
+            if cut {
+                parts.entries.interrupt();
+            }
+            let passed = row.get(..row.len() - chunk.len()).unwrap_or_default();
+            if parts.entries.foreseen() == 0 || parts.entries.learn(catalog, passed) {
+                row = chunk;
+            }
         }
     }
 

@@ -102,6 +102,64 @@ fn a_repush_is_the_same_list_and_one_change_is_one_new_blob() {
 }
 
 #[test]
+fn entries_that_come_as_before_are_known_by_one_hash() {
+    let (mut catalog, mut list) = (Catalog::in_memory(), ListBuilder::default());
+    let entries: Vec<_> = (0..30).map(|i| cluster(&format!("c{i}"), b"")).collect();
+    let bytes = sotw("1", &entries, "a");
+    for version in ["2", "3"] {
+        let again = Message::parse(Shape::SotwResponse, &sotw(version, &entries, "b"), &mut catalog);
+        assert_eq!(again.resources().map(|list| list.len()), Some(30));
+    }
+    // Behind the version and the first entry, which follows none.
+    let first = 3 + 2 + entries[0].len();
+    list.push(&mut catalog, &entries[0], false);
+    let known = list.push_known(&catalog, &bytes[first..]);
+    let eight: usize = entries[1..9].iter().map(|entry| 2 + entry.len()).sum();
+    assert_eq!(known, Some((eight, false)));
+    let mut other = bytes[first..].to_vec();
+    other[eight] ^= 1;
+    assert_eq!(list.push_known(&catalog, &other), None);
+    assert!(list.push_known(&catalog, &bytes[first + eight..]).is_some());
+}
+
+/// What a push does to the last one.
+fn edits() -> impl Strategy<Value = Vec<(usize, u8)>> {
+    prop::collection::vec((0..70usize, 0..4u8), 0..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn however_a_push_resembles_the_last_one_its_entries_are_its_own(
+        pushes in prop::collection::vec((edits(), 1..3000usize), 2..8),
+    ) {
+        let mut catalog = Catalog::in_memory();
+        let mut entries: Vec<_> = (0..60).map(|i| cluster(&format!("c{i}"), &vec![0x22; i % 7])).collect();
+        for (fresh, (edits, step)) in pushes.into_iter().enumerate() {
+            for (at, edit) in edits {
+                let at = at % entries.len();
+                match edit {
+                    0 => entries[at] = cluster(&format!("changed{fresh}"), b""),
+                    1 => entries.insert(at, cluster(&format!("new{fresh}"), b"")),
+                    2 => drop(entries.remove(at)),
+                    _ => entries.swap(at, 0),
+                }
+            }
+            let bytes = sotw(&fresh.to_string(), &entries, "n");
+            let mut builder = MessageBuilder::new(Shape::SotwResponse);
+            bytes.chunks(step).for_each(|chunk| builder.push(chunk, &mut catalog));
+            let message = builder.finish(&mut catalog);
+            prop_assert_eq!(message.bytes(&catalog), Some(bytes));
+            let held = catalog.blobs().len();
+            let each: Vec<_> = entries.iter().map(|entry| catalog.intern_entry(entry, false, None)).collect();
+            prop_assert_eq!(message.resources().map(|list| list.blobs().to_vec()), Some(each));
+            prop_assert_eq!(catalog.blobs().len(), held);
+        }
+    }
+}
+
+#[test]
 fn delta_and_sotw_share_the_payload() {
     let mut catalog = Catalog::in_memory();
     let payload = cluster("a", b"");

@@ -11,7 +11,7 @@ use super::Input;
 const SHAPES: [Shape; 4] =
     [Shape::SotwRequest, Shape::SotwResponse, Shape::DeltaRequest, Shape::DeltaResponse];
 
-/// A discovery message is the same however it arrives; its segments joined are its bytes; read from its segments,
+/// A discovery message is the same however it arrives, and when it comes again; its segments joined are its bytes; read from its segments,
 /// as a recording has them, it says the same.
 ///
 /// Input: a byte of setup (bits 0 and 1: the shape, bit 2: take secrets out, the others the step), the message.
@@ -90,12 +90,17 @@ fn message(shape: Shape, bytes: &[u8], step: usize, redact: bool) {
     let message = Message::parse(shape, bytes, &mut whole);
     let mut cut = catalog(redact);
     let mut builder = MessageBuilder::new(shape);
-    for chunk in bytes.chunks(step) {
-        builder.push(chunk, &mut cut);
-    }
+    bytes.chunks(step).for_each(|chunk| builder.push(chunk, &mut cut));
     let again = builder.finish(&mut cut);
     assert_eq!(format!("{again:?}"), format!("{message:?}"), "in steps of {step}");
     assert_eq!(message.size, bytes.len() as u64);
+    // What comes again is known by what stood beside it.
+    for _ in 0..2 {
+        let mut builder = MessageBuilder::new(shape);
+        bytes.chunks(step).for_each(|chunk| builder.push(chunk, &mut cut));
+        let repeated = builder.finish(&mut cut);
+        assert_eq!(format!("{repeated:?}"), format!("{again:?}"), "sent again");
+    }
 
     let kept = message.bytes(&whole).expect("all bodies are there");
     assert_eq!(again.bytes(&cut).as_ref(), Some(&kept));
