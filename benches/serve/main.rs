@@ -66,9 +66,9 @@ impl Who {
         };
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("a server");
-        let lines = BufReader::new(child.stderr.take()?).lines();
         let says = |line: String| line.split_once("listening on ")?.1.split(' ').next()?.parse().ok();
-        let address = lines.map_while(Result::ok).find_map(says);
+        let find = |stderr| BufReader::new(stderr).lines().map_while(Result::ok).find_map(says);
+        let address = child.stderr.take().and_then(find);
         match address {
             Some(address) => Some((child, address)),
             None => {

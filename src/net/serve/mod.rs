@@ -4,7 +4,6 @@
 mod connection;
 mod stream;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -14,13 +13,16 @@ use tokio::sync::watch::{self, Receiver};
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
-use super::tap::{Address, ConnId, ListenError, Listener, Tap, Watch};
+use super::tap::{Address, Company, ConnId, ListenError, Listener, Tap, Watch};
 use super::tls;
 use crate::event::Time;
 use crate::server::Plan;
 
 /// How long a TLS handshake may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What was said is shared with whoever says it: it may wait until a push is through.
+const COMPANY: Company = Company { time: Duration::from_millis(100), bytes: 80 << 20 };
 
 /// Takes what there is to tell a person: what is waited for, what comes next.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
@@ -67,7 +69,7 @@ impl Control {
 /// Binds all listeners, then serves in a thread of its own until it is dropped.
 pub fn start(config: Config) -> Result<Tap, ListenError> {
     let Config { listen, queue, tls, control, say } = config;
-    Tap::run("serve", &listen, queue, move |listeners, watch, stopped| {
+    Tap::run("serve", &listen, queue.map(|bytes| (bytes, COMPANY)), move |listeners, watch, stopped| {
         run(listeners, Shared { watch, tls, control, say, clock: Ticks(Instant::now()) }, stopped)
     })
 }
@@ -117,35 +119,28 @@ async fn run(listeners: Vec<Listener>, shared: Shared, stopped: Receiver<bool>) 
     while accepting.join_next().await.is_some() {}
 }
 
-fn accept(
-    listener: Listener,
-    shared: Shared,
-    next: Arc<AtomicU64>,
-    mut stopped: Receiver<bool>,
-) -> impl Future<Output = ()> {
-    async move {
-        let mut connections = JoinSet::new();
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                _ = connections.join_next(), if !connections.is_empty() => continue,
-                _ = stopped.changed() => break,
-            };
-            match accepted {
-                Ok((client, peer)) => {
-                    let conn = ConnId(next.fetch_add(1, Ordering::Relaxed));
-                    shared.watch.counters.connections.fetch_add(1, Ordering::Relaxed);
-                    debug!(connection = conn.0, "accepted");
-                    let own = listener.address();
-                    connections.spawn(connection::serve(conn, client, peer, own, shared.clone()));
-                }
-                Err(error) => {
-                    // Out of descriptors, or a client that was gone at once: the listener itself is fine.
-                    warn!(%error, "accept failed");
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
+async fn accept(listener: Listener, shared: Shared, next: Arc<AtomicU64>, mut stopped: Receiver<bool>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = connections.join_next(), if !connections.is_empty() => continue,
+            _ = stopped.changed() => break,
+        };
+        match accepted {
+            Ok((client, peer)) => {
+                let conn = ConnId(next.fetch_add(1, Ordering::Relaxed));
+                shared.watch.counters.connections.fetch_add(1, Ordering::Relaxed);
+                debug!(connection = conn.0, "accepted");
+                let own = listener.address();
+                connections.spawn(connection::serve(conn, client, peer, own, shared.clone()));
+            }
+            Err(error) => {
+                // Out of descriptors, or a client that was gone at once: the listener itself is fine.
+                warn!(%error, "accept failed");
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
-        connections.shutdown().await;
     }
+    connections.shutdown().await;
 }

@@ -30,6 +30,7 @@ use tracing::error;
 
 pub(super) use answer::{Speaks, alert, percent, refuse, speaks};
 use buffers::Buffers;
+pub(super) use copies::Company;
 pub(super) use leg::{Leg, Listener};
 pub(super) use watch::Watch;
 
@@ -60,6 +61,9 @@ pub struct Tls {
 
 /// Copies that may wait, unless told otherwise: two pushes of 39 MB, while others have all the cores.
 pub const QUEUE: usize = 96 << 20;
+
+/// Chunks are many: looking at them sooner costs the traffic, later costs memory that was not touched before.
+const COMPANY: Company = Company { time: Duration::from_millis(20), bytes: 24 << 20 };
 
 /// An address can't be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -96,8 +100,11 @@ impl Tap {
     pub fn start(config: Config) -> Result<Tap, ListenError> {
         let Config { maps, queue, connect_timeout: patience, tls } = config;
         let (listen, upstreams): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
-        Tap::run("tap", &listen, queue, move |listeners, watch, stopped| {
-            let Watch { copies, counters, buffers } = watch;
+        Tap::run("tap", &listen, queue.map(|bytes| (bytes, COMPANY)), move |listeners, watch, stopped| {
+            let (Watch { copies, counters }, buffers) = (watch, Buffers::default());
+            if copies.is_some() {
+                buffers.warm();
+            }
             let shared = relay::Shared { copies, counters, buffers, patience, tls };
             relay::run(listeners.into_iter().zip(upstreams).collect(), shared, stopped)
         })
@@ -107,7 +114,7 @@ impl Tap {
     pub(super) fn run<F: Future<Output = ()>>(
         name: &str,
         listen: &[Address],
-        queue: Option<usize>,
+        queue: Option<(usize, Company)>,
         work: impl FnOnce(Vec<Listener>, Watch, Receiver<bool>) -> F + Send + 'static,
     ) -> Result<Tap, ListenError> {
         let fail = |address: &Address| {
@@ -122,16 +129,13 @@ impl Tap {
             listeners.push(runtime.block_on(Listener::bind(listen)).map_err(fail(listen))?);
         }
         let listening = listeners.iter().map(Listener::address).collect();
-        let copies = queue.map(|bytes| Arc::new(Copies::new(bytes)));
+        let copies = queue.map(|(bytes, company)| Arc::new(Copies::new(bytes, company)));
         let counters = Arc::new(Counters::default());
         let (stop, stopped) = channel(false);
-        let watch = Watch { copies: copies.clone(), counters: counters.clone(), buffers: Buffers::default() };
+        let watch = Watch { copies: copies.clone(), counters: counters.clone() };
         let thread = std::thread::Builder::new()
             .name(name.into())
             .spawn(move || {
-                if watch.copies.is_some() {
-                    watch.buffers.warm();
-                }
                 runtime.block_on(work(listeners, watch.clone(), stopped));
                 drop(runtime);
                 if let Some(copies) = &watch.copies {

@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use super::buffers::Buffers;
 use super::{ConnId, Copies, Counters, Happened};
 
 /// Whoever has connections tells what happens on them.
@@ -8,7 +7,6 @@ use super::{ConnId, Copies, Counters, Happened};
 pub(in crate::net) struct Watch {
     pub(in crate::net) copies: Option<Arc<Copies>>,
     pub(in crate::net) counters: Arc<Counters>,
-    pub(super) buffers: Buffers,
 }
 
 impl Watch {
