@@ -23,6 +23,9 @@ use recording::Load;
 /// Between two responses that are sent at the recorded pace.
 const PACE: Duration = Duration::from_millis(10);
 
+/// A server that has just started reads descriptors beside; that is over then.
+const SETTLE: Duration = Duration::from_millis(300);
+
 /// Who sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
@@ -70,7 +73,10 @@ impl Who {
         let find = |stderr| BufReader::new(stderr).lines().map_while(Result::ok).find_map(says);
         let address = child.stderr.take().and_then(find);
         match address {
-            Some(address) => Some((child, address)),
+            Some(address) => {
+                std::thread::sleep(SETTLE);
+                Some((child, address))
+            }
             None => {
                 end(child);
                 None
