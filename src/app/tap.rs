@@ -42,13 +42,15 @@ pub enum Front {
 
 impl Front {
     /// Listens; what stands behind each listener, in words.
-    fn start(self, queue: Option<usize>) -> Result<(Tap, Vec<String>), ListenError> {
+    fn start(self, decode: bool) -> Result<(Tap, Vec<String>), ListenError> {
         match self {
             Front::Tap { maps, connect_timeout, tls } => {
+                let queue = decode.then_some(QUEUE);
                 let behind = maps.iter().map(|(_, upstream)| format!(" → {upstream}")).collect();
                 Ok((Tap::start(Config { maps, queue, connect_timeout, tls })?, behind))
             }
             Front::Serve { listen, from, tls, control, say } => {
+                let queue = decode.then_some(serve::QUEUE);
                 let config = serve::Config { listen: vec![listen], queue, tls, control, say };
                 Ok((serve::start(config)?, vec![format!(" from {from}")]))
             }
@@ -99,7 +101,7 @@ pub struct Running {
 
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
-        let (tap, behind) = options.front.start(options.decode.then_some(QUEUE))?;
+        let (tap, behind) = options.front.start(options.decode)?;
         let pairs = tap.listening.iter().zip(&behind);
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
         let source = format!("{} {}", options.verb, listening.join(", "));

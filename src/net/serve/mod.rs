@@ -21,8 +21,11 @@ use crate::server::Plan;
 /// How long a TLS handshake may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What was said is shared with whoever says it: it may wait until a push is through.
-const COMPANY: Company = Company { time: Duration::from_millis(100), bytes: 80 << 20 };
+/// Bytes of what was said that may wait: shared with whoever says it, so more than a tap's.
+pub const QUEUE: usize = 384 << 20;
+
+/// It is told when it is handed to HTTP/2, and waits until a push of some 40 MB is through, and the next.
+const COMPANY: Company = Company { time: Duration::from_millis(100), bytes: 96 << 20 };
 
 /// Takes what there is to tell a person: what is waited for, what comes next.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
