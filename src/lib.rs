@@ -30,7 +30,7 @@
 //! * The core (everything left of `record`) has no I/O, no clock, no async, no threads: time is an argument.
 //! * `net` takes no protocol decisions. `tui` and `net` never see each other. `tui` opens no files.
 //! * No module imports one to its right in: `event pb content wire schema observe session store links nack diff
-//!   filter lint text logs graph report applied json client record pcap script net tui app cli`. A test reads the imports and holds
+//!   filter lint text logs graph report applied json client server record pcap script net tui app cli`. A test reads the imports and holds
 //!   them to it.
 //! * No third-party `.proto` or descriptor is in the tree: `build.rs` reads them from locked dependencies.
 
@@ -57,6 +57,7 @@ pub mod record;
 pub mod report;
 pub mod schema;
 pub mod script;
+pub mod server;
 pub mod session;
 pub mod store;
 pub mod text;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use h2::{RecvStream, SendStream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use xdscope::app::tap::{Options, Running};
+use xdscope::app::tap::{Front, Options, Running};
 use xdscope::net::tap::Tls;
 use xdscope::net::tls::{self, ClientOptions, ServerOptions};
 use xdscope::schema::Schema;
@@ -63,13 +63,15 @@ fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("bench.xdsrec");
     let options = Options {
-        maps: vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))],
+        front: Front::Tap {
+            maps: vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))],
+            connect_timeout: Duration::from_secs(10),
+            tls: certs.map(legs).unwrap_or_default(),
+        },
         decode: true,
         record: Some((file.clone(), xdscope::record::create(&file).expect("a file"))),
         keep_secrets: false,
         store: Default::default(),
-        connect_timeout: Duration::from_secs(10),
-        tls: certs.map(legs).unwrap_or_default(),
         schema: Schema::builtin(),
         verb: "bench",
     };

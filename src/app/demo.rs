@@ -93,7 +93,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::app::tap::{Options, Running};
+    use crate::app::tap::{Front, Options, Running};
     use crate::event::Kind;
     use crate::net::tap::Tls;
     use crate::store::{self, TypeState};
@@ -104,13 +104,15 @@ mod tests {
         let demo = Demo::start(schema.clone(), scenario, 1).expect("a demo");
         let running = Running::start(
             Options {
-                maps: vec![(Address::Tcp("127.0.0.1:0".into()), demo.upstream.clone())],
+                front: Front::Tap {
+                    maps: vec![(Address::Tcp("127.0.0.1:0".into()), demo.upstream.clone())],
+                    connect_timeout: Duration::from_secs(10),
+                    tls: Tls::default(),
+                },
                 decode: true,
                 record: None,
                 keep_secrets: false,
                 store: store::Options::default(),
-                connect_timeout: Duration::from_secs(10),
-                tls: Tls::default(),
                 schema,
                 verb: "demo",
             },

@@ -1,4 +1,4 @@
-//! A tap with everything behind it: relay, analysis, session file.
+//! A tap or a control plane with everything behind it: analysis, session file.
 
 use std::fs::File;
 use std::io;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::content::{Catalog, MemoryBodies, Redact};
+use crate::net::serve;
 use crate::net::tap::{Address, Config, ListenError, QUEUE, Tap, Tls};
 use crate::observe::Pipeline;
 use crate::record::Header;
@@ -19,18 +20,53 @@ use super::live::{Live, Shared, Sink};
 use super::recorder::Recorder;
 use super::watched::{Watched, bounded};
 
-/// What to tap and how to keep it.
+/// What clients connect to.
+pub enum Front {
+    /// A relay to control planes.
+    Tap {
+        /// Listen and upstream addresses.
+        maps: Vec<(Address, Address)>,
+        connect_timeout: Duration,
+        tls: Tls,
+    },
+    /// A control plane, on this address.
+    Serve {
+        listen: Address,
+        /// What is served.
+        from: String,
+        tls: Option<Arc<crate::net::tls::Server>>,
+        control: serve::Control,
+        say: serve::Say,
+    },
+}
+
+impl Front {
+    /// Listens; what stands behind each listener, in words.
+    fn start(self, decode: bool) -> Result<(Tap, Vec<String>), ListenError> {
+        match self {
+            Front::Tap { maps, connect_timeout, tls } => {
+                let queue = decode.then_some(QUEUE);
+                let behind = maps.iter().map(|(_, upstream)| format!(" → {upstream}")).collect();
+                Ok((Tap::start(Config { maps, queue, connect_timeout, tls })?, behind))
+            }
+            Front::Serve { listen, from, tls, control, say } => {
+                let queue = decode.then_some(serve::QUEUE);
+                let config = serve::Config { listen: vec![listen], queue, tls, control, say };
+                Ok((serve::start(config)?, vec![format!(" from {from}")]))
+            }
+        }
+    }
+}
+
+/// What clients connect to and how it is kept.
 pub struct Options {
-    /// Listen and upstream addresses.
-    pub maps: Vec<(Address, Address)>,
+    pub front: Front,
     /// Forward and count only.
     pub decode: bool,
     /// The session file; `None` with `--no-record`.
     pub record: Option<(PathBuf, File)>,
     pub keep_secrets: bool,
     pub store: store::Options,
-    pub connect_timeout: Duration,
-    pub tls: Tls,
     pub schema: Arc<Schema>,
     /// The first word of what the run says of itself: `tap` in `tap 127.0.0.1:18001 → cp.mesh:15010`.
     pub verb: &'static str,
@@ -57,25 +93,20 @@ pub struct Running {
     pub shared: Option<Arc<Shared>>,
     live: Option<Live>,
     pub recording: Option<PathBuf>,
+    /// Where it listens and what is behind: `127.0.0.1:18001 → cp.mesh:15010`.
+    pub listening: Vec<String>,
     /// What it says of itself: `tap 127.0.0.1:18001 → cp.mesh:15010`.
     pub source: String,
 }
 
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
-        let queue = options.decode.then_some(QUEUE);
-        let upstreams: Vec<Address> = options.maps.iter().map(|(_, upstream)| upstream.clone()).collect();
-        let (maps, connect_timeout, tls) = (options.maps, options.connect_timeout, options.tls);
-        let tap = Tap::start(Config { maps, queue, connect_timeout, tls })?;
-        let pairs: Vec<String> = tap
-            .listening
-            .iter()
-            .zip(&upstreams)
-            .map(|(listen, upstream)| format!("{listen} → {upstream}"))
-            .collect();
-        let source = format!("{} {}", options.verb, pairs.join(", "));
+        let (tap, behind) = options.front.start(options.decode)?;
+        let pairs = tap.listening.iter().zip(&behind);
+        let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
+        let source = format!("{} {}", options.verb, listening.join(", "));
         let Some(copies) = tap.copies.clone() else {
-            return Ok(Running { tap, shared: None, live: None, recording: None, source });
+            return Ok(Running { tap, shared: None, live: None, recording: None, listening, source });
         };
         let seed =
             getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))?;
@@ -105,7 +136,8 @@ impl Running {
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let pipeline = Pipeline::new(crate::schema::redact::metadata).with_rest(options.schema.clone());
         let live = Live::start(copies, store, pipeline, recorder, sink).map_err(StartError::Thread)?;
-        Ok(Running { tap, shared: Some(live.shared.clone()), live: Some(live), recording, source })
+        let shared = Some(live.shared.clone());
+        Ok(Running { tap, shared, live: Some(live), recording, listening, source })
     }
 
     /// Stops the tap and completes the session file; its path and size.

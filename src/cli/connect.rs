@@ -11,7 +11,7 @@ use crate::net::token::Token;
 
 use crate::schema::Schema;
 
-use super::args::{ConnectFlags, TapArgs};
+use super::args::{ConnectFlags, ListenFlags, TapArgs};
 use super::error::{CliError, Exit};
 
 /// How long each step to a server of descriptors may take.
@@ -87,13 +87,21 @@ impl ConnectFlags {
 pub(super) fn of_tls_clients(args: &TapArgs, maps: &[(Address, Address)]) -> &'static str {
     let flags = &args.live.descriptors.connect;
     let dials = |server: &Address| !flags.plaintext && (flags.wants_tls() || !server.is_local());
-    if args.listen_cert.is_some() {
+    if args.secure.listen_cert.is_some() {
         "it must trust the certificate of --listen-cert, for the name that it asks for"
     } else if maps.iter().any(|(_, server)| dials(server)) {
         "the tap listens in plaintext; take its TLS out, or give the tap --listen-cert and --listen-key"
     } else {
         "the tap passes it on unread; with --listen-cert and --listen-key it reads it"
     }
+}
+
+/// TLS on what is listened on; `None`: plaintext.
+pub(super) fn listen(flags: &ListenFlags) -> Result<Option<Arc<Server>>, CliError> {
+    let (Some(cert), Some(key)) = (&flags.listen_cert, &flags.listen_key) else { return Ok(None) };
+    let options =
+        ServerOptions { cert: cert.clone(), key: key.clone(), client_ca: flags.listen_client_ca.clone() };
+    Server::load(&options).map(|server| Some(Arc::new(server))).map_err(not_loaded)
 }
 
 /// TLS on the legs of a tap.
@@ -111,17 +119,7 @@ pub(super) fn tap(args: &TapArgs, maps: &[(Address, Address)]) -> Result<Tls, Cl
             .next("set it in the client")
             .next("--servername NAME   for the name that TLS asks for"));
     }
-    let listen = match (&args.listen_cert, &args.listen_key) {
-        (Some(cert), Some(key)) => {
-            let options = ServerOptions {
-                cert: cert.clone(),
-                key: key.clone(),
-                client_ca: args.listen_client_ca.clone(),
-            };
-            Some(Arc::new(Server::load(&options).map_err(not_loaded)?))
-        }
-        _ => None,
-    };
+    let listen = listen(&args.secure)?;
     let mut upstream = None;
     for (_, server) in maps {
         if upstream.is_none() {

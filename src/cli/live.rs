@@ -1,4 +1,4 @@
-//! The verbs that run until they are stopped: `tap` and `demo`, as screens or a line per event.
+//! The verbs that run until they are stopped: `tap`, `demo` and `serve`, as screens or a line per event.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::app::demo::Demo;
 use crate::app::live::{Shared, Sink};
 use crate::app::signals::{self, Signal};
-use crate::app::tap::{Options, Running, StartError};
+use crate::app::tap::{Front, Options, Running, StartError};
 use crate::event::Seq;
 use crate::filter::Rows;
 use crate::net::demo::Scenario;
@@ -38,11 +38,8 @@ const KEPT_BYTES: u64 = 2_000_000_000;
 pub(super) struct Run<'a> {
     pub flags: &'a LiveFlags,
     pub global: &'a Global,
-    pub maps: Vec<(Address, Address)>,
     pub decode: bool,
-    pub connect_timeout: Duration,
-    pub tls: Tls,
-    /// The words before the addresses: `tap`, `demo`.
+    /// The words before the addresses: `tap`, `demo`, `serve`.
     pub verb: &'static str,
     #[cfg_attr(not(feature = "tui"), expect(dead_code, reason = "what an empty screen says"))]
     pub empty: Vec<String>,
@@ -71,27 +68,31 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
         return rewrite(file, &maps, connect::of_tls_clients(args, &maps), io);
     }
     for (listen, _) in &maps {
-        if !listen.is_local() && args.listen_client_ca.is_none() {
+        if !listen.is_local() && args.secure.listen_client_ca.is_none() {
             io.say(&format!("warning: anybody who can reach {listen} can use the control plane through it"));
         }
     }
-    let empty = how_to_connect(&maps[0], args.listen_cert.is_some());
-    let run = Run {
-        flags: &args.live,
-        global,
-        decode: !args.no_decode,
-        connect_timeout: args.connect_timeout,
-        tls: connect::tap(args, &maps)?,
-        maps,
-        verb: "tap",
-        empty,
-        notice: None,
-    };
-    run.start(io, |_| Ok(()))
+    let empty = how_to_connect(&maps[0], args.secure.listen_cert.is_some());
+    let run = Run { flags: &args.live, global, decode: !args.no_decode, verb: "tap", empty, notice: None };
+    let front = Front::Tap { connect_timeout: args.connect_timeout, tls: connect::tap(args, &maps)?, maps };
+    run.start(front, io, |_| ())
 }
 
 /// What to do so that a client comes: shown until one does.
 fn how_to_connect((listen, upstream): &(Address, Address), tls: bool) -> Vec<String> {
+    let mut lines =
+        vec![format!("Listening on {listen}, forwarding to {upstream}: no client has connected yet.")];
+    lines.extend(for_clients(listen, tls));
+    lines.extend([
+        String::new(),
+        "Or let xdscope write it:".into(),
+        format!("  xdscope tap {upstream} --listen {listen} --rewrite-bootstrap envoy.yaml > tapped.yaml"),
+    ]);
+    lines
+}
+
+/// What clients have in their bootstrap that are to come here.
+pub(super) fn for_clients(listen: &Address, tls: bool) -> Vec<String> {
     let listen = listen.to_string();
     let place = match listen.strip_prefix("unix:") {
         Some(path) => format!("{{pipe: {{path: {path}}}}}"),
@@ -102,7 +103,6 @@ fn how_to_connect((listen, upstream): &(Address, Address), tls: bool) -> Vec<Str
     };
     let creds = if tls { "tls" } else { "insecure" };
     vec![
-        format!("Listening on {listen}, forwarding to {upstream}: no client has connected yet."),
         String::new(),
         "An Envoy: in its bootstrap, the address of the xDS cluster".into(),
         format!("  address: {place}"),
@@ -111,9 +111,6 @@ fn how_to_connect((listen, upstream): &(Address, Address), tls: bool) -> Vec<Str
         format!(
             r#"  "xds_servers": [{{"server_uri": "{listen}", "channel_creds": [{{"type": "{creds}"}}]}}]"#
         ),
-        String::new(),
-        "Or let xdscope write it:".into(),
-        format!("  xdscope tap {upstream} --listen {listen} --rewrite-bootstrap envoy.yaml > tapped.yaml"),
     ]
 }
 
@@ -140,29 +137,28 @@ pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, C
     let schema = descriptors::schema(&args.live.descriptors)?;
     let demo = Demo::start(schema, args.scenario, args.seed)
         .map_err(|error| CliError::new(Exit::Connection, "cannot start").because(error))?;
-    let listen = Address::Tcp("127.0.0.1:0".into());
+    let front = Front::Tap {
+        maps: vec![(Address::Tcp("127.0.0.1:0".into()), demo.upstream.clone())],
+        connect_timeout: Duration::from_secs(10),
+        tls: Tls::default(),
+    };
     let run = Run {
         flags: &args.live,
         global,
-        maps: vec![(listen, demo.upstream.clone())],
         decode: true,
-        connect_timeout: Duration::from_secs(10),
-        tls: Tls::default(),
         verb: "demo",
         empty: vec!["The demo's clients are about to connect.".into()],
         notice: Some(args.scenario.hint().into()),
     };
-    run.start(io, |running| {
-        demo.connect(&running.tap.listening[0]);
-        Ok(())
-    })
+    run.start(front, io, |running| demo.connect(&running.tap.listening[0]))
 }
 
 impl Run<'_> {
-    fn start(
+    pub(super) fn start(
         self,
+        front: Front,
         io: &mut Io<'_>,
-        then: impl FnOnce(&Running) -> Result<(), CliError>,
+        then: impl FnOnce(&Running),
     ) -> Result<Exit, CliError> {
         let flags = self.flags;
         let schema = descriptors::schema(&flags.descriptors)?;
@@ -171,13 +167,11 @@ impl Run<'_> {
         let warming = std::thread::spawn(move || warm.warm());
         let screens = self.decode && flags.output.is_none() && !flags.no_tui && io.has_screen();
         let options = Options {
-            maps: self.maps.clone(),
+            front,
             decode: self.decode,
             record: self.recording(io)?,
             keep_secrets: flags.keep_secrets,
             store: source::options(&flags.timers),
-            connect_timeout: self.connect_timeout,
-            tls: self.tls.clone(),
             schema: schema.clone(),
             verb: self.verb,
         };
@@ -185,12 +179,10 @@ impl Run<'_> {
         let signals = signals::watch(screens)
             .map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
         let running = Running::start(options, sink).map_err(start_error)?;
-        for (listening, (_, upstream)) in running.tap.listening.iter().zip(&self.maps) {
-            if !self.global.quiet {
-                io.say(&format!("listening on {listening} → {upstream}"));
-            }
+        for listening in running.listening.iter().filter(|_| !self.global.quiet) {
+            io.say(&format!("listening on {listening}"));
         }
-        then(&running)?;
+        then(&running);
         let result = if screens {
             let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
             let notice =

@@ -45,6 +45,8 @@ mod replay;
 #[cfg(all(feature = "net", feature = "tui"))]
 mod screens;
 mod select;
+#[cfg(feature = "net")]
+mod serve;
 mod settings;
 mod source;
 mod status;
@@ -161,6 +163,8 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Demo(args)) => live::demo(args, global, io),
         #[cfg(feature = "net")]
         Some(Verb::Tap(args)) => live::tap(args, global, io),
+        #[cfg(feature = "net")]
+        Some(Verb::Serve(args)) => serve::run(args, global, io),
         #[cfg(feature = "net")]
         Some(Verb::Watch(args)) => watch::run(args, global, io),
         #[cfg(feature = "net")]

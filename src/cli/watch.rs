@@ -2,7 +2,6 @@
 
 use crate::app::client::{Options, Running};
 use crate::app::signals;
-use crate::net::tap::Tls;
 
 use super::args::{Format, Global, LiveFlags, LogArgs, ScreenFlags, ThemeWord, WatchArgs};
 use super::client::Ask;
@@ -37,10 +36,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let run = Run {
         flags,
         global,
-        maps: Vec::new(),
         decode: true,
-        connect_timeout: args.client.connect_timeout,
-        tls: Tls::default(),
         verb: "watch",
         empty: vec![
             format!("Nothing has come from {server} yet."),

@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::app::files::{Options, Running};
 use crate::app::signals;
-use crate::net::tap::Tls;
 use crate::schema::Schema;
 
 use super::args::{Global, WatchArgs};
@@ -53,10 +51,7 @@ pub(super) fn run(
     let run = Run {
         flags,
         global,
-        maps: Vec::new(),
         decode: true,
-        connect_timeout: Duration::ZERO,
-        tls: Tls::default(),
         verb: "watch",
         empty: vec![
             format!("{shown} holds nothing yet."),

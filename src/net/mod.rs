@@ -1,4 +1,4 @@
-//! Sockets: the client, the tap, TLS, server reflection, the demo's control plane and clients, the real clock. Takes no protocol decisions.
+//! Sockets: the client, the tap, the control plane, TLS, server reflection, the demo's control plane and clients, the real clock. Takes no protocol decisions.
 
 pub mod bootstrap;
 pub mod client;
@@ -10,6 +10,7 @@ pub mod identity;
 mod poll;
 pub mod reflection;
 pub mod rpc;
+pub mod serve;
 mod stream;
 pub mod tap;
 pub mod tls;

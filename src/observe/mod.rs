@@ -11,7 +11,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::event::{Dir, Side, Time};
-use crate::wire::Secured;
+use crate::wire::h2::Head;
+use crate::wire::{End, Secured};
 
 /// A connection that is observed, numbered from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +29,13 @@ pub struct Copied {
 impl Happened {
     /// Bytes that it carries.
     pub fn size(&self) -> usize {
-        if let Happened::Bytes { bytes, .. } = self { bytes.len() } else { 0 }
+        match self {
+            Happened::Bytes { bytes, .. } => bytes.len(),
+            Happened::Spoken { what: Spoken::Message { pieces, .. }, .. } => {
+                pieces.iter().map(Bytes::len).sum()
+            }
+            _ => 0,
+        }
     }
 }
 
@@ -42,12 +49,30 @@ pub enum Happened {
     Secured { side: Side, facts: Arc<Secured> },
     /// Bytes that were passed on.
     Bytes { dir: Dir, bytes: Bytes },
+    /// On a stream of a connection that ends here, told by whoever speaks on it: nothing is to be read out of bytes.
+    Spoken { stream: u32, what: Spoken },
     /// Bytes that were passed on and whose copy did not fit.
     Lost { dir: Dir, bytes: u64, chunks: u64 },
     /// One end will send no more; the other was told.
     Finished { dir: Dir },
     /// Both directions are over. `by`: the side whose connection broke, if it did.
     Closed { by: Option<Side>, error: Option<String> },
+}
+
+/// What was said on a stream.
+#[derive(Clone, Debug)]
+pub enum Spoken {
+    Open(Head),
+    /// A whole message: its bytes in pieces, which are shared with whoever sends them.
+    Message {
+        dir: Dir,
+        pieces: Vec<Bytes>,
+    },
+    /// A message that is not kept: its copy did not fit, or it can't be decompressed.
+    Lost {
+        bytes: u64,
+    },
+    End(End),
 }
 
 /// The steps to two connected legs.

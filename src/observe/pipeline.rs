@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::begun::{Begun, Known};
 use super::rest::{Polls, Rest, Sink};
-use super::{ConnId, Copied, Happened, Step};
+use super::{ConnId, Copied, Happened, Spoken, Step};
 use crate::content::Catalog;
 use crate::event::{Dir, Side, StreamId, Time};
 use crate::schema::Schema;
@@ -107,6 +107,7 @@ impl Pipeline {
             Happened::Secured { side: Side::Client, facts } => see.tapped.tls.client = Some(facts),
             Happened::Secured { side: Side::Server, facts } => see.tapped.tls.server = Some(facts),
             Happened::Bytes { dir, bytes } => see.bytes(dir, &bytes),
+            Happened::Spoken { stream, what } => see.spoken(stream, what),
             Happened::Lost { bytes, chunks, .. } => see.lost(bytes, chunks),
             Happened::Finished { .. } => {}
             Happened::Failed { step, error } => {
@@ -220,6 +221,20 @@ impl See<'_> {
         self.observe(|observer, out| observer.feed(dir, bytes, out));
         if let Some(id) = self.tapped.opaque {
             self.assembler.data(id, dir, bytes, self.catalog);
+        }
+    }
+
+    fn spoken(&mut self, stream: u32, what: Spoken) {
+        match what {
+            Spoken::Open(head) => self.event(Event::Open { stream, head }),
+            Spoken::Message { dir, pieces } => {
+                for bytes in &pieces {
+                    self.event(Event::Data { stream, dir, bytes });
+                }
+                self.event(Event::Message { stream, dir });
+            }
+            Spoken::Lost { bytes } => self.event(Event::Lost { stream, bytes, why: String::new() }),
+            Spoken::End(end) => self.event(Event::End { stream, end }),
         }
     }
 

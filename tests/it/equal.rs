@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use xdscope::app::replay::{self, ReplayFeed};
 use xdscope::app::screen::{About, Decoded, LiveFeed};
-use xdscope::app::tap::{Options, Running, meaning};
+use xdscope::app::tap::{Front, Options, Running, meaning};
 use xdscope::app::watched::{Watched, bounded};
 use xdscope::event::{Dir, Seq, Time};
 use xdscope::lint::Finding;
@@ -153,13 +153,15 @@ impl Live {
         let (file, schema) = (folder.join("live.xdsrec"), Schema::builtin());
         let address = |text: &str| text.parse::<Address>().expect("an address");
         let options = Options {
-            maps: vec![(address("127.0.0.1:0"), address(&upstream.to_string()))],
+            front: Front::Tap {
+                maps: vec![(address("127.0.0.1:0"), address(&upstream.to_string()))],
+                connect_timeout: Duration::from_secs(10),
+                tls: Tls::default(),
+            },
             decode: true,
             record: Some((file.clone(), record::create(&file).expect("a file"))),
             keep_secrets: false,
             store: store::Options::default(),
-            connect_timeout: Duration::from_secs(10),
-            tls: Tls::default(),
             schema: schema.clone(),
             verb: "tap",
         };

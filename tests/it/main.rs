@@ -27,6 +27,7 @@ mod rows;
 mod screen;
 mod scripted;
 mod secrets;
+mod serve;
 mod sources;
 mod sovereign;
 mod support;

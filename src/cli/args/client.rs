@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use super::*;
 use crate::event::ApiVersion;
 
-/// Who xdscope is as a client, and how it behaves.
+/// Who xdscope is as a client, and how it behaves. The default is for sources that are no servers: nobody reads it.
 #[cfg(feature = "net")]
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Client")]
 pub struct ClientFlags {
     /// How the protocol is spoken: state of the world or delta, one stream or one for each type; or polls in JSON
@@ -113,10 +113,11 @@ pub enum VariantWord {
 }
 
 /// `--transport-api-version`, `--resource-api-version`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ApiWord {
     #[value(alias = "V2")]
     V2,
+    #[default]
     #[value(alias = "V3")]
     V3,
 }
@@ -131,8 +132,9 @@ impl From<ApiWord> for ApiVersion {
 }
 
 /// `--ack`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum AckWord {
+    #[default]
     Auto,
     Validate,
     Ask,

@@ -1,4 +1,4 @@
-//! Flags of the verbs that run until they are stopped: `tap` and `demo`.
+//! Flags of the verbs that run until they are stopped: `tap`, `demo` and `serve`.
 
 use std::path::PathBuf;
 #[cfg(feature = "net")]
@@ -9,6 +9,8 @@ use clap::Args;
 use super::*;
 #[cfg(feature = "net")]
 use crate::net::demo::Scenario;
+#[cfg(feature = "net")]
+use crate::server::Pace;
 
 /// Flags of the verbs that run until they are stopped.
 #[derive(Clone, Debug, Args)]
@@ -54,6 +56,21 @@ pub struct LiveFlags {
     pub descriptors: DescriptorFlags,
 }
 
+/// TLS of the verbs that listen.
+#[cfg(feature = "net")]
+#[derive(Clone, Debug, Args)]
+pub struct ListenFlags {
+    /// Listen with TLS: the certificate that clients get (PEM, with its chain)
+    #[arg(long, value_name = "FILE", requires = "listen_key")]
+    pub listen_cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "listen_cert")]
+    pub listen_key: Option<PathBuf>,
+    /// Clients must present a certificate of these CAs (PEM)
+    #[arg(long, value_name = "FILE", requires = "listen_cert")]
+    pub listen_client_ca: Option<PathBuf>,
+}
+
 /// `tap`: proxy streams to a control plane, show and record them.
 #[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
@@ -64,15 +81,8 @@ pub struct TapArgs {
     /// Where clients connect to
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
     pub listen: String,
-    /// Listen with TLS: the certificate that clients get (PEM, with its chain)
-    #[arg(long, value_name = "FILE", requires = "listen_key")]
-    pub listen_cert: Option<PathBuf>,
-    /// Its private key (PEM)
-    #[arg(long, value_name = "FILE", requires = "listen_cert")]
-    pub listen_key: Option<PathBuf>,
-    /// Clients must present a certificate of these CAs (PEM)
-    #[arg(long, value_name = "FILE", requires = "listen_cert")]
-    pub listen_client_ca: Option<PathBuf>,
+    #[command(flatten)]
+    pub secure: ListenFlags,
     /// LISTEN=UPSTREAM; once for each pair
     #[arg(long, value_name = "LISTEN=UPSTREAM")]
     pub map: Vec<String>,
@@ -87,6 +97,59 @@ pub struct TapArgs {
     pub connect_timeout: Duration,
     #[command(flatten)]
     pub live: LiveFlags,
+}
+
+/// `serve`: be the control plane.
+#[cfg(feature = "net")]
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// A recording, raw JSONL, an arrow script, a file or a directory of resources; `-` is stdin, a bare name a kept
+    /// session
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+    /// Where clients connect to: host:port or unix:/path
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18000")]
+    pub listen: String,
+    #[command(flatten)]
+    pub secure: ListenFlags,
+    /// snapshot: what the server had sent last, to whatever client asks; script: the recorded responses, as they were
+    #[arg(long, value_name = "MODE", default_value = "snapshot")]
+    pub mode: ServeMode,
+    /// As of when: start, end, nack, #487, 14:02:08, +30s. A script ends there
+    #[arg(long, value_name = "WHEN", default_value = "end")]
+    pub at: At,
+    /// Of this recorded stream or node, to all clients. Without it a node gets its own, others get the union
+    #[arg(long, value_name = "NODE|#N")]
+    pub stream: Option<StreamPick>,
+    /// How fast a script is played: so many times the recorded speed, or `max`: as fast as the client takes it. 1 unless
+    /// said
+    #[arg(long, value_name = "TIMES", value_parser = pace, conflicts_with = "step")]
+    pub speed: Option<Pace>,
+    /// One response of a script at a time: Enter on stdin sends the next
+    #[arg(long)]
+    pub step: bool,
+    /// Read SOURCE again when it changes, and push what changed
+    #[arg(long)]
+    pub reload: bool,
+    #[command(flatten)]
+    pub live: LiveFlags,
+}
+
+/// What `serve` does.
+#[cfg(feature = "net")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ServeMode {
+    Snapshot,
+    Script,
+}
+
+#[cfg(feature = "net")]
+fn pace(text: &str) -> Result<Pace, String> {
+    if text == "max" {
+        return Ok(Pace::Full);
+    }
+    let times = text.trim_end_matches('x').parse().ok().filter(|times| (0.01..=1000.0).contains(times));
+    times.map(Pace::Times).ok_or_else(|| "expected a number from 0.01 to 1000, or max".into())
 }
 
 /// `demo`: a built-in control plane and clients on loopback.

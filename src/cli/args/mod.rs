@@ -76,6 +76,9 @@ pub enum Verb {
     /// Stand between clients and a control plane: forward, show, record
     #[cfg(feature = "net")]
     Tap(TapArgs),
+    /// Be the control plane, from a recording or from files of resources
+    #[cfg(feature = "net")]
+    Serve(ServeArgs),
     /// Be a client of a control plane: subscribe, show and record what comes
     #[cfg(feature = "net")]
     #[command(visible_alias = "client")]

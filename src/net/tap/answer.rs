@@ -21,7 +21,7 @@ const UNAVAILABLE: &str = "14";
 
 /// Answers whatever the client asks first with `why`: as gRPC status, as HTTP/1.1 response, or not at all where it
 /// speaks neither. Then the connection is over.
-pub(super) async fn refuse(client: Leg, why: &str) {
+pub(in crate::net) async fn refuse(client: Leg, why: &str) {
     let told = tokio::time::timeout(PATIENCE, async {
         let Some((first, client)) = client.first().await? else { return Ok(()) };
         match speaks(&first) {
@@ -36,7 +36,7 @@ pub(super) async fn refuse(client: Leg, why: &str) {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speaks {
+pub(in crate::net) enum Speaks {
     Http2,
     Http1,
     /// It begins a TLS handshake.
@@ -45,7 +45,7 @@ pub(super) enum Speaks {
 }
 
 /// What a client speaks that begins so.
-pub(super) fn speaks(first: &[u8]) -> Speaks {
+pub(in crate::net) fn speaks(first: &[u8]) -> Speaks {
     if !first.is_empty() && PREFACE.starts_with(first.get(..PREFACE.len()).unwrap_or(first)) {
         return Speaks::Http2;
     }
@@ -58,7 +58,7 @@ pub(super) fn speaks(first: &[u8]) -> Speaks {
 }
 
 /// The fatal alert `handshake_failure`: all that can be said to a client which speaks TLS where there is none.
-pub(super) async fn alert(mut client: Leg) {
+pub(in crate::net) async fn alert(mut client: Leg) {
     const ALERT: [u8; 7] = [21, 3, 1, 0, 2, 2, 40];
     // It may be gone.
     let _ = tokio::time::timeout(PATIENCE, async {
@@ -95,7 +95,7 @@ async fn http1(mut client: Leg, why: &str) -> io::Result<()> {
 }
 
 /// A `grpc-message`: all but printable ASCII percent-encoded.
-fn percent(text: &str) -> String {
+pub(in crate::net) fn percent(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

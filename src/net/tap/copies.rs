@@ -3,14 +3,16 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::event::{Clock, Dir, Time};
-use crate::observe::{ConnId, Copied, Happened};
+use crate::observe::{ConnId, Copied, Happened, Spoken};
 
-/// How long copies wait for company before the drainer is let at them. Waking it for each chunk would cost
-/// the traffic nearly as much as a second hop.
-const BATCH: Duration = Duration::from_millis(20);
-
-/// Copies that wake the drainer before its time.
-const PLENTY: usize = 24 << 20;
+/// How long copies wait for company before the drainer is let at them. Waking it for each chunk would cost the traffic
+/// nearly as much as a second hop.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::net) struct Company {
+    pub(in crate::net) time: Duration,
+    /// Copies that wake it before its time.
+    pub(in crate::net) bytes: usize,
+}
 
 /// The queue between the relay and whoever looks at the copies.
 #[derive(Debug)]
@@ -20,6 +22,7 @@ pub struct Copies {
     /// The drainer sleeps until there is something at all.
     idle: AtomicBool,
     limit: usize,
+    company: Company,
     start: Instant,
     clock: Clock,
 }
@@ -32,8 +35,12 @@ struct Queue {
 }
 
 impl Copies {
-    /// A queue for so many bytes.
+    /// A queue for so many bytes, as a tap has it.
     pub fn new(limit: usize) -> Self {
+        Copies::with(limit, super::COMPANY)
+    }
+
+    pub(in crate::net) fn with(limit: usize, company: Company) -> Self {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
         Copies {
@@ -41,6 +48,7 @@ impl Copies {
             wake: Condvar::new(),
             idle: AtomicBool::new(false),
             limit,
+            company,
             start: Instant::now(),
             clock: Clock { epoch, untimed: false },
         }
@@ -67,6 +75,13 @@ impl Copies {
         let mut queue = self.lock();
         let size = what.size();
         match what {
+            // One that is too large alone is kept: whoever sends it has it too.
+            Happened::Spoken { stream, .. }
+                if queue.bytes > 0 && size > 0 && queue.bytes + size > self.limit =>
+            {
+                let what = Happened::Spoken { stream, what: Spoken::Lost { bytes: size as u64 } };
+                queue.items.push(Copied { conn, at, what });
+            }
             Happened::Bytes { dir, bytes } if queue.bytes + size > self.limit => {
                 queue.lost(conn, at, dir, bytes.len() as u64);
             }
@@ -75,7 +90,8 @@ impl Copies {
                 queue.items.push(Copied { conn, at, what });
             }
         }
-        let plenty = queue.bytes >= PLENTY && queue.bytes - size < PLENTY;
+        let plenty =
+            queue.bytes >= self.company.bytes && queue.bytes.saturating_sub(size) < self.company.bytes;
         drop(queue);
         if plenty || self.idle.swap(false, Ordering::AcqRel) {
             self.wake.notify_one();
@@ -101,8 +117,8 @@ impl Copies {
             queue = self.wake.wait_timeout(queue, left).map_or_else(|p| p.into_inner().0, |(queue, _)| queue);
         }
         self.idle.store(false, Ordering::Release);
-        let ready = Instant::now() + BATCH;
-        while !queue.closed && queue.bytes < PLENTY {
+        let ready = Instant::now() + self.company.time;
+        while !queue.closed && queue.bytes < self.company.bytes {
             let Some(left) = ready.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
             else {
                 break;

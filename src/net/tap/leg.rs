@@ -1,4 +1,4 @@
-use std::io;
+use std::io::{self, IoSlice};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -53,7 +53,7 @@ impl Leg {
 
     /// Waits for the first bytes; nobody wrote yet. They are read again from the leg that comes back; `None`: the
     /// other end closed without any.
-    pub(super) async fn first(mut self) -> io::Result<Option<(Bytes, Leg)>> {
+    pub(in crate::net) async fn first(mut self) -> io::Result<Option<(Bytes, Leg)>> {
         let mut first = BytesMut::with_capacity(FIRST);
         if self.read_buf(&mut first).await? == 0 {
             return Ok(None);
@@ -114,6 +114,28 @@ impl AsyncWrite for Leg {
         }
     }
 
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut *self {
+            Leg::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Leg::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Leg::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Leg::Again(_, leg) => Pin::new(&mut **leg).poll_write_vectored(cx, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Leg::Tcp(stream) => stream.is_write_vectored(),
+            Leg::Unix(stream) => stream.is_write_vectored(),
+            Leg::Tls(stream) => stream.is_write_vectored(),
+            Leg::Again(_, leg) => leg.is_write_vectored(),
+        }
+    }
+
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
             Leg::Tcp(stream) => Pin::new(stream).poll_flush(cx),
@@ -134,14 +156,14 @@ impl AsyncWrite for Leg {
 }
 
 /// Where clients connect.
-pub(super) enum Listener {
+pub(in crate::net) enum Listener {
     Tcp(TcpListener),
     /// The socket file is ours and goes with us.
     Unix(UnixListener, PathBuf),
 }
 
 impl Listener {
-    pub(super) async fn bind(address: &Address) -> io::Result<Listener> {
+    pub(in crate::net) async fn bind(address: &Address) -> io::Result<Listener> {
         match address {
             Address::Tcp(name) => Ok(Listener::Tcp(TcpListener::bind(name).await?)),
             Address::Unix(path) => {
@@ -158,7 +180,7 @@ impl Listener {
         }
     }
 
-    pub(super) fn address(&self) -> Address {
+    pub(in crate::net) fn address(&self) -> Address {
         match self {
             Listener::Tcp(listener) => {
                 Address::Tcp(listener.local_addr().map_or_else(|_| "?".into(), |address| address.to_string()))
@@ -168,7 +190,7 @@ impl Listener {
     }
 
     /// The next client and its address.
-    pub(super) async fn accept(&self) -> io::Result<(Leg, String)> {
+    pub(in crate::net) async fn accept(&self) -> io::Result<(Leg, String)> {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;

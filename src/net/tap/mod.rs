@@ -14,6 +14,7 @@ mod copies;
 mod leg;
 mod relay;
 mod secure;
+mod watch;
 
 pub use address::{Address, AddressError};
 pub use copies::Copies;
@@ -24,12 +25,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::watch::{Receiver, Sender, channel};
 use tracing::error;
 
+pub(super) use answer::{Speaks, alert, percent, refuse, speaks};
 use buffers::Buffers;
-pub(super) use leg::Leg;
-use leg::Listener;
+pub(super) use copies::Company;
+pub(super) use leg::{Leg, Listener};
+pub(super) use watch::Watch;
 
 use super::tls;
 
@@ -59,6 +62,9 @@ pub struct Tls {
 /// Copies that may wait, unless told otherwise: two pushes of 39 MB, while others have all the cores.
 pub const QUEUE: usize = 96 << 20;
 
+/// Chunks are many: looking at them sooner costs the traffic, later costs memory that was not touched before.
+const COMPANY: Company = Company { time: Duration::from_millis(20), bytes: 24 << 20 };
+
 /// An address can't be listened on.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}")]
@@ -85,45 +91,54 @@ pub struct Tap {
     pub counters: Arc<Counters>,
     /// `None` with `--no-decode`.
     pub copies: Option<Arc<Copies>>,
-    stop: watch::Sender<bool>,
+    stop: Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Tap {
     /// Binds all listeners, then relays in a thread of its own until stopped.
     pub fn start(config: Config) -> Result<Tap, ListenError> {
+        let Config { maps, queue, connect_timeout: patience, tls } = config;
+        let (listen, upstreams): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
+        Tap::run("tap", &listen, queue.map(|bytes| (bytes, COMPANY)), move |listeners, watch, stopped| {
+            let (Watch { copies, counters }, buffers) = (watch, Buffers::default());
+            if copies.is_some() {
+                buffers.warm();
+            }
+            let shared = relay::Shared { copies, counters, buffers, patience, tls };
+            relay::run(listeners.into_iter().zip(upstreams).collect(), shared, stopped)
+        })
+    }
+
+    /// Binds all listeners, then does with them what `work` says, in a thread of its own until stopped.
+    pub(super) fn run<F: Future<Output = ()>>(
+        name: &str,
+        listen: &[Address],
+        queue: Option<(usize, Company)>,
+        work: impl FnOnce(Vec<Listener>, Watch, Receiver<bool>) -> F + Send + 'static,
+    ) -> Result<Tap, ListenError> {
         let fail = |address: &Address| {
             let address = address.clone();
             move |source| ListenError { address, source }
         };
-        let first = config.maps.first().map_or(Address::Tcp("127.0.0.1:0".into()), |map| map.0.clone());
+        let first = listen.first().map_or(Address::Tcp("127.0.0.1:0".into()), Clone::clone);
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(fail(&first))?;
         let mut listeners = Vec::new();
-        for (listen, upstream) in &config.maps {
-            let listener = runtime.block_on(Listener::bind(listen)).map_err(fail(listen))?;
-            listeners.push((listener, upstream.clone()));
+        for listen in listen {
+            listeners.push(runtime.block_on(Listener::bind(listen)).map_err(fail(listen))?);
         }
-        let listening = listeners.iter().map(|(listener, _)| listener.address()).collect();
-        let copies = config.queue.map(|bytes| Arc::new(Copies::new(bytes)));
+        let listening = listeners.iter().map(Listener::address).collect();
+        let copies = queue.map(|(bytes, company)| Arc::new(Copies::with(bytes, company)));
         let counters = Arc::new(Counters::default());
-        let (stop, stopped) = watch::channel(false);
-        let shared = relay::Shared {
-            copies: copies.clone(),
-            counters: counters.clone(),
-            buffers: Buffers::default(),
-            patience: config.connect_timeout,
-            tls: config.tls,
-        };
+        let (stop, stopped) = channel(false);
+        let watch = Watch { copies: copies.clone(), counters: counters.clone() };
         let thread = std::thread::Builder::new()
-            .name("tap".into())
+            .name(name.into())
             .spawn(move || {
-                if shared.copies.is_some() {
-                    shared.buffers.warm();
-                }
-                runtime.block_on(relay::run(listeners, shared.clone(), stopped));
+                runtime.block_on(work(listeners, watch.clone(), stopped));
                 drop(runtime);
-                if let Some(copies) = &shared.copies {
+                if let Some(copies) = &watch.copies {
                     copies.close();
                 }
             })

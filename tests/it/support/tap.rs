@@ -21,7 +21,7 @@ pub fn xdscope(folder: &Path) -> Command {
     command
 }
 
-/// A running `xdscope tap`.
+/// A running `xdscope tap`, or `xdscope serve`.
 pub struct Tap {
     child: Child,
     address: SocketAddr,
@@ -31,12 +31,21 @@ pub struct Tap {
 impl Tap {
     /// Starts a tap in front of `upstream`, recording into `folder`.
     pub fn start(folder: &Path, upstream: SocketAddr, args: &[&str]) -> Self {
-        let recording = folder.join("tap.xdsrec");
+        Self::run(folder, "tap", &upstream.to_string(), args)
+    }
+
+    /// Starts a control plane from `source`, recording into `folder`.
+    pub fn serve(folder: &Path, source: &Path, args: &[&str]) -> Self {
+        Self::run(folder, "serve", source.to_str().expect("a path"), args)
+    }
+
+    fn run(folder: &Path, verb: &str, source: &str, args: &[&str]) -> Self {
+        let recording = folder.join(format!("{verb}.xdsrec"));
         let mut command = xdscope(folder);
-        command.args(["tap", &upstream.to_string(), "--listen", "127.0.0.1:0", "--no-tui", "--record"]);
+        command.args([verb, source, "--listen", "127.0.0.1:0", "--no-tui", "--record"]);
         command.arg(&recording).args(args);
-        let mut child = Child::start(&mut command, &folder.join("tap.log"));
-        let address = wait_for("the tap to listen", || {
+        let mut child = Child::start(&mut command, &folder.join(format!("{verb}.log")));
+        let address = wait_for("xdscope to listen", || {
             child.assert_running();
             let log = child.log();
             let line = log.lines().find_map(|line| line.split_once("listening on "))?.1;

@@ -1,0 +1,89 @@
+//! What is served, and the recording of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use xdscope::content::Catalog;
+use xdscope::event::{Clock, StreamId, Time};
+use xdscope::record::{Header, Writer};
+use xdscope::wire::{Frame, Message, Open, Shape, What};
+
+use crate::clusters;
+
+pub const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+
+#[derive(Clone, Copy)]
+pub enum Load {
+    /// All clusters of a mesh, and again with one of them changed.
+    Large,
+    /// One cluster a response.
+    Small,
+    /// The same, fewer.
+    Paced,
+}
+
+impl Load {
+    pub fn word(self) -> &'static str {
+        match self {
+            Load::Large => "large",
+            Load::Small => "small",
+            Load::Paced => "paced",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Load> {
+        [Load::Large, Load::Small, Load::Paced].into_iter().find(|load| load.word() == word)
+    }
+
+    pub fn about(self) -> String {
+        match self {
+            Load::Large => "2 pushes of 100000 clusters".into(),
+            Load::Small => format!("{} responses of a cluster", self.pushes().len()),
+            Load::Paced => format!("{} responses of a cluster", self.pushes().len()),
+        }
+    }
+
+    /// The responses as gRPC messages.
+    pub fn pushes(self) -> Vec<Bytes> {
+        let small = |count: usize| {
+            let one = |i: usize| {
+                clusters::response(clusters::CLUSTER, i + 1, [clusters::cluster(i % 100, i as u64)])
+            };
+            (0..count).map(one).collect()
+        };
+        match self {
+            Load::Large => vec![clusters::push(100_000, 1, 0), clusters::push(100_000, 2, 50_000)],
+            Load::Small => small(20_000),
+            Load::Paced => small(1_000),
+        }
+    }
+
+    pub fn file(self, folder: &Path) -> PathBuf {
+        folder.join(format!("{}.xdsrec", self.word()))
+    }
+
+    /// Records a request and these responses, one each `every`.
+    pub fn record(self, folder: &Path, every: Duration) {
+        let header =
+            Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
+        let file = xdscope::record::create(&self.file(folder)).expect("a file");
+        let mut catalog = Catalog::in_memory();
+        let mut writer = Writer::in_file(file, header).expect("a header");
+        let mut at = Time::ZERO;
+        let open = Open { method: ADS.into(), ..Open::default() };
+        let request =
+            Message::parse(Shape::SotwRequest, &clusters::request(clusters::CLUSTER, 0)[5..], &mut catalog);
+        for what in [What::Open(Box::new(open)), What::Message(Arc::new(request))] {
+            writer.write(&Frame { at, stream: StreamId(1), what }, &catalog).expect("a disk");
+        }
+        for push in self.pushes() {
+            at = at.after(every);
+            let message = Message::parse(Shape::SotwResponse, &push[5..], &mut catalog);
+            let what = What::Message(Arc::new(message));
+            writer.write(&Frame { at, stream: StreamId(1), what }, &catalog).expect("a disk");
+        }
+        writer.finish().expect("a disk");
+    }
+}

@@ -1,0 +1,307 @@
+//! `serve`: be the control plane, from what was recorded or from files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use jiff::tz::TimeZone;
+
+use crate::app::tap::Front;
+use crate::event::TypeUrl;
+use crate::net::serve::{Control, Say};
+use crate::net::tap::Address;
+use crate::report;
+use crate::schema::Schema;
+use crate::server::{Pace, Plan, Script, Scripts, Snapshot};
+use crate::store::{Store, StreamFact};
+use crate::text::{count, display_safe, plural, type_label};
+
+use super::args::{ClientFlags, Global, LiveFlags, ServeArgs, ServeMode, SourceArgs};
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::live::{Run, for_clients};
+use super::select::{self, Picked};
+use super::source::{self, Limit, Source};
+use super::{connect, descriptors, folder};
+
+/// How often a source is looked at with --reload. What changed must have stayed as it is for as long.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Of many, so many are named.
+const NAMED: usize = 5;
+
+/// Resources of all nodes together, beyond which they are not told apart.
+const APART: u64 = 5_000_000;
+
+pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let listen = args.listen.parse::<Address>().map_err(|error| {
+        CliError::usage(error.to_string()).next("xdscope serve SOURCE --listen 127.0.0.1:18000")
+    })?;
+    fits(args)?;
+    let tls = connect::listen(&args.secure)?;
+    let from = SourceArgs {
+        source: args.source.clone(),
+        ask: Vec::new(),
+        patience: None,
+        client: ClientFlags::default(),
+        // What is served is what is there; what is kept of it is another thing.
+        keep_secrets: true,
+        timers: args.live.timers,
+        descriptors: args.live.descriptors.clone(),
+    };
+    let seed = descriptors::seed()?;
+    let opened = source::open_keyed(&from, seed, global, io)?;
+    let schema = opened.schema.clone();
+    let made = make(opened, args, &io.zone)?;
+    let talks = |io: &mut Io<'_>, text: &str| io.say(&display_safe(text));
+    for line in made.about.iter().filter(|_| !global.quiet) {
+        talks(io, line);
+    }
+    if let Some(warning) = incomplete(&made.incomplete) {
+        talks(io, &warning);
+    }
+    if !listen.is_local() && args.secure.listen_client_ca.is_none() {
+        let how = if tls.is_none() { ", in plaintext" } else { "" };
+        talks(io, &format!("warning: anybody who can reach {listen} is served this configuration{how}"));
+    }
+    let live = LiveFlags { no_tui: args.live.no_tui || args.step, ..args.live.clone() };
+    let screens = live.output.is_none() && !live.no_tui && io.has_screen();
+    let silent = screens || global.quiet;
+    let say: Say = Arc::new(move |text| {
+        if !silent {
+            // Nobody reads it: nobody is told.
+            let _ = writeln!(std::io::stderr(), "xdscope: {}", display_safe(text));
+        }
+    });
+    let control = Control::new(made.plan);
+    if args.step {
+        steps(control.clone())?;
+    }
+    if args.reload {
+        let path = source::find(&args.source, io)?;
+        let again = Again { from, seed, path, schema, args: args.clone(), zone: io.zone.clone() };
+        again.start(control.clone(), say.clone())?;
+    }
+    let name = Path::new(&args.source).file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.unwrap_or_else(|| args.source.clone());
+    let mut empty = vec![format!("Serving {name} on {listen}: no client has connected yet.")];
+    empty.extend(for_clients(&listen, tls.is_some()));
+    let run = Run { flags: &live, global, decode: true, verb: "serve", empty, notice: None };
+    run.start(Front::Serve { listen, from: name, tls, control, say }, io, |_| ())
+}
+
+/// Flags that mean nothing together.
+fn fits(args: &ServeArgs) -> Result<(), CliError> {
+    let script = args.mode == ServeMode::Script;
+    let word = if args.step { "--step" } else { "--speed" };
+    if !script && (args.step || args.speed.is_some()) {
+        let error = CliError::usage(format!("{word} is for scripts: a snapshot is served at once"));
+        return Err(error.next(format!("xdscope serve {} --mode script {word}", args.source)));
+    }
+    if args.source == "-" && (args.step || args.reload) {
+        let word = if args.step { "--step" } else { "--reload" };
+        return Err(
+            CliError::usage(format!("{word} needs SOURCE in a file, and it is stdin")).next("name the file")
+        );
+    }
+    Ok(())
+}
+
+/// What is served, and what there is to say of it.
+struct Made {
+    plan: Plan,
+    about: Vec<String>,
+    /// What redaction left incomplete.
+    incomplete: Vec<String>,
+}
+
+fn make(source: Source, args: &ServeArgs, zone: &TimeZone) -> Result<Made, CliError> {
+    let limit = Limit::of(&args.at, &source.loaded, zone)?;
+    match args.mode {
+        ServeMode::Snapshot => snapshots(source, args, &limit),
+        ServeMode::Script => scripts(source.with_messages()?, args, &limit),
+    }
+}
+
+fn nothing(args: &ServeArgs) -> CliError {
+    CliError::unreadable(format!("no response in {} to serve", args.source))
+        .next(format!("xdscope info {}", args.source))
+}
+
+fn snapshots(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliError> {
+    let (store, _) = source::replay(source, &args.live.timers, limit);
+    let streams = Picked::of(args.stream.as_ref(), &store)?.streams;
+    let all = Snapshot::of(&store, &streams);
+    if all.is_empty() {
+        return Err(nothing(args));
+    }
+    let mut about = vec![format!("serving {}", of_types(&all))];
+    let mut by_node = BTreeMap::new();
+    let nodes: BTreeSet<&str> = streams.iter().filter_map(select::node).collect();
+    if args.stream.is_none() && nodes.len() > 1 {
+        let others = "--stream NODE or '#N' for one to all";
+        if store.summaries().iter().map(|cell| cell.resources).sum::<u64>() > APART {
+            about.push(format!("{}: too much to tell apart, each is served all; {others}", nodes_of(&nodes)));
+        } else {
+            by_node = nodes.iter().map(|node| (String::from(*node), own(&store, &streams, node))).collect();
+            about.push(format!(
+                "{}: each is served its own, any other client all; {others}",
+                nodes_of(&nodes)
+            ));
+        }
+    }
+    let incomplete = all.incomplete().iter().map(|(url, name)| named(url, name)).collect();
+    Ok(Made { plan: Plan::Snapshots { by_node, all: Arc::new(all) }, about, incomplete })
+}
+
+fn own(store: &Store, streams: &[StreamFact], node: &str) -> Arc<Snapshot> {
+    let own: Vec<StreamFact> =
+        streams.iter().filter(|stream| select::node(stream) == Some(node)).cloned().collect();
+    Arc::new(Snapshot::of(store, &own))
+}
+
+fn nodes_of(nodes: &BTreeSet<&str>) -> String {
+    let named: Vec<&str> = nodes.iter().take(NAMED).copied().collect();
+    let more = if nodes.len() > NAMED { ", …" } else { "" };
+    format!("{} ({}{more})", plural(nodes.len() as u64, "node"), named.join(", "))
+}
+
+/// Types in the order of the screens, with how many resources each.
+fn of_types(snapshot: &Snapshot) -> String {
+    let mut types: Vec<_> = snapshot.types().collect();
+    types.sort_by_key(|(url, _)| report::type_order(url));
+    let words = types.iter().map(|(url, known)| {
+        format!("{} {} (version {})", type_label(url.as_str()), count(known.len() as u64), known.version)
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn named(url: &TypeUrl, name: &str) -> String {
+    format!("{}/{name}", crate::json::type_word(url))
+}
+
+fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliError> {
+    let frames = source.loaded.frames.get(..limit.reach(&source.loaded.frames)).unwrap_or_default().to_vec();
+    let most = args.live.timers.memory;
+    let name = source.name.clone();
+    let (store, _) = source::replay(source, &args.live.timers, limit);
+    let streams = Picked::of(args.stream.as_ref(), &store)?.streams;
+    let ids: BTreeSet<_> = streams.iter().map(|stream| stream.stream).collect();
+    let scripts =
+        Script::read(&frames, store.catalog(), |stream| ids.contains(&stream), most).map_err(|error| {
+            CliError::unreadable(format!("cannot play {name}: {error}"))
+                .next("--stream NODE or '#N'")
+                .next("--memory SIZE")
+        })?;
+    if scripts.is_empty() {
+        let error = nothing(args);
+        return Err(match streams.is_empty() {
+            true => error,
+            false => error.next(format!("xdscope serve {} --mode snapshot", args.source)),
+        });
+    }
+    let incomplete: BTreeSet<String> =
+        scripts.iter().flat_map(|script| &script.incomplete).map(|(url, name)| named(url, name)).collect();
+    let mut about: Vec<String> = scripts.iter().take(NAMED).map(of_script).collect();
+    if let Some(more) = scripts.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        about.push(format!("and {more} more"));
+    }
+    let pace = if args.step { Pace::Step } else { args.speed.unwrap_or(Pace::Times(1.0)) };
+    let plan = Plan::Scripts(Scripts::new(scripts, pace));
+    Ok(Made { plan, about, incomplete: incomplete.into_iter().collect() })
+}
+
+fn of_script(script: &Script) -> String {
+    let node = script.node.as_deref().unwrap_or("a client without a node");
+    let responses = plural(script.responses() as u64, "response");
+    let seconds = script.lasts().as_secs_f64();
+    let kind = script.kind();
+    format!("stream #{} as a script: {kind} of {node}, {responses} in {seconds:.1}s", script.stream.0)
+}
+
+/// Names what redaction left incomplete: clients may refuse it.
+fn incomplete(names: &[String]) -> Option<String> {
+    let first: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    let (are, they) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
+    (!names.is_empty()).then(|| {
+        format!(
+            "warning: {} {are} incomplete, secrets were taken out of {they}: {}{more}",
+            plural(names.len() as u64, "resource"),
+            first.join(", ")
+        )
+    })
+}
+
+/// Each line on stdin is leave for one step.
+fn steps(control: Control) -> Result<(), CliError> {
+    let work = move || std::io::stdin().lock().lines().map_while(Result::ok).for_each(|_| control.step());
+    let thread = std::thread::Builder::new().name("steps".into()).spawn(work);
+    thread.map(drop).map_err(|error| CliError::new(Exit::Defect, "cannot read steps").because(error))
+}
+
+/// A source that is read again when it changes.
+struct Again {
+    from: SourceArgs,
+    seed: u64,
+    path: PathBuf,
+    schema: Arc<Schema>,
+    args: ServeArgs,
+    zone: TimeZone,
+}
+
+/// What of files tells that they changed.
+type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
+
+impl Again {
+    fn start(self, control: Control, say: Say) -> Result<(), CliError> {
+        let mut known = self.stamp();
+        let work = move || {
+            let mut seen = known.clone();
+            loop {
+                std::thread::sleep(LOOK);
+                let now = self.stamp();
+                // Half written: the next look sees more of it.
+                let settled = now == std::mem::replace(&mut seen, now.clone());
+                if !settled || now == known {
+                    continue;
+                }
+                known = now;
+                match self.read() {
+                    Ok(made) => {
+                        control.serve(made.plan.after(&control.plan()));
+                        made.about.iter().for_each(|line| say(&format!("reloaded: {line}")));
+                    }
+                    Err(error) => {
+                        say(&format!("not reloaded, the last one stays: {}", error.render().trim_end()))
+                    }
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("reload".into()).spawn(work);
+        thread.map(drop).map_err(|error| CliError::new(Exit::Defect, "cannot reload").because(error))
+    }
+
+    fn stamp(&self) -> Stamp {
+        let mut files = vec![self.path.clone()];
+        // A directory that can't be listed now shows when it is read.
+        let _ = self.path.is_dir().then(|| folder::list(&self.path, &|_| true, &mut files));
+        let of = |path: PathBuf| {
+            let about = std::fs::metadata(&path).ok();
+            let size = about.as_ref().map_or(0, std::fs::Metadata::len);
+            (path, size, about.and_then(|about| about.modified().ok()))
+        };
+        files.into_iter().map(of).collect()
+    }
+
+    /// What can't be read in part would take resources away that are only misspelled.
+    fn read(&self) -> Result<Made, CliError> {
+        let source = source::read_file(&self.from, self.seed, &self.path, self.schema.clone())?;
+        if let Some(notice) = source.loaded.notices.first() {
+            return Err(CliError::unreadable(notice.clone()));
+        }
+        make(source, &self.args, &self.zone)
+    }
+}

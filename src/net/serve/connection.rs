@@ -1,0 +1,133 @@
+//! One connection of a client: TLS, HTTP/2, and a task for each of its streams.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use h2::server::Builder;
+use tokio::task::JoinSet;
+
+use super::{PATIENCE, Shared, stream};
+use crate::event::Side;
+use crate::net::tap::{Address, Leg, Speaks, alert, refuse, speaks};
+use crate::net::tls::{Failure, Server};
+use crate::observe::{ConnId, Happened, Step};
+use crate::wire::Secured;
+
+/// What HTTP/2 holds of a stream's responses until the client takes them.
+const HELD: usize = 2 << 20;
+
+/// How long streams may take to see that their connection is over.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Windows for requests: those of clients with 100,000 names take megabytes.
+const WINDOW: u32 = 4 << 20;
+
+pub(super) async fn serve(conn: ConnId, client: Leg, peer: String, own: Address, shared: Shared) {
+    shared.watch.tell(conn, Happened::Opened { peer, server: own.to_string() });
+    let Some(leg) = secure(conn, client, &shared).await else { return };
+    let result = streams(conn, leg, &shared).await;
+    let error = result.err().filter(|error| !gone(error)).map(|error| error.to_string());
+    let by = error.is_some().then_some(Side::Client);
+    shared.watch.tell(conn, Happened::Closed { by, error });
+}
+
+/// The client has closed the connection, in whatever way.
+fn gone(error: &h2::Error) -> bool {
+    let kinds = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe, io::ErrorKind::UnexpectedEof];
+    error.is_go_away() || error.get_io().is_some_and(|error| kinds.contains(&error.kind()))
+}
+
+async fn streams(conn: ConnId, client: Leg, shared: &Shared) -> Result<(), h2::Error> {
+    let mut builder = Builder::new();
+    builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).max_send_buffer_size(HELD);
+    let mut connection = builder.handshake(client).await?;
+    let mut streams = JoinSet::new();
+    let result = loop {
+        tokio::select! {
+            accepted = connection.accept() => match accepted {
+                Some(Ok((request, respond))) => {
+                    streams.spawn(stream::serve(conn, request, respond, shared.clone()));
+                }
+                Some(Err(error)) => break Err(error),
+                None => break Ok(()),
+            },
+            _ = streams.join_next(), if !streams.is_empty() => {}
+        }
+    };
+    // Each stream learns that it is over, and tells it before the connection is said to be.
+    drop(connection);
+    let ended = async { while streams.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(GRACE, ended).await;
+    result
+}
+
+/// The leg to speak HTTP/2 on. Where there is none that is told, the client too, and nothing comes back.
+async fn secure(conn: ConnId, client: Leg, shared: &Shared) -> Option<Leg> {
+    let failed = |failure: &Failure| {
+        let error = failure.to_string();
+        shared.watch.tell(conn, Happened::Failed { step: Step::Accept, error: error.clone() });
+        format!("xdscope serve: {error}")
+    };
+    let other = |what: &str, next: &str| Failure {
+        what: what.to_owned(),
+        next: Some(next.to_owned()),
+        seen: Box::default(),
+    };
+    let (first, client) = match client.first().await {
+        Ok(Some(first)) => first,
+        Ok(None) => {
+            shared.watch.tell(conn, Happened::Closed { by: None, error: None });
+            return None;
+        }
+        Err(error) => {
+            let error = Some(error.to_string());
+            shared.watch.tell(conn, Happened::Closed { by: Some(Side::Client), error });
+            return None;
+        }
+    };
+    match (&shared.tls, speaks(&first)) {
+        (None, Speaks::Http2) => Some(client),
+        (None, Speaks::Tls) => {
+            let what = "the client spoke TLS, and this listener is plaintext";
+            failed(&other(what, "--listen-cert FILE --listen-key FILE, or a client in plaintext"));
+            alert(client).await;
+            None
+        }
+        (None, _) => {
+            let why = failed(&other("the client spoke no HTTP/2", "a gRPC client"));
+            refuse(client, &why).await;
+            None
+        }
+        (Some(tls), Speaks::Tls) => match handshake(tls, client).await {
+            Ok((client, facts)) => {
+                shared.watch.tell(conn, Happened::Secured { side: Side::Client, facts: Arc::new(facts) });
+                Some(client)
+            }
+            Err(failure) => {
+                failed(&failure);
+                None
+            }
+        },
+        (Some(_), _) => {
+            let what = "the client spoke plaintext, and this listener wants TLS";
+            let why = failed(&other(what, "TLS in the client, or no --listen-cert"));
+            refuse(client, &why).await;
+            None
+        }
+    }
+}
+
+async fn handshake(tls: &Server, client: Leg) -> Result<(Leg, Secured), Failure> {
+    let agreed = async {
+        let hello = tls.hello(client).await?;
+        tls.accept(hello, Some(b"h2".to_vec())).await
+    };
+    match tokio::time::timeout(PATIENCE, agreed).await {
+        Ok(agreed) => agreed.map(|(client, facts)| (Leg::Tls(Box::new(client)), facts)),
+        Err(_) => {
+            let error = io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {PATIENCE:?}"));
+            Err(Failure::of(Side::Client, &error, Secured::default()))
+        }
+    }
+}

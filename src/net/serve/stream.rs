@@ -1,0 +1,338 @@
+//! One gRPC stream: requests in, whatever is answered out.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream};
+use http::{HeaderMap, HeaderValue, Request, Response};
+
+use super::Shared;
+use crate::event::{Code, Dir, Side};
+use crate::net::tap::percent;
+use crate::observe::{ConnId, Happened, Spoken};
+use crate::server::{Next, Stream};
+use crate::wire::h2::Head;
+use crate::wire::{End, Messages, Piece};
+
+/// A request is no longer than this; those that name 100,000 resources take a tenth of it.
+const LARGEST: usize = 64 << 20;
+
+/// Responses up to this size go out together.
+const BATCH: usize = 32 << 10;
+
+/// A client that has so many answers to come is not listened to.
+const QUEUED: usize = 8;
+
+/// After so long somebody may wonder what is waited for.
+const STUCK: Duration = Duration::from_secs(2);
+
+const OK: Code = Code(0);
+const EXHAUSTED: Code = Code(8);
+const UNIMPLEMENTED: Code = Code(12);
+const INTERNAL: Code = Code(13);
+
+pub(super) async fn serve(
+    conn: ConnId,
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+    shared: Shared,
+) {
+    let stream = respond.stream_id().into();
+    let tell = Tell { conn, stream, shared: shared.clone() };
+    let (head, body) = request.into_parts();
+    let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+    tell.tell(Spoken::Open(Head {
+        method: head.method.to_string(),
+        path: head.uri.path().to_owned(),
+        authority: head.uri.authority().map(ToString::to_string).unwrap_or_default(),
+        metadata: metadata(&head.headers),
+    }));
+    let mut response = Response::new(());
+    response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
+    let Some(stream) = Stream::open(head.uri.path(), shared.control.plan(), shared.clock.now()) else {
+        let why = "not a streaming method of xDS";
+        response.headers_mut().extend(trailers(UNIMPLEMENTED, why));
+        // The client may be gone.
+        let _ = respond.send_response(response, true);
+        return tell.tell(Spoken::End(ended(UNIMPLEMENTED, why)));
+    };
+    let Ok(send) = respond.send_response(response, false) else {
+        return tell.tell(Spoken::End(gone(None)));
+    };
+    let requests = Requests {
+        body,
+        messages: Messages::new(true, header("grpc-encoding")),
+        partial: Vec::new(),
+        ended: false,
+    };
+    let mut talk = Talk { stream, requests, out: Out::new(send), tell, shared };
+    let Err(end) = talk.run().await;
+    talk.tell.tell(Spoken::End(end));
+}
+
+fn metadata(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
+}
+
+/// Says what happens on this stream.
+struct Tell {
+    conn: ConnId,
+    stream: u32,
+    shared: Shared,
+}
+
+impl Tell {
+    fn tell(&self, what: Spoken) {
+        self.shared.watch.tell(self.conn, Happened::Spoken { stream: self.stream, what });
+    }
+}
+
+struct Talk {
+    stream: Stream,
+    requests: Requests,
+    out: Out,
+    tell: Tell,
+    shared: Shared,
+}
+
+impl Talk {
+    /// Until the stream is over; how.
+    async fn run(&mut self) -> Result<Infallible, End> {
+        let mut plan = self.shared.control.plan.subscribe();
+        // What came between the opening and this.
+        plan.mark_changed();
+        let (clock, steps) = (self.shared.clock, self.shared.control.steps.clone());
+        let mut told = None;
+        loop {
+            let next = match self.out.full {
+                false => self.stream.next(clock.now()),
+                true => Next::Idle,
+            };
+            let (mut at, mut held) = (None, None);
+            match next {
+                Next::Send(pieces) => {
+                    self.out.put(&pieces)?;
+                    self.tell.tell(Spoken::Message { dir: Dir::Resp, pieces });
+                    continue;
+                }
+                Next::End(code, message) => return self.out.end(code, &message),
+                Next::Reset(code) => {
+                    self.out.flush()?;
+                    self.out.send.send_reset(Reason::from(code));
+                    let end = End { by: Some(Side::Server), reset: Some(code), ..End::default() };
+                    return Err(end);
+                }
+                Next::At(time) => at = Some(time),
+                Next::Held(what) => held = Some(what),
+                Next::Idle => {}
+            }
+            self.out.flush()?;
+            if self.requests.ended && !self.out.full {
+                let end = self.out.end(OK, "");
+                return end.map_err(|end| End { by: Some(Side::Client), ..end });
+            }
+            if let Some(what) = &held {
+                self.say(&mut told, format!("Enter sends {what}"));
+            }
+            let waits = self.stream.waits_for().filter(|_| !self.out.full);
+            let listens = !self.requests.ended && self.stream.queued() < QUEUED;
+            tokio::select! {
+                room = poll_fn(|cx| self.out.poll(cx)) => room?,
+                requests = self.requests.next(), if listens => {
+                    let now = clock.now();
+                    for request in requests.or_else(|failed| self.fail(failed))? {
+                        let request = Bytes::from(request);
+                        self.stream.handle_request(now, &request);
+                        self.tell.tell(Spoken::Message { dir: Dir::Req, pieces: vec![request] });
+                    }
+                }
+                changed = plan.changed() => {
+                    // The other end is ours, and outlives this.
+                    if changed.is_ok() {
+                        let now = plan.borrow_and_update().clone();
+                        self.stream.handle_plan(now);
+                    }
+                }
+                () = clock.reach(at.unwrap_or_default()), if at.is_some() => {}
+                leave = steps.acquire(), if held.is_some() => {
+                    if let Ok(leave) = leave {
+                        leave.forget();
+                        self.stream.release();
+                    }
+                }
+                () = tokio::time::sleep(STUCK), if waits.is_some() => {
+                    let words = waits.unwrap_or_default();
+                    self.say(&mut told, format!("waiting for {words}, as in the recording"));
+                }
+            }
+        }
+    }
+
+    /// Ends the stream as what the client sent calls for.
+    fn fail(&mut self, failed: Failed) -> Result<Vec<Vec<u8>>, End> {
+        match failed {
+            Failed::Gone(error) => Err(gone(error.reason().filter(|_| error.is_reset()))),
+            Failed::Bad { bytes, code, why } => {
+                self.tell.tell(Spoken::Lost { bytes });
+                self.out.end(code, &why).map(|never| match never {})
+            }
+        }
+    }
+
+    /// Once for each thing that is waited for.
+    fn say(&self, told: &mut Option<String>, what: String) {
+        if told.as_ref() != Some(&what) {
+            (self.shared.say)(&what);
+            *told = Some(what);
+        }
+    }
+}
+
+/// The client ended the stream, by a reset or with its connection.
+fn gone(reset: Option<Reason>) -> End {
+    let note = reset.is_none().then(|| "the connection was closed".to_owned());
+    End { by: Some(Side::Client), status: None, reset: reset.map(u32::from), note }
+}
+
+/// The server ended it.
+fn ended(code: Code, message: &str) -> End {
+    End { by: Some(Side::Server), status: Some((code, message.to_owned())), ..End::default() }
+}
+
+/// The requests of a client.
+struct Requests {
+    body: RecvStream,
+    messages: Messages,
+    partial: Vec<u8>,
+    ended: bool,
+}
+
+/// Why there are no more requests.
+enum Failed {
+    Gone(h2::Error),
+    /// A message that can't be read; what the stream ends with.
+    Bad {
+        bytes: u64,
+        code: Code,
+        why: String,
+    },
+}
+
+impl Requests {
+    /// Waits for more of what the client sends: the messages which that completes.
+    async fn next(&mut self) -> Result<Vec<Vec<u8>>, Failed> {
+        let chunk = match self.body.data().await {
+            Some(chunk) => chunk.map_err(Failed::Gone)?,
+            None => {
+                self.ended = true;
+                return Ok(Vec::new());
+            }
+        };
+        // It can't be more than came.
+        let _ = self.body.flow_control().release_capacity(chunk.len());
+        let (mut done, mut failed) = (Vec::new(), None);
+        let partial = &mut self.partial;
+        self.messages.push(&chunk, LARGEST as u64, &mut |piece| match piece {
+            Piece::Bytes(bytes) if partial.len() + bytes.len() > LARGEST => {
+                let why = format!("a request of more than {LARGEST} bytes");
+                failed = Some(Failed::Bad { bytes: partial.len() as u64, code: EXHAUSTED, why });
+            }
+            Piece::Bytes(bytes) => partial.extend_from_slice(bytes),
+            Piece::End => done.push(std::mem::take(partial)),
+            Piece::Lost { bytes, why } => failed = Some(Failed::Bad { bytes, code: INTERNAL, why }),
+        });
+        failed.map_or(Ok(done), Err)
+    }
+}
+
+/// Responses on their way.
+struct Out {
+    send: SendStream<Bytes>,
+    /// Small ones, to go out together.
+    batch: BytesMut,
+    /// The client has not taken enough yet of what was sent.
+    full: bool,
+}
+
+impl Out {
+    fn new(send: SendStream<Bytes>) -> Out {
+        Out { send, batch: BytesMut::new(), full: false }
+    }
+
+    /// Sends a message, after gRPC's prefix: its length.
+    fn put(&mut self, pieces: &[Bytes]) -> Result<(), End> {
+        let size: usize = pieces.iter().map(Bytes::len).sum();
+        let small = size <= BATCH;
+        self.batch.reserve(5 + if small { size } else { 0 });
+        self.batch.put_u8(0);
+        self.batch.put_u32(u32::try_from(size).unwrap_or(u32::MAX));
+        if small {
+            pieces.iter().for_each(|piece| self.batch.put_slice(piece));
+            return if self.batch.len() < BATCH { Ok(()) } else { self.flush() };
+        }
+        self.flush()?;
+        for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+            self.data(piece.clone())?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), End> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let batch = self.batch.split().freeze();
+        self.data(batch)
+    }
+
+    /// All of it at once: HTTP/2 holds it by reference until the client takes it.
+    fn data(&mut self, bytes: Bytes) -> Result<(), End> {
+        self.send.send_data(bytes, false).map_err(|_| gone(None))?;
+        self.send.reserve_capacity(1);
+        self.full = self.send.capacity() == 0;
+        Ok(())
+    }
+
+    /// Ready when there is room again, or when the stream is over.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+        if let Poll::Ready(reset) = self.send.poll_reset(cx) {
+            return Poll::Ready(Err(gone(reset.ok())));
+        }
+        if !self.full {
+            return Poll::Pending;
+        }
+        loop {
+            match ready!(self.send.poll_capacity(cx)) {
+                Some(Ok(0)) => {}
+                Some(Ok(_)) => {
+                    self.full = false;
+                    return Poll::Ready(Ok(()));
+                }
+                Some(Err(_)) | None => return Poll::Ready(Err(gone(None))),
+            }
+        }
+    }
+
+    fn end(&mut self, code: Code, message: &str) -> Result<Infallible, End> {
+        self.flush()?;
+        self.send.send_trailers(trailers(code, message)).map_err(|_| gone(None))?;
+        Err(ended(code, message))
+    }
+}
+
+/// How a stream ends.
+fn trailers(code: Code, message: &str) -> HeaderMap {
+    let mut out = HeaderMap::new();
+    out.insert("grpc-status", HeaderValue::from(code.0));
+    if let Ok(message) = HeaderValue::from_str(&percent(message))
+        && !message.is_empty()
+    {
+        out.insert("grpc-message", message);
+    }
+    out
+}
