@@ -1,6 +1,7 @@
 //! Signals as messages, so that every way out finishes the session file and gives the terminal back.
 
 use std::io;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
@@ -14,6 +15,18 @@ pub enum Signal {
     Suspend,
 }
 
+/// The signal of the process that came first of those that end it; 0 before.
+static ENDED: AtomicI32 = AtomicI32::new(0);
+
+/// What ended the run, where it was not its user: `SIGTERM`, `SIGHUP`.
+pub fn cause() -> Option<&'static str> {
+    match ENDED.load(Ordering::Relaxed) {
+        SIGTERM => Some("SIGTERM"),
+        SIGHUP => Some("SIGHUP"),
+        _ => None,
+    }
+}
+
 /// Catches the signals that end a run, and with `screens` the one that suspends it, from now on.
 pub fn watch(screens: bool) -> io::Result<Receiver<Signal>> {
     let mut caught = vec![SIGINT, SIGTERM, SIGHUP];
@@ -24,6 +37,9 @@ pub fn watch(screens: bool) -> io::Result<Receiver<Signal>> {
     let (send, receive) = channel();
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
+            if signal != SIGTSTP {
+                let _ = ENDED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+            }
             let signal = if signal == SIGTSTP { Signal::Suspend } else { Signal::Stop };
             if send.send(signal).is_err() {
                 return;

@@ -12,6 +12,9 @@ use super::descriptors;
 use super::error::{CliError, Exit};
 use super::io::Io;
 
+/// Fewer letters are in everything.
+const SHORTEST: usize = 4;
+
 pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let word = args.word.trim();
     let known = word_of_ours(word);
@@ -30,7 +33,7 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
         return Ok(Exit::Yes);
     }
     if word.contains(char::is_whitespace) || word.is_empty() {
-        return Err(unknown_line(word));
+        return if own_words(word, io)? { Ok(Exit::Yes) } else { Err(unknown_line(word)) };
     }
     let schema = descriptors::schema(&args.descriptors)?;
     match schema.explain(word) {
@@ -38,12 +41,42 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
             writeln!(io.stdout, "{}", text.trim_end())?;
             Ok(Exit::Yes)
         }
+        Err(_) if own_words(word, io)? => Ok(Exit::Yes),
         Err(error) => Err(CliError::usage(format!("nothing is known of `{word}`"))
             .because(error)
             .next("xdscope explain Cluster.connect_timeout")
             .next("xdscope lint --list-rules")
             .next("xdscope help states")),
     }
+}
+
+/// Words out of the meaning of a state or the text of a peer, or by which people look for a screen; false: they are none.
+fn own_words(words: &str, io: &mut Io<'_>) -> Result<bool, CliError> {
+    let wanted = words.to_lowercase();
+    let mut found = false;
+    if wanted.len() < SHORTEST {
+        return Ok(false);
+    }
+    for (state, meaning) in STATES.iter().filter(|(_, meaning)| meaning.contains(&wanted)) {
+        found = true;
+        writeln!(io.stdout, "{} (state of a type)\n  {meaning}", state.word())?;
+    }
+    for (state, meaning) in RESOURCE_STATES.iter().filter(|(_, meaning)| meaning.contains(&wanted)) {
+        found = true;
+        writeln!(io.stdout, "{} (state of a resource)\n  {meaning}", state.word())?;
+    }
+    for meaning in logs::with_words(&wanted) {
+        found = true;
+        log_line(&meaning, io)?;
+    }
+    #[cfg(feature = "tui")]
+    if let Some((screen, others)) = crate::tui::answering(&wanted) {
+        found = true;
+        let (title, number) = (screen.title(), screen.number());
+        writeln!(io.stdout, "{title} (screen {number})\n  it answers: {others}")?;
+        writeln!(io.stdout, "  see  xdscope replay FILE --view {}", title.to_lowercase())?;
+    }
+    Ok(found)
 }
 
 /// Whose words it is, what it means, what its parts say, and where to look.
@@ -98,7 +131,7 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
 }
 
 /// States of a type, as `help states` lists them.
-pub(super) const STATES: [(TypeState, &str); 9] = [
+pub(super) const STATES: [(TypeState, &str); 10] = [
     (TypeState::Synced, "the last push was acknowledged"),
     (TypeState::Sent, "pushed, no answer yet"),
     (TypeState::Stale, "pushed, and no answer for --stale-after"),
@@ -108,6 +141,10 @@ pub(super) const STATES: [(TypeState, &str); 9] = [
     (TypeState::Held, "a message is held in the tap"),
     (TypeState::Idle, "not subscribed"),
     (TypeState::Closed, "the stream has ended; its last state is kept"),
+    (
+        TypeState::Down,
+        "not of a type: connections come to nothing, and none since the first has had a stream",
+    ),
 ];
 
 /// States of one resource on one stream, by what was sent so far, accepted or not.

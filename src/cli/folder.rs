@@ -59,17 +59,18 @@ pub(super) fn read(
     Ok(reader.done())
 }
 
-/// Reads one file: a response, or resources.
+/// Reads one file: a response, or resources. False: it is neither, which its one message stands for.
 pub(super) fn read_file(
     name: &str,
     content: &[u8],
     args: &SourceArgs,
     seed: u64,
     schema: &Arc<Schema>,
-) -> Loaded {
+) -> (Loaded, bool) {
     let mut reader = Reader::new(args, seed, schema);
     reader.file(name, content);
-    reader.done()
+    let is_read = reader.is_read;
+    (reader.done(), is_read)
 }
 
 /// Files on their way to frames.
@@ -79,13 +80,15 @@ struct Reader<'a> {
     frames: Vec<Frame>,
     notices: Vec<String>,
     streams: u32,
+    /// Something was.
+    is_read: bool,
 }
 
 impl Reader<'_> {
     fn new<'a>(args: &SourceArgs, seed: u64, schema: &'a Arc<Schema>) -> Reader<'a> {
         let redact = (!args.keep_secrets).then(|| descriptors::redactor(schema, seed));
         let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
-        Reader { schema, catalog, frames: Vec::new(), notices: Vec::new(), streams: 0 }
+        Reader { schema, catalog, frames: Vec::new(), notices: Vec::new(), streams: 0, is_read: false }
     }
 
     fn file(&mut self, name: &str, content: &[u8]) {
@@ -109,6 +112,7 @@ impl Reader<'_> {
         self.streams = self.streams.saturating_add(1);
         let mut file = ResponseFile::new(StreamId(self.streams), name);
         let read = file.read(Time::ZERO, content, self.schema, &mut self.catalog, &mut self.frames);
+        self.is_read |= read.is_ok();
         read.map(drop).map_err(|error| error.to_string())
     }
 

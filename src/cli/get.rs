@@ -56,9 +56,17 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let terminal = io.stdout_is_terminal;
     let out = &mut *io.stdout;
     if args.subscriptions {
-        let shown: Vec<&StateFact> =
-            states.iter().filter(|state| get.asked(&state.type_url) && filter.state(state, &store)).collect();
-        subscriptions::write(args, &shown, (&store, &schema), style, out)?;
+        let shown: Vec<&StateFact> = states
+            .iter()
+            .filter(|state| {
+                let named = |name: &Arc<str>| whats.iter().any(|what| what.is_named(&state.type_url, name));
+                let any = whats.iter().all(|what| what.name.is_none());
+                get.asked(&state.type_url)
+                    && (any || state.names.iter().any(named))
+                    && filter.state(state, &store)
+            })
+            .collect();
+        subscriptions::write(args, (&shown, &whats), (&store, &schema), style, out)?;
         return Ok(Exit::Yes);
     }
     let printed = match args.output {
@@ -132,14 +140,16 @@ impl What {
     }
 
     fn is(&self, fact: &ResourceFact) -> bool {
-        let own = structured(&fact.name).map(|(_, name)| name);
-        let named = |name: &String| {
-            *fact.name == **name
-                || own.as_ref() == Some(name)
-                || glob_matches(name, &fact.name)
-                || fact.aliases.iter().any(|alias| **alias == **name)
-        };
-        self.is_type(&fact.type_url) && self.name.as_ref().is_none_or(named)
+        let alias = |alias: &Arc<str>| self.name.as_deref() == Some(&**alias);
+        self.is_named(&fact.type_url, &fact.name)
+            || (self.is_type(&fact.type_url) && fact.aliases.iter().any(alias))
+    }
+
+    /// That name of that type.
+    pub(super) fn is_named(&self, url: &TypeUrl, text: &str) -> bool {
+        let own = structured(text).map(|(_, name)| name);
+        let named = |name: &String| text == name || own.as_ref() == Some(name) || glob_matches(name, text);
+        self.is_type(url) && self.name.as_ref().is_none_or(named)
     }
 }
 

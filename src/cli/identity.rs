@@ -124,6 +124,7 @@ pub(super) fn like(
         patience: None,
         client: flags.clone(),
         keep_secrets: true,
+        broken: false,
         timers: TimerFlags {
             resource_timeout: Duration::from_secs(15),
             stale_after: Duration::from_secs(10),

@@ -9,7 +9,7 @@ use crate::json;
 use crate::lint::{self, Bootstrap, Finding, Severity};
 use crate::report::{self, Role};
 use crate::script;
-use crate::store::Store;
+use crate::store::{Store, TypeState};
 use crate::text::plural;
 use crate::wire::Profile;
 
@@ -41,6 +41,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         #[cfg(feature = "net")]
         client: args.client.clone(),
         keep_secrets: false,
+        broken: true,
         timers: args.limits,
         descriptors: args.descriptors.clone(),
     };
@@ -114,6 +115,11 @@ fn print(
     }
     if args.output == LintFormat::Text && !global.quiet {
         io.flush()?;
+        // They are no rule's, and yet nothing was seen of whoever can't connect.
+        for problem in store.problems().iter().filter(|problem| problem.state == TypeState::Down) {
+            let who = problem.node.as_deref().unwrap_or("-");
+            io.say(&crate::text::display_safe(&format!("{who}: {}", problem.text)));
+        }
         io.say(&summary(findings));
     }
     Ok(if failing > 0 { Exit::No } else { Exit::Yes })

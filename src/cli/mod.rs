@@ -154,7 +154,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     }
     let global = &cli.global;
     diagnostics::start(global)?;
-    match &cli.verb {
+    let done = match &cli.verb {
         None => {
             io.stdout.write_all(help::SHORT.as_bytes())?;
             Ok(Exit::Yes)
@@ -187,7 +187,12 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Completions(args)) => completions::run(args, io),
         Some(Verb::Man(args)) => man::run(args, io),
         Some(Verb::Help(args)) => help::run(args.topic.as_deref(), io),
+    };
+    #[cfg(feature = "net")]
+    if let Some(signal) = crate::app::signals::cause().filter(|_| !global.quiet) {
+        io.say(&format!("ended by {signal}"));
     }
+    done
 }
 
 /// Where a file stands in place of a verb: it is replayed.

@@ -8,9 +8,12 @@ use crate::filter::Rows;
 use crate::record::Loaded;
 use crate::schema::Schema;
 
-use super::args::{Format, Global, ReplayArgs};
+#[cfg(feature = "net")]
+use super::args::LogArgs;
+use super::args::{At, Format, Global, ReplayArgs, SourceArgs, StreamPick, TimeFormat};
 use super::error::{CliError, Exit};
 use super::io::Io;
+use super::select::Picked;
 use super::source::{self, Limit};
 use super::{descriptors, log, select};
 
@@ -20,63 +23,114 @@ const LOOK: Duration = Duration::from_millis(250);
 const SHARE: u32 = 10;
 
 pub(super) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    if args.follow && args.source.source == "-" {
-        return Err(CliError::usage("--follow follows a file, and SOURCE is stdin").next("name the file"));
+    if args.follow {
+        is_file(&args.source)?;
     }
     let seed = descriptors::seed()?;
     #[cfg(all(feature = "net", feature = "tui"))]
     if args.output.is_none() && !args.no_tui && io.has_screen() {
         return screens(args, seed, global, io);
     }
-    lines(args, seed, global, io)
+    let lines = Lines {
+        source: &args.source,
+        at: &args.at,
+        filter: args.filter.as_deref(),
+        stream: None,
+        time: args.time,
+        jsonl: args.output == Some(Format::Jsonl),
+        follow: args.follow,
+    };
+    lines.print(seed, global, io)
 }
 
-/// Each row as `log` prints it, then those that come.
-fn lines(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let zone = io.zone(args.time);
-    let filter = select::filter(args.filter.as_deref(), Rows::Messages, &zone)?;
-    let style = io.style(global);
-    let jsonl = args.output == Some(Format::Jsonl);
-    let opened = source::open_keyed(&args.source, seed, global, io)?.with_messages()?;
-    let limit = Limit::of(&args.at, &opened.loaded, &zone)?;
-    let reload = if args.follow {
-        Some(follow(args, seed, &opened.schema, opened.size.unwrap_or(0), io)?)
-    } else {
-        None
+/// `log FILE --follow`.
+#[cfg(feature = "net")]
+pub(super) fn follow_lines(
+    args: &LogArgs,
+    output: Format,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    is_file(&args.source)?;
+    let lines = Lines {
+        source: &args.source,
+        at: &At::End,
+        filter: args.rows.filter.as_deref(),
+        stream: args.rows.stream.as_ref(),
+        time: args.time,
+        jsonl: output == Format::Jsonl,
+        follow: true,
     };
-    let timers = &args.source.timers;
-    let (mut store, schema) = source::replay(opened, timers, &limit);
-    let mut shown = 0;
-    loop {
-        for fact in (shown..store.rows()).filter_map(|row| store.row(row)) {
-            if filter.message(&fact, &store) {
-                let line = if jsonl {
-                    log::json_line(&fact, &store)
-                } else {
-                    log::line(&fact, &store, &zone, style)
-                };
-                writeln!(io.stdout, "{}", line.trim_end())?;
-            }
-        }
-        io.flush()?;
-        shown = shown.max(store.rows());
-        let Some(loaded) = reload.as_ref().and_then(|reload| reload.recv().ok()) else {
-            return Ok(Exit::Yes);
+    lines.print(descriptors::seed()?, global, io)
+}
+
+/// Only a file can be followed.
+fn is_file(args: &SourceArgs) -> Result<(), CliError> {
+    match args.source.as_str() {
+        "-" => Err(CliError::usage("--follow follows a file, and SOURCE is stdin").next("name the file")),
+        _ => Ok(()),
+    }
+}
+
+/// A source as lines: what there is, and with `follow` what comes.
+struct Lines<'a> {
+    source: &'a SourceArgs,
+    at: &'a At,
+    filter: Option<&'a str>,
+    stream: Option<&'a StreamPick>,
+    time: TimeFormat,
+    jsonl: bool,
+    follow: bool,
+}
+
+impl Lines<'_> {
+    /// Each row as `log` prints it, then those that come.
+    fn print(&self, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+        let zone = io.zone(self.time);
+        let filter = select::filter(self.filter, Rows::Messages, &zone)?;
+        let style = io.style(global);
+        let opened = source::open_keyed(self.source, seed, global, io)?.with_messages()?;
+        let limit = Limit::of(self.at, &opened.loaded, &zone)?;
+        let reload = if self.follow {
+            Some(follow(self.source, seed, &opened.schema, opened.size.unwrap_or(0), io)?)
+        } else {
+            None
         };
-        store = source::replay_loaded(loaded, &schema, timers);
+        let timers = &self.source.timers;
+        let (mut store, schema) = source::replay(opened, timers, &limit);
+        let mut shown = 0;
+        loop {
+            let picked = Picked::of(self.stream, &store)?;
+            for fact in (shown..store.rows()).filter_map(|row| store.row(row)) {
+                if picked.has(fact.stream) && filter.message(&fact, &store) {
+                    let line = if self.jsonl {
+                        log::json_line(&fact, &store)
+                    } else {
+                        log::line(&fact, &store, &zone, style)
+                    };
+                    writeln!(io.stdout, "{}", line.trim_end())?;
+                }
+            }
+            io.flush()?;
+            shown = shown.max(store.rows());
+            let Some(loaded) = reload.as_ref().and_then(|reload| reload.recv().ok()) else {
+                return Ok(Exit::Yes);
+            };
+            store = source::replay_loaded(loaded, &schema, timers);
+        }
     }
 }
 
 /// Reads the source again each time it has grown, on a thread of its own.
 fn follow(
-    args: &ReplayArgs,
+    args: &SourceArgs,
     seed: u64,
     schema: &Arc<Schema>,
     mut known: u64,
     io: &Io<'_>,
 ) -> Result<Receiver<Loaded>, CliError> {
-    let path = source::find(&args.source.source, io)?;
-    let (args, schema) = (args.source.clone(), schema.clone());
+    let path = source::find(&args.source, io)?;
+    let (args, schema) = (args.clone(), schema.clone());
     let (send, receive) = channel();
     let work = move || {
         let mut pause = LOOK;
@@ -142,7 +196,7 @@ fn screens(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Re
         }
     }
     let at = place(&args.at, &cursor, &zone)?;
-    let reload = if args.follow { Some(follow(args, seed, &schema, known, io)?) } else { None };
+    let reload = if args.follow { Some(follow(&args.source, seed, &schema, known, io)?) } else { None };
     options.file.clone_from(&path);
     options.notices = notices;
     let applied = super::applied::file(args.applied.as_deref(), &schema)?;
@@ -163,7 +217,6 @@ fn place(
     cursor: &crate::app::replay::Cursor,
     zone: &jiff::tz::TimeZone,
 ) -> Result<crate::tui::Seek, CliError> {
-    use super::args::At;
     use crate::event::Seq;
     use crate::filter::Moment;
     use crate::tui::Seek;

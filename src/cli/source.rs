@@ -402,7 +402,14 @@ fn read_response(
             CliError::usage(format!("{name} is a bootstrap: this verb reads a session or a response"));
         return Err(error.next(format!("xdscope lint {name}")));
     }
-    Ok(super::folder::read_file(name, content, args, seed, schema))
+    let (loaded, is_read) = super::folder::read_file(name, content, args, seed, schema);
+    if !is_read && !args.broken {
+        let error = CliError::unreadable(format!("{name} is no recording, and no file with resources"));
+        return Err(error
+            .because(crate::text::display_safe(&loaded.notices.join("; ")).into_owned())
+            .next(format!("xdscope lint {name}")));
+    }
+    Ok(loaded)
 }
 
 fn read_raw(

@@ -13,7 +13,7 @@ use crate::filter;
 use crate::json;
 use crate::report::{self, Role, Row, Rows, Warming};
 use crate::schema::Schema;
-use crate::store::{StateFact, Store};
+use crate::store::{ProblemFact, StateFact, Store, TypeState};
 use crate::text::{age, count, display_safe, latency, plural, type_label};
 
 use super::applied;
@@ -58,8 +58,21 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     warming.retain(|warming| shown.iter().any(|(stream, _)| *stream == warming.stream));
     let accounts: Vec<Option<Account>> =
         states.iter().map(|state| beside.as_ref().and_then(|beside| beside.account(state, &store))).collect();
+    let down: Vec<ProblemFact> = if filter.is_empty() {
+        let of_all = store.problems().into_iter();
+        of_all
+            .filter(|problem| problem.state == TypeState::Down && streams.contains(&problem.stream))
+            .collect()
+    } else {
+        Vec::new()
+    };
     let style = io.style(global);
     let out = &mut *io.stdout;
+    if talks_of(args.output) {
+        for problem in &down {
+            writeln!(out, "{}", display_safe(&unreachable(problem, &store)))?;
+        }
+    }
     match args.output {
         Format::Json | Format::Jsonl | Format::Yaml => {
             let mut objects = match args.output {
@@ -95,7 +108,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
         }
         _ => write(&matrix, &store, style, !args.rows.no_headers, out)?,
     }
-    if matches!(args.output, Format::Table | Format::Text | Format::Wide) {
+    if talks_of(args.output) {
         let now = (!store.clock().untimed).then(|| store.now());
         for warming in &warming {
             let node =
@@ -112,10 +125,15 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
             }
         }
     }
-    let problems =
-        problems(&matrix) + accounts.iter().flatten().filter(|account| account.is_problem()).count() as u64;
+    if !(talks_of(args.output) || global.quiet) {
+        io.flush()?;
+        down.iter().for_each(|problem| io.say(&display_safe(&unreachable(problem, &store))));
+    }
+    let problems = problems(&matrix)
+        + down.len() as u64
+        + accounts.iter().flatten().filter(|account| account.is_problem()).count() as u64;
     let talks = matches!(args.output, Format::Table | Format::Text) && !global.quiet;
-    if talks && matrix.rows.is_empty() {
+    if talks && matrix.rows.is_empty() && down.is_empty() {
         io.flush()?;
         io.say(if filter.is_empty() { "no streams in it" } else { "no state matches" });
     } else if talks && problems > 0 {
@@ -186,6 +204,23 @@ fn waits(state: &StateFact, warming: &[Warming], store: &Store) -> Option<Value>
         })
         .collect();
     (!items.is_empty()).then_some(Value::Array(items))
+}
+
+/// Tables have lines for people around them.
+fn talks_of(output: Format) -> bool {
+    matches!(output, Format::Table | Format::Text | Format::Wide)
+}
+
+/// `127.0.0.1:18000  DOWN 12s  server can't be reached, 11 attempts since 14:02:08: connect failed: …`.
+fn unreachable(problem: &ProblemFact, store: &Store) -> String {
+    let (word, _) = report::state_word(problem.state);
+    let since = if store.clock().untimed { String::new() } else { age(store.now().since(problem.since)) };
+    format!(
+        "{}  {}  {}",
+        problem.node.as_deref().unwrap_or("-"),
+        format!("{word} {since}").trim_end(),
+        problem.text
+    )
 }
 
 /// Cells that someone must act on. A stream that has ended is judged by its last word, unless the same client

@@ -11,7 +11,7 @@ use crate::text::{count, type_label};
 
 use super::args::{Format, GetArgs};
 use super::error::CliError;
-use super::get;
+use super::get::{self, What};
 use super::io::Style;
 use super::json_out::Objects;
 use super::table::{Cell, Table};
@@ -20,7 +20,7 @@ use super::words;
 /// Types without WHAT: one row per stream and type. With it: one row per name.
 pub(super) fn write(
     args: &GetArgs,
-    states: &[&StateFact],
+    (states, whats): (&[&StateFact], &[What]),
     (store, schema): (&Store, &Schema),
     style: Style,
     out: &mut dyn Write,
@@ -36,7 +36,9 @@ pub(super) fn write(
             Ok(objects.finish()?)
         }
         None | Some(Format::Table | Format::Wide) if args.what.is_empty() => types(args, states, style, out),
-        None | Some(Format::Table | Format::Wide) => names(args, states, (store, schema), style, out),
+        None | Some(Format::Table | Format::Wide) => {
+            names(args, (states, whats), (store, schema), style, out)
+        }
         Some(_) => Err(CliError::usage("--subscriptions prints -o table, wide, json or jsonl")),
     }
 }
@@ -64,7 +66,7 @@ fn types(args: &GetArgs, states: &[&StateFact], style: Style, out: &mut dyn Writ
 
 fn names(
     args: &GetArgs,
-    states: &[&StateFact],
+    (states, whats): (&[&StateFact], &[What]),
     (store, schema): (&Store, &Schema),
     style: Style,
     out: &mut dyn Write,
@@ -78,7 +80,9 @@ fn names(
     for (state, silences) in states.iter().zip(&all) {
         let resources = store.resources(state.stream, &state.type_url);
         let by_name: HashMap<&str, _> = resources.iter().map(|fact| (&*fact.name, fact)).collect();
-        for name in &state.names {
+        let asked =
+            |name: &&std::sync::Arc<str>| whats.iter().any(|what| what.is_named(&state.type_url, name));
+        for name in state.names.iter().filter(asked) {
             let fact = by_name.get(&**name).copied();
             let (word, role) = match fact {
                 _ if state.missing.contains(name) => ("missing".to_owned(), Role::Warn),

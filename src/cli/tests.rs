@@ -4,6 +4,7 @@ mod contract;
 mod export;
 mod secrets;
 mod silence;
+mod unreachable;
 mod words;
 
 use std::ffi::OsString;

@@ -9,7 +9,7 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::live::{self, Run, Shown};
 use super::wait::Condition;
-use super::{descriptors, source, watch_files};
+use super::{descriptors, replay, source, watch_files};
 
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;
@@ -82,18 +82,17 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     result.map(|()| Exit::Yes)
 }
 
-/// `log SERVER --follow`.
+/// `log SOURCE --follow`: a server, files with a DiscoveryResponse, or a recording that grows.
 pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let followed = &args.source.source;
-    if !source::is_server(followed) && watch_files::path(Some(followed)).ok().flatten().is_none() {
-        let error = CliError::usage("--follow is for servers, and files with a DiscoveryResponse");
-        return Err(error.next(format!("xdscope replay {} --follow --no-tui", args.source.source)));
-    }
     let output = match args.output {
         Format::Text | Format::Table => Format::Text,
         Format::Json | Format::Jsonl => Format::Jsonl,
         _ => return Err(CliError::usage("--follow prints text or jsonl").next("-o jsonl")),
     };
+    if !source::is_server(followed) && watch_files::path(Some(followed)).ok().flatten().is_none() {
+        return replay::follow_lines(args, output, global, io);
+    }
     let watch = WatchArgs {
         server: Some(args.source.source.clone()),
         what: Vec::new(),

@@ -72,6 +72,26 @@ pub fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
     forms::FORMS.iter().map(|form| (form.who, form.title))
 }
 
+/// The texts that have these words in them, whatever their variable parts.
+pub fn with_words(words: &str) -> Vec<Meaning> {
+    let words = words.to_lowercase();
+    let found = forms::FORMS.iter().filter(|form| form.title.to_lowercase().contains(&words));
+    let meaning = |form: &Form| Meaning {
+        who: form.who,
+        title: form.title,
+        means: form.means,
+        notes: Vec::new(),
+        look: looks(form, form.kind, "NAME"),
+    };
+    found.map(meaning).collect()
+}
+
+/// What to look at, with the type and the name put in.
+fn looks(form: &Form, kind: Option<Kind>, name: &str) -> Vec<String> {
+    let kind = kind.map_or("TYPE", Kind::word);
+    form.look.iter().map(|look| look.replace("{type}", kind).replace("{name}", name)).collect()
+}
+
 fn meaning(form: &Form, parts: &Captures<'_>) -> Meaning {
     let part = |name: &str| {
         let text = parts.name(name)?.as_str().trim().trim_matches(['"', '\'', '`']);
@@ -95,9 +115,7 @@ fn meaning(form: &Form, parts: &Captures<'_>) -> Meaning {
         notes.push(format!("{size} bytes, of {max} that are taken"));
     }
     notes.extend(text.map(|text| format!("said: {text}")));
-    let kind = kind.map_or("TYPE", Kind::word);
-    let name = name.map_or_else(|| "NAME".to_owned(), |name| quoted(&name));
-    let look = form.look.iter().map(|look| look.replace("{type}", kind).replace("{name}", &name)).collect();
+    let look = looks(form, kind, &name.map_or_else(|| "NAME".to_owned(), |name| quoted(&name)));
     Meaning { who: form.who, title: form.title, means: form.means, notes, look }
 }
 

@@ -404,7 +404,7 @@ impl See<'_> {
 
     /// A connection on which there never was a stream, and why.
     fn nothing(&mut self, by: Side, why: String) {
-        let open = self.tapped.open("(connection)".into(), Vec::new());
+        let open = self.tapped.open(Open::NOTHING.into(), Vec::new());
         let id = self.assembler.open(self.at, open, self.out);
         let end = End { by: Some(by), status: None, reset: None, note: Some(why) };
         self.assembler.end(self.at, id, end, self.out);

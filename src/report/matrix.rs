@@ -100,9 +100,10 @@ fn rows(streams: Vec<StreamFact>) -> Vec<Row> {
     let before: HashMap<StreamId, StreamId> =
         streams.iter().filter_map(|stream| Some((stream.stream, stream.reconnect_of?))).collect();
     let superseded: HashSet<StreamId> = before.values().copied().collect();
+    let streams = streams.into_iter().filter(|stream| !stream.is_attempt());
     let mut rows: Vec<Row> = Vec::new();
     let mut shared: HashMap<(String, Variant), usize> = HashMap::new();
-    for stream in streams.into_iter().filter(|stream| !superseded.contains(&stream.stream)) {
+    for stream in streams.filter(|stream| !superseded.contains(&stream.stream)) {
         let (mut key, mut reconnects) = (stream.stream, 0);
         // Each step goes to an earlier stream, so this ends.
         while let Some(earlier) = before.get(&key).filter(|earlier| **earlier < key) {

@@ -7,6 +7,7 @@ use super::Role;
 /// Word of a state, and its role. In capitals: a state someone watches.
 pub fn state_word(state: TypeState) -> (&'static str, Role) {
     match state {
+        TypeState::Down => ("DOWN", Role::Bad),
         TypeState::Held => ("HELD", Role::Wire),
         TypeState::Nack => ("NACK", Role::Bad),
         TypeState::Stale => ("STALE", Role::Warn),
@@ -21,13 +22,13 @@ pub fn state_word(state: TypeState) -> (&'static str, Role) {
 
 /// Someone must act on it.
 pub fn is_problem(state: TypeState) -> bool {
-    matches!(state, TypeState::Nack | TypeState::Stale | TypeState::Miss)
+    matches!(state, TypeState::Down | TypeState::Nack | TypeState::Stale | TypeState::Miss)
 }
 
 /// How bad a state is for the order of rows, 0 the worst; a closed stream is history, so it comes last.
 pub fn severity(state: TypeState) -> u8 {
     match state {
-        TypeState::Held => 0,
+        TypeState::Down | TypeState::Held => 0,
         TypeState::Nack => 1,
         TypeState::Stale => 2,
         TypeState::Miss => 3,

@@ -117,9 +117,12 @@ pub enum TypeState {
     Wait,
     Synced,
     Idle,
+    /// Of a server, not of a type: it can't be reached.
+    Down,
 }
 
 impl TypeState {
+    /// Those of a type.
     pub const ALL: [TypeState; 9] = [
         TypeState::Closed,
         TypeState::Held,
@@ -143,6 +146,7 @@ impl TypeState {
             TypeState::Wait => "wait",
             TypeState::Synced => "synced",
             TypeState::Idle => "idle",
+            TypeState::Down => "down",
         }
     }
 }

@@ -13,7 +13,7 @@ pub use crate::session::{
 };
 
 use crate::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
-use crate::wire::{NodeInfo, Tls};
+use crate::wire::{NodeInfo, Open, Tls};
 
 /// What every fact of a row of the timeline has. `open` and `close` rows have no `n`.
 #[derive(Clone, Debug)]
@@ -214,13 +214,22 @@ pub struct ResourceFact {
     pub content: Option<crate::content::BlobId>,
 }
 
+impl StreamFact {
+    /// Stands for a connection on which there never was a stream: an attempt, and no node.
+    pub fn is_attempt(&self) -> bool {
+        self.method == Open::NOTHING
+    }
+}
+
 /// A state someone must act on: "who owes what to whom since when".
 #[derive(Clone, Debug)]
 pub struct ProblemFact {
     pub state: TypeState,
     pub since: Time,
     pub stream: StreamId,
+    /// The node; of a server or client that can't be reached its address.
     pub node: Option<Arc<str>>,
+    /// Empty where it is of no type.
     pub type_url: TypeUrl,
     /// The message to look at.
     pub at: Option<Seq>,

@@ -10,6 +10,7 @@ mod rows;
 mod silence;
 #[cfg(test)]
 mod tests;
+mod unreachable;
 mod versions;
 
 pub use crate::session::Meaning;

@@ -12,7 +12,7 @@ const SPELLED: usize = 3;
 
 impl Store {
     pub(super) fn problem_facts(&self) -> Vec<ProblemFact> {
-        let mut out = Vec::new();
+        let mut out = self.unreachable();
         let open = self.engine.streams().iter().filter(|stream| stream.closed.is_none());
         let tracks = open.flat_map(|stream| stream.tracks_shown().map(move |track| (stream, track)));
         for (stream, track) in tracks {
@@ -20,11 +20,15 @@ impl Store {
             out.extend(self.unanswered(stream, track));
             out.extend(self.owed(stream, track));
         }
-        // What is merely on its way comes after what someone must act on.
-        let waits = |problem: &ProblemFact| matches!(problem.state, TypeState::Wait | TypeState::Sent);
+        // Who can't be reached first; what is merely on its way comes after what someone must act on.
+        let rank = |problem: &ProblemFact| match problem.state {
+            TypeState::Down => 0,
+            TypeState::Wait | TypeState::Sent => 2,
+            _ => 1,
+        };
         out.sort_by(|a, b| {
             let newest = (b.since, b.stream, &b.type_url).cmp(&(a.since, a.stream, &a.type_url));
-            waits(a).cmp(&waits(b)).then(newest)
+            rank(a).cmp(&rank(b)).then(newest)
         });
         out
     }
@@ -147,7 +151,7 @@ impl Store {
     }
 
     /// A time of day, or seconds from the start where the source has no date.
-    fn moment(&self, at: Time) -> String {
+    pub(super) fn moment(&self, at: Time) -> String {
         let stamp = self.clock.epoch.map(|epoch| epoch.saturating_add(i128::from(at.0)));
         match stamp.and_then(|stamp| jiff::Timestamp::from_nanosecond(stamp).ok()) {
             Some(stamp) => stamp.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string(),

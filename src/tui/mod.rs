@@ -52,6 +52,7 @@ pub use data::{Applied, Bodies, Contents, Data, Feed, Format, Held, Info, Mode, 
 pub use keymap::{BINDINGS, Binding, Context};
 pub use model::{Model, Overlay, Scope, Screen};
 pub use painter::{Painter, blank};
+pub use prompt::answering;
 pub use rebind::{Change, KEYS, Keymap};
 pub use replay::{Bar, Mark, Marked, Seek, Sign, Speed};
 pub use run::{Options, run, terminal_size};

@@ -237,17 +237,16 @@ fn screen_that_answers(line: &str, wanted: &str) -> Option<Command> {
         let number = look.strip_prefix("screen ")?.chars().next()?.to_digit(10)?;
         Screen::ALL.into_iter().find(|screen| u32::from(screen.number()) == number)
     });
+    explained.or_else(|| answering(wanted).map(|(screen, _)| screen)).map(Screen::command)
+}
+
+/// The screen that people look for by most of these words, if by more than half of them, and by what else.
+pub fn answering(wanted: &str) -> Option<(Screen, &'static str)> {
+    let wanted = wanted.to_lowercase();
     let words = || wanted.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2);
     let of = |text: &str| words().filter(|word| text.contains(word)).count();
-    let guessed = || {
-        let found = LOOKED_FOR.iter().map(|(screen, text)| (of(&text.to_lowercase()), *screen));
-        found
-            .filter(|(n, _)| *n > 0 && n * 2 > words().count())
-            .rev()
-            .max_by_key(|(n, _)| *n)
-            .map(|(_, to)| to)
-    };
-    explained.or_else(guessed).map(Screen::command)
+    let found = LOOKED_FOR.iter().map(|(screen, text)| (of(&text.to_lowercase()), (*screen, *text)));
+    found.filter(|(n, _)| *n > 0 && n * 2 > words().count()).rev().max_by_key(|(n, _)| *n).map(|(_, to)| to)
 }
 
 fn only_in_prompts(command: Command) -> bool {

@@ -172,7 +172,7 @@ pub fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
     match state {
         TypeState::Synced => glyphs.ok,
         TypeState::Sent => glyphs.sent,
-        TypeState::Stale => "!",
+        TypeState::Stale | TypeState::Down => "!",
         TypeState::Nack => glyphs.bad,
         TypeState::Wait => glyphs.wait,
         TypeState::Miss => glyphs.miss,

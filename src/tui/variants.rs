@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::store::ResourceState;
+use crate::store::{ResourceState, StateFact};
 use crate::text::type_label;
 
 use super::act::{here, to_diff};
@@ -25,6 +25,20 @@ pub fn variants(model: &mut Model, data: &dyn Data) {
     } else {
         model.say("the messages that brought it are not held any more");
     }
+}
+
+/// What is compared is what was sent; where one of two has not applied that, what each runs: ` (sent; in force 41 against
+/// 42)`.
+fn applied(mine: Option<&StateFact>, theirs: Option<&StateFact>) -> String {
+    let behind = |state: &StateFact| state.open_nack.is_some() || state.in_force != state.offered;
+    if ![mine, theirs].into_iter().flatten().any(behind) {
+        return String::new();
+    }
+    let word = |state: Option<&StateFact>| {
+        let version = state.and_then(|state| state.in_force.as_deref());
+        version.map_or_else(|| "none".to_owned(), str::to_owned)
+    };
+    format!(" (sent; in force {} against {})", word(mine), word(theirs))
 }
 
 /// Marks a node, or says how the contents of two differ: by content, for version text is opaque.
@@ -59,14 +73,16 @@ pub fn compare_nodes(model: &mut Model, data: &dyn Data) {
             a.keys().filter(|name| !b.contains_key(*name)).count()
         };
         let (left, right) = (only(&theirs, &mine), only(&mine, &theirs));
-        let version = |stream| data.state(stream, url).and_then(|state| state.offered);
+        let (a, b) = (data.state(a.stream, url), data.state(b.stream, url));
+        let version = |state: &Option<StateFact>| state.as_ref().and_then(|state| state.offered.clone());
         let label = type_label(url.as_str());
+        let applied = applied(a.as_ref(), b.as_ref());
         parts.push(if differ + left + right > 0 {
-            format!("{label} ~{differ} -{left} +{right}")
-        } else if version(a.stream) != version(b.stream) {
-            format!("{label} same content, other version")
+            format!("{label} ~{differ} -{left} +{right}{applied}")
+        } else if version(&a) != version(&b) {
+            format!("{label} same content, other version{applied}")
         } else {
-            format!("{label} same")
+            format!("{label} same{applied}")
         });
     }
     let said = if parts.is_empty() { "they have no type in common".to_owned() } else { parts.join("; ") };

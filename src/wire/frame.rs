@@ -62,6 +62,8 @@ impl Open {
     pub const AUTHORITIES: &str = "xdscope-authorities";
     /// The same: it asks for what resources refer to, too.
     pub const FOLLOWS: &str = "xdscope-follows";
+    /// In place of the method: a connection on which there never was a stream. How it ended says why.
+    pub const NOTHING: &str = "(connection)";
 
     /// The first value of that name in the metadata.
     pub fn fact(&self, name: &str) -> Option<&str> {

@@ -27,6 +27,7 @@ fn exit_codes_are_those_of_the_manual() {
         (&["replay", TOUR, "--at", "nack"], 0),
         (&["replay", TOUR, "--speed", "0"], 2),
         (&["replay", "-", "--follow"], 2),
+        (&["log", "-", "--follow"], 2),
         (&["replay", "examples/missing-name.xds", "--at", "nack"], 2),
         (&["log", TOUR, "--filter", "("], 2),
         (&["get", TOUR, "cds/nothing"], 4),
@@ -130,7 +131,7 @@ fn a_recording_is_compared_with_the_other_forms_of_a_session() {
     let (code, out, _) = run(&["diff", &recording, "@#12", "@end", "--stat", "-q"]);
     assert_eq!(
         (code, out.as_str()),
-        (Some(1), "CDS  +1  ~1  -2  =2\nRDS  +0  ~1  -0  =0\nSDS  +0  ~1  -0  =0\n")
+        (Some(1), "CDS  +1  ~1  -1  =1\nRDS  +0  ~1  -0  =0\nSDS  +0  ~1  -0  =0\n")
     );
 }
 
@@ -197,13 +198,19 @@ fn a_replay_without_a_terminal_prints_what_log_prints() {
 
 #[test]
 fn a_file_that_grows_is_followed() {
+    for verb in ["replay", "log"] {
+        follows(verb);
+    }
+}
+
+fn follows(verb: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("growing.xds");
     let tour = std::fs::read_to_string(TOUR).expect("the tour");
     let head: Vec<&str> = tour.lines().take(14).collect();
     std::fs::write(&file, head.join("\n")).expect("written");
     let mut child = xdscope()
-        .args(["replay", "--follow", "-o", "jsonl"])
+        .args([verb, "--follow", "-o", "jsonl"])
         .arg(&file)
         .stdout(Stdio::piped())
         .spawn()
@@ -230,4 +237,39 @@ fn a_file_that_grows_is_followed() {
     child.kill().expect("killed");
     child.wait().expect("an end");
     assert_eq!(seen, log);
+}
+
+#[test]
+fn what_ended_a_run_is_said_last() {
+    for signal in ["TERM", "HUP"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut child = xdscope()
+            .args(["tap", "127.0.0.1:1", "--listen", "127.0.0.1:0", "--no-tui", "--record"])
+            .arg(folder.path().join("kept.xdsrec"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("xdscope runs");
+        let err = std::io::BufReader::new(child.stderr.take().expect("piped"));
+        let (send, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for line in std::io::BufRead::lines(err).map_while(Result::ok) {
+                let _ = send.send(line);
+            }
+        });
+        let limit = std::time::Duration::from_secs(20);
+        let first = lines.recv_timeout(limit).expect("a line in time");
+        assert!(first.contains("listening on"), "{first}");
+        let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        let mut said = Vec::new();
+        while let Ok(line) = lines.recv_timeout(limit) {
+            said.push(line);
+        }
+        let _ = child.kill();
+        child.wait().expect("an end");
+        assert!(killed.is_ok_and(|status| status.success()), "kill -{signal}");
+        let last = format!("xdscope: ended by SIG{signal}");
+        assert_eq!(said.last().map(String::as_str), Some(last.as_str()), "{said:?}");
+        assert!(said.iter().any(|line| line.contains("session kept")), "{said:?}");
+    }
 }

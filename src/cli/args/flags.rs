@@ -42,6 +42,9 @@ pub struct SourceArgs {
     /// What to ask a server for, where the verb has words for that.
     #[arg(skip)]
     pub ask: Vec<String>,
+    /// What is no response is looked at too: what is wrong with it is what is asked for.
+    #[arg(skip)]
+    pub broken: bool,
     /// How long a server may take, where the verb says so.
     #[arg(skip)]
     pub patience: Option<Duration>,

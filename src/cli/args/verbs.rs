@@ -87,7 +87,7 @@ pub struct LogArgs {
     /// Only the last N of the rows that match
     #[arg(long, value_name = "N")]
     pub tail: Option<usize>,
-    /// Stay subscribed to a server, and print what comes
+    /// Stay subscribed to a server, or with a file that grows, and print what comes
     #[cfg(feature = "net")]
     #[arg(long, conflicts_with_all = ["tail", "ladder", "body"])]
     pub follow: bool,

@@ -9,7 +9,7 @@ mod side;
 mod tests;
 mod words;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -106,7 +106,9 @@ impl Work<'_> {
         let known =
             versions(&store, 0..store.rows(), |stream| picked.has(stream), |url| what.is_type(url), name);
         let source = &self.args.source.source;
-        let new = places::pick(&known, to, None, what, source)?;
+        // The newest change, on whichever stream it was.
+        let change = places::changed(&known).filter(|_| (from, to) == (&Place::Before, &Place::Newest));
+        let new = change.map_or_else(|| places::pick(&known, to, None, what, source), Ok)?;
         let old = places::pick(&known, from, Some(new), what, source)?;
         if !self.global.quiet {
             for note in places::ambiguous(&known, &[(from, old), (to, new)]) {
@@ -240,10 +242,14 @@ impl Work<'_> {
                 }
             }
         }
-        let differ: std::collections::HashSet<usize> =
+        let differ: HashSet<usize> =
             found.changed.iter().map(|(_, new)| *new).chain(found.added.iter().copied()).collect();
+        // Of several nodes each counts once, as a difference does.
+        let mut same = HashSet::new();
         for (_, member) in news.iter().enumerate().filter(|(at, _)| !differ.contains(at)) {
-            self.count(member).same += 1;
+            if same.insert((&member.type_url, &member.name, member.blob())) {
+                self.count(member).same += 1;
+            }
         }
         self.found.sort_by_cached_key(|found| (type_order(&found.type_url), found.name.clone()));
     }
@@ -263,21 +269,18 @@ impl Work<'_> {
         merged: &mut Merged,
     ) {
         let Some(member) = new.or(old) else { return };
-        let count = self.count(member);
-        match op {
-            Op::Added => count.added += 1,
-            Op::Removed => count.removed += 1,
-            Op::Changed | Op::Reordered => count.changed += 1,
-        }
-        let blob = |side: Option<&Member>| match side.map(|member| &member.content) {
-            Some(Content::Blob(id)) => Some(*id),
-            _ => None,
-        };
+        let blob = |side: Option<&Member>| side.and_then(Member::blob);
         let node = member.session.map(|_| member.node_name());
         let key = (member.type_url.clone(), member.name.clone(), blob(old), blob(new));
         if let Some(before) = merged.get(&key).and_then(|at| self.found.get_mut(*at)) {
             before.nodes.extend(node);
             return;
+        }
+        let count = self.count(member);
+        match op {
+            Op::Added => count.added += 1,
+            Op::Removed => count.removed += 1,
+            Op::Changed | Op::Reordered => count.changed += 1,
         }
         merged.insert(key, self.found.len());
         self.found.push(Difference {
@@ -324,6 +327,14 @@ impl Aside {
 }
 
 impl Member {
+    /// Its content, where that is one of the source.
+    fn blob(&self) -> Option<BlobId> {
+        match &self.content {
+            Content::Blob(id) => Some(*id),
+            _ => None,
+        }
+    }
+
     /// `cds/reviews`.
     fn label(&self) -> String {
         format!("{}/{}", json::type_word(&self.type_url), self.name)

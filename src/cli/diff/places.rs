@@ -56,6 +56,15 @@ pub(super) fn pick<'a>(
     })
 }
 
+/// The newest version before which another content was sent on its stream.
+pub(super) fn changed(known: &[Version]) -> Option<&Version> {
+    let differs = |new: &Version, old: &Version| old.stream == new.stream && old.content != new.content;
+    let (at, _) = known.iter().enumerate().rev().find(|(at, new)| {
+        known.get(..*at).is_some_and(|before| before.iter().any(|old| differs(new, old)))
+    })?;
+    known.get(at)
+}
+
 /// What a person should know where a version was sent with more than one content: version text is opaque.
 pub(super) fn ambiguous(known: &[Version], meant: &[(&Place, &Version)]) -> Vec<String> {
     let mut out = Vec::new();

@@ -154,3 +154,31 @@ fn what_can_not_be_compared_says_what_to_type() {
     }
     insta::assert_snapshot!("diff-errors", shown);
 }
+
+#[test]
+fn the_newest_change_is_found_on_whichever_stream_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two.xds");
+    let script = "node a\nstream 1 ads\nnode b\nstream 2 ads\n+0s 1 > cds\n+0s 1 < cds v=41 n=a [A]\n+1s 1 > cds v=41 \
+                  n=a\n+2s 1 < cds v=42 n=b [A{connect_timeout: 1s}]\n+3s 2 > cds\n+4s 2 < cds v=42 n=c [A{connect_timeout: 1s}]\n";
+    std::fs::write(&path, script).unwrap();
+    let path = path.to_str().unwrap();
+    let (any, own) = (run(&["diff", path, "cds/A"]), run(&["diff", path, "cds/A", "--stream", "#1"]));
+    assert_eq!((any.exit, &any.out), (Exit::No, &own.out), "{}{}", any.out, any.err);
+    let other = run(&["diff", path, "cds/A", "--stream", "#2"]);
+    assert_eq!(other.exit, Exit::Never, "{}", other.err);
+}
+
+#[test]
+fn what_several_nodes_gained_is_counted_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two.xds");
+    let script = "node a\nstream 1 ads\nnode b\nstream 2 ads\n+0s 1 > cds\n+0s 2 > cds\n+1s 1 < cds v=1 n=a [A B]\n\
+                  +1s 2 < cds v=1 n=b [A B]\n+2s 1 < cds v=2 n=c [A B C]\n+2s 2 < cds v=2 n=d [A B C]\n";
+    std::fs::write(&path, script).unwrap();
+    let said = run(&["diff", path.to_str().unwrap(), "@+1s", "@+2s", "--stat"]);
+    assert_eq!(
+        (said.out.as_str(), said.err.as_str()),
+        ("CDS  +1  ~0  -0  =2\n", "xdscope: 1 resource differs\n")
+    );
+}

@@ -77,6 +77,19 @@ fn lines_of_logs_are_explained() {
 }
 
 #[test]
+fn words_of_users_lead_to_what_answers() {
+    for (words, wanted) in [
+        ("stuck in warming", "Graph (screen 8)"),
+        ("not listed", "go-control-plane: ADS mode: not responding to request"),
+        ("not listed", "Subs (screen 7)"),
+        ("not subscribed", "idle (state of a type)"),
+    ] {
+        let said = run(&["explain", words]);
+        assert!(said.exit == Exit::Yes && said.out.contains(wanted), "{words}: {}{}", said.out, said.err);
+    }
+}
+
+#[test]
 fn completions_know_the_verbs() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let said = run(&["completions", shell]);

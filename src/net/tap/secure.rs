@@ -74,8 +74,8 @@ impl Meeting<'_> {
             let server = self.connect().await?;
             return match self.dial(server, dial, asked).await {
                 Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
-                Err(why) => {
-                    answer::refuse(client, &why).await;
+                Err(failure) => {
+                    answer::refuse(client, &self.failed(Step::Tls, &failure)).await;
                     None
                 }
             };
@@ -112,14 +112,19 @@ impl Meeting<'_> {
                 Leg::Tls(Box::new(client))
             }
             Err(failure) => {
-                self.failed(Step::Accept, &failure);
+                self.tell(Side::Client, Secured::clone(&failure.seen));
+                match &found {
+                    Ok(_) => self.failed(Step::Accept, &failure),
+                    Err(first) => self.failed(Step::Tls, first),
+                };
                 return None;
             }
         };
         match found {
             Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
-            Err(why) => {
-                answer::refuse(client, &why).await;
+            // Told only now: of a connection that has failed nothing more is heard, and the client's leg is known by now.
+            Err(failure) => {
+                answer::refuse(client, &self.failed(Step::Tls, &failure)).await;
                 None
             }
         }
@@ -135,13 +140,13 @@ impl Meeting<'_> {
         }
     }
 
-    /// The upstream's leg, under TLS if `dial` says so; the error is what the client is told.
+    /// The upstream's leg, under TLS if `dial` says so. That it failed is for the caller to tell.
     async fn dial(
         &self,
         server: Leg,
         dial: Option<&tls::Client>,
         asked: Asked<'_>,
-    ) -> Result<(Leg, Option<Arc<Secured>>), String> {
+    ) -> Result<(Leg, Option<Arc<Secured>>), Failure> {
         let Some(dial) = dial else { return Ok((server, None)) };
         let host = self.upstream.host();
         // A client that dials the tap by `localhost` means the tap by that, not a server elsewhere.
@@ -153,7 +158,7 @@ impl Meeting<'_> {
             }
             Err(failure) => {
                 self.tell(Side::Server, Secured::clone(&failure.seen));
-                Err(self.failed(Step::Tls, &failure))
+                Err(failure)
             }
         }
     }

@@ -22,7 +22,7 @@ const FILTER: [&str; 6] = [
     "! not, ( ) group, /re/ regex, * glob",
 ];
 
-const STATES: [(TypeState, &str); 9] = [
+const STATES: [(TypeState, &str); 10] = [
     (TypeState::Synced, "last push acknowledged"),
     (TypeState::Sent, "pushed, no answer yet"),
     (TypeState::Stale, "no answer for --stale-after"),
@@ -32,6 +32,7 @@ const STATES: [(TypeState, &str); 9] = [
     (TypeState::Held, "held here"),
     (TypeState::Idle, "not subscribed"),
     (TypeState::Closed, "stream ended, last state kept"),
+    (TypeState::Down, "server or client: connections come to nothing"),
 ];
 
 /// All keys of a command in one context, once; those that are said on the wire apart from the others.

@@ -60,7 +60,7 @@ fn state(model: &Model, cell: Option<&SummaryFact>, narrow: bool) -> Span {
 
 pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
     let table = &model.overview.table;
-    if table.nodes == 0 {
+    if table.nodes == 0 && model.problems.is_empty() {
         empty(model, canvas, layout.body);
         return None;
     }

@@ -91,3 +91,55 @@ fn a_large_exchange_passes_and_is_copied_in_the_clear() {
     let (alpn, sni) = (Some("two".to_owned()), Some("cp.test".to_owned()));
     assert_eq!(legs, [(Side::Server, alpn.clone(), sni.clone()), (Side::Client, alpn, sni)]);
 }
+
+#[test]
+fn of_a_server_with_the_wrong_name_the_clients_leg_is_told_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (cert, key) = pair(folder.path());
+    let chain = vec![CertificateDer::from_pem_file(&cert).unwrap()];
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let server = ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
+    let server = server.unwrap().with_no_client_auth();
+    let server = server.with_single_cert(chain.clone(), PrivateKeyDer::from_pem_file(&key).unwrap()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let upstream = listener.local_addr().unwrap().to_string();
+    let thread = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut stream = StreamOwned::new(ServerConnection::new(Arc::new(server)).unwrap(), stream);
+        assert!(stream.read(&mut [0]).is_err(), "the tap does not take this certificate");
+    });
+    let options = ServerOptions { cert: cert.clone(), key, client_ca: None };
+    let listen = Some(Arc::new(Server::load(&options).unwrap()));
+    let options = ClientOptions {
+        cacert: Some(cert.into()),
+        servername: Some("nope.test".to_owned()),
+        ..ClientOptions::default()
+    };
+    let tls = Tls { listen, upstream: Some(Arc::new(Client::load(&options).unwrap())), local: true };
+    let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap())];
+    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls }).unwrap();
+
+    let mut roots = RootCertStore::empty();
+    roots.add(chain[0].clone()).unwrap();
+    let client = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let client = client.with_root_certificates(roots).with_no_client_auth();
+    let client = ClientConnection::new(Arc::new(client), ServerName::try_from("cp.test").unwrap()).unwrap();
+    let stream = TcpStream::connect(tap.listening[0].to_string()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut stream = StreamOwned::new(client, stream);
+    let _ = stream.write_all(b"hello");
+    let _ = stream.read_to_end(&mut Vec::new());
+    thread.join().unwrap();
+
+    let all = drain(&tap);
+    let told: Vec<String> = all
+        .iter()
+        .filter_map(|copied| match &copied.what {
+            Happened::Secured { side, facts } => Some(format!("{side:?} {}", facts.version)),
+            Happened::Failed { step, .. } => Some(format!("failed {}", step.word())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, ["Server ", "Client TLSv1.3", "failed TLS to"]);
+}

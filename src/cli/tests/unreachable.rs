@@ -1,0 +1,101 @@
+//! A control plane that can't be reached is one problem, the first, and no node.
+
+use super::{Said, run};
+use crate::cli::Exit;
+
+/// Connections through a tap that came to nothing, a second apart.
+fn attempts(notes: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    for (at, (by, note)) in notes.iter().enumerate() {
+        let (time, stream) = (format!("2026-03-02T14:02:{:02}Z", 8 + at), at + 1);
+        let address = format!(r#""peer":"127.0.0.1:{}","server":"127.0.0.1:28000""#, 5000 + at);
+        out +=
+            &format!(r#"{{"dir":"open","t":"{time}","stream":{stream},"method":"(connection)",{address}}}"#);
+        out += "\n";
+        out += &format!(r#"{{"dir":"close","t":"{time}","stream":{stream},"by":"{by}","note":"{note}"}}"#);
+        out += "\n";
+    }
+    out
+}
+
+fn on(recording: &str, args: &[&str]) -> Said {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("taped.jsonl");
+    std::fs::write(&path, recording).unwrap();
+    let (verb, flags) = args.split_first().unwrap();
+    run(&[&[*verb, path.to_str().unwrap()], flags].concat())
+}
+
+const REFUSED: (&str, &str) = ("server", "connect 127.0.0.1:28000 failed: Connection refused");
+const WRONG: (&str, &str) = ("server", "TLS to 127.0.0.1:28000 failed: wrong name");
+
+#[test]
+fn an_unreachable_server_is_one_problem_and_no_node() {
+    let recording = attempts(&[REFUSED, REFUSED, WRONG]);
+    let said = on(&recording, &["status"]);
+    assert_eq!(said.exit, Exit::No, "{}", said.all());
+    let lines: Vec<&str> = said.out.lines().collect();
+    let line = "server can't be reached, 3 attempts since 14:02:08: TLS failed: wrong name";
+    assert!(lines[0].starts_with("127.0.0.1:28000  DOWN ") && lines[0].ends_with(line), "{}", said.out);
+    assert!(!said.out.contains("(connection)"), "an attempt is no node: {}", said.out);
+    assert!(said.err.contains("1 problem;"), "{}", said.err);
+    let objects = on(&recording, &["status", "-o", "json"]);
+    assert!(objects.exit == Exit::No && objects.err.contains("3 attempts"), "{}", objects.err);
+    let lint = on(&recording, &["lint"]);
+    assert!(lint.err.contains("127.0.0.1:28000: server can't be reached"), "{}", lint.err);
+    let one = on(&attempts(&[REFUSED]), &["status"]);
+    assert!(
+        one.out.ends_with("server can't be reached: connect failed: Connection refused\n"),
+        "{}",
+        one.out
+    );
+}
+
+#[test]
+fn a_stream_on_a_later_connection_ends_it() {
+    let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+    let opened = |server: &str| {
+        let time = "2026-03-02T14:02:20Z";
+        format!(
+            r#"{{"dir":"open","t":"{time}","stream":9,"method":"{method}","peer":"127.0.0.1:6000","server":"{server}"}}"#
+        )
+    };
+    let recording = attempts(&[REFUSED, WRONG]);
+    let there = recording.clone() + &opened("127.0.0.1:28000");
+    let said = on(&there, &["status"]);
+    assert_eq!((said.exit, said.out.contains("DOWN")), (Exit::Yes, false), "{}", said.all());
+    assert!(said.out.contains("127.0.0.1:6000") && !said.out.contains("(connection)"), "{}", said.out);
+    assert!(on(&there, &["log"]).out.contains("connect 127.0.0.1:28000 failed"), "the log keeps it");
+    let elsewhere = recording + &opened("127.0.0.1:28001");
+    assert_eq!(on(&elsewhere, &["status"]).exit, Exit::No, "another server says nothing of this one");
+}
+
+#[test]
+fn a_client_that_cannot_connect_is_not_the_server() {
+    let theirs = ("client", "TLS with the client failed: client certificate required");
+    let said = on(&attempts(&[theirs, theirs]), &["status"]);
+    assert!(said.out.starts_with("127.0.0.1  DOWN ") && said.exit == Exit::No, "{}", said.all());
+    assert!(said.out.contains("client can't connect, 2 attempts since 14:02:08: TLS with"), "{}", said.out);
+}
+
+#[test]
+fn a_file_that_is_nothing_known_is_unreadable() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.json");
+    std::fs::write(&path, r#"{"a":1}"#).unwrap();
+    let path = path.to_str().unwrap();
+    for verb in ["status", "get", "log", "info"] {
+        let said = run(&[verb, path]);
+        assert_eq!((said.exit, said.out.as_str()), (Exit::Unreadable, ""), "{verb}: {}", said.all());
+        assert!(said.err.contains("is no recording, and no file with resources"), "{}", said.err);
+    }
+    let said = run(&["lint", path]);
+    assert!(said.out.contains("fs-parse-error"), "what is wrong with it is lint's to say: {}", said.all());
+}
+
+#[test]
+fn subscriptions_of_a_name_are_those_of_that_name() {
+    let said = run(&["get", super::TOUR, "eds/ledger-v2", "--subscriptions", "--no-headers"]);
+    let names: Vec<&str> = said.out.lines().filter(|line| line.contains("EDS")).collect();
+    assert!(names.len() == 1 && names[0].contains("ledger-v2"), "{}", said.out);
+}
