@@ -81,7 +81,7 @@ fn names(
         for name in &state.names {
             let fact = by_name.get(&**name).copied();
             let (word, role) = match fact {
-                _ if state.missing.contains(name) => ("missing".to_owned(), Role::Warn),
+                Some(fact) if fact.is_missing() => ("missing".to_owned(), Role::Warn),
                 Some(fact) => get::word(fact),
                 None => ("waiting".to_owned(), Role::Pending),
             };

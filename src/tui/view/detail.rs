@@ -2,11 +2,12 @@
 
 use crate::event::{Dir, Seq};
 use crate::report::{self, Role};
-use crate::store::{MessageFact, StateFact};
+use crate::store::{StateFact, TypeState};
 use crate::text::{self, count, latency, plural, size, time_of_day, wrap};
 use crate::tui::canvas::{Line, plain, span};
 use crate::tui::layout;
 use crate::tui::model::{Model, Screen};
+use crate::tui::timeline::Current;
 
 use super::stream::detail_width;
 
@@ -46,7 +47,7 @@ pub fn detail_lines(model: &Model) -> Vec<Line> {
                     let from = |line: &String| line.chars().skip(model.timeline.left).collect::<String>();
                     body.lines.iter().map(|line| vec![plain(format!(" {}", from(line)))]).collect()
                 }
-                (None, Some(current)) => of_message(&current.fact, width),
+                (None, Some(current)) => of_message(current, width),
                 (None, None) => Vec::new(),
             }
         }
@@ -106,7 +107,9 @@ fn of_type(model: &Model, state: &StateFact, width: usize) -> Vec<Line> {
         add("error", &format!("{} ({}){by} {}", nack.code, nack.code.0, nack.message), Role::Bad);
     }
     if !state.missing.is_empty() {
-        add("missing", &report::names(&state.missing, NAMES), Role::Warn);
+        let late = state.last_state.unwrap_or(state.state) == TypeState::Miss;
+        let word = if late { "missing" } else { "not sent" };
+        add(word, &report::names(&state.missing, NAMES), Role::Warn);
     }
     for silence in &model.stream.silent.known {
         add("perhaps", &report::silence(silence), Role::Muted);
@@ -145,10 +148,13 @@ fn quoted_if_empty(version: &str) -> &str {
     if version.is_empty() { "\"\"" } else { version }
 }
 
-fn of_message(fact: &MessageFact, width: usize) -> Vec<Line> {
+/// The fields that the message has, by their names in the API.
+fn of_message(current: &Current, width: usize) -> Vec<Line> {
+    let fact = &*current.fact;
     let mut lines = Vec::new();
+    let room = if current.delta { 27 } else { 17 };
     let mut add = |label: &str, value: &str, role| {
-        lines.extend(field(&text::pad(&format!(" {label}"), 17), value, role, width));
+        lines.extend(field(&text::pad(&format!(" {label}"), room), value, role, width));
     };
     if let Some(note) = &fact.note {
         add("note", note, Role::Warn);
@@ -158,14 +164,22 @@ fn of_message(fact: &MessageFact, width: usize) -> Vec<Line> {
     }
     let request = fact.dir == Some(Dir::Req);
     add("type_url", fact.type_url.as_str(), Role::Plain);
-    add("version_info", &format!("\"{}\"", fact.version), Role::Plain);
+    match (current.delta, request) {
+        (false, _) => add("version_info", &format!("\"{}\"", fact.version), Role::Plain),
+        (true, false) if !fact.version.is_empty() => {
+            add("system_version_info", &format!("\"{}\"", fact.version), Role::Plain);
+        }
+        (true, _) => {}
+    }
     let answer = fact.answers.map(|n| {
         let after = fact.latency.map(|time| format!(", {} later", latency(time))).unwrap_or_default();
         let word = if request { "answers" } else { "first answer to" };
         format!("   {word} #{}{after}", n.0)
     });
     let nonce = format!("\"{}\"{}", fact.nonce, answer.unwrap_or_default());
-    add(if request { "response_nonce" } else { "nonce" }, &nonce, Role::Plain);
+    if !(current.delta && request && fact.nonce.is_empty()) {
+        add(if request { "response_nonce" } else { "nonce" }, &nonce, Role::Plain);
+    }
     if let Some((code, message)) = &fact.error {
         add("error_detail", &format!("code {} {code}", code.0), Role::Bad);
         add("  message", message, Role::Bad);
@@ -186,7 +200,12 @@ fn of_message(fact: &MessageFact, width: usize) -> Vec<Line> {
         count(fact.count),
         if fact.names.is_empty() { String::new() } else { report::names(&fact.names, NAMES) }
     );
-    add(if request { "resource_names" } else { "resources" }, list.trim_end(), Role::Plain);
+    match (current.delta, request) {
+        (_, false) => add("resources", list.trim_end(), Role::Plain),
+        (false, true) => add("resource_names", list.trim_end(), Role::Plain),
+        (true, true) if fact.count > 0 => add("resource_names_subscribe", list.trim_end(), Role::Plain),
+        (true, true) => {}
+    }
     let class = fact.class.map(|class| format!("   class {}", class.word())).unwrap_or_default();
     add("size", &format!("{}{class}", size(fact.size)), Role::Muted);
     lines

@@ -15,7 +15,8 @@ use crate::tui::theme;
 /// Lines of the matrix and of the problems, with their titles and rules.
 pub fn overview_lines(model: &Model) -> (usize, usize) {
     let table = &model.overview.table;
-    let rows = 1 + table.rows.len() + 2 * usize::from(table.folded > 0);
+    let none = usize::from(table.rows.is_empty() && model.filter.is_some());
+    let rows = 1 + none + table.rows.len() + 2 * usize::from(table.folded > 0);
     (rows, 1 + problem_lines(model, 100).len().max(1))
 }
 
@@ -27,7 +28,7 @@ pub fn overview_row(model: &Model, row: &Row) -> Vec<Span> {
     let mut cells = vec![span(row.title(), role), span(variant, Role::Muted)];
     if row.closed() {
         let now = (!model.clock.untimed).then_some(model.now);
-        cells.push(span(report::ended(row, now), Role::Muted));
+        cells.push(span(report::ended(row, now, model.theme.glyphs().times), Role::Muted));
     } else if row.variant.is_none() {
         cells.push(span(row.opaque(), Role::Muted));
     } else {
@@ -156,6 +157,10 @@ fn matrix(model: &Model, canvas: &mut Canvas, area: Rect, layout: &Layout) -> Op
     let titles = fit.titles.iter().zip(&fit.widths).filter_map(|(t, w)| Some((t, (*w)?)));
     let titles: Line = titles.map(|(title, width)| span(pad(title, width + 1), Role::Muted)).collect();
     canvas.line(inner, &titles);
+    if rows.is_empty() && model.filter.is_some() && overview.table.folded == 0 {
+        let text = format!("0 of {} match; Esc clears the filter", count(overview.table.nodes as u64));
+        canvas.text(layout::split(inner, 1).1, &text, Role::Muted);
+    }
     if fit.hidden != (0, 0) {
         let (left, right) = fit.hidden;
         let more = match (left, right) {
@@ -243,12 +248,26 @@ fn problem_lines(model: &Model, width: usize) -> Vec<(usize, Line)> {
             lines.push((i, vec![plain(" ".repeat(15)), span(format!("\"{quote}\""), Role::Muted)]));
         }
     }
+    for last in &model.overview.table.last_words {
+        let (symbol, word, role) = theme::state(last.state, glyphs);
+        let node = text::display_safe(&last.node).into_owned();
+        lines.push((
+            // Nothing is owed any more, so it is no problem to go to.
+            usize::MAX,
+            vec![
+                span(format!(" {symbol} {} ", pad(word, 6)), role),
+                plain(pad(&model.age(last.closed), 5)),
+                plain(pad(&text::cut_name(&node, names, glyphs.cut), names + 1)),
+                plain(format!("last {} when its stream closed", last.text)),
+            ],
+        ));
+    }
     lines
 }
 
 fn problem_list(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<Position> {
     let (title, list) = layout::split(area, 1);
-    if model.problems.is_empty() {
+    if model.problems.is_empty() && model.overview.table.last_words.is_empty() {
         canvas.rule(title, "problems and waits", "");
         canvas.text(list, " none", Role::Muted);
         return None;
