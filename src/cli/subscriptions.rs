@@ -35,7 +35,7 @@ pub(super) fn write(
             }
             Ok(objects.finish()?)
         }
-        None | Some(Format::Table | Format::Wide) if args.what.is_empty() => types(args, states, style, out),
+        None | Some(Format::Table | Format::Wide) if args.what.is_empty() => types(args, states, store, style, out),
         None | Some(Format::Table | Format::Wide) => names(args, states, (store, schema), style, out),
         Some(_) => Err(CliError::usage("--subscriptions prints -o table, wide, json or jsonl")),
     }
@@ -45,17 +45,25 @@ fn node(state: &StateFact) -> Cell {
     Cell::new(format!("{} #{}", state.node.as_deref().unwrap_or("-"), state.stream.0))
 }
 
-fn types(args: &GetArgs, states: &[&StateFact], style: Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn types(
+    args: &GetArgs,
+    states: &[&StateFact],
+    store: &Store,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let cells = store.summaries();
     let titles = ["NODE", "TYPE", "SUBSCRIBED", ">NAMES", ">MISS", ">ABSENT"];
     let mut table = Table::new(out, style, !args.rows.no_headers, &titles);
     for state in states {
-        let missing = if state.missing.is_empty() { Role::Plain } else { Role::Warn };
+        let cell = cells.iter().find(|cell| (cell.stream, &cell.type_url) == (state.stream, &state.type_url));
+        let missing = cell.map_or(0, |cell| cell.overdue);
         table.row(vec![
             node(state),
             Cell::new(type_label(state.type_url.as_str())),
             Cell::new(report::subscribed(state)),
             Cell::new(count(state.names.len() as u64)),
-            Cell::role(count(state.missing.len() as u64), missing),
+            Cell::role(count(missing), if missing == 0 { Role::Plain } else { Role::Warn }),
             Cell::new(count(state.absent.len() as u64)),
         ])?;
     }

@@ -276,7 +276,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout) {
     model.diff.follow(data, total);
     model.diff.compare(data, columns);
     let diff = &mut model.diff;
-    if let Some(push) = &diff.push {
+    if let Some(push) = diff.push.as_ref().filter(|_| !diff.later) {
         let (summary, _) = layout::diff(layout, Some(push.entries.len()), model.whole);
         let height = usize::from(summary.height).saturating_sub(1);
         diff.chosen = diff.chosen.min(push.entries.len().saturating_sub(1));

@@ -340,6 +340,7 @@ fn the_screen_is_as_of_the_time_cursor() {
         assert!(!shown.contains("refused") && !shown.contains("42"), "{shown}");
     }
     let shown = at(9);
+    assert!(shown.contains("1 field changed"), "{shown}");
     assert!(shown.contains("push refused") && shown.contains("@42 (rejected, sent 2×)"), "{shown}");
     // A resource without a push: its versions up to the cursor.
     let mut model = typed(&now.data(), ":diff cds/reviews<enter>");

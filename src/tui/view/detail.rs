@@ -14,10 +14,29 @@ use super::stream::detail_width;
 /// Names listed in full; of longer lists the rest is counted.
 const NAMES: usize = 200;
 
+/// Bytes of one text that are laid out; a peer may send megabytes.
+const MOST: usize = 1 << 16;
+
+/// A text fit for the screen, its line ends as they are: of a very long one the beginning, and how much more there is.
+pub fn readable(text: &str) -> String {
+    let mut end = text.len().min(MOST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let (head, rest) = text.split_at(end);
+    let lines: Vec<_> = head.split('\n').map(text::display_safe).collect();
+    let mut shown = lines.join("\n");
+    if !rest.is_empty() {
+        shown.push_str(&format!("\n({} more: v on screen 3 shows the message)", size(rest.len() as u64)));
+    }
+    shown
+}
+
 /// A label and a text of any length, wrapped under itself.
 pub fn field(label: &str, value: &str, role: Role, width: usize) -> Vec<Line> {
     let indent = text::width(label);
-    let safe = text::display_safe(value);
+    let long = value.len() > MOST;
+    let safe = if long { readable(value).replace('\n', "\\n") } else { text::display_safe(value).into_owned() };
     let wrapped = wrap(&safe, width.saturating_sub(indent + 1).max(16));
     let line = |(i, text): (usize, String)| {
         let label = if i == 0 { label.to_owned() } else { " ".repeat(indent) };
