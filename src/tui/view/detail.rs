@@ -17,27 +17,23 @@ const NAMES: usize = 200;
 /// Bytes of one text that are laid out; a peer may send megabytes.
 const MOST: usize = 1 << 16;
 
-/// A text fit for the screen, its line ends as they are: of a very long one the beginning, and how much more there is.
-pub fn readable(text: &str) -> String {
+/// What of a text is laid out, and what is said of the rest of a very long one.
+pub fn bounded(text: &str) -> (&str, Option<String>) {
     let mut end = text.len().min(MOST);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     let (head, rest) = text.split_at(end);
-    let lines: Vec<_> = head.split('\n').map(text::display_safe).collect();
-    let mut shown = lines.join("\n");
-    if !rest.is_empty() {
-        shown.push_str(&format!("\n({} more: v on screen 3 shows the message)", size(rest.len() as u64)));
-    }
-    shown
+    let more = || format!("({} more: v on screen 3 shows the message)", size(rest.len() as u64));
+    (head, (!rest.is_empty()).then(more))
 }
 
 /// A label and a text of any length, wrapped under itself.
 pub fn field(label: &str, value: &str, role: Role, width: usize) -> Vec<Line> {
     let indent = text::width(label);
-    let long = value.len() > MOST;
-    let safe = if long { readable(value).replace('\n', "\\n") } else { text::display_safe(value).into_owned() };
-    let wrapped = wrap(&safe, width.saturating_sub(indent + 1).max(16));
+    let (head, more) = bounded(value);
+    let mut wrapped = wrap(&text::display_safe(head), width.saturating_sub(indent + 1).max(16));
+    wrapped.extend(more);
     let line = |(i, text): (usize, String)| {
         let label = if i == 0 { label.to_owned() } else { " ".repeat(indent) };
         vec![span(label, Role::Muted), span(text, role)]
@@ -228,4 +224,19 @@ fn of_message(current: &Current, width: usize) -> Vec<Line> {
     let class = fact.class.map(|class| format!("   class {}", class.word())).unwrap_or_default();
     add("size", &format!("{}{class}", size(fact.size)), Role::Muted);
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_very_long_text_is_laid_out_up_to_a_bound() {
+        assert_eq!(bounded("short"), ("short", None));
+        let long = "é".repeat(MOST);
+        let (head, more) = bounded(&long);
+        assert_eq!(head.len(), MOST);
+        assert_eq!(more.as_deref(), Some("(66 kB more: v on screen 3 shows the message)"));
+        assert_eq!(field("a", &long, Role::Plain, 66).len(), MOST / 2 / 64 + 1);
+    }
 }

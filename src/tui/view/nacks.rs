@@ -3,7 +3,7 @@ use ratatui::layout::Position;
 use crate::nack::{Found, Subject};
 use crate::report::Role;
 use crate::store::Verdict;
-use crate::text::{count, latency, plural, time_of_day, time_of_day_secs, type_label, wrap};
+use crate::text::{count, display_safe, latency, plural, time_of_day, time_of_day_secs, type_label, wrap};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane, Scope};
@@ -11,7 +11,7 @@ use crate::tui::nacks::{Group, parts};
 use crate::tui::table::{self, Column, Cut, column};
 
 use super::beside;
-use super::detail::{field, readable};
+use super::detail::{bounded, field};
 use super::stream::focused;
 
 fn columns(narrow: bool) -> [Column; 8] {
@@ -128,13 +128,15 @@ pub fn card_lines(model: &Model, width: usize) -> Vec<Line> {
         (false, "") => "(the client said nothing)",
         (false, text) => text,
     };
-    for part in readable(text).split('\n') {
+    let (head, more) = bounded(text);
+    for part in head.split('\n') {
         lines.extend(
-            wrap(part, width.saturating_sub(2))
+            wrap(&display_safe(part), width.saturating_sub(2))
                 .into_iter()
                 .map(|line| vec![span(format!(" {line}"), Role::Bad)]),
         );
     }
+    lines.extend(more.map(|more| vec![span(format!(" {more}"), Role::Muted)]));
     lines.push(vec![]);
     let mut add = |label: &str, value: &str, role| {
         lines.extend(field(&format!(" {:<9} ", label), value, role, width));
