@@ -46,7 +46,7 @@ impl Block {
 pub(super) enum Kind {
     Packed,
     Loose,
-    /// A packed block that is on its way to this offset, where it takes the place of loose ones.
+    /// Packed blocks, whole, that are on their way to this offset, where they take the place of loose ones.
     Moving(u64),
 }
 
@@ -82,11 +82,11 @@ fn sum(block: &[u8]) -> [u8; 4] {
 /// What comes next in a file.
 pub(super) enum Next {
     Block(Block, Vec<u8>),
-    /// A packed block that was on its way to the offset `home`.
+    /// Packed blocks that were on their way to the offset `home`. Here they begin at `at`.
     Moving {
         home: u64,
-        block: Block,
-        packed: Vec<u8>,
+        at: u64,
+        blocks: Vec<u8>,
     },
     /// These bytes are no block; one or the end follows.
     Damage {
@@ -114,9 +114,9 @@ pub(super) struct Blocks<R> {
 enum Try {
     Whole(Kind, Block),
     Not,
-    /// The file ends within it.
+    /// The file ends within it. `sealed`: what it holds is not searched for blocks.
     Short {
-        loose: bool,
+        sealed: bool,
     },
 }
 
@@ -153,7 +153,7 @@ impl<R: Read> Blocks<R> {
             let rest = self.rest();
             let shared = rest.len().min(MARKER.len());
             return Ok(if rest[..shared] == MARKER[..shared] {
-                Try::Short { loose: false }
+                Try::Short { sealed: false }
             } else {
                 Try::Not
             });
@@ -166,7 +166,7 @@ impl<R: Read> Blocks<R> {
         let loose = matches!(kind, 3 | 4);
         let len = HEAD + packed as usize;
         self.fill(len)?;
-        let Some(block) = self.rest().get(..len) else { return Ok(Try::Short { loose }) };
+        let Some(block) = self.rest().get(..len) else { return Ok(Try::Short { sealed: kind >= 3 }) };
         if sum(block)[..] != block[9..HEAD] {
             return Ok(Try::Not);
         }
@@ -194,20 +194,21 @@ impl<R: Read> Blocks<R> {
                     let packed = self.rest()[..block.packed as usize].to_vec();
                     self.skip(packed.len());
                     return Ok(match kind {
-                        Kind::Moving(home) => Next::Moving { home, block, packed },
+                        Kind::Moving(home) => Next::Moving { home, at: block.at, blocks: packed },
                         _ => Next::Block(block, packed),
                     });
                 }
-                // A loose one holds what peers sent as it came, so it isn't searched: blocks in there are forged. Nothing
-                // of worth can follow, if only its length is damaged: that segment ends here.
-                Try::Short { loose: true } if self.at > start => break,
-                Try::Short { loose: true } => {
+                // A loose one holds what peers sent as it came, so it isn't searched: blocks in there are forged. Those in
+                // a moving one are the loose ones' again. Nothing of worth can follow, if only its length is damaged:
+                // that segment ends here.
+                Try::Short { sealed: true } if self.at > start => break,
+                Try::Short { sealed: true } => {
                     cut = true;
                     self.skip(self.rest().len());
                     break;
                 }
                 // At the very end this is a block that was not finished; elsewhere a length that is damaged.
-                Try::Short { loose: false } => cut |= self.at == start,
+                Try::Short { sealed: false } => cut |= self.at == start,
                 Try::Not => {}
             }
             if !self.seek()? {

@@ -75,20 +75,7 @@ impl<R: Read> Reading<R> {
                 self.settled = block.at + u64::from(block.packed);
                 self.block(block, &packed);
             }
-            Next::Moving { home, block, packed } => {
-                let begun = self.unsettled.first().and_then(place);
-                if begun == Some(home) {
-                    // Its writer was stopped before the block was all in its place.
-                    self.unsettled.clear();
-                    self.block(block, &packed);
-                } else if self.settled == home.saturating_add(block.len()) {
-                    // It had been, and what follows was not cut off yet.
-                    self.unsettled.clear();
-                } else {
-                    self.take_unsettled();
-                    self.reader.then(Then::Damage { at: block.at, bytes: block.packed.into() });
-                }
-            }
+            Next::Moving { home, at, blocks } => self.moving(home, at, &blocks)?,
             Next::End => {
                 self.take_unsettled();
                 self.end_segment();
@@ -104,6 +91,27 @@ impl<R: Read> Reading<R> {
                     self.take_unsettled();
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Their writer was stopped before the blocks were all in their place, or before these copies were cut off.
+    fn moving(&mut self, home: u64, at: u64, copies: &[u8]) -> Result<(), RecordReadError> {
+        let begun = self.unsettled.first().and_then(place) == Some(home);
+        let there = home..=home.saturating_add(copies.len() as u64);
+        if !begun && !there.contains(&self.settled) {
+            self.take_unsettled();
+            self.reader.then(Then::Damage { at, bytes: copies.len() as u64 });
+            return Ok(());
+        }
+        self.unsettled.clear();
+        let (settled, mut home) = (self.settled, home);
+        let mut blocks = Blocks::new(copies, at);
+        while let Next::Block(block, packed) = blocks.next()? {
+            if begun || home >= settled {
+                self.block(block, &packed);
+            }
+            home += block.len();
         }
         Ok(())
     }

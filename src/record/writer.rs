@@ -19,6 +19,9 @@ use crate::wire::{Frame, Message, Open, Segment, What};
 
 /// A block is written when this much waits, or when [`Writer::flush`] is called.
 const BLOCK: usize = 128 << 10;
+/// The last blocks of a recording are smaller: many a file has but one, and one that was copied in part shall not be
+/// empty.
+const LAST: usize = 16 << 10;
 /// A segment ends at this much unpacked: a body far back is read by unpacking its segment.
 const SEGMENT_RAW: usize = 2 << 20;
 /// A segment ends at this much packed, give or take a block: the most that one damaged byte can cost.
@@ -237,7 +240,7 @@ impl Writer {
         let mut record = Vec::new();
         self.time(&mut record, self.end);
         put_len_field(&mut self.pending, encode::FINISH, &record);
-        self.pack()?;
+        self.pack_in(LAST)?;
         self.out.flush()
     }
 
@@ -260,14 +263,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts a packed block into the place of the loose ones. Whenever this is cut off, either they or the block are
-    /// in the file, whole: it is written behind them first.
-    fn settle(&mut self, first: bool, packed: &[u8], raw: usize) -> io::Result<()> {
-        let (home, block) = (self.settled, block::encode(Kind::Packed, first, packed, raw));
-        let end = home + block.len() as u64;
-        let moving = block::encode(Kind::Moving(home), first, packed, raw);
+    /// Puts packed blocks into the place of the loose ones. Whenever this is cut off, either they or the blocks are
+    /// in the file, whole: those are written behind them first, as one.
+    fn settle(&mut self, blocks: &[u8]) -> io::Result<()> {
+        let home = self.settled;
+        let end = home + blocks.len() as u64;
+        let moving = block::encode(Kind::Moving(home), true, blocks, blocks.len());
         self.out.write_at(self.written.max(end), &moving)?;
-        self.out.write_at(home, &block)?;
+        self.out.write_at(home, blocks)?;
         self.out.cut(end)?;
         self.written = end;
         self.loose = 0;
@@ -325,7 +328,12 @@ impl Writer {
 
     /// Packs and writes what waits.
     fn pack(&mut self) -> io::Result<()> {
-        let result = self.try_pack();
+        self.pack_in(BLOCK)
+    }
+
+    /// The same in blocks of this size.
+    fn pack_in(&mut self, size: usize) -> io::Result<()> {
+        let result = self.try_pack(size);
         self.pending.clear();
         self.framed = 0;
         if result.is_err() {
@@ -334,10 +342,12 @@ impl Writer {
         result
     }
 
-    fn try_pack(&mut self) -> io::Result<()> {
+    fn try_pack(&mut self, size: usize) -> io::Result<()> {
         let bulk = self.is_bulk();
         let pending = std::mem::take(&mut self.pending);
-        for chunk in pending.chunks(BLOCK) {
+        // What takes the place of loose blocks, and how much of them.
+        let (mut blocks, mut covered) = (Vec::new(), 0);
+        for chunk in pending.chunks(size) {
             let Some(segment) = &mut self.segment else { return Ok(()) };
             let first = segment.raw == 0;
             if first {
@@ -347,10 +357,16 @@ impl Writer {
             let packed = self.packer.pack(chunk)?;
             segment.raw += chunk.len();
             segment.packed += packed.len();
-            // What is loose is less than a block: the first chunk holds all of it.
-            match self.loose {
-                0 => self.put(&block::encode(Kind::Packed, first, &packed, chunk.len()))?,
-                _ => self.settle(first, &packed, chunk.len())?,
+            let block = block::encode(Kind::Packed, first, &packed, chunk.len());
+            if self.loose == 0 {
+                self.put(&block)?;
+            } else {
+                blocks.extend_from_slice(&block);
+                covered += chunk.len();
+                if covered < self.loose {
+                    continue;
+                }
+                self.settle(&blocks)?;
             }
             self.settled = self.written;
         }

@@ -158,3 +158,31 @@ fn what_a_full_disk_lost_is_counted() {
     assert_eq!(loaded.frames.len(), frames.len() - 1);
     assert!(loaded.notices[0].contains("1 messages and 0 other events are lost"), "{:?}", loaded.notices);
 }
+
+#[test]
+fn a_short_recording_that_is_cut_keeps_what_stands_before() {
+    let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
+    let mut frames = vec![frame(0, 1, opened(ADS))];
+    for i in 0..300 {
+        frames.push(frame(
+            i * 500,
+            1,
+            message(Shape::SotwResponse, &push(&[&cluster(i, i)], i), &mut catalog),
+        ));
+    }
+    let whole = record(&frames, &catalog, 1);
+    let all = describe(&frames, &catalog);
+    let mut lost = Vec::new();
+    for end in [whole.len() - 1, whole.len() * 3 / 4, whole.len() / 2] {
+        let loaded = load(&whole[..end]);
+        assert_eq!(describe(&loaded.frames, &loaded.catalog), all[..loaded.frames.len()]);
+        assert_eq!(loaded.notices.len(), 1, "{:?}", loaded.notices);
+        lost.push(all.len() - loaded.frames.len());
+    }
+    assert!(
+        lost[0] <= 40 && lost[1] <= 150 && lost[2] <= 250,
+        "{lost:?} of {} in {} bytes",
+        all.len(),
+        whole.len()
+    );
+}
