@@ -35,7 +35,9 @@ pub(super) fn write(
             }
             Ok(objects.finish()?)
         }
-        None | Some(Format::Table | Format::Wide) if args.what.is_empty() => types(args, states, store, style, out),
+        None | Some(Format::Table | Format::Wide) if args.what.is_empty() => {
+            types(args, states, store, style, out)
+        }
         None | Some(Format::Table | Format::Wide) => names(args, states, (store, schema), style, out),
         Some(_) => Err(CliError::usage("--subscriptions prints -o table, wide, json or jsonl")),
     }

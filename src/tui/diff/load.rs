@@ -129,7 +129,8 @@ impl Diff {
     /// Shows another of the versions.
     pub fn show(&mut self, at: usize) {
         self.new = Some(at);
-        self.wanted = Wanted { new: self.version(Some(at)).map(|version| version.n), old: None, ..self.wanted };
+        self.wanted =
+            Wanted { new: self.version(Some(at)).map(|version| version.n), old: None, ..self.wanted };
         self.rebase();
     }
 
