@@ -77,7 +77,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             let failed = |error: io::Error| {
                 CliError::unreadable(format!("cannot write {}", path.display())).because(error)
             };
-            let mut file = BufWriter::new(create(path, args.to).map_err(failed)?);
+            let mut file = BufWriter::new(create(path, args.to, &args.source.source, io)?);
             let notices = session.write(args.to, &store, &mut file)?;
             file.flush().map_err(failed)?;
             notices
@@ -96,8 +96,19 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     Ok(Exit::Yes)
 }
 
-/// A session may hold what only its owner should read.
-pub(super) fn create(path: &Path, to: ExportTo) -> io::Result<File> {
+/// The file at `path`, which must not be the one that is read: it would be lost. A session may hold what only its owner
+/// should read.
+pub(super) fn create(path: &Path, to: ExportTo, source: &str, io: &Io<'_>) -> Result<File, CliError> {
+    let read = source::find(source, io).and_then(|read| Ok(read.canonicalize()?));
+    if read.is_ok_and(|read| path.canonicalize().is_ok_and(|path| path == read)) {
+        let error = CliError::usage(format!("{} is what is read: it would be written over", path.display()));
+        return Err(error.next("--output OTHER-FILE"));
+    }
+    open(path, to)
+        .map_err(|error| CliError::unreadable(format!("cannot write {}", path.display())).because(error))
+}
+
+fn open(path: &Path, to: ExportTo) -> io::Result<File> {
     if to == ExportTo::Xdsrec {
         return record::create(path);
     }

@@ -55,11 +55,8 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     match &args.output {
         None => io.stdout.write_all(text.as_bytes())?,
         Some(path) => {
-            let written = create(path, args.to).and_then(|mut file| {
-                use std::io::Write as _;
-                file.write_all(text.as_bytes())
-            });
-            written.map_err(|error| {
+            let mut file = create(path, args.to, &args.source.source, io)?;
+            std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| {
                 CliError::unreadable(format!("cannot write {}", path.display())).because(error)
             })?;
         }
