@@ -6,13 +6,13 @@
 //! One way, from bytes to views:
 //!
 //! ```text
-//! net, record, script ──▶ wire ──▶ session ──▶ store ──▶ tui, cli
-//!   bytes                 Frame    facts per    history,   screens, text
-//!                                  stream/type  queries    and JSON
+//! net, record, pcap, script ──▶ wire ──▶ session ──▶ store ──▶ tui, cli
+//!   bytes                       Frame    facts per    history,   screens, text
+//!                                        stream/type  queries    and JSON
 //! ```
 //!
-//! * **A [`wire::Frame`] is born once.** A tap, a recording, raw JSONL and an arrow script all yield frames;
-//!   nothing to their right knows which of them it was. The recorder takes frames at birth. Everything right
+//! * **A [`wire::Frame`] is born once.** A tap, a recording, a packet capture, raw JSONL and an arrow script
+//!   all yield frames; nothing to their right knows which of them it was. The recorder takes frames at birth. Everything right
 //!   of them is deterministic: same recording, same facts, same screen.
 //! * **Content is stored once.** Resources, nodes and long name lists live in the source's
 //!   [`content::Catalog`]; everything else holds ids. Equal ids are equal bytes. A re-push of 100,000
@@ -29,8 +29,8 @@
 //!
 //! * The core (everything left of `record`) has no I/O, no clock, no async, no threads: time is an argument.
 //! * `net` takes no protocol decisions. `tui` and `net` never see each other. `tui` opens no files.
-//! * No module imports one to its right in: `event pb content wire schema session store links nack diff filter
-//!   lint text logs graph report applied json client record script net tui app cli`. A test reads the imports and holds
+//! * No module imports one to its right in: `event pb content wire schema observe session store links nack diff
+//!   filter lint text logs graph report applied json client record pcap script net tui app cli`. A test reads the imports and holds
 //!   them to it.
 //! * No third-party `.proto` or descriptor is in the tree: `build.rs` reads them from locked dependencies.
 
@@ -50,7 +50,9 @@ pub mod logs;
 pub mod nack;
 #[cfg(feature = "net")]
 pub mod net;
+pub mod observe;
 pub mod pb;
+pub mod pcap;
 pub mod record;
 pub mod report;
 pub mod schema;

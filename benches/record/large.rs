@@ -85,7 +85,7 @@ pub fn run(work: &str, file: &Path) -> Took {
     Took { wall, peak, held, own }
 }
 
-fn median(mut runs: Vec<Took>) -> Took {
+pub fn median(mut runs: Vec<Took>) -> Took {
     runs.sort_by(|a, b| a.wall.total_cmp(&b.wall));
     runs.swap_remove(runs.len() / 2)
 }

@@ -1,9 +1,12 @@
 //! What a recording costs: sizes against zstd over the same traffic, and how long 1 GB of traffic takes to open.
 //!
 //! `cargo bench --bench record` prints one line a figure. `-- --quick` runs less of each, to see that it works;
-//! `-- churn|acks|deltas|open` runs one group. Sizes are of the file as the recorder leaves it: flushed each tenth
+//! `-- churn|acks|deltas|open|pcap` runs one group. Sizes are of the file as the recorder leaves it: flushed each tenth
 //! of a second of the traffic's own time. Openings run in processes of their own, for their time and peak memory.
 
+#[path = "../../tests/it/support/capture.rs"]
+mod capture;
+mod captures;
 #[path = "../clusters/mod.rs"]
 mod clusters;
 mod large;
@@ -12,8 +15,13 @@ mod traffic;
 
 use std::process::ExitCode;
 
-const GROUPS: [(&str, fn(bool)); 4] =
-    [("churn", sizes::churn), ("acks", sizes::acks), ("deltas", sizes::deltas), ("open", large::open)];
+const GROUPS: [(&str, fn(bool)); 5] = [
+    ("churn", sizes::churn),
+    ("acks", sizes::acks),
+    ("deltas", sizes::deltas),
+    ("open", large::open),
+    ("pcap", captures::open),
+];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();

@@ -27,7 +27,7 @@ use super::kept::{Begun, Kept, since};
 use super::live::{Into, Keep, Shared, Sink};
 use super::tap::StartError;
 use polls::Polls;
-use verdict::Passing;
+use verdict::{Passed, Passing};
 
 /// What to ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,6 +175,7 @@ impl Running {
                     assembler: Assembler::default(),
                     open: BTreeMap::new(),
                     passing: BTreeMap::new(),
+                    passed: None,
                     polls,
                     out: Vec::new(),
                     kept: collect.then(Vec::new),
@@ -273,6 +274,8 @@ struct Work {
     open: BTreeMap<u32, StreamId>,
     /// Responses that are passing, by lane.
     passing: BTreeMap<u32, Passing>,
+    /// The one that is complete and being taken in.
+    passed: Option<Passed>,
     polls: Polls,
     out: Vec<Frame>,
     kept: Option<Vec<Frame>>,
@@ -311,10 +314,18 @@ impl Work {
                 while let Some(event) = happened.take() {
                     self.event(event, into);
                     taken += 1;
-                    happened = if taken < BATCH { events.try_recv().ok() } else { None };
+                    let more = taken < BATCH && self.passed.is_none();
+                    happened = if more { events.try_recv().ok() } else { None };
                 }
-                self.timeout(into)
+                match &self.passed {
+                    // What is owed may be in it.
+                    Some(passed) => passed.at,
+                    None => self.timeout(into),
+                }
             });
+            while let Some(passed) = self.passed.take() {
+                keep.batch(|into| self.go_on(passed, into));
+            }
         }
         keep.batch(|into| self.end(into));
         keep.finish();
@@ -408,21 +419,12 @@ impl Work {
             }
             Event::Message => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
-                let ahead = self.pass(lane, id, into);
-                let Some(message) = self.message(now, id, Dir::Resp, into) else { return };
-                // The facts are looked at only by expressions: else the verdict goes out before they are taken in.
-                if !self.about.refuse.is_empty() {
-                    self.flush(into);
+                let mut passed = self.pass(now, lane, id, into);
+                if !self.take_in_some(&mut passed, into) {
+                    self.passed = Some(passed);
+                    return;
                 }
-                let ruling = match ahead.is_empty() {
-                    true => self.ruling(&message, into),
-                    false => Ruling::Accept,
-                };
-                let catalog = into.store.catalog_mut();
-                self.client.handle_response(now, lane, message, ruling, catalog);
-                let stuck = ahead.into_iter().filter_map(|request| self.note(request, into)).collect();
-                self.flush(into);
-                self.give_up(stuck, into);
+                self.response(passed, into);
             }
             Event::Failed(error) if !self.polls.are_asked(lane) && self.streams.fall_back(lane.0) => {
                 let next = self.streams.server(lane.0).map(|server| server.address.to_string());

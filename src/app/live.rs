@@ -9,15 +9,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::event::Time;
-use crate::net::tap::{Copied, Copies};
+use crate::net::tap::Copies;
+use crate::observe::{Copied, Pipeline};
 use crate::wire::Frame;
 
-use super::pipeline::Pipeline;
 use super::recorder::Recorder;
 use super::watched::Watched;
 
 /// Without traffic the clock still moves on this often, so that what is owed comes to light.
 const TICK: Duration = Duration::from_millis(250);
+
+/// So many bytes are looked at before the facts are let go of: others may want to see them.
+const PART: usize = 1 << 20;
 
 /// On Linux a thread has a niceness of its own.
 #[cfg(target_os = "linux")]
@@ -30,6 +33,8 @@ pub type Sink = Box<dyn FnMut(&Watched, Range<usize>, Range<usize>) -> io::Resul
 /// What the thread shares with screens and printers.
 pub struct Shared {
     store: Mutex<Watched>,
+    /// Who is to have them next.
+    next: Mutex<()>,
     revision: AtomicU64,
     recorded: AtomicU64,
     /// Why recording stopped, if it did.
@@ -43,6 +48,8 @@ pub struct Shared {
 impl Shared {
     /// The facts, standing still while the guard is held. Traffic goes on meanwhile.
     pub fn store(&self) -> MutexGuard<'_, Watched> {
+        // In turn: whoever lets go of them only to take them again at once would not let others in.
+        let _next = self.next.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.store.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -134,13 +141,25 @@ struct Work {
 impl Work {
     fn batch(&mut self, batch: &mut Vec<Copied>, copies: &Copies) {
         let (pipeline, frames) = (&mut self.pipeline, &mut self.frames);
-        self.keep.batch(|into| {
-            for copied in batch.drain(..) {
-                pipeline.take(copied, into.store.catalog_mut(), frames);
-                frames.drain(..).for_each(|frame| into.take(frame));
+        let mut rest = batch.drain(..).peekable();
+        loop {
+            self.keep.batch(|into| {
+                let (mut bytes, mut at) = (0, Time::ZERO);
+                while bytes < PART
+                    && let Some(copied) = rest.next()
+                {
+                    bytes += copied.what.size();
+                    at = copied.at;
+                    pipeline.take(copied, into.store.catalog_mut(), frames);
+                    frames.drain(..).for_each(|frame| into.take(frame));
+                }
+                // No further than what has been looked at: what is owed by now may be in the rest.
+                if rest.peek().is_some() { at } else { copies.now() }
+            });
+            if rest.peek().is_none() {
+                return;
             }
-            copies.now()
-        });
+        }
     }
 }
 
@@ -173,6 +192,7 @@ impl Keep {
     pub fn new(store: Watched, recorder: Option<Recorder>, sink: Option<Sink>) -> Keep {
         let shared = Arc::new(Shared {
             store: Mutex::new(store),
+            next: Mutex::new(()),
             revision: AtomicU64::new(0),
             recorded: AtomicU64::new(0),
             failed: Mutex::new(None),

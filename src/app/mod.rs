@@ -16,13 +16,9 @@ pub mod live;
 #[cfg(all(feature = "net", feature = "tui"))]
 mod named;
 #[cfg(feature = "net")]
-pub mod pipeline;
-#[cfg(feature = "net")]
 mod recorder;
 #[cfg(all(feature = "net", feature = "tui"))]
 pub mod replay;
-#[cfg(feature = "net")]
-mod rest;
 #[cfg(all(feature = "net", feature = "tui"))]
 pub mod screen;
 #[cfg(feature = "net")]

@@ -203,7 +203,6 @@ impl Feed for LiveFeed<'_> {
 
     fn info(&self) -> Info {
         let store = self.shared.store();
-        let streams = store.streams();
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let path = self.about.recording.as_ref();
         let cut_off = self.shared.trouble().filter(|_| self.client.is_some());
@@ -212,12 +211,12 @@ impl Feed for LiveFeed<'_> {
             mode: if cut_off.is_some() { Mode::Disconnected } else { Mode::Live },
             recording: path.map(|path| (name(path), self.shared.recorded())),
             named: self.named.borrow().as_ref().map(|named| name(&named.path().to_path_buf())),
-            dropped: streams.iter().map(|stream| stream.gaps).sum(),
+            dropped: store.gaps(),
             rerun: path.map_or_else(|| "SOURCE".into(), |path| path.display().to_string()),
             // Those of our own client are nobody's loss.
             clients: match self.client {
                 Some(_) => 0,
-                None => streams.iter().filter(|stream| stream.closed.is_none()).count() as u64,
+                None => store.open_stream_ids().count() as u64,
             },
             empty: cut_off.map_or_else(|| self.about.empty.clone(), |why| self.about.cut_off(&why)),
             notice: (self.shared.recording_error())

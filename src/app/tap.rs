@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::content::{Catalog, MemoryBodies, Redact};
 use crate::net::tap::{Address, Config, ListenError, QUEUE, Tap, Tls};
+use crate::observe::Pipeline;
 use crate::record::Header;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
@@ -15,7 +16,6 @@ use crate::session::Meaning;
 use crate::store::{self, Store};
 
 use super::live::{Live, Shared, Sink};
-use super::pipeline::Pipeline;
 use super::recorder::Recorder;
 use super::watched::{Watched, bounded};
 

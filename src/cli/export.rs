@@ -74,13 +74,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let notices = match &args.output {
         None => session.write(args.to, &store, &mut *io.stdout)?,
         Some(path) => {
-            let failed = |error: io::Error| {
-                CliError::unreadable(format!("cannot write {}", path.display())).because(error)
-            };
-            let mut file = BufWriter::new(create(path, args.to, &args.source.source, io)?);
-            let notices = session.write(args.to, &store, &mut file)?;
-            file.flush().map_err(failed)?;
-            notices
+            to_file(path, args.to, &args.source.source, io, |out| session.write(args.to, &store, out))?
         }
     };
     io.flush()?;
@@ -96,19 +90,38 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     Ok(Exit::Yes)
 }
 
-/// The file at `path`, which must not be the one that is read: it would be lost. A session may hold what only its owner
-/// should read.
-pub(super) fn create(path: &Path, to: ExportTo, source: &str, io: &Io<'_>) -> Result<File, CliError> {
-    let read = source::find(source, io).and_then(|read| Ok(read.canonicalize()?));
-    if read.is_ok_and(|read| path.canonicalize().is_ok_and(|path| path == read)) {
+/// Writes to a file of that form, which must not be the one that is read: it would be lost.
+pub(super) fn to_file<T>(
+    path: &Path,
+    to: ExportTo,
+    source: &str,
+    io: &Io<'_>,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    if source::find(source, io).is_ok_and(|read| is_same(&read, path)) {
         let error = CliError::usage(format!("{} is what is read: it would be written over", path.display()));
         return Err(error.next("--output OTHER-FILE"));
     }
-    open(path, to)
-        .map_err(|error| CliError::unreadable(format!("cannot write {}", path.display())).because(error))
+    let failed =
+        |error: io::Error| CliError::unreadable(format!("cannot write {}", path.display())).because(error);
+    let mut file = BufWriter::new(create(path, to).map_err(failed)?);
+    let written = write(&mut file)?;
+    file.flush().map_err(failed)?;
+    Ok(written)
 }
 
-fn open(path: &Path, to: ExportTo) -> io::Result<File> {
+/// Whether two paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    if let (Ok(one), Ok(other)) = (one.metadata(), other.metadata()) {
+        use std::os::unix::fs::MetadataExt;
+        return (one.dev(), one.ino()) == (other.dev(), other.ino());
+    }
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// A session may hold what only its owner should read.
+fn create(path: &Path, to: ExportTo) -> io::Result<File> {
     if to == ExportTo::Xdsrec {
         return record::create(path);
     }
@@ -136,16 +149,16 @@ fn after(until: &Limit, frame: &Frame, n: Seq) -> bool {
 }
 
 /// What is written.
-struct Session<'a> {
-    name: String,
-    frames: &'a [Frame],
+pub(super) struct Session<'a> {
+    pub(super) name: String,
+    pub(super) frames: &'a [Frame],
     /// The messages among them.
-    numbers: &'a BTreeSet<Seq>,
-    catalog: &'a Catalog,
-    clock: Clock,
-    end: Time,
-    schema: &'a Arc<Schema>,
-    keep_secrets: bool,
+    pub(super) numbers: &'a BTreeSet<Seq>,
+    pub(super) catalog: &'a Catalog,
+    pub(super) clock: Clock,
+    pub(super) end: Time,
+    pub(super) schema: &'a Arc<Schema>,
+    pub(super) keep_secrets: bool,
 }
 
 impl Session<'_> {
@@ -153,13 +166,7 @@ impl Session<'_> {
     fn write(&self, to: ExportTo, store: &Store, out: &mut dyn Write) -> Result<Vec<String>, CliError> {
         match to {
             ExportTo::Raw => {
-                let json = SchemaCodec(self.schema.clone());
-                let mut writer = record::raw::Writer::new(out, self.clock, Some(&json));
-                for frame in self.frames {
-                    writer.write(frame, self.catalog)?;
-                }
-                let lost = writer.lost();
-                writer.finish()?;
+                let lost = self.raw(out)?;
                 if lost > 0 {
                     return Ok(vec![format!("the content of {} was lost", plural(lost, "message"))]);
                 }
@@ -178,8 +185,20 @@ impl Session<'_> {
         Ok(Vec::new())
     }
 
+    /// Raw JSONL; how many messages lacked their content.
+    pub(super) fn raw(&self, out: &mut dyn Write) -> Result<u64, CliError> {
+        let json = SchemaCodec(self.schema.clone());
+        let mut writer = record::raw::Writer::new(out, self.clock, Some(&json));
+        for frame in self.frames {
+            writer.write(frame, self.catalog)?;
+        }
+        let lost = writer.lost();
+        writer.finish()?;
+        Ok(lost)
+    }
+
     /// The writer of recordings keeps its output for long, so it writes to a buffer that is emptied here.
-    fn recording(&self, out: &mut dyn Write) -> Result<(), CliError> {
+    pub(super) fn recording(&self, out: &mut dyn Write) -> Result<(), CliError> {
         let header = record::Header {
             created: self.clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
             seed: self.catalog.seed(),

@@ -9,7 +9,7 @@ use crate::text::plural;
 
 use super::args::{At, ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
-use super::export::create;
+use super::export::to_file;
 use super::io::Io;
 use super::select::Picked;
 use super::source::{self, Limit};
@@ -55,10 +55,8 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     match &args.output {
         None => io.stdout.write_all(text.as_bytes())?,
         Some(path) => {
-            let mut file = create(path, args.to, &args.source.source, io)?;
-            std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| {
-                CliError::unreadable(format!("cannot write {}", path.display())).because(error)
-            })?;
+            let source = &args.source.source;
+            to_file(path, args.to, source, io, |out| Ok(out.write_all(text.as_bytes())?))?;
         }
     }
     io.flush()?;

@@ -39,6 +39,7 @@ mod lint_out;
 mod live;
 pub mod log;
 mod man;
+mod redact;
 mod refusals;
 mod replay;
 #[cfg(all(feature = "net", feature = "tui"))]
@@ -171,6 +172,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Diff(args)) => diff::run(args, global, io),
         Some(Verb::Lint(args)) => lint::run(args, global, io),
         Some(Verb::Export(args)) => export::run(args, global, io),
+        Some(Verb::Redact(args)) => redact::run(args, global, io),
         Some(Verb::Info(args)) => info::run(args, global, io),
         Some(Verb::Explain(args)) => explain::run(args, io),
         Some(Verb::Descriptors(args)) => descriptors::run(args, global, io),

@@ -6,7 +6,7 @@ pub(super) use upto::{Limit, Replay, is_message, replay, replay_loaded};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use crate::applied::{self, Dump, DumpError};
 use crate::content::{self, BlobId, Catalog, MemoryBodies};
 use crate::event::{Clock, Sym, Time, TypeUrl};
 use crate::lint::{self, Lint};
+use crate::pcap::{self, CaptureError};
 use crate::record::{self, Loaded};
 use crate::schema::{Format, Schema};
 use crate::script::{self, Script};
@@ -33,6 +34,8 @@ pub(super) enum Form {
     Recording,
     Raw,
     Script,
+    /// Packets, in pcap or pcapng.
+    Capture,
     /// One DiscoveryResponse (group C), or resources.
     Response,
     /// A directory of such files.
@@ -71,6 +74,7 @@ impl Form {
             Form::Recording => "recording (.xdsrec)",
             Form::Raw => "raw JSONL",
             Form::Script => "arrow script",
+            Form::Capture => "packet capture",
             Form::Response => "file with a DiscoveryResponse",
             Form::Folder => "directory of files with resources",
             Form::Dump(applied::Origin::ConfigDump) => "config dump of an Envoy",
@@ -158,27 +162,33 @@ pub(super) fn states(
         store.keep_states_only();
         store
     };
-    let (store, notices) = match recording {
-        Some((catalog, mut recording)) => {
-            let mut store = begin(catalog, recording.clock());
-            let mut frames = Vec::new();
-            let mut more = true;
-            while more {
-                more = recording.next(store.catalog_mut(), &mut frames).map_err(failed)?;
-                frames.drain(..).for_each(|frame| store.handle(frame));
-            }
-            let (end, notices) = recording.finish();
-            store.advance(end);
-            (store, notices)
+    let mut frames = Vec::new();
+    let (store, notices) = if let Some((catalog, mut recording)) = recording {
+        let mut store = begin(catalog, recording.clock());
+        while recording.next(store.catalog_mut(), &mut frames).map_err(failed)? {
+            frames.drain(..).for_each(|frame| store.handle(frame));
         }
-        None => {
-            let Loaded { catalog, clock, frames, end, notices } =
-                read(args, super::descriptors::seed()?, path.as_deref(), schema.clone(), io)?.loaded;
-            let mut store = begin(catalog, clock);
-            frames.into_iter().for_each(|frame| store.handle(frame));
-            store.advance(end);
-            (store, notices)
+        let (end, notices) = recording.finish();
+        store.advance(end);
+        (store, notices)
+    } else if let Some(file) = path.as_deref().and_then(capture) {
+        let failed = |error: CaptureError| unreadable(args, error);
+        let options = capture_options(args, super::descriptors::seed()?, &schema);
+        let (catalog, mut capture) = pcap::start(file, &options).map_err(failed)?;
+        let mut store = begin(catalog, capture.clock());
+        while capture.next(store.catalog_mut(), &mut frames).map_err(|error| failed(error.into()))? {
+            frames.drain(..).for_each(|frame| store.handle(frame));
         }
+        let (end, notices) = capture.finish();
+        store.advance(end);
+        (store, notices)
+    } else {
+        let Loaded { catalog, clock, frames, end, notices } =
+            read(args, super::descriptors::seed()?, path.as_deref(), schema.clone(), io)?.loaded;
+        let mut store = begin(catalog, clock);
+        frames.into_iter().for_each(|frame| store.handle(frame));
+        store.advance(end);
+        (store, notices)
     };
     // Nothing is in sync in a file of which nothing is left.
     if store.streams().is_empty() && !notices.is_empty() {
@@ -290,6 +300,7 @@ fn read_stdin(
             read_script("stdin", &text, args, seed, &schema)?
         }
         Form::Recording => record::read(input).map_err(|error| unreadable(args, error))?,
+        Form::Capture => read_capture(input, args, seed, &schema)?,
         Form::Response => {
             let mut content = Vec::new();
             input.take(LARGEST).read_to_end(&mut content).map_err(failed)?;
@@ -322,6 +333,7 @@ pub(super) fn read_file(
             read_script(&args.source, &std::fs::read(path).map_err(failed)?, args, seed, &schema)?
         }
         Form::Recording => record::open(path).map_err(|error| unreadable(args, error))?,
+        Form::Capture => read_capture(File::open(path).map_err(failed)?, args, seed, &schema)?,
         Form::Response => {
             let mut content = Vec::new();
             File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut content)).map_err(failed)?;
@@ -405,6 +417,29 @@ fn read_raw(
     record::raw::read_with(input, &options).map_err(|error| unreadable(args, error))
 }
 
+fn read_capture(
+    input: impl Read,
+    args: &SourceArgs,
+    seed: u64,
+    schema: &Arc<Schema>,
+) -> Result<Loaded, CliError> {
+    pcap::read(input, &capture_options(args, seed, schema)).map_err(|error| unreadable(args, error))
+}
+
+fn capture_options(args: &SourceArgs, seed: u64, schema: &Arc<Schema>) -> pcap::Options {
+    let redact = (!args.keep_secrets).then(|| super::descriptors::redactor(schema, seed));
+    pcap::Options { redact, seed, schema: schema.clone() }
+}
+
+/// The file, if it is a packet capture.
+fn capture(path: &Path) -> Option<File> {
+    let mut file = File::open(path).ok().filter(|_| path.is_file())?;
+    let mut head = [0; 16];
+    file.read_exact(&mut head).ok()?;
+    file.rewind().ok()?;
+    pcap::is_capture(&head).then_some(file)
+}
+
 fn unreadable(args: &SourceArgs, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> CliError {
     CliError::unreadable(format!("cannot read {}", args.source)).because(error)
 }
@@ -466,6 +501,9 @@ fn is_redacted(loaded: &Loaded) -> bool {
 
 /// What the readers of recordings do not know is a script by its ending, or by words of its own.
 fn form(name: &str, head: &[u8]) -> Form {
+    if pcap::is_capture(head) {
+        return Form::Capture;
+    }
     match record::detect(head) {
         record::Format::Recording => return Form::Recording,
         record::Format::Raw => return Form::Raw,

@@ -237,7 +237,6 @@ fn info_tells_what_is_in_a_file() {
     assert_eq!(streams.iter().map(|stream| &stream["stream"]).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
-/// A session written in one form and read back says the same.
 /// What a part lacks is no fault of those who spoke.
 #[test]
 fn a_part_knows_its_clients_and_blames_nobody_for_what_it_lacks() {

@@ -68,6 +68,7 @@ pub(super) fn settle(verb: &mut Verb, io: &Io<'_>) -> Result<(), CliError> {
         Verb::Export(args) => place(&mut args.source.source, &mut args.source.client, io)?,
         Verb::Info(args) => place(&mut args.source.source, &mut args.source.client, io)?,
         Verb::Replay(args) if args.source.source.is_empty() => return Err(no_source("")),
+        Verb::Redact(args) if args.source.source.is_empty() => return Err(no_source("")),
         Verb::Diff(args) if args.source.source.is_empty() => return Err(no_source("")),
         _ => None,
     };

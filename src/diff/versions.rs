@@ -69,9 +69,10 @@ pub fn more_versions(
     // The list of the last response that was looked through, and what was in it.
     let mut seen = None;
     for row in rows {
-        let Some(line) = store.line(row).filter(|line| wanted(line.stream) && is_type(&line.type_url)) else {
+        if store.place_of(row).is_none_or(|(stream, url)| !wanted(stream) || !is_type(&url)) {
             continue;
-        };
+        }
+        let Some(line) = store.line(row) else { continue };
         let Some(n) = line.n else { continue };
         if line.dir == Some(Dir::Req) {
             let verdict = match line.kind {

@@ -33,6 +33,7 @@ pub use units::{bytes, duration};
 
 use eval::Subject;
 use parse::Expr;
+use term::{Term, Test};
 
 /// Why an expression can't be read: the byte where it breaks, and what was expected there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -129,6 +130,15 @@ impl Filter {
     /// Whether a state (stream and type) matches.
     pub fn state(&self, fact: &StateFact, store: &Store) -> bool {
         self.matches(&Subject::State(fact), store, &NoContent)
+    }
+
+    /// A word in lowercase letters of ASCII: a row with a text that has it somewhere, in any case, matches whatever
+    /// else is known of it. `None`: there is no such word.
+    pub fn plain_word(&self) -> Option<&str> {
+        match &self.expr {
+            Some(Expr::Term(Term { test: Test::Row(pattern), .. })) => pattern.plain(),
+            _ => None,
+        }
     }
 
     /// Whether a resource matches, content not looked at.

@@ -14,7 +14,11 @@ pub(super) enum Extent {
 
 /// A compiled pattern. All forms become one regex: the engine's literal search is as fast as our own would be.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern(Regex);
+pub(super) struct Pattern {
+    regex: Regex,
+    /// In whatever case, anywhere in the text: all that it means.
+    plain: Option<Box<str>>,
+}
 
 impl Pattern {
     /// A word as typed: `*` outside of quotes is a glob, everything else stands for itself.
@@ -33,7 +37,9 @@ impl Pattern {
             regex = format!("^{regex}$");
         }
         let capitals = word.iter().any(|(c, _)| c.is_uppercase());
-        build(at, &regex, capitals)
+        let plain = !glob && extent == Extent::Part && !capitals && word.iter().all(|(c, _)| c.is_ascii());
+        let plain = plain.then(|| word.iter().map(|(c, _)| *c).collect());
+        Ok(Pattern { plain, ..build(at, &regex, capitals)? })
     }
 
     /// A regex as typed, anywhere in the text.
@@ -49,7 +55,12 @@ impl Pattern {
     }
 
     pub(super) fn matches(&self, text: &str) -> bool {
-        self.0.is_match(text)
+        self.regex.is_match(text)
+    }
+
+    /// The word without capitals that a text has to have somewhere, in any case, if that is all.
+    pub(super) fn plain(&self) -> Option<&str> {
+        self.plain.as_deref()
     }
 }
 
@@ -59,7 +70,7 @@ fn build(at: usize, regex: &str, capitals: bool) -> Result<Pattern, FilterError>
         .dot_matches_new_line(true)
         .size_limit(1 << 20)
         .build()
-        .map(Pattern)
+        .map(|regex| Pattern { regex, plain: None })
         .map_err(|error| FilterError { at, reason: format!("not a regex: {}", reason(&error)) })
 }
 

@@ -407,3 +407,13 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_plain_word_is_told_from_what_means_more() {
+    let word = |text: &str| Filter::parse(text).unwrap().plain_word().map(str::to_owned);
+    assert_eq!(word("reviews"), Some("reviews".to_owned()));
+    assert_eq!(word("\"a b\""), Some("a b".to_owned()));
+    for other in ["Reviews", "rev*", "/rev/", "name:reviews", "!reviews", "a b", "a | b", "é", ""] {
+        assert_eq!(word(other), None, "{other}");
+    }
+}

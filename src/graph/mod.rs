@@ -89,22 +89,14 @@ pub struct Graph {
 
 /// The streams of a stream's client that are open, or the stream alone: types may come on streams of their own.
 pub fn streams_of(store: &Store, stream: StreamId) -> Vec<StreamId> {
-    let all = store.streams();
-    let node = all.iter().find(|fact| fact.stream == stream).and_then(|fact| fact.node.clone());
-    let same = |fact: &&crate::store::StreamFact| {
-        let node = node.as_ref().filter(|node| !node.id.is_empty());
-        fact.stream == stream
-            || (fact.closed.is_none()
-                && node.is_some_and(|node| fact.node.as_ref().is_some_and(|other| other.id == node.id)))
-    };
-    all.iter().filter(same).map(|fact| fact.stream).collect()
+    store.streams_of_client(stream)
 }
 
 /// A number that changes when the graph of these streams may have.
 pub fn mark(store: &Store, streams: &[StreamId]) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut hasher = std::hash::DefaultHasher::new();
-    for fact in store.summaries().iter().filter(|fact| streams.contains(&fact.stream)) {
+    for fact in streams.iter().flat_map(|stream| store.summaries_of(*stream)) {
         let counts = (fact.missing, fact.overdue, fact.names, fact.resources, fact.refused);
         (fact.stream, &fact.type_url, fact.state, counts).hash(&mut hasher);
         store.mark(fact.stream, &fact.type_url).hash(&mut hasher);
@@ -129,8 +121,7 @@ impl Graph {
     /// The graph of these streams as far as references are known. What is not part of it is forgotten.
     pub fn build(store: &Store, streams: &[StreamId], known: &mut References) -> Graph {
         let mut graph = Graph::default();
-        let cells: Vec<_> =
-            store.summaries().into_iter().filter(|cell| streams.contains(&cell.stream)).collect();
+        let cells: Vec<_> = streams.iter().flat_map(|stream| store.summaries_of(*stream)).collect();
         for cell in &cells {
             let Some((kind, _)) = Kind::of_type_url(cell.type_url.as_str()) else { continue };
             for fact in store.resources(cell.stream, &cell.type_url) {

@@ -9,8 +9,9 @@ use tonic::metadata::{MetadataKey, MetadataMap};
 use tonic::transport::{Channel, Endpoint};
 
 use super::heard::{First, Heard, Instead};
-use super::tap::{Address, Leg, Step};
+use super::tap::{Address, Leg};
 use super::tls;
+use crate::observe::Step;
 use crate::wire::Secured;
 
 /// Whom to connect to, and how.

@@ -31,9 +31,10 @@ pub struct Row {
 impl Rows {
     /// `cells` are those to be shown, all or filtered.
     pub fn build(streams: Vec<StreamFact>, cells: Vec<SummaryFact>) -> Rows {
-        let mut types: Vec<TypeUrl> = cells.iter().map(|cell| cell.type_url.clone()).collect();
+        let mut seen = HashSet::new();
+        let firsts = cells.iter().map(|cell| &cell.type_url).filter(|url| seen.insert(*url));
+        let mut types: Vec<TypeUrl> = firsts.cloned().collect();
         types.sort_by_cached_key(type_order);
-        types.dedup();
         let mut rows = rows(streams);
         fill(&mut rows, &types, cells);
         rows.sort_by_key(|row| (severity(row.worst), row.key));

@@ -280,6 +280,31 @@ impl Engine {
             }
             Body::Undecodable { .. } => Happened::Aside,
         };
+        track.renamed += u64::from(renames(&outcome.what, &message.body));
+    }
+}
+
+/// Whether a message may have changed which names a track sent, wants, or waits for.
+fn renames(what: &Happened, body: &Body) -> bool {
+    let asks = match body {
+        Body::DeltaRequest(m) => {
+            let lists: [&[Sym]; 4] =
+                [&m.subscribe, &m.unsubscribe, &m.locators_subscribe, &m.locators_unsubscribe];
+            lists.iter().any(|list| !list.is_empty())
+        }
+        _ => false,
+    };
+    match what {
+        Happened::Request(request) => {
+            asks || request.first || !request.added.is_empty() || !request.removed.is_empty()
+        }
+        Happened::Response(response) => {
+            let lists = [&response.added, &response.removed, &response.repeated, &response.held];
+            lists.iter().any(|list| !list.is_empty())
+                || !response.hollow.is_empty()
+                || !response.strangers.is_empty()
+        }
+        _ => false,
     }
 }
 

@@ -166,9 +166,14 @@ impl Stream {
         sides.filter_map(|(side, pings)| pings.keepalive(side)).max_by_key(|keepalive| keepalive.every)
     }
 
+    /// Tracks that have a state, in the order of their first messages.
+    pub(crate) fn tracks_shown(&self) -> impl Iterator<Item = &Track> {
+        self.tracks.iter().filter(|track| self.shows(track))
+    }
+
     /// Tracks in the order in which screens show types: known kinds first, then by URL.
     pub(crate) fn tracks_in_order(&self) -> Vec<&Track> {
-        let mut tracks: Vec<&Track> = self.tracks.iter().filter(|track| self.shows(track)).collect();
+        let mut tracks: Vec<&Track> = self.tracks_shown().collect();
         tracks.sort_by(|a, b| rank(a).cmp(&rank(b)));
         tracks
     }

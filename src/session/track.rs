@@ -77,6 +77,8 @@ pub(crate) struct Track {
     latencies: VecDeque<u32>,
     pub(crate) last_verdict: Option<Time>,
     pub(crate) pushes: u64,
+    /// Messages after which its names may be others: those sent, wanted, waited for.
+    pub(crate) renamed: u64,
     pub(crate) bytes: u64,
     /// Of resources re-sent unchanged.
     pub(crate) bytes_same: u64,

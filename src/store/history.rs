@@ -107,11 +107,6 @@ impl History {
         self.rows.get(index).filter(|_| index < self.shown.rows)
     }
 
-    /// All rows, newest first.
-    pub(super) fn newest(&self) -> impl Iterator<Item = &Row> {
-        self.rows.get(..self.shown.rows).unwrap_or_default().iter().rev()
-    }
-
     pub(super) fn row_of(&self, n: Seq) -> Option<usize> {
         let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
         self.by_seq.get(at).filter(|_| at < self.shown.messages).map(|row| *row as usize)

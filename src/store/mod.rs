@@ -17,13 +17,13 @@ pub use asked::AskedFact;
 pub use facts::*;
 pub use history::weight;
 pub use silence::{Reason, Silence};
-pub use versions::{AcceptedFact, Verdict, VersionFact};
+pub use versions::{AcceptedFact, Verdict, VersionFact, Versions};
 
 use std::time::Duration;
 
 use crate::content::Catalog;
 use crate::event::{Clock, Seq, StreamId, Time, TypeUrl};
-use crate::session::{Engine, Limits, Outcome};
+use crate::session::{Engine, Limits, Outcome, Stream};
 use crate::wire::{Frame, Message, What};
 use history::History;
 
@@ -159,6 +159,10 @@ impl Store {
     pub fn line(&self, index: usize) -> Option<LineFact> {
         self.history.get(index).and_then(|row| self.line_fact(row))
     }
+    /// Stream and type of a row: what is asked of many rows before the facts of a few.
+    pub fn place_of(&self, index: usize) -> Option<(StreamId, TypeUrl)> {
+        self.history.get(index).and_then(|row| self.row_place(row))
+    }
     /// The row of message `n`.
     pub fn row_of(&self, n: Seq) -> Option<usize> {
         self.history.row_of(n)
@@ -182,6 +186,25 @@ impl Store {
     pub fn streams(&self) -> Vec<StreamFact> {
         self.engine.streams().iter().map(|stream| self.stream_fact(stream)).collect()
     }
+    /// All streams, in the order in which they were opened. Cheap beside [`Store::streams`].
+    pub fn stream_ids(&self) -> impl ExactSizeIterator<Item = StreamId> {
+        self.engine.streams().iter().map(|stream| stream.id)
+    }
+    /// Those that are open.
+    pub fn open_stream_ids(&self) -> impl Iterator<Item = StreamId> {
+        self.engine.streams().iter().filter(|stream| stream.closed.is_none()).map(|stream| stream.id)
+    }
+    /// Messages lost in the copy, on all streams.
+    pub fn gaps(&self) -> u64 {
+        self.engine.streams().iter().map(|stream| stream.gaps).sum()
+    }
+    /// This stream, and the open ones whose node has the same id.
+    pub fn streams_of_client(&self, stream: StreamId) -> Vec<StreamId> {
+        let id = |of: &Stream| of.node.as_ref().map(|node| node.id.clone()).filter(|id| !id.is_empty());
+        let own = self.engine.stream(stream).and_then(id);
+        let same = |of: &&Stream| of.id == stream || (own.is_some() && of.closed.is_none() && id(of) == own);
+        self.engine.streams().iter().filter(same).map(|of| of.id).collect()
+    }
     pub fn stream(&self, stream: StreamId) -> Option<StreamFact> {
         self.engine.stream(stream).map(|stream| self.stream_fact(stream))
     }
@@ -192,16 +215,24 @@ impl Store {
     /// The state of one type of one stream.
     pub fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact> {
         let stream = self.engine.stream(stream)?;
-        let track = stream.tracks_in_order().into_iter().find(|track| track.type_url == *type_url)?;
+        let track = stream.tracks_shown().find(|track| track.type_url == *type_url)?;
         Some(self.state_fact(stream, track))
     }
     /// The states without their names: cheap whatever they hold.
     pub fn summaries(&self) -> Vec<SummaryFact> {
         self.tracks().map(|(stream, track)| self.summary_fact(stream, track)).collect()
     }
+    /// Those of one stream.
+    pub fn summaries_of(&self, stream: StreamId) -> Vec<SummaryFact> {
+        let stream = self.engine.stream(stream).into_iter();
+        let tracks = stream.flat_map(|stream| stream.tracks_in_order().into_iter().map(move |t| (stream, t)));
+        tracks.map(|(stream, track)| self.summary_fact(stream, track)).collect()
+    }
     /// The NACKs that are kept, of all tracks.
     pub fn nacks(&self) -> Vec<Seq> {
-        self.tracks().flat_map(|(_, track)| track.nacks.iter().map(|nack| nack.n)).collect()
+        let refused = |stream: &&Stream| stream.tracks.iter().any(|track| !track.nacks.is_empty());
+        let tracks = self.engine.streams().iter().filter(refused).flat_map(|stream| stream.tracks_in_order());
+        tracks.flat_map(|track| track.nacks.iter().map(|nack| nack.n)).collect()
     }
     /// All resources of one track, in order of their first appearance; then the names that are waited for.
     pub fn resources(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {

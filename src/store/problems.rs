@@ -13,7 +13,9 @@ const SPELLED: usize = 3;
 impl Store {
     pub(super) fn problem_facts(&self) -> Vec<ProblemFact> {
         let mut out = Vec::new();
-        for (stream, track) in self.tracks().filter(|(stream, _)| stream.closed.is_none()) {
+        let open = self.engine.streams().iter().filter(|stream| stream.closed.is_none());
+        let tracks = open.flat_map(|stream| stream.tracks_shown().map(move |track| (stream, track)));
+        for (stream, track) in tracks {
             out.extend(self.refused(stream, track));
             out.extend(self.unanswered(stream, track));
             out.extend(self.owed(stream, track));

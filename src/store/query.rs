@@ -195,7 +195,43 @@ impl Store {
         Some(self.resource_fact(stream, track, name, slot.as_ref()))
     }
 
+    /// Which of these names `wanted` picks by their facts, as places among them; the hash of the content is left out.
+    /// Names without a fact are left out.
+    pub fn pick(
+        &self,
+        stream: StreamId,
+        url: &TypeUrl,
+        names: &[Arc<str>],
+        mut wanted: impl FnMut(&ResourceFact) -> bool,
+    ) -> Vec<usize> {
+        let stream = self.engine.stream(stream);
+        let Some((stream, track)) = stream.and_then(|stream| Some((stream, stream.find(url)?))) else {
+            return Vec::new();
+        };
+        let mut picks = |text: &Arc<str>| {
+            let name = track.canonical(&self.catalog, self.catalog.strings().find(text)?);
+            let slot = track.sent.get(&self.catalog, name);
+            if slot.is_none() && track.waiting.get(name).is_none() {
+                return None;
+            }
+            Some(wanted(&self.fact_to_pick_by(stream, track, name, slot.as_ref())))
+        };
+        (0..names.len()).filter(|at| names.get(*at).and_then(&mut picks) == Some(true)).collect()
+    }
+
     fn resource_fact(&self, stream: &Stream, track: &Track, name: Sym, slot: Option<&Slot>) -> ResourceFact {
+        let fact = self.fact_to_pick_by(stream, track, name, slot);
+        let hash = fact.content.map(|id| format!("{:032x}", self.catalog.blob(id).hash));
+        ResourceFact { hash, ..fact }
+    }
+
+    fn fact_to_pick_by(
+        &self,
+        stream: &Stream,
+        track: &Track,
+        name: Sym,
+        slot: Option<&Slot>,
+    ) -> ResourceFact {
         let now = stream.clock(self.now);
         let (state, absent_by) = track.resource_state(&self.catalog, name, slot, now, self.limits);
         let entry = slot.and_then(|slot| slot.blob).map(|blob| self.catalog.entry(blob));
@@ -219,7 +255,7 @@ impl Store {
             refused: track.refused.contains(&name),
             absent_by,
             origin: track.origin(&self.catalog, name, slot),
-            hash: blob.map(|blob| format!("{:032x}", blob.hash)),
+            hash: None,
             size: blob.map_or(0, |blob| u64::from(blob.size)),
             ttl_deadline: track.deadlines.get(&name).copied(),
             content,

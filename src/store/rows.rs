@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::content::Catalog;
-use crate::event::{Code, Seq, Sym, TypeUrl};
+use crate::event::{Code, Seq, StreamId, Sym, TypeUrl};
 use crate::session::{MessageKind, Stream};
 use crate::wire::{Body, End, Message};
 
@@ -116,6 +116,11 @@ impl Store {
         let blobs = message.resources().map_or(&[][..], |list| list.blobs());
         let keys = blobs.iter().map(|id| crate::session::key(&self.catalog, *id));
         names.iter().chain(locators).copied().chain(keys)
+    }
+
+    pub(super) fn row_place(&self, row: &Row) -> Option<(StreamId, TypeUrl)> {
+        let stream = self.engine.streams().get(row.stream as usize)?;
+        Some((stream.id, self.row_type(stream, row)))
     }
 
     fn row_type(&self, stream: &Stream, row: &Row) -> TypeUrl {

@@ -1,6 +1,7 @@
 //! What became of one resource, or one type, over the messages that are kept.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::content::BlobId;
@@ -49,6 +50,28 @@ pub struct AcceptedFact {
     pub version: Arc<str>,
 }
 
+/// The contents that a resource had, as far as they were looked for.
+#[derive(Clone, Debug)]
+pub struct Versions {
+    /// Newest first.
+    pub versions: Vec<VersionFact>,
+    /// Rows that are still to be looked at.
+    rows: Range<usize>,
+    verdicts: HashMap<u64, (Verdict, Seq, Time)>,
+}
+
+impl Versions {
+    /// Of the messages before this row.
+    pub fn before(row: usize) -> Versions {
+        Versions { versions: Vec::new(), rows: row.saturating_sub(ROWS)..row, verdicts: HashMap::new() }
+    }
+
+    /// All rows were looked at.
+    pub fn is_complete(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
 impl Store {
     fn place(&self, stream: StreamId, url: &TypeUrl) -> Option<(u32, u16, &Track)> {
         let index = self.engine.index(stream)?;
@@ -59,15 +82,31 @@ impl Store {
 
     /// The contents that a resource had on a stream, newest first, as far as messages are kept.
     pub fn versions(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Vec<VersionFact> {
+        let mut found = Versions::before(self.rows());
+        self.more_versions(stream, url, name, ROWS, &mut found);
+        found.versions
+    }
+
+    /// Looks for them in so many rows more.
+    pub fn more_versions(
+        &self,
+        stream: StreamId,
+        url: &TypeUrl,
+        name: &str,
+        rows: usize,
+        found: &mut Versions,
+    ) {
+        let to = found.rows.end.min(self.rows());
+        let from = found.rows.start.max(to.saturating_sub(rows));
+        found.rows.end = from;
         let (Some((stream, at, track)), Some(name)) =
             (self.place(stream, url), self.catalog.strings().find(name))
         else {
-            return Vec::new();
+            return;
         };
         let name = track.canonical(&self.catalog, name);
-        let mut verdicts: HashMap<u64, (Verdict, Seq, Time)> = HashMap::new();
-        let mut out: Vec<VersionFact> = Vec::new();
-        for row in self.history.newest().take(ROWS) {
+        let (verdicts, out) = (&mut found.verdicts, &mut found.versions);
+        for row in (from..to).rev().filter_map(|row| self.history.get(row)) {
             if row.stream != stream || row.track != Some(at) {
                 continue;
             }
@@ -81,10 +120,9 @@ impl Store {
             }
             let Content::Whole(message) = &row.content else { continue };
             if message.dir() == Dir::Resp {
-                self.version(row, message, name, verdicts.get(&row.seq).copied(), &mut out);
+                self.version(row, message, name, verdicts.get(&row.seq).copied(), out);
             }
         }
-        out
     }
 
     fn version(
@@ -167,6 +205,38 @@ impl Store {
         let waiting = track.waiting.iter().map(|(name, _)| name);
         let waiting = waiting.filter(|name| track.sent.get(&self.catalog, *name).is_none());
         sent.iter().map(|(name, _)| *name).chain(waiting).map(|name| self.text(name)).collect()
+    }
+
+    /// A number that changes when the names of a track may have: those sent, wanted, or waited for.
+    pub fn names_mark(&self, stream: StreamId, url: &TypeUrl) -> u64 {
+        self.place(stream, url).map_or(0, |(_, _, track)| track.renamed + 1)
+    }
+
+    /// Whether any of these rows may say more of a resource of a stream than the rows before them: a response that
+    /// has it or takes it away, or a verdict on one.
+    pub fn is_news(&self, stream: StreamId, url: &TypeUrl, name: &str, rows: Range<usize>) -> bool {
+        let (Some((stream, at, track)), Some(name)) =
+            (self.place(stream, url), self.catalog.strings().find(name))
+        else {
+            return true;
+        };
+        let name = track.canonical(&self.catalog, name);
+        let has = |row: &Row| match &row.content {
+            Content::Whole(message) => {
+                message.resources().is_some_and(|list| list.find(&self.catalog, name).is_some())
+                    || row.names.as_ref().is_some_and(|names| names.removed.contains(&name))
+            }
+            _ => true,
+        };
+        let news = |row: &Row| match row.kind {
+            MessageKind::Ack | MessageKind::Nack => {
+                let answered = self.history.row_of(Seq(row.answers)).and_then(|row| self.history.get(row));
+                answered.is_none_or(has)
+            }
+            _ => has(row),
+        };
+        let rows = rows.filter_map(|row| self.history.get(row));
+        rows.filter(|row| row.stream == stream && row.track == Some(at)).any(news)
     }
 
     /// A number that changes when the resources of a track may have.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -16,7 +17,7 @@ use crate::nack::{self, Card};
 use crate::schema::Schema;
 use crate::store::{
     LineFact, MessageFact, NackFact, ProblemFact, ResourceFact, StateFact, Store, StreamFact, SummaryFact,
-    VersionFact,
+    Versions,
 };
 
 use super::replay::{Bar, Marked, Seek};
@@ -49,6 +50,9 @@ pub struct Applied {
     pub filter: Filter,
 }
 
+/// Rows and time of a source.
+pub type Moment = (usize, Time);
+
 /// The facts of one source, asked for only as far as they are shown.
 pub trait Data {
     fn rows(&self) -> usize;
@@ -62,6 +66,20 @@ pub trait Data {
     fn line(&self, index: usize) -> Option<LineFact>;
     /// The states without their names: cheap whatever they hold.
     fn summaries(&self) -> Vec<SummaryFact>;
+    /// Those of one stream.
+    fn summaries_of(&self, stream: StreamId) -> Vec<SummaryFact> {
+        self.summaries().into_iter().filter(|cell| cell.stream == stream).collect()
+    }
+    fn stream_ids(&self) -> Vec<StreamId> {
+        self.streams().iter().map(|stream| stream.stream).collect()
+    }
+    fn stream(&self, stream: StreamId) -> Option<StreamFact> {
+        self.streams().into_iter().find(|fact| fact.stream == stream)
+    }
+    /// Stream and type of a row.
+    fn place_of(&self, index: usize) -> Option<(StreamId, TypeUrl)> {
+        self.line(index).map(|line| (line.stream, line.row.type_url))
+    }
     fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact>;
     /// The NACKs that are kept.
     fn nacks(&self) -> Vec<Seq>;
@@ -71,6 +89,10 @@ pub trait Data {
         &[]
     }
     fn now(&self) -> Time;
+    /// Rows and time, where all facts are the same while both are.
+    fn moment(&self) -> Option<Moment> {
+        None
+    }
     fn clock(&self) -> Clock;
     /// The first `limit` lines of a message's body.
     fn body(&self, n: Seq, format: Format, limit: usize) -> Vec<String>;
@@ -80,7 +102,7 @@ pub trait Data {
     fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool;
 
     fn states_of(&self, stream: StreamId) -> Vec<StateFact> {
-        let summaries = self.summaries().into_iter().filter(|cell| cell.stream == stream);
+        let summaries = self.summaries_of(stream).into_iter();
         summaries.filter_map(|cell| self.state(stream, &cell.type_url)).collect()
     }
     /// The store and the descriptors, where there are some: what contents are compared by.
@@ -110,11 +132,31 @@ pub struct Contents<'a> {
 impl Contents<'_> {
     /// The types of a stream, in no order.
     pub fn types(&self, stream: StreamId) -> Vec<SummaryFact> {
-        self.store.summaries().into_iter().filter(|fact| fact.stream == stream).collect()
+        self.store.summaries_of(stream)
     }
     /// Names of a type's resources, sent or waited for.
     pub fn names(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<Arc<str>> {
         self.store.resource_names(stream, type_url)
+    }
+    /// A number that changes when those names may have.
+    pub fn names_mark(&self, stream: StreamId, type_url: &TypeUrl) -> u64 {
+        self.store.names_mark(stream, type_url)
+    }
+    /// Whether these rows may say more of a resource than those before them.
+    pub fn is_news(&self, stream: StreamId, type_url: &TypeUrl, name: &str, rows: Range<usize>) -> bool {
+        self.store.is_news(stream, type_url, name, rows)
+    }
+    /// Which of these names a filter means, as places among them.
+    pub fn pick(&self, stream: StreamId, url: &TypeUrl, names: &[Arc<str>], applied: &Applied) -> Vec<usize> {
+        self.store.pick(stream, url, names, |fact| self.matches(applied, fact))
+    }
+    pub fn now(&self) -> Time {
+        self.store.now()
+    }
+    /// What the other open streams have under this name.
+    pub fn held_elsewhere(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Vec<ResourceFact> {
+        let open = self.store.open_stream_ids().filter(|other| *other != stream);
+        open.filter_map(|other| self.store.resource(other, type_url, name)).collect()
     }
     /// A number that changes when those names or their contents may have.
     pub fn mark(&self, stream: StreamId, type_url: &TypeUrl) -> u64 {
@@ -126,8 +168,16 @@ impl Contents<'_> {
     pub fn matches(&self, applied: &Applied, fact: &ResourceFact) -> bool {
         applied.filter.resource(fact, self.store)
     }
-    pub fn versions(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Vec<VersionFact> {
-        self.store.versions(stream, type_url, name)
+    /// Looks for more of the contents that a resource had.
+    pub fn more_versions(
+        &self,
+        stream: StreamId,
+        type_url: &TypeUrl,
+        name: &str,
+        rows: usize,
+        found: &mut Versions,
+    ) {
+        self.store.more_versions(stream, type_url, name, rows, found);
     }
     /// Bytes of a content.
     pub fn size(&self, id: BlobId) -> u64 {
@@ -189,6 +239,18 @@ impl Data for StoreData<'_> {
     fn summaries(&self) -> Vec<SummaryFact> {
         self.store.summaries()
     }
+    fn summaries_of(&self, stream: StreamId) -> Vec<SummaryFact> {
+        self.store.summaries_of(stream)
+    }
+    fn stream_ids(&self) -> Vec<StreamId> {
+        self.store.stream_ids().collect()
+    }
+    fn stream(&self, stream: StreamId) -> Option<StreamFact> {
+        self.store.stream(stream)
+    }
+    fn place_of(&self, index: usize) -> Option<(StreamId, TypeUrl)> {
+        self.store.place_of(index)
+    }
     fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact> {
         self.store.state(stream, type_url)
     }
@@ -203,6 +265,9 @@ impl Data for StoreData<'_> {
     }
     fn now(&self) -> Time {
         self.store.now()
+    }
+    fn moment(&self) -> Option<Moment> {
+        Some((self.rows(), self.now()))
     }
     fn clock(&self) -> Clock {
         self.store.clock()

@@ -16,7 +16,7 @@ use super::update::current_stream;
 
 /// Contents whose references are looked up in one step of a frame.
 const SLICE: usize = 128;
-/// From so many nodes on, the graph is built again once a second at most.
+/// For each so many nodes, the graph is built again a second later.
 const LARGE: usize = 20_000;
 
 #[derive(Clone, Debug, Default)]
@@ -131,7 +131,7 @@ pub fn search(model: &mut Model, data: &dyn Data) -> bool {
 }
 
 pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool) {
-    let first = || data.streams().first().map(|stream| stream.stream);
+    let first = || data.stream_ids().first().copied();
     let stream = current_stream(model).or_else(first);
     let Some((stream, (store, _))) = stream.zip(data.source()) else {
         model.graph = GraphScreen::default();
@@ -150,14 +150,14 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
     let screen = &mut model.graph;
     let filter = model.filter.as_ref().map(|filter| filter.text.clone());
     let mark = Some((graph::mark(store, &streams), screen.known.len()));
-    let due = screen.graph.nodes.len() < LARGE || now.since(screen.built).as_secs() >= 1;
+    let due = now.since(screen.built).as_secs() >= (screen.graph.nodes.len() / LARGE) as u64;
     if screen.mark.is_none() || (!frozen && screen.mark != mark && !screen.searching() && due) {
         let users_of =
             screen.view.users_of.and_then(|id| screen.graph.get(id)).map(|n| (n.kind, n.name.clone()));
         screen.graph = Graph::build(store, &streams, &mut screen.known);
         (screen.mark, screen.built, screen.read) = (mark.map(|(mark, _)| (mark, screen.known.len())), now, 0);
         screen.view.users_of = users_of.and_then(|(kind, name)| screen.graph.find(kind, &name));
-        let cells = store.summaries().into_iter().filter(|cell| streams.contains(&cell.stream));
+        let cells = streams.iter().flat_map(|stream| store.summaries_of(*stream));
         let versions = cells.filter_map(|cell| {
             let (kind, _) = Kind::of_type_url(cell.type_url.as_str())?;
             Some((kind, store.state(cell.stream, &cell.type_url)?.offered?.to_string()))

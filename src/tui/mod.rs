@@ -2,7 +2,8 @@
 //!
 //! [`update`] takes in keys and changes and leaves a [`Model`] that is ready to be drawn; [`view`] only draws it.
 //! Facts come through [`Data`], so that screens know no sockets, files or protocol rules; what has to be done
-//! outside goes out as an [`Effect`]. [`run`] is the loop around them, on a thread of its own.
+//! outside goes out as an [`Effect`]. [`Screens`] is one turn of the loop around them, [`run`] the loop with its
+//! terminal, on a thread of its own.
 
 mod act;
 mod canvas;
@@ -19,6 +20,7 @@ mod layout;
 mod lint;
 mod model;
 mod nacks;
+mod narrow;
 mod overview;
 mod painter;
 mod panes;
@@ -39,6 +41,7 @@ mod tests;
 mod theme;
 mod timeline;
 mod tree;
+mod turn;
 mod update;
 mod variants;
 mod view;
@@ -48,6 +51,7 @@ pub use copy::Multiplexer;
 pub use data::{Applied, Bodies, Contents, Data, Feed, Format, Held, Info, Mode, StoreData};
 pub use keymap::{BINDINGS, Binding, Context};
 pub use model::{Model, Overlay, Scope, Screen};
+pub use painter::{Painter, blank};
 pub use rebind::{Change, KEYS, Keymap};
 pub use replay::{Bar, Mark, Marked, Seek, Sign, Speed};
 pub use run::{Options, run, terminal_size};
@@ -55,5 +59,6 @@ pub use tell::Tell;
 #[cfg(test)]
 pub use tests::drawn_text as drawn;
 pub use theme::Theme;
+pub use turn::Screens;
 pub use update::{Effect, Msg, search, update};
 pub use view::view;

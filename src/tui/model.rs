@@ -9,7 +9,7 @@ use crate::filter::FilterError;
 use crate::store::{ProblemFact, TypeState};
 
 use super::command::Command;
-use super::data::{Applied, Info};
+use super::data::{Applied, Info, Moment};
 use super::diff::Diff;
 use super::find::Find;
 use super::graph::GraphScreen;
@@ -248,6 +248,8 @@ pub struct Model {
     pub history: Vec<String>,
     pub now: Time,
     pub clock: Clock,
+    /// What `problems` are of.
+    pub seen: Option<Moment>,
     pub problems: Vec<ProblemFact>,
     pub overview: Overview,
     pub stream: StreamScreen,
@@ -284,6 +286,7 @@ impl Model {
             history: Vec::new(),
             now: Time::ZERO,
             clock: Clock::default(),
+            seen: None,
             problems: Vec::new(),
             overview: Overview::default(),
             stream: StreamScreen::default(),
@@ -317,7 +320,7 @@ impl Model {
     pub fn searching(&self) -> bool {
         match self.screen {
             Screen::Timeline => !self.timeline.index.complete(),
-            Screen::Resources => self.resources.tree.searching(),
+            Screen::Resources => self.resources.tree.searching() || self.resources.detail.searching(),
             Screen::Subs => self.subs.searching(),
             Screen::Graph => self.graph.searching(),
             _ => false,
@@ -338,6 +341,7 @@ impl Model {
 
     /// What was loaded holds no more: the cursor went back.
     pub fn forget(&mut self) {
+        self.seen = None;
         self.timeline.forget();
         self.overview.table = super::overview::Table::default();
         self.nacks.forget();

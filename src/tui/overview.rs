@@ -1,17 +1,22 @@
 //! Screen 1: nodes by types, worst first.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use crate::event::{StreamId, TypeUrl};
 use crate::report::{LastWord, Row, Rows, is_problem, severity};
 use crate::store::{SummaryFact, TypeState};
 
-use super::data::{Applied, Data};
-use super::model::{Pane, Scope};
+use super::data::{Applied, Data, Moment};
+use super::model::Pane;
 use super::sort::Sort;
 
 /// Above this many nodes the healthy ones fold to one row.
 const MANY: usize = 50;
+/// From so many streams on, the table is not made anew with each message.
+const LARGE: usize = 200;
+/// It stands this long.
+const YOUNG: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
@@ -44,6 +49,27 @@ pub struct Table {
     pub counts: Vec<(TypeState, usize)>,
     /// What was wrong when streams closed, over all nodes.
     pub last_words: Vec<LastWord>,
+    of: Option<Of>,
+}
+
+/// What a table was made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Of {
+    pub moment: Option<Moment>,
+    pub type_url: Option<TypeUrl>,
+    pub filter: Option<String>,
+    pub unfolded: bool,
+    pub sort: Sort,
+}
+
+impl Table {
+    /// Whether it says the same as one made anew, as far as a person sees: a large one is made anew ten times a second.
+    pub fn is_of(&self, wanted: &Of) -> bool {
+        let Some(of) = &self.of else { return false };
+        let Some((then, now)) = of.moment.zip(wanted.moment) else { return false };
+        let young = self.streams >= LARGE && then.1 <= now.1 && now.1.since(then.1) < YOUNG;
+        *of == Of { moment: of.moment, ..wanted.clone() } && (then == now || young)
+    }
 }
 
 /// The stream of a row to open: the one of a type, else the newest. Column 0 is the node.
@@ -53,13 +79,7 @@ pub fn stream_of(row: &Row, column: usize) -> Option<StreamId> {
 }
 
 impl Table {
-    pub fn build(
-        data: &dyn Data,
-        scope: &Scope,
-        filter: Option<&Applied>,
-        unfolded: bool,
-        sort: Sort,
-    ) -> Table {
+    pub fn build(data: &dyn Data, filter: Option<&Applied>, of: Of) -> Table {
         let streams = data.streams();
         let total = streams.len();
         let mut cells = data.summaries();
@@ -75,7 +95,7 @@ impl Table {
             };
             cells.retain(matches);
         }
-        if let Some(only) = &scope.type_url {
+        if let Some(only) = &of.type_url {
             cells.retain(|cell| cell.type_url == *only);
         }
         let Rows { types, mut rows } = Rows::build(streams, cells);
@@ -91,12 +111,12 @@ impl Table {
             }
         }
         let mut folded = 0;
-        if nodes > MANY && !unfolded {
+        if nodes > MANY && !of.unfolded {
             let before = rows.len();
             rows.retain(|row| severity(row.worst) < severity(TypeState::Synced));
             folded = before - rows.len();
         }
-        match sort {
+        match of.sort {
             Sort::Worst => {}
             Sort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
             Sort::Newest => {
@@ -105,7 +125,7 @@ impl Table {
                 });
             }
         }
-        Table { types, rows, folded, nodes, streams: total, counts, last_words }
+        Table { types, rows, folded, nodes, streams: total, counts, last_words, of: Some(of) }
     }
 }
 

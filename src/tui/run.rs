@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossterm::event::{self, Event, KeyEventKind};
 use crossterm::terminal::size;
@@ -15,25 +15,14 @@ use crate::text;
 use super::copy::{LIMIT, Multiplexer, osc52};
 use super::data::{Feed, Held};
 use super::model::{Model, Screen};
-use super::painter::{Painter, blank};
+use super::painter::Painter;
 use super::rebind::Keymap;
 use super::replay::Seek;
 use super::terminal::Terminal;
 use super::theme::Theme;
-use super::update::{Effect, Msg, search, update};
-use super::view::view;
+use super::turn::Screens;
+use super::update::{Effect, Msg, update};
 
-/// Between two frames that only new facts ask for.
-const FRAME: Duration = Duration::from_millis(33);
-const SLOW_FRAME: Duration = Duration::from_millis(200);
-/// Between two frames that keys ask for: below what a person sees, above what a held key needs.
-const KEY_FRAME: Duration = Duration::from_millis(8);
-/// Ages tick this often.
-const TICK: Duration = Duration::from_secs(1);
-/// A search for matching rows has this much of each frame.
-const SEARCH: Duration = Duration::from_millis(6);
-/// A held screen looks for messages from outside this often.
-const HELD: Duration = Duration::from_millis(250);
 /// The shortest wait in which crossterm looks at all: with none it does not even give what it has read.
 const GLANCE: Duration = Duration::from_millis(1);
 /// Keys taken in before a frame is drawn.
@@ -59,20 +48,15 @@ pub struct Options {
 /// The terminal cannot be read or written, or a panic on another thread took it away.
 pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     let terminal = Terminal::take()?;
-    let mut painter = Painter::new(BufWriter::with_capacity(1 << 16, io::stdout()));
     let mut model = Model::new(size()?, options.theme, options.zone);
     model.screen = options.screen;
     model.keys = options.keys;
     model.marks = feed.marks();
-    let frame = if options.slow_link { SLOW_FRAME } else { FRAME };
-    let mut pace = Pace { painted: None, keyed: true };
-    let mut revision = None;
-    let mut changed = Instant::now();
-    let mut dirty = true;
+    let out = BufWriter::with_capacity(1 << 16, io::stdout());
+    let mut screens = Screens::new(model, out, options.slow_link);
     let stdin = Stdin::of_process();
     loop {
-        let Some(mut messages) = keys(stdin, pace.wait(frame, &model, dirty))? else { return Ok(()) };
-        pace.keyed |= !messages.is_empty();
+        let Some(mut messages) = keys(stdin, screens.wait())? else { return Ok(()) };
         loop {
             match options.messages.try_recv() {
                 Ok(message) => messages.push(message),
@@ -84,28 +68,8 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
         if terminal.lost() {
             return Err(io::Error::other("a crash on another thread ended the screens"));
         }
-        let now = feed.revision();
-        let due = revision != Some(now) || changed.elapsed() >= TICK;
-        if due && model.paused.is_none() && pace.due(frame) {
-            (revision, changed) = (Some(now), Instant::now());
-            messages.push(Msg::Info(Box::new(feed.info())));
-        }
-        let mut effects = Vec::new();
-        if !messages.is_empty() || model.searching() {
-            dirty = true;
-            feed.read(&mut |data| {
-                let start = Instant::now();
-                while model.searching() && start.elapsed() < SEARCH {
-                    search(&mut model, data);
-                }
-                if messages.is_empty() {
-                    messages.push(Msg::Changed);
-                }
-                for message in messages.drain(..) {
-                    effects.extend(update(&mut model, message, data));
-                }
-            });
-        }
+        let effects = screens.turn(feed, messages);
+        let Screens { model, painter, .. } = &mut screens;
         for effect in effects {
             match effect {
                 Effect::Quit => return Ok(()),
@@ -115,35 +79,27 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                     model.size = size()?;
                 }
                 Effect::Redraw => painter.forget(),
-                Effect::SaveMarks => save_marks(feed, &mut model),
-                Effect::Replay(seek) => replay(feed, &mut model, seek),
+                Effect::SaveMarks => save_marks(feed, model),
+                Effect::Replay(seek) => replay(feed, model, seek),
                 Effect::Tell(tell) => {
                     let words = tell.words();
                     model.say(match feed.tell(tell) {
                         Ok(()) => format!("told the client: {words}"),
                         Err(why) => why,
                     });
-                    dirty = true;
                 }
                 Effect::Record(name) => {
                     let said = feed.record(name.as_deref());
                     model.say(said.unwrap_or_else(|why| format!("not recorded: {why}")));
                     model.info = feed.info();
-                    dirty = true;
                 }
                 Effect::Copy(text) => {
-                    let said = copy(feed, &mut painter, &text, options.multiplexer);
+                    let said = copy(feed, painter, &text, options.multiplexer);
                     model.notice = Some(said);
                 }
             }
         }
-        if dirty && pace.due(if pace.keyed { KEY_FRAME } else { frame }) {
-            let mut next = blank(model.size);
-            let cursor = view(&model, &mut next);
-            painter.paint(next, cursor)?;
-            pace = Pace { painted: Some(Instant::now()), keyed: false };
-            dirty = false;
-        }
+        screens.paint()?;
     }
 }
 
@@ -177,32 +133,6 @@ fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
     }
     let info = feed.info();
     feed.read(&mut |data| drop(update(model, Msg::Info(Box::new(info.clone())), data)));
-}
-
-/// When the next frame may be drawn.
-struct Pace {
-    painted: Option<Instant>,
-    /// A key has not been answered by a frame yet.
-    keyed: bool,
-}
-
-impl Pace {
-    fn due(&self, every: Duration) -> bool {
-        self.painted.is_none_or(|at| at.elapsed() >= every)
-    }
-
-    /// How long to wait for a key.
-    fn wait(&self, frame: Duration, model: &Model, dirty: bool) -> Duration {
-        if self.painted.is_none() {
-            Duration::ZERO
-        } else if dirty || model.searching() {
-            Duration::from_millis(2)
-        } else if model.paused.is_some() {
-            HELD
-        } else {
-            frame
-        }
-    }
 }
 
 /// Waits for a key, then takes what else is there. `None`: the terminal is gone.

@@ -31,7 +31,7 @@ impl Silent {
         }
         self.of = Some(key);
         self.known = store.state(stream, url).map_or(Vec::new(), |state| {
-            let cells = store.summaries().into_iter().filter(|cell| streams.contains(&cell.stream));
+            let cells = streams.iter().flat_map(|stream| store.summaries_of(*stream));
             match cells.map(|cell| cell.resources).sum::<u64>() < LARGE {
                 true => report::silences_of(store, schema, &state),
                 false => report::silences(store, &state, None::<&Graph>),

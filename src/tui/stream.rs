@@ -31,17 +31,16 @@ pub struct StreamScreen {
 
 impl StreamScreen {
     pub fn load(&mut self, data: &dyn Data, stream: Option<StreamId>) {
-        let mut streams = data.streams();
-        self.streams = streams.iter().map(|stream| stream.stream).collect();
+        self.streams = data.stream_ids();
         self.states = stream.map(|stream| data.states_of(stream)).unwrap_or_default();
         self.states.sort_by_cached_key(|state| type_order(&state.type_url));
         self.applied = self.states.iter().map(|state| data.applied(state)).collect();
         self.chain.clear();
         let mut next = stream;
         while let Some(id) = next.filter(|_| self.chain.len() < CHAIN) {
-            let Some(at) = streams.iter().position(|stream| stream.stream == id) else { break };
-            let fact = streams.swap_remove(at);
-            next = fact.reconnect_of;
+            let Some(fact) = data.stream(id) else { break };
+            // Each is earlier than the one that continues it.
+            next = fact.reconnect_of.filter(|before| *before < id);
             self.chain.push(fact);
         }
         if self.position().is_none() {

@@ -15,12 +15,13 @@ use super::command::Command;
 use super::data::{Applied, Data};
 use super::layout::{self, Layout};
 use super::model::{Model, Pane, Screen};
+use super::narrow::{Names, Narrowed};
 use super::overview::scroll;
 use super::silent::Silent;
 use super::sort::Sort;
 use super::update::current_stream;
 
-/// Rows of the timeline, and names, that are looked at in one step of a frame.
+/// Rows of the timeline that are looked at in one step of a frame.
 const SLICE: usize = 4096;
 /// Changes that are kept.
 const CHANGES: usize = 1000;
@@ -63,12 +64,10 @@ pub struct Subs {
     loaded: Option<(StreamId, TypeUrl, u64)>,
     sort: Sort,
     /// Of the selected type: those that did not come first, then by name.
-    names: Vec<Arc<str>>,
+    names: Names,
     pub missing: usize,
     filter: Option<String>,
-    /// With a filter: places of those that match, among the first `looked`.
-    matching: Option<Vec<u32>>,
-    looked: usize,
+    narrowed: Narrowed,
     name: Option<Arc<str>>,
     pub at: usize,
     pub top: usize,
@@ -86,16 +85,16 @@ pub struct Subs {
 
 impl Subs {
     pub fn searching(&self) -> bool {
-        self.scanned < self.total || (self.matching.is_some() && self.looked < self.names.len())
+        self.scanned < self.total || self.narrowed.searching(self.all())
     }
 
     pub fn len(&self) -> usize {
-        self.matching.as_ref().map_or(self.names.len(), Vec::len)
+        self.narrowed.shown().map_or(self.all(), <[u32]>::len)
     }
 
     /// Names without the filter.
     pub fn all(&self) -> usize {
-        self.names.len()
+        self.names.all().len()
     }
 
     pub fn position(&self) -> Option<usize> {
@@ -117,11 +116,11 @@ impl Subs {
     }
 
     fn get(&self, at: usize) -> Option<&Arc<str>> {
-        let at = match &self.matching {
-            Some(matching) => *matching.get(at)? as usize,
+        let at = match self.narrowed.shown() {
+            Some(shown) => *shown.get(at)? as usize,
             None => at,
         };
-        self.names.get(at)
+        self.names.all().get(at)
     }
 
     fn choose(&mut self, at: usize) {
@@ -130,12 +129,13 @@ impl Subs {
     }
 
     /// Reads the names of the selected type again if they may have changed.
-    fn load(&mut self, data: &dyn Data, stream: StreamId, sort: Sort) {
+    fn load(&mut self, data: &dyn Data, stream: StreamId, sort: Sort, filter: Option<&Applied>) {
         let Some((store, _)) = data.source() else { return };
         let Some(url) = self.selected.clone() else { return };
-        let key = (stream, url.clone(), store.mark(stream, &url));
+        let key = (stream, url.clone(), store.names_mark(stream, &url));
+        let since = (store.mark(stream, &url), store.now());
         if self.loaded.as_ref() == Some(&key) && self.sort == sort {
-            return;
+            return self.narrowed.renew(self.all(), since);
         }
         self.sort = sort;
         if self.loaded.as_ref().is_none_or(|(s, u, _)| (s, u) != (&stream, &url)) {
@@ -146,25 +146,26 @@ impl Subs {
         }
         let Some(state) = store.state(stream, &url) else { return };
         let missing: HashSet<&Arc<str>> = state.missing.iter().collect();
-        let mut names: Vec<Arc<str>> = state.names.iter().filter(|name| &***name != "*").cloned().collect();
-        if state.wildcard != Wildcard::None {
+        let mut names = match self.loaded.as_ref() == Some(&key) {
+            true => std::mem::take(&mut self.names).into_all(),
+            false => state.names.iter().filter(|name| &***name != "*").cloned().collect(),
+        };
+        if self.loaded.as_ref() != Some(&key) && state.wildcard != Wildcard::None {
             let asked: HashSet<Arc<str>> = names.iter().cloned().collect();
-            names.extend(store.resource_names(stream, &url).into_iter().filter(|name| !asked.contains(name)));
+            let others = store.resource_names(stream, &url).into_iter();
+            names.extend(others.filter(|name| asked.is_empty() || !asked.contains(name)));
         }
-        match sort {
-            Sort::Name => names.sort(),
-            Sort::Worst | Sort::Newest => {
-                names.sort_by(|a, b| (!missing.contains(a), a).cmp(&(!missing.contains(b), b)));
-            }
+        names.sort_unstable();
+        if sort != Sort::Name && !missing.is_empty() {
+            names.sort_by_cached_key(|name| !missing.contains(name));
         }
         if sort == Sort::Newest {
-            names.sort_by_key(|name| Reverse(self.asked.get(name).map(|(n, _)| *n)));
+            names.sort_by_cached_key(|name| Reverse(self.asked.get(name).map(|(n, _)| *n)));
         }
         self.missing = missing.len();
-        self.names = names;
+        self.names = Names::new(names);
         self.loaded = Some(key);
-        self.matching = self.filter.as_ref().map(|_| Vec::new());
-        self.looked = 0;
+        self.narrowed = Narrowed::new(&self.names, filter, since);
     }
 
     /// Looks at more rows, and holds more names against the filter.
@@ -180,10 +181,10 @@ impl Subs {
         }
         let end = self.total.min(self.scanned + SLICE);
         for row in self.scanned..end {
-            let Some(line) = data.line(row).filter(|line| line.stream == stream && line.type_url == url)
-            else {
+            if data.place_of(row).is_none_or(|(of, type_url)| of != stream || type_url != url) {
                 continue;
-            };
+            }
+            let Some(line) = data.line(row) else { continue };
             let Some(n) = line.n.filter(|_| line.added + line.removed > 0) else { continue };
             let Some(fact) = data.row(row) else { continue };
             match line.dir {
@@ -208,16 +209,7 @@ impl Subs {
         }
         self.scanned = end;
         let (Some(filter), Some(contents)) = (filter, data.contents()) else { return };
-        let Some(matching) = &mut self.matching else { return };
-        let end = self.names.len().min(self.looked + SLICE);
-        for at in self.looked..end {
-            let Some(name) = self.names.get(at) else { break };
-            let fact = contents.resource(stream, &url, name);
-            if fact.is_some_and(|fact| contents.matches(filter, &fact)) {
-                matching.push(u32::try_from(at).unwrap_or(u32::MAX));
-            }
-        }
-        self.looked = end;
+        self.narrowed.search(contents, (stream, &url), self.names.all(), filter);
     }
 }
 
@@ -252,7 +244,7 @@ pub fn search(model: &mut Model, data: &dyn Data) -> bool {
 }
 
 pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool) {
-    let first = || data.streams().first().map(|stream| stream.stream);
+    let first = || data.stream_ids().first().copied();
     let stream = current_stream(model).or_else(first);
     let Some((stream, (store, _))) = stream.zip(data.source()) else {
         model.subs = Subs::default();
@@ -263,7 +255,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
     if !frozen || subs.stream != Some(stream) {
         subs.stream = Some(stream);
         let wildcards: HashMap<TypeUrl, Wildcard> = store.wildcards(&[stream]).into_iter().collect();
-        let cells = store.summaries().into_iter().filter(|cell| cell.stream == stream);
+        let cells = store.summaries_of(stream).into_iter();
         let of = |fact: SummaryFact| OfType {
             wildcard: wildcards.get(&fact.type_url).copied().unwrap_or(Wildcard::None),
             fact,
@@ -283,15 +275,17 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
     }
     let filter = model.filter.as_ref().map(|filter| filter.text.clone());
     if subs.filter != filter {
-        subs.matching = filter.as_ref().map(|_| Vec::new());
         subs.filter = filter;
-        subs.looked = 0;
+        if let Some(url) = &subs.selected {
+            let since = (store.mark(stream, url), store.now());
+            subs.narrowed = Narrowed::new(&subs.names, model.filter.as_ref(), since);
+        }
     }
     if !frozen
         || subs.sort != sort
         || subs.loaded.as_ref().is_none_or(|(s, u, _)| *s != stream || Some(u) != subs.selected.as_ref())
     {
-        subs.load(data, stream, sort);
+        subs.load(data, stream, sort, model.filter.as_ref());
     }
     subs.scan(data, model.filter.as_ref());
     let parts = parts(model, layout);

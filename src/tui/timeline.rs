@@ -120,9 +120,9 @@ impl Timeline {
         }
         self.index.extend(total, SLICE, |row| {
             let in_scope = || {
-                data.line(row).is_some_and(|line| {
-                    scope.stream.is_none_or(|stream| stream == line.stream)
-                        && scope.type_url.as_ref().is_none_or(|url| *url == line.type_url)
+                data.place_of(row).is_some_and(|(stream, type_url)| {
+                    scope.stream.is_none_or(|wanted| wanted == stream)
+                        && scope.type_url.as_ref().is_none_or(|wanted| *wanted == type_url)
                 })
             };
             let matches = |applied| data.row(row).is_some_and(|fact| data.row_matches(applied, &fact));

@@ -10,7 +10,7 @@ use super::data::{Data, Info};
 use super::keymap;
 use super::layout;
 use super::model::{Model, Overlay, Screen};
-use super::overview::{Table, scroll, stream_of};
+use super::overview::{Of, Table, scroll, stream_of};
 use super::prompt;
 use super::replay::{self, Seek};
 use super::tell::Tell;
@@ -53,7 +53,28 @@ pub enum Effect {
 
 /// Takes in one message. The model afterwards is ready to be drawn.
 pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
-    let effects = match msg {
+    let effects = take_in(model, msg, data);
+    settle(model, data);
+    effects
+}
+
+/// The same with what has come together.
+pub fn update_all(model: &mut Model, messages: Vec<Msg>, data: &dyn Data) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let mut messages = messages.into_iter().peekable();
+    while let Some(message) = messages.next() {
+        effects.extend(take_in(model, message, data));
+        // The next letter of what is typed into a prompt needs nothing that is derived.
+        let typing = model.overlays.last().is_some_and(Overlay::is_prompt);
+        if !typing || messages.peek().is_none() {
+            settle(model, data);
+        }
+    }
+    effects
+}
+
+fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
+    match msg {
         Msg::Key(key) => press(model, key, data),
         Msg::Resize(width, height) => {
             model.size = (width, height);
@@ -84,9 +105,7 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         }
         Msg::Suspend => vec![Effect::Suspend],
         Msg::Stop => vec![Effect::Quit],
-    };
-    settle(model, data);
-    effects
+    }
 }
 
 fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
@@ -131,7 +150,8 @@ pub fn total(model: &Model, data: &dyn Data) -> usize {
 /// One step of the search for rows to show. True while there is more to look at.
 pub fn search(model: &mut Model, data: &dyn Data) -> bool {
     if model.screen == Screen::Resources {
-        return model.resources.tree.search(data, model.filter.as_ref());
+        let versions = model.resources.detail.search(data);
+        return model.resources.tree.search(data, model.filter.as_ref()) || versions;
     }
     match model.screen {
         Screen::Subs => return super::subs::search(model, data),
@@ -152,18 +172,29 @@ pub fn current_stream(model: &Model) -> Option<StreamId> {
 /// Brings everything that is derived in line with the facts.
 pub fn settle(model: &mut Model, data: &dyn Data) {
     let frozen = model.paused.is_some();
+    let moment = data.moment();
     if !frozen {
         model.now = data.now();
         model.clock = data.clock();
-        model.problems = data.problems();
+        if moment.is_none() || model.seen != moment {
+            model.seen = moment;
+            model.problems = data.problems();
+        }
     }
     super::lint::count(model, data, frozen);
     let Some(layout) = model.layout() else { return };
     if model.screen == Screen::Overview || model.overview.table.rows.is_empty() {
         if !frozen || model.overview.table.rows.is_empty() {
-            let filter = model.filter.as_ref();
-            let sort = model.sorts.of(Screen::Overview);
-            model.overview.table = Table::build(data, &model.scope, filter, model.overview.unfolded, sort);
+            let of = Of {
+                moment,
+                type_url: model.scope.type_url.clone(),
+                filter: model.filter.as_ref().map(|filter| filter.text.clone()),
+                unfolded: model.overview.unfolded,
+                sort: model.sorts.of(Screen::Overview),
+            };
+            if !model.overview.table.is_of(&of) {
+                model.overview.table = Table::build(data, model.filter.as_ref(), of);
+            }
         }
         let (rows, problems) = super::view::overview_lines(model);
         let parts = layout::overview(&layout, rows, problems);

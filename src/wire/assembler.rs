@@ -108,6 +108,21 @@ impl Assembler {
         }
     }
 
+    /// The same of one direction: the other goes on.
+    pub fn missing(
+        &mut self,
+        at: Time,
+        id: StreamId,
+        dir: Dir,
+        (messages, bytes): (u64, u64),
+        out: &mut Vec<Frame>,
+    ) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.building[side(dir)] = None;
+            out.push(Frame { at, stream: id, what: What::Gap { messages, bytes } });
+        }
+    }
+
     /// The stream ended. A message cut off by the end is a gap.
     pub fn end(&mut self, at: Time, id: StreamId, end: End, out: &mut Vec<Frame>) {
         let Some(mut stream) = self.streams.remove(&id) else { return };

@@ -22,6 +22,8 @@ pub struct Messages {
     have: usize,
     current: Option<Current>,
     any: bool,
+    /// Where the next message begins is not known.
+    seeking: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,11 @@ enum Encoding {
 /// 32 KiB of each.
 const STEP: usize = 1 << 10;
 
+/// Frames that are filled before the next one is begun have at least this length.
+const FULL: u64 = 4 << 10;
+/// Longer messages are none that a frame in the middle of one is to be taken for.
+const MAX_MESSAGE: u64 = 1 << 30;
+
 struct Current {
     left: u64,
     len: u64,
@@ -51,6 +58,8 @@ enum Unpack {
     Deflate(flate2::write::ZlibDecoder<Vec<u8>>),
     Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
     Lost(String),
+    /// Part of it never came, which is known already.
+    Missing,
 }
 
 impl Encoding {
@@ -82,7 +91,15 @@ impl Messages {
     /// `encoding` is the direction's `grpc-encoding`.
     pub fn new(grpc: bool, encoding: Option<&str>) -> Messages {
         let encoding = Encoding::read(encoding);
-        Messages { plain: !grpc, encoding, prefix: [0; 5], have: 0, current: None, any: false }
+        Messages {
+            plain: !grpc,
+            encoding,
+            prefix: [0; 5],
+            have: 0,
+            current: None,
+            any: false,
+            seeking: false,
+        }
     }
 
     pub fn set_encoding(&mut self, encoding: Option<&str>) {
@@ -96,6 +113,9 @@ impl Messages {
             if !bytes.is_empty() {
                 out(Piece::Bytes(bytes));
             }
+            return;
+        }
+        if self.seeking {
             return;
         }
         while !bytes.is_empty() || self.current.as_ref().is_some_and(|current| current.left == 0) {
@@ -126,6 +146,37 @@ impl Messages {
         }
     }
 
+    /// So many bytes that would come next are not there. The message that is passing is lost with them; nothing comes out.
+    pub fn miss(&mut self, bytes: u64) {
+        match &mut self.current {
+            Some(current) if current.left >= bytes => {
+                current.left -= bytes;
+                current.unpack = Unpack::Missing;
+            }
+            _ if self.plain => {}
+            _ => self.seek(),
+        }
+        self.current.take_if(|current| current.left == 0);
+    }
+
+    /// Nobody knows how much is not there: messages are read again from one on that begins with a frame.
+    pub fn seek(&mut self) {
+        (self.have, self.current, self.seeking) = (0, None, !self.plain);
+    }
+
+    /// A DATA frame of this length begins, with these bytes of it: while a beginning is sought, whether it is one.
+    pub fn begins(&mut self, frame: u64, bytes: &[u8]) -> bool {
+        if self.seeking
+            && let [0 | 1, a, b, c, d, rest @ ..] = bytes
+        {
+            let len = u64::from(u32::from_be_bytes([*a, *b, *c, *d]));
+            // A string or a message comes first in each discovery message, and a frame is filled before the next.
+            let field = rest.first().is_none_or(|tag| *tag & 7 == 2 && *tag < 0x80);
+            self.seeking = !(field && (len + 5 <= frame || (frame >= FULL && len < MAX_MESSAGE)));
+        }
+        !self.seeking
+    }
+
     /// The direction is over. True if that completes a message: of what is not gRPC the end is the only mark.
     pub fn end(&mut self) -> bool {
         self.plain && std::mem::take(&mut self.any)
@@ -142,7 +193,7 @@ impl Current {
         }
         for step in part.chunks(STEP) {
             let result = match &mut self.unpack {
-                Unpack::Not | Unpack::Lost(_) => return,
+                Unpack::Not | Unpack::Lost(_) | Unpack::Missing => return,
                 Unpack::Gzip(decoder) => decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut())),
                 Unpack::Deflate(decoder) => {
                     decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut()))
@@ -172,6 +223,7 @@ impl Current {
                 decoder.flush().map(|()| decoder.into_inner()).map_err(|e| e.to_string())
             }
             Unpack::Lost(why) => Err(why),
+            Unpack::Missing => return,
         };
         match rest {
             Ok(rest) => {

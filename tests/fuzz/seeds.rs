@@ -2,6 +2,9 @@
 //!
 //!     cargo run --manifest-path tests/fuzz/Cargo.toml --bin seeds
 
+#[path = "../it/support/capture.rs"]
+mod capture;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
@@ -20,6 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sessions: Vec<Loaded> = texts.iter().filter_map(|text| load(text)).collect();
     let mut seeds = h2_observer();
     seeds.extend(frame_splitter());
+    seeds.extend(capture_reader()?);
     seeds.extend(message_scan(&sessions));
     seeds.extend(recording_reader(&sessions, &here.join("../fixtures/recordings/v1.xdsrec"))?);
     seeds.extend(texts.into_iter().map(|text| ("arrow_script", text.into_bytes())));
@@ -123,6 +127,49 @@ fn h2_observer() -> Vec<Seed> {
         seeds.push(("h2_observer", [&[1, 2, start.len() as u8][..], start].concat()));
     }
     seeds
+}
+
+/// A small session in several forms: as it is, in the middle, with a part that is missing, reset; and as parts.
+fn capture_reader() -> std::io::Result<Vec<Seed>> {
+    use capture::{ACK, ADS, FIN, Form, Link, PLAIN, RST, SYN, Session, Writer};
+    let mut field = Vec::new();
+    put_len_field(&mut field, 4, b"type.googleapis.com/envoy.config.cluster.v3.Cluster");
+    let grpc = [&[0, 0, 0, 0, field.len() as u8][..], &field].concat();
+    let mut all = Vec::new();
+    let mut session = Session::new(|segment| all.push(segment));
+    session.size = 60;
+    session.connect();
+    session.greet();
+    session.open(1, ADS);
+    session.message(1, 0, &grpc);
+    session.message(1, 1, &grpc);
+    session.segment(0, FIN | ACK, &[]);
+    session.segment(1, RST | ACK, &[]);
+    let mut missing = all.clone();
+    missing.remove(all.len() - 6);
+    let mut tangled = all.clone();
+    tangled[6..].reverse();
+    let forms = [
+        (PLAIN, all.clone()),
+        (Form { ng: true, big: true, nanos: true, link: Link::Cooked2 }, all.clone()),
+        (Form { link: Link::Raw, ..PLAIN }, all[8..].to_vec()),
+        (Form { ng: true, link: Link::Null, ..PLAIN }, missing),
+        (Form { big: true, link: Link::Vlan, ..PLAIN }, tangled),
+    ];
+    let mut seeds = Vec::new();
+    for (form, segments) in forms {
+        let mut writer = Writer::new(vec![0], form)?;
+        segments.iter().try_for_each(|segment| writer.segment(segment))?;
+        seeds.push(("capture_reader", writer.into_inner()));
+    }
+    let mut parts = vec![9];
+    for segment in &all {
+        let server = u8::from(segment.from.port() == 15_010);
+        parts.extend([server | segment.flags << 1, segment.bytes.len() as u8]);
+        parts.extend(&segment.bytes);
+    }
+    seeds.push(("capture_reader", [&parts[..], &[SYN << 1 | 0x40, 0, 0x80 | ACK << 1, 3, 9, 0, 1, 2, 3]].concat()));
+    Ok(seeds)
 }
 
 fn frame_splitter() -> Vec<Seed> {

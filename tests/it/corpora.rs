@@ -79,6 +79,11 @@ fn arrow_script() {
 }
 
 #[test]
+fn capture_reader() {
+    replay("capture_reader", checks::capture_reader);
+}
+
+#[test]
 fn each_target_is_replayed() {
     let here = include_str!("corpora.rs");
     for entry in fs::read_dir(folder("targets")).expect("the targets").flatten() {

@@ -4,16 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module may import only modules that stand before it. `net` and `tui` never see each other.
-const ORDER: [&str; 25] = [
-    "event", "pb", "content", "wire", "schema", "session", "store", "links", "nack", "diff", "filter",
-    "lint", "text", "logs", "graph", "report", "applied", "json", "client", "record", "script", "net", "tui",
-    "app", "cli",
+const ORDER: [&str; 27] = [
+    "event", "pb", "content", "wire", "schema", "observe", "session", "store", "links", "nack", "diff",
+    "filter", "lint", "text", "logs", "graph", "report", "applied", "json", "client", "record", "pcap",
+    "script", "net", "tui", "app", "cli",
 ];
 
 /// Everything before `record` touches neither files nor sockets nor clocks nor threads of execution.
-const CORE: [&str; 19] = [
-    "event", "pb", "content", "wire", "schema", "session", "store", "links", "nack", "diff", "filter",
-    "lint", "text", "logs", "graph", "report", "applied", "json", "client",
+const CORE: [&str; 20] = [
+    "event", "pb", "content", "wire", "schema", "observe", "session", "store", "links", "nack", "diff",
+    "filter", "lint", "text", "logs", "graph", "report", "applied", "json", "client",
 ];
 
 /// What the core must not name, and why.

@@ -18,6 +18,7 @@ mod likeness;
 mod lint;
 mod misbehaving;
 mod nacks;
+mod pcap;
 mod peers_direct;
 mod readme;
 mod reflection;

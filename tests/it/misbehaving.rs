@@ -11,11 +11,12 @@ use std::{
 
 use tokio::sync::oneshot;
 use xdscope::{
-    app::{pipeline::Pipeline, watched},
+    app::watched,
     content::Catalog,
     event::{Clock, Time},
     lint::{self, Finding, Lint},
     net::tap::{Config, QUEUE, Tap, Tls},
+    observe::Pipeline,
     store::Store,
     wire::{Frame, What},
 };

@@ -167,3 +167,61 @@ fn a_key_and_tokens_are_nowhere() {
         assert_kept_without(&recording, &secrets);
     }
 }
+
+/// Files that were made with `--keep-secrets`, made fit to be handed on.
+#[test]
+fn redact_takes_them_out_of_a_copy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let (key, password) = ("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "hunter2-hunter2");
+    let pem = format!("-----BEGIN PRIVATE KEY-----\\n{key}\\n-----END PRIVATE KEY-----\\n");
+    let secret = format!(
+        "{{tls_certificate: {{private_key: {{inline_string: \"{pem}\"}}, password: {{inline_string: \"{password}\"}}}}}}"
+    );
+    let script = format!(
+        "node edge\nstream 1 delta-ads\n> sds sub=[edge-cert]\n< sds n=a [edge-cert{secret}@1]\n\
+         > sds n=a nack=\"bad password: {password}\" code=13\n1 close status=13 \"saw {password}\"\n"
+    );
+    std::fs::write(at("session.xds"), script).expect("a disk");
+    let run = |args: &[&str]| {
+        let output =
+            xdscope(folder.path()).args(args).current_dir(folder.path()).output().expect("xdscope runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let secrets = [key.to_owned(), password.to_owned()];
+    for (form, name) in [("xdsrec", "kept.xdsrec"), ("raw", "kept.jsonl")] {
+        let out = name.replace("kept", "clean");
+        let (code, said) = run(&["export", "session.xds", "--keep-secrets", "--to", form, "--output", name]);
+        assert_eq!(code, Some(0), "{said}");
+        let bytes = |name: &str| match form {
+            "xdsrec" => unpacked(&at(name)),
+            _ => {
+                let text = std::fs::read_to_string(at(name)).expect("a file");
+                let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+                let raw = |line: Value| base64(line["raw"].as_str().unwrap_or_default());
+                [lines.flat_map(raw).collect(), text.as_bytes().to_vec()].concat()
+            }
+        };
+        let kept = std::fs::read(at(name)).expect("a file");
+        assert!(memchr::memmem::find(&bytes(name), key.as_bytes()).is_some(), "{name} has the key");
+        let (code, said) = run(&["redact", name, "--output", &out]);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(
+            said.contains("secrets taken out of 1 resource in 2 messages, and of 1 other value"),
+            "{said}"
+        );
+        assert_none(&out, &bytes(&out), &secrets);
+        assert!(memchr::memmem::find(&bytes(&out), MARK).is_some(), "{out} says so");
+        // Again there is nothing to be found, and nothing changes but what marks the file.
+        let (_, said) = run(&["redact", &out, "--output", &format!("again-{out}")]);
+        assert!(said.contains("no secrets found"), "{said}");
+        let (code, said) = run(&["redact", name, "--output", &format!("./{name}")]);
+        assert_eq!((code, said.contains("the file itself")), (Some(2), true), "{said}");
+        assert_eq!(std::fs::read(at(name)).expect("a file"), kept);
+        let log = |name: &str| Recording { file: at(name) }.text("log", &[]);
+        assert_eq!(log(&out).lines().count(), log(name).lines().count());
+    }
+    let (code, said) = run(&["redact", "session.xds", "--output", "clean.xds"]);
+    assert_eq!((code, said.contains("arrow script")), (Some(2), true), "{said}");
+    assert!(!at("clean.xds").exists());
+}

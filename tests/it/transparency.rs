@@ -6,9 +6,9 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use xdscope::app::pipeline::Pipeline;
 use xdscope::content::Catalog;
-use xdscope::net::tap::{Config, Happened, QUEUE, Tap, Tls};
+use xdscope::net::tap::{Config, QUEUE, Tap, Tls};
+use xdscope::observe::{Happened, Pipeline};
 use xdscope::wire::{Frame, What};
 
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Into, Work};
-use crate::app::rest::{Bodies, Sink};
 use crate::client::Lane;
 use crate::event::{Dir, Method, Time, Variant};
 use crate::net::client::Answer;
+use crate::observe::rest::{Bodies, Sink};
 use crate::schema::{Names, Schema};
 use crate::wire::What;
 

@@ -25,6 +25,9 @@ pub(super) struct Passing {
 /// Bytes that are copied into one piece.
 const PIECE: usize = 256 << 10;
 
+/// Pieces that are taken in before the facts are let go of: others may want to see them.
+const AT_ONCE: usize = 4;
+
 /// Pieces that wait at most: 24 MiB.
 const WAIT: usize = 96;
 
@@ -50,6 +53,16 @@ impl Passing {
         let full = self.waiting.len() > WAIT;
         full.then(|| self.waiting.pop_front()).flatten().map(Bytes::from).into_iter().collect()
     }
+}
+
+/// A response that is complete and whose bytes are not yet taken in.
+pub(super) struct Passed {
+    pub at: Time,
+    pub lane: Lane,
+    pub id: StreamId,
+    /// Its answers, to be noted behind it.
+    pub ahead: Vec<Transmitted>,
+    waiting: VecDeque<Vec<u8>>,
 }
 
 /// A request that was handed to its stream.
@@ -92,22 +105,60 @@ impl Work {
         found.map_or(Ruling::Accept, Ruling::refuse)
     }
 
-    /// A response is complete: it is answered, if it can be told how, and its bytes are taken in. The answers, to be
-    /// noted behind it.
-    pub(super) fn pass(&mut self, lane: Lane, id: StreamId, into: &mut Into<'_>) -> Vec<Transmitted> {
-        let Some(passing) = self.passing.remove(&lane.0) else { return Vec::new() };
-        let mut ahead = Vec::new();
+    /// A response is complete: it is answered, if it can be told how. What is left to be done with it.
+    pub(super) fn pass(&mut self, at: Time, lane: Lane, id: StreamId, into: &mut Into<'_>) -> Passed {
+        let mut passed = Passed { at, lane, id, ahead: Vec::new(), waiting: VecDeque::new() };
+        let Some(passing) = self.passing.remove(&lane.0) else { return passed };
         if passing.glance.plain().is_some_and(|plain| self.client.accept(lane, &plain, into.store.catalog()))
         {
             let effects: Vec<Effect> = self.client.effects().collect();
             for effect in effects {
                 if let Effect::Send { lane, bytes } = effect {
-                    ahead.extend(self.transmit(lane, bytes));
+                    passed.ahead.extend(self.transmit(lane, bytes));
                 }
             }
         }
-        self.take_in(id, passing.waiting, into);
-        ahead
+        passed.waiting = passing.waiting;
+        passed
+    }
+
+    /// Takes in some of a response that has passed. False: there is more of it.
+    pub(super) fn take_in_some(&mut self, passed: &mut Passed, into: &mut Into<'_>) -> bool {
+        let some = passed.waiting.len().min(AT_ONCE);
+        let some = passed.waiting.drain(..some).collect();
+        self.take_in(passed.id, some, into);
+        passed.waiting.is_empty()
+    }
+
+    /// All of a response is taken in.
+    pub(super) fn response(&mut self, passed: Passed, into: &mut Into<'_>) {
+        let Passed { at, lane, id, ahead, .. } = passed;
+        let Some(message) = self.message(at, id, Dir::Resp, into) else { return };
+        // The facts are looked at only by expressions: else the verdict goes out before they are taken in.
+        if !self.about.refuse.is_empty() {
+            self.flush(into);
+        }
+        let ruling = match ahead.is_empty() {
+            true => self.ruling(&message, into),
+            false => Ruling::Accept,
+        };
+        let catalog = into.store.catalog_mut();
+        self.client.handle_response(at, lane, message, ruling, catalog);
+        let stuck = ahead.into_iter().filter_map(|request| self.note(request, into)).collect();
+        self.flush(into);
+        self.give_up(stuck, into);
+    }
+
+    /// Takes in more of a large response; between its parts others see the facts.
+    pub(super) fn go_on(&mut self, mut passed: Passed, into: &mut Into<'_>) -> Time {
+        if !self.take_in_some(&mut passed, into) {
+            let at = passed.at;
+            self.passed = Some(passed);
+            return at;
+        }
+        self.response(passed, into);
+        self.effects(into);
+        self.timeout(into)
     }
 
     /// What came of a response that will not be completed.

@@ -97,6 +97,8 @@ pub enum Verb {
     Lint(LintArgs),
     /// Turn a source into another form
     Export(ExportArgs),
+    /// A copy of a recording without its secrets
+    Redact(RedactArgs),
     /// What a file holds
     Info(InfoArgs),
     /// A field of a resource type, a lint rule, a state, a kind of message, or a line of a log

@@ -272,6 +272,15 @@ pub struct ExportArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+pub struct RedactArgs {
+    /// Where to, in the form that SOURCE has: a recording, or raw JSONL
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+#[derive(Clone, Debug, Args)]
 pub struct InfoArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     #[arg(value_parser = formats(&[Format::Text, Format::Json, Format::Jsonl, Format::Yaml]))]

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::dial::{self, Dial};
 use super::reflection;
-use super::tap::{Address, Leg, Step as Reached};
+use super::tap::{Address, Leg};
 use super::tls;
+use crate::observe::Step as Reached;
 use crate::pb::put_len_field;
 use crate::wire::{Certificate, Secured, date};
 use http2::Answer;

@@ -1,65 +1,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-
-use crate::event::{Clock, Dir, Side, Time};
-use crate::wire::Secured;
-
-use super::Address;
-
-/// A connection through the tap, numbered from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ConnId(pub u64);
-
-/// One thing that happened on one connection.
-#[derive(Clone, Debug)]
-pub struct Copied {
-    pub conn: ConnId,
-    pub at: Time,
-    pub what: Happened,
-}
-
-#[derive(Clone, Debug)]
-pub enum Happened {
-    /// A client connected; its upstream is being dialled.
-    Opened { peer: String, upstream: Address },
-    /// There are no two legs: the step that failed, and why. The client's connection is closed.
-    Failed { step: Step, error: String },
-    /// A leg under TLS: what its handshake showed, also one that failed. `side`: the other end of the leg.
-    Secured { side: Side, facts: Arc<Secured> },
-    /// Bytes that were passed on.
-    Bytes { dir: Dir, bytes: Bytes },
-    /// Bytes that were passed on and whose copy did not fit.
-    Lost { dir: Dir, bytes: u64, chunks: u64 },
-    /// One end will send no more; the other was told.
-    Finished { dir: Dir },
-    /// Both directions are over. `by`: the side whose connection broke, if it did.
-    Closed { by: Option<Side>, error: Option<String> },
-}
-
-/// The steps to two connected legs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    Resolve,
-    Connect,
-    /// The TLS handshake with the upstream.
-    Tls,
-    /// The TLS handshake with the client.
-    Accept,
-}
-
-impl Step {
-    pub fn word(self) -> &'static str {
-        match self {
-            Step::Resolve => "resolve",
-            Step::Connect => "connect",
-            Step::Tls => "TLS to",
-            Step::Accept => "TLS with the client",
-        }
-    }
-}
+use crate::event::{Clock, Dir, Time};
+use crate::observe::{ConnId, Copied, Happened};
 
 /// How long copies wait for company before the drainer is let at them. Waking it for each chunk would cost
 /// the traffic nearly as much as a second hop.
@@ -88,7 +32,8 @@ struct Queue {
 }
 
 impl Copies {
-    pub(super) fn new(limit: usize) -> Self {
+    /// A queue for so many bytes.
+    pub fn new(limit: usize) -> Self {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
         Copies {
@@ -117,9 +62,10 @@ impl Copies {
         self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub(super) fn push(&self, conn: ConnId, at: Time, what: Happened) {
+    /// Adds a copy; bytes that do not fit are counted as lost.
+    pub fn push(&self, conn: ConnId, at: Time, what: Happened) {
         let mut queue = self.lock();
-        let size = if let Happened::Bytes { bytes, .. } = &what { bytes.len() } else { 0 };
+        let size = what.size();
         match what {
             Happened::Bytes { dir, bytes } if queue.bytes + size > self.limit => {
                 queue.lost(conn, at, dir, bytes.len() as u64);
@@ -136,7 +82,8 @@ impl Copies {
         }
     }
 
-    pub(super) fn close(&self) {
+    /// Nothing more comes.
+    pub fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_one();
     }

@@ -9,7 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_rustls::TlsStream;
 
-use super::{Address, Step};
+use super::Address;
+use crate::observe::Step;
 
 /// What is read at once of what a client says first.
 const FIRST: usize = 16 << 10;

@@ -16,7 +16,7 @@ mod relay;
 mod secure;
 
 pub use address::{Address, AddressError};
-pub use copies::{ConnId, Copied, Copies, Happened, Step};
+pub use copies::Copies;
 
 use std::io;
 use std::sync::Arc;

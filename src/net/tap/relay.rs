@@ -15,9 +15,10 @@ use super::answer::{self, Speaks};
 use super::buffers::Buffers;
 use super::leg::{Leg, Listener};
 use super::secure::{Legs, Meeting};
-use super::{Address, ConnId, Copies, Counters, Happened, Tls};
+use super::{Address, Copies, Counters, Tls};
 use crate::event::{Dir, Side};
 use crate::net::tls;
+use crate::observe::{ConnId, Happened};
 use crate::wire::Secured;
 
 /// What is kept of requests until the first byte of an answer. A client that wrote more before it got any can't be
@@ -84,7 +85,7 @@ async fn accept(
 }
 
 async fn connection(conn: ConnId, client: Leg, peer: String, upstream: Address, shared: Shared) {
-    shared.tell(conn, Happened::Opened { peer, upstream: upstream.clone() });
+    shared.tell(conn, Happened::Opened { peer, server: upstream.to_string() });
     let meeting = Meeting { conn, upstream: &upstream, shared: &shared };
     let Some(Legs { client, server, server_tls }) = meeting.legs(client).await else { return };
     let (client_read, client_write) = tokio::io::split(client);

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use super::answer::{self, Speaks};
 use super::relay::Shared;
-use super::{Address, ConnId, Happened, Leg, Step};
+use super::{Address, Leg};
 use crate::event::Side;
 use crate::net::tls::{self, Failure};
+use crate::observe::{ConnId, Happened, Step};
 use crate::wire::Secured;
 
 /// One client on its way through the tap.

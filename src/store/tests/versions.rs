@@ -1,5 +1,5 @@
 use crate::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
-use crate::store::{Store, Verdict};
+use crate::store::{Store, Verdict, Versions};
 
 use super::replay;
 
@@ -81,4 +81,55 @@ fn names_of_a_type_are_those_of_its_resources() {
         replay("node a\nstream 1 ads\n> eds names=[b a]\n< eds v=1 n=a [b]\n").mark(StreamId(1), &eds);
     assert_ne!(store.mark(StreamId(1), &eds), before);
     assert_eq!(store.mark(StreamId(1), &url(Kind::Rds)), 0);
+}
+
+#[test]
+fn versions_found_in_slices_are_those_found_at_once() {
+    let store = replay(SOTW);
+    for name in ["x", "y", "z"] {
+        let whole = store.versions(StreamId(1), &url(Kind::Cds), name);
+        for step in 1..5 {
+            let mut found = Versions::before(store.rows());
+            while !found.is_complete() {
+                store.more_versions(StreamId(1), &url(Kind::Cds), name, step, &mut found);
+            }
+            assert_eq!(format!("{:?}", found.versions), format!("{whole:?}"), "{name} by {step}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_say_more_of_a_resource_are_told_from_others() {
+    let store = replay(
+        "node a\nstream 1 delta-ads\n> cds sub=[*]\n< cds n=1 [x@1 y@1]\n> cds n=1\n\
+         < cds n=2 [x~2@2]\n> cds n=2\n< cds n=3 rm=[y]\n> cds n=3\n",
+    );
+    let rows_of = |name: &str| -> Vec<usize> {
+        let news = |row: &usize| store.is_news(StreamId(1), &url(Kind::Cds), name, *row..row + 1);
+        (0..store.rows()).filter(news).collect()
+    };
+    // The opening and the subscription are rows 0 and 1.
+    assert_eq!(rows_of("x"), [2, 3, 4, 5]);
+    assert_eq!(rows_of("y"), [2, 3, 6, 7]);
+}
+
+#[test]
+fn names_have_a_number_that_changes_when_they_may() {
+    let mark = |text: &str| {
+        let store = replay(&format!("node a\nstream 1 delta-ads\n> cds sub=[* w]\n{text}"));
+        (store.names_mark(StreamId(1), &url(Kind::Cds)), store.mark(StreamId(1), &url(Kind::Cds)))
+    };
+    let first = "< cds n=1 [x@1 y@1]\n> cds n=1\n";
+    let (begin, again) = (mark(first), mark(&format!("{first}< cds n=2 [x~2@2]\n> cds n=2\n")));
+    assert_eq!(begin.0, again.0, "new content has an old name");
+    assert_ne!(begin.1, again.1);
+    for more in [
+        "< cds n=2 [z@1]\n",
+        "< cds n=2 [w@1]\n",
+        "< cds n=2 rm=[x]\n",
+        "> cds sub=[v]\n",
+        "> cds unsub=[w]\n",
+    ] {
+        assert_ne!(begin.0, mark(&format!("{first}{more}")).0, "{more}");
+    }
 }

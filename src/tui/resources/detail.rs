@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
 use crate::links::{Link, referrers};
 use crate::nack::Found;
-use crate::store::{ResourceFact, ResourceState, VersionFact};
+use crate::store::{ResourceFact, ResourceState, VersionFact, Versions};
 use crate::text::{display_safe, wrap};
 use crate::tui::data::{Contents, Data, Format};
 use crate::tui::overview::scroll;
@@ -17,6 +17,8 @@ use super::Place;
 
 /// Larger contents are shown as bytes only.
 const LARGE: u64 = 16 << 20;
+/// Rows of the timeline that are looked at for versions in one step of a frame.
+const ROWS: usize = 1 << 14;
 /// Lines of other forms than YAML.
 const LINES: usize = 20_000;
 /// Resources that are searched for references to one.
@@ -37,9 +39,13 @@ pub struct Reference {
 #[derive(Clone, Debug, Default)]
 pub struct Detail {
     key: Option<(StreamId, Place, u64)>,
+    /// Rows of the timeline then.
+    read: usize,
     pub fact: Option<ResourceFact>,
     /// Newest first.
     pub versions: Vec<VersionFact>,
+    /// The search for them, while it goes on.
+    scan: Option<Versions>,
     /// The version shown, by its first push; `None` is the newest.
     chosen: Option<Seq>,
     pub format: Option<Format>,
@@ -130,21 +136,49 @@ impl Detail {
             let line = self.restored.take().unwrap_or(0);
             *self = Detail { format: self.format, wrap: self.wrap, line, ..Detail::default() };
         }
+        let (from, to) = (self.read, data.rows());
+        self.read = to;
         self.fact = contents.resource(stream, &place.type_url, name);
-        self.versions = contents.versions(stream, &place.type_url, name);
+        // Most of what comes is about others.
+        if !other && from <= to && !contents.is_news(stream, &place.type_url, name, from..to) {
+            self.key = Some(key);
+            return;
+        }
+        self.scan = Some(Versions::before(to));
         self.users = None;
         self.made = None;
         self.faults = match &self.fact {
             Some(fact) if fact.refused => faults(data, contents, stream, &place.type_url, name),
             _ => Vec::new(),
         };
-        let others =
-            data.streams().into_iter().filter(|other| other.stream != stream && other.closed.is_none());
-        self.holders = others
-            .filter_map(|other| contents.resource(other.stream, &place.type_url, name))
-            .filter(holds)
-            .collect();
+        self.holders = contents.held_elsewhere(stream, &place.type_url, name);
+        self.holders.retain(holds);
         self.key = Some(key);
+        self.look(contents);
+    }
+
+    /// Older versions are still looked for.
+    pub fn searching(&self) -> bool {
+        self.scan.is_some()
+    }
+
+    /// Looks for more of them. True while there are more.
+    pub fn search(&mut self, data: &dyn Data) -> bool {
+        if let Some(contents) = data.contents() {
+            self.look(contents);
+        }
+        self.searching()
+    }
+
+    fn look(&mut self, contents: Contents<'_>) {
+        let Some((mut scan, (stream, place, _))) = self.scan.take().zip(self.key.as_ref()) else { return };
+        let Some(name) = &place.name else { return };
+        contents.more_versions(*stream, &place.type_url, name, ROWS, &mut scan);
+        // Those that were known stay until the search has come as far.
+        if scan.is_complete() || scan.versions.len() > self.versions.len() {
+            self.versions.clone_from(&scan.versions);
+        }
+        self.scan = (!scan.is_complete()).then_some(scan);
     }
 
     /// The content shown.

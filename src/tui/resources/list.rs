@@ -7,51 +7,49 @@ use crate::event::{StreamId, TypeUrl};
 use crate::report::type_order;
 use crate::store::{ResourceFact, ResourceState, SummaryFact};
 use crate::tui::data::{Applied, Contents, Data};
+use crate::tui::narrow::{Names, Narrowed};
 use crate::tui::overview::scroll;
 
 use super::Place;
 
 /// Types of up to this many names are open at first.
 const SMALL: usize = 12;
-/// Resources that are held against a filter in one step.
-const SLICE: usize = 2048;
 
 /// The names of one type.
 #[derive(Clone, Debug)]
 pub struct List {
     pub fact: SummaryFact,
+    /// Changes with the names.
     mark: u64,
     /// In order.
-    names: Arc<[Arc<str>]>,
-    /// With a filter: places of those that match, among the first `looked`.
-    matching: Option<Vec<u32>>,
-    looked: usize,
+    names: Names,
+    narrowed: Narrowed,
 }
 
 impl List {
     pub fn len(&self) -> usize {
-        self.matching.as_ref().map_or(self.names.len(), Vec::len)
+        self.narrowed.shown().map_or(self.total(), <[u32]>::len)
     }
 
     pub fn total(&self) -> usize {
-        self.names.len()
+        self.names.all().len()
     }
 
     fn get(&self, at: usize) -> Option<&Arc<str>> {
-        let at = match &self.matching {
-            Some(matching) => *matching.get(at)? as usize,
+        let at = match self.narrowed.shown() {
+            Some(shown) => *shown.get(at)? as usize,
             None => at,
         };
-        self.names.get(at)
+        self.names.all().get(at)
     }
 
     /// Where a name stands, or would.
     fn rank(&self, name: &str) -> Result<usize, usize> {
-        match &self.matching {
-            Some(matching) => {
-                matching.binary_search_by(|at| self.names.get(*at as usize).map_or("", |n| n).cmp(name))
+        match self.narrowed.shown() {
+            Some(shown) => {
+                shown.binary_search_by(|at| self.names.all().get(*at as usize).map_or("", |n| n).cmp(name))
             }
-            None => self.names.binary_search_by(|known| (**known).cmp(name)),
+            None => self.names.all().binary_search_by(|known| (**known).cmp(name)),
         }
     }
 }
@@ -115,17 +113,24 @@ impl Tree {
         facts.sort_by_cached_key(|fact| type_order(&fact.type_url));
         let mut known = std::mem::take(&mut self.types);
         for fact in facts {
-            let mark = contents.mark(stream, &fact.type_url);
+            let mark = contents.names_mark(stream, &fact.type_url);
+            let since = (contents.mark(stream, &fact.type_url), contents.now());
             let old = known.iter().position(|list| list.fact.type_url == fact.type_url);
             let list = match old.map(|at| known.swap_remove(at)) {
-                Some(list) if list.mark == mark && !fresh => List { fact, ..list },
+                Some(mut list) if list.mark == mark && !fresh => {
+                    list.narrowed.renew(list.total(), since);
+                    List { fact, ..list }
+                }
                 Some(list) if list.mark == mark => {
-                    List { fact, matching: filter.map(|_| Vec::new()), looked: 0, ..list }
+                    let narrowed = Narrowed::new(&list.names, filter, since);
+                    List { fact, narrowed, ..list }
                 }
                 _ => {
                     let mut names = contents.names(stream, &fact.type_url);
                     names.sort_unstable();
-                    List { fact, mark, names: names.into(), matching: filter.map(|_| Vec::new()), looked: 0 }
+                    let names = Names::new(names);
+                    let narrowed = Narrowed::new(&names, filter, since);
+                    List { fact, mark, names, narrowed }
                 }
             };
             self.types.push(list);
@@ -141,7 +146,7 @@ impl Tree {
 
     /// Names are still held against the filter.
     pub fn searching(&self) -> bool {
-        self.types.iter().any(|list| list.matching.is_some() && list.looked < list.total())
+        self.types.iter().any(|list| list.narrowed.searching(list.total()))
     }
 
     /// Looks at more names. True while there are more.
@@ -154,19 +159,9 @@ impl Tree {
 
     fn narrow(&mut self, contents: Contents<'_>, filter: Option<&Applied>) {
         let (Some(filter), Some(stream)) = (filter, self.stream) else { return };
-        let mut left = SLICE;
-        for list in &mut self.types {
-            let Some(matching) = &mut list.matching else { continue };
-            let end = list.names.len().min(list.looked + left);
-            left -= end - list.looked;
-            for at in list.looked..end {
-                let Some(name) = list.names.get(at) else { break };
-                let fact = contents.resource(stream, &list.fact.type_url, name);
-                if fact.is_some_and(|fact| contents.matches(filter, &fact)) {
-                    matching.push(u32::try_from(at).unwrap_or(u32::MAX));
-                }
-            }
-            list.looked = end;
+        let list = self.types.iter_mut().find(|list| list.narrowed.searching(list.total()));
+        if let Some(list) = list {
+            list.narrowed.search(contents, (stream, &list.fact.type_url), list.names.all(), filter);
         }
     }
 

@@ -84,7 +84,7 @@ pub fn parts(model: &Model, layout: &Layout) -> Parts {
 }
 
 pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool) {
-    let first = || data.streams().first().map(|stream| stream.stream);
+    let first = || data.stream_ids().first().copied();
     let stream = current_stream(model).or_else(first);
     let parts = parts(model, layout);
     let Some((contents, stream)) = data.contents().zip(stream) else {

@@ -6,10 +6,10 @@ use crate::event::{Seq, Variant};
 use crate::store::TypeState;
 use crate::tui::data::Data;
 use crate::tui::model::{Model, Overlay, Screen};
-use crate::tui::update::{Effect, Msg, search, update};
+use crate::tui::update::{Effect, Msg, search, update, update_all};
 
 use super::story::{self, Long, Story, story};
-use super::{PLAIN, drawn, drawn_text, model, screen, text, type_keys};
+use super::{PLAIN, drawn, drawn_text, keys, model, screen, text, type_keys};
 
 fn typed(data: &dyn Data, keys: &str) -> Model {
     let mut model = model(100, 30, PLAIN);
@@ -435,4 +435,20 @@ fn help_tells_where_to_look_and_which_keys_do_not_work_now() {
     assert!(tapped.contains("Not available now") && tapped.contains("R!"), "{tapped}");
     assert!(tapped.contains("Where to look") && tapped.contains("stuck in warming"), "{tapped}");
     assert!(help(true).contains("On the wire") && !help(true).contains("Not available now"));
+}
+
+#[test]
+fn what_is_typed_at_once_does_what_it_does_key_by_key() {
+    let data = story();
+    for typed in
+        ["/edge<enter>", "/edge<esc>j", ":timeline<enter>k", "jj<enter>j", "/state:nack<enter>j<enter>"]
+    {
+        let one = screen(&data, typed, 100, 30);
+        let mut model = model(100, 30, PLAIN);
+        update(&mut model, Msg::Changed, &data);
+        update_all(&mut model, keys(typed).into_iter().map(Msg::Key).collect(), &data);
+        while search(&mut model, &data) {}
+        update(&mut model, Msg::Changed, &data);
+        assert_eq!(drawn_text(&model), one, "{typed}");
+    }
 }

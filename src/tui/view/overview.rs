@@ -17,7 +17,7 @@ pub fn overview_lines(model: &Model) -> (usize, usize) {
     let table = &model.overview.table;
     let none = usize::from(table.rows.is_empty() && model.filter.is_some());
     let rows = 1 + none + table.rows.len() + 2 * usize::from(table.folded > 0);
-    (rows, 1 + problem_lines(model, 100).len().max(1))
+    (rows, 1 + problem_places(model).count().max(1))
 }
 
 /// Cells of one row: node, variant, then one per type. Of a closed stream the third tells how it ended.
@@ -226,43 +226,44 @@ fn chosen_cell(model: &Model, fit: &Fitted, cells: &Line, spread: bool) -> Optio
     Some((u16::try_from(before).ok()?, u16::try_from(text::width(cell.text.trim_end())).ok()?))
 }
 
-/// The problems as lines, each with the index of its problem.
-fn problem_lines(model: &Model, width: usize) -> Vec<(usize, Line)> {
+/// One line a problem, and one for the peer's own words: the index of the problem, and whether it is those. After them the
+/// last words of closed streams, which nobody owes anything for any more.
+fn problem_places(model: &Model) -> impl Iterator<Item = (usize, bool)> {
+    let last = (0..model.overview.table.last_words.len()).map(|i| (model.problems.len() + i, false));
+    let problems = model.problems.iter().enumerate().flat_map(|(i, problem)| {
+        let quoted = problem.quote.as_deref().is_some_and(|quote| !quote.is_empty());
+        [(i, false)].into_iter().chain(quoted.then_some((i, true)))
+    });
+    problems.chain(last)
+}
+
+fn problem_line(model: &Model, (i, quoted): (usize, bool), width: usize) -> Line {
     let glyphs = model.theme.glyphs();
     let names = if width < 100 { 12 } else { 16 };
-    let mut lines = Vec::new();
-    for (i, problem) in model.problems.iter().enumerate() {
-        let (symbol, word, role) = theme::state(problem.state, glyphs);
-        let node = problem.node.as_deref().map_or_else(|| format!("#{}", problem.stream.0), str::to_owned);
-        let node = text::display_safe(&node).into_owned();
-        lines.push((
-            i,
-            vec![
-                span(format!(" {symbol} {} ", pad(word, 6)), role),
-                plain(pad(&model.age(problem.since), 5)),
-                plain(pad(&text::cut_name(&node, names, glyphs.cut), names + 1)),
-                plain(problem.text.clone()),
-            ],
-        ));
-        if let Some(quote) = problem.quote.as_deref().filter(|quote| !quote.is_empty()) {
-            lines.push((i, vec![plain(" ".repeat(15)), span(format!("\"{quote}\""), Role::Muted)]));
-        }
+    let start = |state, since, node: &str| {
+        let (symbol, word, role) = theme::state(state, glyphs);
+        let node = text::display_safe(node);
+        vec![
+            span(format!(" {symbol} {} ", pad(word, 6)), role),
+            plain(pad(&model.age(since), 5)),
+            plain(pad(&text::cut_name(&node, names, glyphs.cut), names + 1)),
+        ]
+    };
+    let Some(problem) = model.problems.get(i) else {
+        let last = i.checked_sub(model.problems.len()).and_then(|i| model.overview.table.last_words.get(i));
+        let Some(last) = last else { return Line::new() };
+        let mut line = start(last.state, last.closed, &last.node);
+        line.push(plain(format!("last {} when its stream closed", last.text)));
+        return line;
+    };
+    if quoted {
+        let quote = problem.quote.as_deref().unwrap_or_default();
+        return vec![plain(" ".repeat(15)), span(format!("\"{quote}\""), Role::Muted)];
     }
-    for last in &model.overview.table.last_words {
-        let (symbol, word, role) = theme::state(last.state, glyphs);
-        let node = text::display_safe(&last.node).into_owned();
-        lines.push((
-            // Nothing is owed any more, so it is no problem to go to.
-            usize::MAX,
-            vec![
-                span(format!(" {symbol} {} ", pad(word, 6)), role),
-                plain(pad(&model.age(last.closed), 5)),
-                plain(pad(&text::cut_name(&node, names, glyphs.cut), names + 1)),
-                plain(format!("last {} when its stream closed", last.text)),
-            ],
-        ));
-    }
-    lines
+    let node = problem.node.as_deref().map_or_else(|| format!("#{}", problem.stream.0), str::to_owned);
+    let mut line = start(problem.state, problem.since, &node);
+    line.push(plain(problem.text.clone()));
+    line
 }
 
 fn problem_list(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<Position> {
@@ -272,7 +273,7 @@ fn problem_list(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<Positi
         canvas.text(list, " none", Role::Muted);
         return None;
     }
-    let lines = problem_lines(model, usize::from(area.width));
+    let lines: Vec<(usize, bool)> = problem_places(model).collect();
     let focused = model.pane == Pane::Second;
     let at = lines.iter().position(|(i, _)| *i == model.overview.problem).filter(|_| focused).unwrap_or(0);
     let top = scroll(0, at, usize::from(list.height), lines.len());
@@ -282,9 +283,9 @@ fn problem_list(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<Positi
     };
     canvas.rule(title, "problems and waits, newest first", &remark);
     let mut cursor = None;
-    for (row, (i, line)) in list.rows().zip(lines.iter().skip(top)) {
-        canvas.line(row, line);
-        if focused && *i == model.overview.problem {
+    for (row, place) in list.rows().zip(lines.iter().skip(top)) {
+        canvas.line(row, &problem_line(model, *place, usize::from(area.width)));
+        if focused && place.0 == model.overview.problem && place.0 < model.problems.len() {
             if cursor.is_none() {
                 canvas.text(row, canvas.glyphs().selected, Role::Plain);
                 cursor = Some(Position { x: row.x, y: row.y });

@@ -4,13 +4,14 @@ pub(super) struct FrameHead {
     pub(super) kind: u8,
     pub(super) flags: u8,
     pub(super) stream: u32,
+    pub(super) len: usize,
 }
 
 /// What the reader hands on.
 #[derive(Debug)]
 pub(super) enum Part<'a> {
-    /// Payload of a DATA frame, padding left out, as far as it has arrived; `last` closes the frame.
-    Data { head: FrameHead, bytes: &'a [u8], last: bool },
+    /// Payload of a DATA frame, padding left out, as far as it has arrived; `first` begins the frame, `last` closes it.
+    Data { head: FrameHead, bytes: &'a [u8], first: bool, last: bool },
     /// Any other frame, whole.
     Frame { head: FrameHead, payload: Vec<u8> },
 }
@@ -44,11 +45,51 @@ enum State {
     Skip {
         left: usize,
     },
+    /// Where the next frame begins is not known.
+    Seek,
+}
+
+/// What was missed, as far as that can be told.
+pub(super) enum Missed {
+    /// Payload of a DATA frame; it ends with what was missed.
+    Data { head: FrameHead, ends: bool },
+    /// What says nothing about messages.
+    Nothing,
+    /// Frames, nobody knows which.
+    Frames,
 }
 
 impl Frames {
     pub(super) fn new(max: usize) -> Self {
         Frames { start: [0; 9], have: 0, state: State::Head, max }
+    }
+
+    /// The same in the middle of a connection.
+    pub(super) fn seeking(max: usize) -> Self {
+        Frames { state: State::Seek, ..Frames::new(max) }
+    }
+
+    /// So many bytes that would come next are not there.
+    pub(super) fn miss(&mut self, bytes: u64) -> Missed {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        match &mut self.state {
+            State::Data { head, left, pad } if *left >= bytes => {
+                *left -= bytes;
+                let (head, ends) = (*head, *left == 0);
+                if ends {
+                    self.state = State::Skip { left: *pad };
+                }
+                Missed::Data { head, ends }
+            }
+            State::Skip { left } if *left >= bytes => {
+                *left -= bytes;
+                Missed::Nothing
+            }
+            _ => {
+                (self.state, self.have) = (State::Seek, 0);
+                Missed::Frames
+            }
+        }
     }
 
     /// The next part; takes what it used off the front of `bytes`. `None`: more bytes are needed.
@@ -74,6 +115,7 @@ impl Frames {
                     self.state = State::Data { head: *head, left, pad };
                 }
                 State::Data { head, left, pad } => {
+                    let first = *left + *pad + usize::from(head.flags & super::PADDED != 0) == head.len;
                     let take = (*left).min(bytes.len());
                     if take == 0 && *left > 0 {
                         return Ok(None);
@@ -85,7 +127,7 @@ impl Frames {
                     if last {
                         self.state = State::Skip { left: *pad };
                     }
-                    return Ok(Some(Part::Data { head, bytes: part, last }));
+                    return Ok(Some(Part::Data { head, bytes: part, first, last }));
                 }
                 State::Whole { head, len, payload } => {
                     let take = (*len - payload.len()).min(bytes.len());
@@ -97,6 +139,14 @@ impl Frames {
                     let part = Part::Frame { head: *head, payload: std::mem::take(payload) };
                     self.state = State::Head;
                     return Ok(Some(part));
+                }
+                State::Seek => {
+                    let Some(at) = (0..bytes.len()).find(|at| begins(bytes, *at)) else {
+                        *bytes = &[];
+                        return Ok(None);
+                    };
+                    *bytes = &bytes[at..];
+                    self.state = State::Head;
                 }
                 State::Skip { left } => {
                     let take = (*left).min(bytes.len());
@@ -115,7 +165,7 @@ impl Frames {
         let [a, b, c, kind, flags, stream @ ..] = self.start;
         let len = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
         let stream = u32::from_be_bytes(stream) & 0x7fff_ffff;
-        let head = FrameHead { kind, flags, stream };
+        let head = FrameHead { kind, flags, stream, len };
         let padded = flags & super::PADDED != 0;
         Ok(match kind {
             super::DATA if padded && len == 0 => return Err("padded DATA without a padding length"),
@@ -129,4 +179,50 @@ impl Frames {
             _ => State::Skip { left: len },
         })
     }
+}
+
+/// Whether a frame begins at this place of what passed in one piece: it and the next ones are such as gRPC peers send,
+/// or it is all of the piece.
+fn begins(bytes: &[u8], at: usize) -> bool {
+    let mut next = at;
+    for n in 0..CHAIN {
+        let Some(head) = bytes.get(next..).and_then(|rest| rest.first_chunk::<9>()) else {
+            // Nothing, or too little to tell.
+            return n > 0;
+        };
+        let Some(len) = plausible(head) else { return false };
+        next += 9 + len;
+        if next > bytes.len() {
+            return n > 0 || at == 0;
+        }
+    }
+    true
+}
+
+/// Frames in a row that are no accident.
+const CHAIN: usize = 3;
+/// Frames and stream numbers beyond these are legal, and rarer than an accident.
+const LONGEST: usize = 1 << 20;
+const STREAMS: u32 = 1 << 24;
+
+/// The length of the frame with this head, if gRPC peers send such.
+fn plausible(head: &[u8; 9]) -> Option<usize> {
+    let [a, b, c, kind, flags, stream @ ..] = *head;
+    let len = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+    let stream = u32::from_be_bytes(stream);
+    let call = stream % 2 == 1 && stream < STREAMS;
+    let fits = match kind {
+        super::DATA => call && flags & !0x09 == 0 && len <= LONGEST,
+        super::HEADERS => call && flags & !0x2d == 0 && len > 0 && len <= LONGEST,
+        // PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE.
+        2 => call && flags == 0 && len == 5,
+        super::RST_STREAM => call && flags == 0 && len == 4,
+        4 => stream == 0 && (flags == 0 && len % 6 == 0 && len < 200 || flags == super::ACK && len == 0),
+        super::PING => stream == 0 && flags & !super::ACK == 0 && len == 8,
+        super::GOAWAY => stream == 0 && flags == 0 && (8..4096).contains(&len),
+        8 => (stream == 0 || call) && flags == 0 && len == 4,
+        super::CONTINUATION => call && flags & !super::END_HEADERS == 0 && len <= LONGEST,
+        _ => false,
+    };
+    fits.then_some(len)
 }

@@ -9,6 +9,8 @@ const MAX_TABLE: usize = 1 << 20;
 pub(super) struct Headers {
     decoder: Decoder<'static>,
     open: Option<Open>,
+    /// A block may refer to what was announced before.
+    midway: bool,
 }
 
 struct Open {
@@ -29,13 +31,16 @@ pub(super) struct Block {
 
 impl Default for Headers {
     fn default() -> Self {
-        let mut decoder = Decoder::new();
-        decoder.set_max_allowed_table_size(MAX_TABLE);
-        Headers { decoder, open: None }
+        Headers { decoder: decoder(), open: None, midway: false }
     }
 }
 
 impl Headers {
+    /// The same where what was announced before is not known.
+    pub(super) fn midway() -> Self {
+        Headers { midway: true, ..Headers::default() }
+    }
+
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -64,9 +69,23 @@ impl Headers {
                 fields.push((text(&name), text(&value)));
             }
         });
-        result.map_err(|_| ())?;
+        match result {
+            Ok(()) => {}
+            // The newest entries of a table are found by counting from its end, so those that come from here on will be.
+            Err(_) if self.midway => {
+                self.decoder = decoder();
+                fields.clear();
+            }
+            Err(_) => return Err(()),
+        }
         Ok(Block { stream, ends, pushed, fields })
     }
+}
+
+fn decoder() -> Decoder<'static> {
+    let mut decoder = Decoder::new();
+    decoder.set_max_allowed_table_size(MAX_TABLE);
+    decoder
 }
 
 /// Header values are ASCII by rule; true-binary metadata (C-core peers agree on it) is shown escaped.

@@ -14,7 +14,7 @@ use crate::event::{Dir, Side};
 
 use super::grpc::{Messages, Piece};
 use super::{End, MAX_FIELD};
-use frames::{FrameHead, Frames, Part};
+use frames::{FrameHead, Frames, Missed, Part};
 use headers::Headers;
 
 /// What every HTTP/2 client sends first.
@@ -42,12 +42,16 @@ const PRIORITY: u8 = 0x20;
 pub enum Event<'a> {
     /// A request began.
     Open { stream: u32, head: Head },
+    /// A request that began before what is seen of the connection; or its head can't be read for that.
+    Begun { stream: u32 },
     /// Bytes of the message that is passing, decompressed.
     Data { stream: u32, dir: Dir, bytes: &'a [u8] },
     /// That message is complete.
     Message { stream: u32, dir: Dir },
     /// A message that can't be decompressed; its bytes on the wire.
     Lost { stream: u32, bytes: u64, why: String },
+    /// Bytes that passed are not there: of a message of this stream, or nobody knows of what.
+    Missing { stream: Option<u32>, dir: Dir, bytes: u64 },
     /// The stream is over.
     End { stream: u32, end: End },
     /// A side asked whether the other is still there.
@@ -65,6 +69,8 @@ pub struct Connection {
     /// How much of the client's preface is still to come; `None` once it was seen.
     preface: Option<usize>,
     opaque: bool,
+    /// It began before what is seen of it, or part is missing: there may be streams whose beginning was not seen.
+    midway: bool,
 }
 
 struct Half {
@@ -97,11 +103,54 @@ fn sender(dir: Dir) -> Side {
 impl Default for Connection {
     fn default() -> Self {
         let half = || Half { frames: Frames::new(MAX_BLOCK), headers: Headers::default() };
-        Connection { halves: [half(), half()], streams: BTreeMap::new(), preface: Some(0), opaque: false }
+        Connection {
+            halves: [half(), half()],
+            streams: BTreeMap::new(),
+            preface: Some(0),
+            opaque: false,
+            midway: false,
+        }
     }
 }
 
 impl Connection {
+    /// A connection that began before what is seen of it. What its headers refer to is not known.
+    pub fn midway() -> Self {
+        let half = || Half { frames: Frames::seeking(MAX_BLOCK), headers: Headers::midway() };
+        let halves = [half(), half()];
+        Connection { halves, streams: BTreeMap::new(), preface: None, opaque: false, midway: true }
+    }
+
+    /// So many bytes of a direction are not there. Within a message only that is lost; otherwise frames are found again
+    /// by what they look like.
+    pub fn miss(&mut self, dir: Dir, bytes: u64, out: &mut dyn FnMut(Event<'_>)) {
+        if self.opaque {
+            return;
+        }
+        if dir == Dir::Req && self.preface.take().is_some() {
+            (self.midway, self.halves[index(dir)].frames) = (true, Frames::seeking(MAX_BLOCK));
+        }
+        let half = &mut self.halves[index(dir)];
+        match half.frames.miss(bytes) {
+            Missed::Nothing => {}
+            Missed::Data { head, ends } => {
+                let number = head.stream;
+                let Some(stream) = self.streams.get_mut(&number) else { return };
+                stream.messages[index(dir)].miss(bytes);
+                out(Event::Missing { stream: Some(number), dir, bytes });
+                if ends && head.flags & END_STREAM != 0 {
+                    self.end_stream(dir, number, out);
+                }
+            }
+            Missed::Frames => {
+                half.headers = Headers::midway();
+                self.midway = true;
+                self.streams.values_mut().for_each(|stream| stream.messages[index(dir)].seek());
+                out(Event::Missing { stream: None, dir, bytes });
+            }
+        }
+    }
+
     /// Takes the next bytes of one direction, in the order in which they passed.
     pub fn feed(&mut self, dir: Dir, mut bytes: &[u8], out: &mut dyn FnMut(Event<'_>)) {
         if dir == Dir::Req
@@ -154,12 +203,29 @@ impl Connection {
 
     fn part(&mut self, dir: Dir, part: Part<'_>, out: &mut dyn FnMut(Event<'_>)) {
         match part {
-            Part::Data { head, bytes, last } => self.data(dir, head, bytes, last, out),
+            Part::Data { head, bytes, first, last } => {
+                self.begun(head.stream, out);
+                if first && let Some(stream) = self.streams.get_mut(&head.stream) {
+                    stream.messages[index(dir)].begins(head.len as u64, bytes);
+                }
+                self.data(dir, head, bytes, last, out);
+            }
             Part::Frame { head, payload } => {
                 if let Err(why) = self.frame(dir, head, &payload, out) {
                     self.give_up(why.to_owned(), out);
                 }
             }
+        }
+    }
+
+    /// A frame of a stream: it may have begun before.
+    fn begun(&mut self, number: u32, out: &mut dyn FnMut(Event<'_>)) {
+        if self.midway && number % 2 == 1 && !self.streams.contains_key(&number) {
+            let mut messages = [Messages::new(true, None), Messages::new(true, None)];
+            messages.iter_mut().for_each(Messages::seek);
+            let stream = Stream { messages, grpc: true, half_closed: false, status: None };
+            self.streams.insert(number, stream);
+            out(Event::Begun { stream: number });
         }
     }
 
@@ -244,6 +310,10 @@ impl Connection {
     ) {
         let encoding =
             fields.iter().find(|(name, _)| name == "grpc-encoding").map(|(_, value)| value.clone());
+        if self.midway && dir == Dir::Req && fields.is_empty() {
+            // Its head refers to what was said before.
+            self.begun(number, out);
+        }
         match (dir, self.streams.get_mut(&number)) {
             (Dir::Req, None) => {
                 let head = Head::new(fields);

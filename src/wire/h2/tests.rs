@@ -61,6 +61,8 @@ impl Seen {
                 let reset = end.reset.map(|code| format!(" reset {code}")).unwrap_or_default();
                 format!("{stream} end {by}{status}{reset}")
             }
+            Event::Begun { stream } => format!("{stream} begun"),
+            Event::Missing { stream, dir, bytes } => format!("{stream:?} {} missing {bytes}", dir.word()),
             Event::Ping { dir } => format!("{} ping", dir.word()),
             Event::GoAway { by, code, debug } => format!("goaway {} {code} {debug}", by.word()),
             Event::Opaque { why } => format!("opaque {why}"),

@@ -84,6 +84,7 @@ impl Seen {
                 assert!(self.open.remove(&stream).is_some(), "ended and was not open: {stream}");
                 format!("{stream} {end:?}")
             }
+            Event::Begun { .. } | Event::Missing { .. } => panic!("all of it was there: {event:?}"),
             Event::Ping { dir } => format!("{} ping", dir.word()),
             Event::GoAway { by, code, ref debug } => format!("goaway {} {code} {debug}", by.word()),
             Event::Opaque { ref why } => {

@@ -5,12 +5,17 @@
 #![allow(dead_code, unused_imports, reason = "each target is a crate that uses one check")]
 
 mod arrow_script;
+#[allow(clippy::duplicate_mod, reason = "of the tests that replay the corpora it is a part too")]
+#[path = "../../it/support/capture.rs"]
+mod capture;
+mod capture_reader;
 mod frame_splitter;
 mod h2_observer;
 mod message_scan;
 mod recording_reader;
 
 pub use arrow_script::arrow_script;
+pub use capture_reader::capture_reader;
 pub use frame_splitter::frame_splitter;
 pub use h2_observer::h2_observer;
 pub use message_scan::message_scan;

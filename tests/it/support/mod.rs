@@ -1,6 +1,7 @@
 //! What tests stand on: peers, processes, and configuration for them.
 
 pub mod bootstrap;
+pub mod capture;
 pub mod certs;
 pub mod control_plane;
 pub mod envoy;

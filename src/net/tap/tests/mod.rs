@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::event::Dir;
+use crate::observe::{Copied, Happened, Step};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::content::Catalog;
 use crate::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
-use crate::schema::{Names, Schema};
+use crate::schema::Schema;
 use crate::wire::http1::{self, Event, Head};
 use crate::wire::{Assembler, Frame, Open, Shape};
 use pollers::Pollers;
@@ -20,19 +20,19 @@ const TRACKS: usize = 1 << 16;
 
 /// The polls of one connection.
 #[derive(Default)]
-pub(super) struct Polls {
-    pub(super) connection: http1::Connection,
+pub(crate) struct Polls {
+    pub(crate) connection: http1::Connection,
     /// The tracks of those without an answer.
     waiting: BTreeMap<u64, (StreamId, Method)>,
 }
 
 /// The bodies of polls and their answers, as messages and back.
-pub(super) struct Bodies {
+pub(crate) struct Bodies {
     schema: Arc<Schema>,
 }
 
 /// All tracks.
-pub(super) struct Rest {
+pub(crate) struct Rest {
     bodies: Bodies,
     /// By host, node and path.
     tracks: HashMap<(String, String, String), Pollers>,
@@ -41,15 +41,15 @@ pub(super) struct Rest {
 }
 
 /// Where frames go.
-pub(super) struct Sink<'a> {
-    pub(super) at: Time,
-    pub(super) assembler: &'a mut Assembler,
-    pub(super) catalog: &'a mut Catalog,
-    pub(super) out: &'a mut Vec<Frame>,
+pub(crate) struct Sink<'a> {
+    pub(crate) at: Time,
+    pub(crate) assembler: &'a mut Assembler,
+    pub(crate) catalog: &'a mut Catalog,
+    pub(crate) out: &'a mut Vec<Frame>,
 }
 
 /// What a body turned out to be.
-pub(super) enum Read {
+pub(crate) enum Read {
     /// The bytes of its message; where it is none, the body itself.
     Bytes(Vec<u8>),
     /// It can't be read here: a coding, or a type without descriptors.
@@ -57,12 +57,12 @@ pub(super) enum Read {
 }
 
 impl Rest {
-    pub(super) fn new(schema: Arc<Schema>) -> Rest {
+    pub(crate) fn new(schema: Arc<Schema>) -> Rest {
         Rest { bodies: Bodies::new(schema), tracks: HashMap::new(), many: 0 }
     }
 
     /// Follows one event of a connection. `open` makes the facts of a new track.
-    pub(super) fn event(
+    pub(crate) fn event(
         &mut self,
         polls: &mut Polls,
         event: Event,
@@ -128,17 +128,24 @@ impl Rest {
 }
 
 impl Bodies {
-    pub(super) fn new(schema: Arc<Schema>) -> Bodies {
+    pub(crate) fn new(schema: Arc<Schema>) -> Bodies {
         Bodies { schema }
     }
 
     /// The JSON of a message; row D-04 wants JSON names.
-    pub(super) fn write(&self, message: &[u8], method: &Method, dir: Dir, names: Names) -> Vec<u8> {
+    #[cfg(feature = "net")]
+    pub(crate) fn write(
+        &self,
+        message: &[u8],
+        method: &Method,
+        dir: Dir,
+        names: crate::schema::Names,
+    ) -> Vec<u8> {
         self.schema.tree(&message_of(method, dir), message, names).to_string().into_bytes()
     }
 
     /// The message in a body that came in this coding.
-    pub(super) fn read(&self, coding: Option<&str>, body: &[u8], method: &Method, dir: Dir) -> Read {
+    pub(crate) fn read(&self, coding: Option<&str>, body: &[u8], method: &Method, dir: Dir) -> Read {
         if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
             return Read::Lost(body.len() as u64);
         }
@@ -183,7 +190,7 @@ fn has_proto_names(json: &Value) -> bool {
 }
 
 impl Sink<'_> {
-    pub(super) fn put(&mut self, id: StreamId, dir: Dir, read: Read) {
+    pub(crate) fn put(&mut self, id: StreamId, dir: Dir, read: Read) {
         match read {
             Read::Bytes(bytes) => {
                 self.assembler.data(id, dir, &bytes, self.catalog);

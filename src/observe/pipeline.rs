@@ -5,16 +5,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::begun::{Begun, Known};
 use super::rest::{Polls, Rest, Sink};
+use super::{ConnId, Copied, Happened, Step};
 use crate::content::Catalog;
 use crate::event::{Dir, Side, StreamId, Time};
-use crate::net::tap::{ConnId, Copied, Happened, Step};
 use crate::schema::Schema;
 use crate::wire::h2::{Connection, Event, Head};
 use crate::wire::{Assembler, End, Frame, Open, Tls, http1};
 
 /// A PING sooner than this after a message or another PING is no keepalive: peers measure their bandwidth by them.
 const KEEPALIVE: Duration = Duration::from_secs(1);
+
+/// Streams of one connection whose methods are still to be told by their messages; others are left out.
+const BEGUN: usize = 64;
 
 /// What cleans the metadata of a stream before it is kept: name and value to value.
 pub type CleanMetadata = fn(&str, &str) -> Option<String>;
@@ -37,6 +41,8 @@ struct Tapped {
     observer: Option<Connection>,
     /// HTTP/2 stream to stream of the source.
     streams: BTreeMap<u32, StreamId>,
+    /// Of these the method is not known yet.
+    begun: BTreeMap<u32, Begun>,
     /// The client has sent something.
     seen: bool,
     /// It had a stream: what becomes of it is told there.
@@ -77,15 +83,16 @@ impl Pipeline {
     /// Takes one copy; appends the frames it completes.
     pub fn take(&mut self, copied: Copied, catalog: &mut Catalog, out: &mut Vec<Frame>) {
         let Copied { conn, at, what } = copied;
-        if let Happened::Opened { peer, upstream } = &what {
+        if let Happened::Opened { peer, server } = &what {
             let tapped = Tapped {
                 peer: peer.clone(),
-                server: upstream.to_string(),
+                server: server.clone(),
                 tls: Tls::default(),
                 seen: false,
                 used: false,
                 observer: Some(Connection::default()),
                 streams: BTreeMap::new(),
+                begun: BTreeMap::new(),
                 opaque: None,
                 polls: None,
                 moved: at,
@@ -94,9 +101,7 @@ impl Pipeline {
             self.connections.insert(conn, tapped);
             return;
         }
-        let Some(tapped) = self.connections.get_mut(&conn) else { return };
-        let (assembler, rest, clean) = (&mut self.assembler, self.rest.as_mut(), self.clean);
-        let mut see = See { tapped, assembler, rest, clean, at, catalog, out };
+        let Some(mut see) = self.see(conn, at, catalog, out) else { return };
         match what {
             Happened::Opened { .. } => {}
             Happened::Secured { side: Side::Client, facts } => see.tapped.tls.client = Some(facts),
@@ -117,6 +122,72 @@ impl Pipeline {
                 self.connections.remove(&conn);
             }
         }
+    }
+
+    /// [`Happened::Bytes`], without a copy of them.
+    pub fn bytes(
+        &mut self,
+        conn: ConnId,
+        at: Time,
+        dir: Dir,
+        bytes: &[u8],
+        catalog: &mut Catalog,
+        out: &mut Vec<Frame>,
+    ) {
+        if let Some(mut see) = self.see(conn, at, catalog, out) {
+            see.bytes(dir, bytes);
+        }
+    }
+
+    /// The connection can't be read, and why: from here on its bytes are counted.
+    pub fn opaque(&mut self, conn: ConnId, at: Time, why: &str, catalog: &mut Catalog, out: &mut Vec<Frame>) {
+        if let Some(mut see) = self.see(conn, at, catalog, out) {
+            see.event(Event::Opaque { why: why.to_owned() });
+        }
+    }
+
+    /// What comes is not the beginning of the connection.
+    pub fn midway(&mut self, conn: ConnId) {
+        if let Some(tapped) = self.connections.get_mut(&conn) {
+            tapped.observer = Some(Connection::midway());
+        }
+    }
+
+    /// Nothing more comes of a connection that may not be over.
+    pub fn leave(&mut self, conn: ConnId, at: Time, catalog: &mut Catalog, out: &mut Vec<Frame>) {
+        if let Some(mut see) = self.see(conn, at, catalog, out) {
+            let begun: Vec<u32> = see.tapped.begun.keys().copied().collect();
+            begun.into_iter().for_each(|number| see.begun(number, Known::Other));
+        }
+    }
+
+    /// So many bytes will never come: what can be read without them is.
+    pub fn miss(
+        &mut self,
+        conn: ConnId,
+        at: Time,
+        (dir, bytes): (Dir, u64),
+        catalog: &mut Catalog,
+        out: &mut Vec<Frame>,
+    ) {
+        let Some(mut see) = self.see(conn, at, catalog, out) else { return };
+        if see.tapped.polls.is_some() || see.tapped.opaque.is_some() {
+            see.lost(bytes, 1);
+        } else {
+            see.observe(|observer, out| observer.miss(dir, bytes, out));
+        }
+    }
+
+    fn see<'a>(
+        &'a mut self,
+        conn: ConnId,
+        at: Time,
+        catalog: &'a mut Catalog,
+        out: &'a mut Vec<Frame>,
+    ) -> Option<See<'a>> {
+        let tapped = self.connections.get_mut(&conn)?;
+        let (assembler, rest, clean) = (&mut self.assembler, self.rest.as_mut(), self.clean);
+        Some(See { tapped, assembler, rest, clean, at, catalog, out })
     }
 }
 
@@ -192,13 +263,42 @@ impl See<'_> {
         let stream = |tapped: &Tapped, number| tapped.streams.get(&number).copied();
         match event {
             Event::Open { stream, head } => self.opened(stream, head),
+            Event::Begun { stream } => {
+                if self.tapped.begun.len() < BEGUN {
+                    self.tapped.begun.insert(stream, Begun::default());
+                }
+            }
+            Event::Missing { stream: Some(number), dir, bytes } => {
+                if let Some(begun) = self.tapped.begun.get_mut(&number) {
+                    begun.missing(dir);
+                }
+                if let Some(id) = stream(self.tapped, number) {
+                    self.assembler.missing(self.at, id, dir, (1, bytes), self.out);
+                }
+            }
+            Event::Missing { stream: None, dir, bytes } => {
+                self.tapped.begun.values_mut().for_each(|begun| begun.missing(dir));
+                // All may have lost something; it is counted once.
+                let mut bytes = bytes;
+                for id in self.tapped.streams.values() {
+                    self.assembler.missing(self.at, *id, dir, (0, std::mem::take(&mut bytes)), self.out);
+                }
+            }
             Event::Data { stream: number, dir, bytes } => {
+                if let Some(begun) = self.tapped.begun.get_mut(&number) {
+                    let known = begun.data(dir, bytes);
+                    return self.begun(number, known);
+                }
                 if let Some(id) = stream(self.tapped, number) {
                     self.assembler.data(id, dir, bytes, self.catalog);
                 }
             }
             Event::Message { stream: number, dir } => {
                 self.tapped.moved = self.at;
+                if let Some(begun) = self.tapped.begun.get_mut(&number) {
+                    let known = begun.message(dir);
+                    return self.begun(number, known);
+                }
                 if let Some(id) = stream(self.tapped, number) {
                     self.assembler.message(self.at, id, dir, self.catalog, self.out);
                 }
@@ -209,6 +309,7 @@ impl See<'_> {
                 }
             }
             Event::End { stream: number, mut end } => {
+                self.begun(number, Known::Other);
                 end.status = end.status.map(|(code, text)| (code, self.catalog.clean_text(text)));
                 if let Some(id) = self.tapped.streams.remove(&number) {
                     self.assembler.end(self.at, id, end, self.out);
@@ -220,6 +321,26 @@ impl See<'_> {
             Event::Opaque { why } => {
                 let open = self.tapped.open(why, Vec::new());
                 self.tapped.opaque = Some(self.assembler.open(self.at, open, self.out));
+            }
+        }
+    }
+
+    /// What is known of a stream that began before: once it is, it opens with what has passed of it.
+    fn begun(&mut self, number: u32, known: Known) {
+        let method = match known {
+            Known::NotYet => return,
+            Known::Path(path) => path,
+            Known::Other => "(begun before)",
+        };
+        let Some(begun) = self.tapped.begun.remove(&number) else { return };
+        let open = Open { partial: true, ..self.tapped.open(method.to_owned(), Vec::new()) };
+        let id = self.assembler.open(self.at, open, self.out);
+        self.tapped.streams.insert(number, id);
+        self.tapped.used = true;
+        for (dir, bytes) in begun.passed {
+            match bytes {
+                Some(bytes) => self.assembler.data(id, dir, &bytes, self.catalog),
+                None => self.assembler.message(self.at, id, dir, self.catalog, self.out),
             }
         }
     }

@@ -1,7 +1,6 @@
-use super::super::pipeline::Pipeline;
+use super::super::{ConnId, Copied, Happened, Pipeline};
 use super::*;
 use crate::lint;
-use crate::net::tap::{ConnId, Copied, Happened};
 use crate::wire::{Body, What};
 
 /// What bytes on connections give: frames in words, and the rules that find something.
@@ -16,10 +15,8 @@ fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
         let (conn, at) = (ConnId(*conn), Time(at as u64 * 1_000_000));
         if !known.contains(&conn) {
             known.push(conn);
-            let what = Happened::Opened {
-                peer: format!("10.0.0.1:{}", 4000 + conn.0),
-                upstream: "cp:1".parse().unwrap(),
-            };
+            let what =
+                Happened::Opened { peer: format!("10.0.0.1:{}", 4000 + conn.0), server: "cp:1".to_owned() };
             pipeline.take(Copied { conn, at, what }, store.catalog_mut(), &mut frames);
         }
         let what = Happened::Bytes { dir: *dir, bytes: bytes.clone().into_bytes().into() };

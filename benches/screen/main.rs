@@ -1,0 +1,193 @@
+//! What a key takes to the painted screen, at 100,000 resources, 1,000 streams and 1,000,000 messages, while 10,000
+//! messages a second arrive.
+//!
+//! `cargo bench --bench screen` prints one line a figure: milliseconds, since what a person waits is what counts, and
+//! beside them how often a blank frame of the same size could have been painted. `-- --quick` runs it small, to see that
+//! it works; `-- screens|filter|push|idle` runs those, `-- screens 4 8` some screens. Messages come through the analysis
+//! of a tap, keys through the loop of the screens; only terminal and sockets are left out.
+
+#[path = "../clusters/mod.rs"]
+mod clusters;
+mod fleet;
+mod keys;
+mod seat;
+mod wire;
+
+use std::time::Duration;
+
+use xdscope::event::StreamId;
+use xdscope::schema::Schema;
+use xdscope::tui::{Msg, Screen};
+
+use fleet::{DELTA, Fleet, SOTW, Size};
+use keys::keys;
+use seat::{Seat, Waits};
+
+/// Messages that arrive meanwhile, a second.
+const RATE: u64 = 10_000;
+/// Between two keys: more than a held key has, so that none waits for the one before.
+const GAP: Duration = Duration::from_millis(25);
+/// What a person waits for without noticing.
+const AIM: &str = "aims: p99 16, never above 50";
+
+/// The same on every screen: arrows, pages, ends, the other pane, a filter typed and cleared, what Enter opens.
+const ANYWHERE: &str =
+    "<down><down>jk<up><pgdn><pgdn><pgup>Gg<tab>jj<pgdn>k<tab><tab>/service-00001<enter>jj<esc>";
+/// And what a screen has of its own.
+const OWN: [(Screen, &str); 9] = [
+    (Screen::Overview, "s2js3js1<right>l}}{<esc>zjz<enter><esc>"),
+    (Screen::Stream, "}{]t<esc>T<enter><esc>"),
+    (Screen::Timeline, "kkffLjL<enter><esc>vvvvvwwff"),
+    (Screen::Resources, "<enter><esc>zzvvvviijj}P<esc>[]"),
+    (Screen::Diff, "))(uuoocc[]bbb"),
+    (Screen::Nack, "}{zz<enter><esc>"),
+    (Screen::Subs, "s2s3s1}{"),
+    (Screen::Graph, "zz<right><left>pp}{P<esc>"),
+    (Screen::Lint, "}{xxs2s3s1<enter><esc>"),
+];
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let has = |word: &str| words.iter().any(|given| given == word);
+    let groups = ["screens", "filter", "push", "idle"];
+    let any = groups.iter().any(|group| has(group));
+    let wanted = |group: &str| !any || has(group);
+    let (size, turns) = match has("--quick") {
+        true => (Size { resources: 5_000, streams: 60, messages: 20_000 }, 1),
+        false => (Size { resources: 100_000, streams: 1_000, messages: 1_000_000 }, 4),
+    };
+    let schema = Schema::builtin();
+    schema.warm();
+    let fleet = Fleet::new(size, &schema);
+    let mut seat = Seat::new(fleet.shared.clone(), schema);
+    let blank = seat.blank();
+    say(&format!(
+        "{} resources, {} streams, {} messages; a blank frame of 200x60: {:.2} ms",
+        size.resources,
+        size.streams,
+        fleet.shared.store().messages(),
+        blank * 1e3
+    ));
+    let traffic = fleet.traffic(RATE);
+    if wanted("screens") {
+        let chosen = |screen: &Screen| {
+            let numbers = words.iter().any(|word| word.parse::<u8>().is_ok());
+            !numbers || has(&screen.number().to_string())
+        };
+        for (screen, own) in OWN.into_iter().filter(|(screen, _)| chosen(screen)) {
+            open(&mut seat, screen, DELTA);
+            let mut waits = Waits::default();
+            for _ in 0..turns {
+                for part in [ANYWHERE, own] {
+                    open(&mut seat, screen, DELTA);
+                    waits.extend(seat.press(&keys(part), GAP));
+                }
+            }
+            line(&format!("screen {} {}", screen.number(), screen.title()), &mut waits, blank, AIM);
+        }
+    }
+    if wanted("filter") {
+        filter(&mut seat, blank, turns);
+    }
+    if wanted("push") {
+        push(&mut seat, &fleet, blank, turns);
+    }
+    if wanted("idle") {
+        open(&mut seat, Screen::Overview, DELTA);
+        seat.press(&keys(" "), GAP);
+        idle(&mut seat, "paused, messages arrive");
+        seat.press(&keys(" "), GAP);
+    }
+    drop(traffic);
+    if wanted("idle") {
+        fleet.settle();
+        seat.rest(Duration::from_secs(1));
+        idle(&mut seat, "not paused, no messages");
+    }
+}
+
+/// Shows a screen of a stream, as if somebody had just come to it.
+fn open(seat: &mut Seat, screen: Screen, stream: usize) {
+    let stream = StreamId(1 + stream as u32);
+    let model = &mut seat.screens.model;
+    model.overlays.clear();
+    (model.filter, model.find, model.whole) = (None, None, false);
+    model.screen = Screen::Overview;
+    model.scope.type_url = None;
+    seat.press(&keys("<esc>"), GAP);
+    seat.screens.model.scope.stream = Some(stream);
+    if screen == Screen::Diff {
+        seat.press(&keys(":diff cds/outbound|8000||service-000000.ns-0<enter>"), Duration::from_millis(2));
+    } else {
+        seat.press(&keys(&screen.number().to_string()), GAP);
+    }
+    seat.rest(Duration::from_millis(150));
+    if screen != Screen::Overview {
+        assert_eq!(seat.screens.model.screen, screen, "{:?}", seat.screens.model.notice);
+    }
+}
+
+/// `/` over all names: from a key to the first frame with matches.
+fn filter(seat: &mut Seat, blank: f64, turns: usize) {
+    let word = |turn: usize| vec![format!("service-09999{turn}"), format!("ns-3{turn}"), format!("09{turn}")];
+    let regex = |turn: usize| vec![format!("name:/0{turn}9.ns/")];
+    let kinds: [(&str, &dyn Fn(usize) -> Vec<String>, &str); 2] =
+        [("a word", &word, "aim: 20"), ("an expression", &regex, "no aim")];
+    for (of, screen) in [("resources", Screen::Resources), ("subscriptions", Screen::Subs)] {
+        for (kind, texts, aim) in kinds {
+            let (mut first, mut all) = (Waits::default(), Waits::default());
+            for text in (0..turns).flat_map(texts) {
+                open(seat, screen, DELTA);
+                seat.press(&keys("/"), GAP);
+                let (shown, done) = seat.find(Msg::Paste(text.clone()), screen);
+                first.add(shown, text.clone());
+                all.add(done, text);
+            }
+            line(&format!("/ {kind} over all {of}: first matches"), &mut first, blank, aim);
+            line(&format!("/ {kind} over all {of}: all matches"), &mut all, blank, "no aim");
+        }
+    }
+}
+
+/// Keys while all resources are pushed again, once a second.
+fn push(seat: &mut Seat, fleet: &Fleet, blank: f64, turns: usize) {
+    for screen in [Screen::Overview, Screen::Timeline, Screen::Resources] {
+        let mut waits = Waits::default();
+        open(seat, screen, SOTW);
+        for turn in 0..turns * 2 {
+            fleet.push(turn + 1);
+            waits.extend(seat.press(&keys("jjkkjjkkjjkkjjkk"), Duration::from_millis(25)));
+            seat.rest(Duration::from_millis(300));
+        }
+        line(&format!("screen {} while all is pushed again", screen.number()), &mut waits, blank, AIM);
+    }
+}
+
+fn idle(seat: &mut Seat, what: &str) {
+    let time = Duration::from_secs(3);
+    seat.rest(time);
+    let (written, used) = (seat.written(), seat::cpu());
+    seat.rest(time);
+    let (written, used) = (seat.written() - written, seat::cpu().saturating_sub(used));
+    let percent = used.as_secs_f64() / time.as_secs_f64() * 100.0;
+    say(&format!("idle, {what}: {written} bytes written, {percent:.2} % of a CPU (aim when paused: none)"));
+}
+
+fn line(what: &str, waits: &mut Waits, blank: f64, aim: &str) {
+    let [p50, p99, max] = waits.figures();
+    say(&format!(
+        "{what:<48} p50 {:>6.2}  p99 {:>6.2}  max {:>6.2} ms of {:>4} keys; p50 {:>5.1} x blank ({aim}); longest {}",
+        p50 * 1e3,
+        p99 * 1e3,
+        max * 1e3,
+        waits.len(),
+        p50 / blank,
+        waits.worst()
+    ));
+}
+
+/// A line of the report.
+fn say(line: &str) {
+    use std::io::Write;
+    writeln!(std::io::stdout(), "{line}").expect("somebody reads");
+}

@@ -1,0 +1,160 @@
+//! `redact`: a copy of a recording without its secrets.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::content::{self, Blob, Catalog, MemoryBodies, Redact};
+use crate::event::Seq;
+use crate::record::Loaded;
+use crate::schema::redact;
+use crate::text::plural;
+use crate::wire::{End, Frame, Message, Open, What};
+
+use super::args::{ExportTo, Global, RedactArgs, SourceArgs};
+use super::descriptors;
+use super::error::{CliError, Exit};
+use super::export::{self, Session};
+use super::io::Io;
+use super::source::{self, Form};
+
+pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let output = &args.output;
+    if args.source.keep_secrets {
+        return Err(CliError::usage("--keep-secrets is what `redact` takes back").next("leave it out"));
+    }
+    // Nothing is taken out in reading, so that it can be counted.
+    let whole = SourceArgs { keep_secrets: true, ..args.source.clone() };
+    let opened = source::open_keyed(&whole, descriptors::seed()?, global, io)?;
+    let to = match opened.form {
+        Form::Recording | Form::Capture => ExportTo::Xdsrec,
+        Form::Raw => ExportTo::Raw,
+        form => {
+            let error = CliError::usage(format!("{} is a {}", args.source.source, form.word()));
+            return Err(error.next("a recording, raw JSONL or a packet capture"));
+        }
+    };
+    let mut clean = Clean::new(
+        descriptors::redactor(&opened.schema, opened.loaded.catalog.seed()),
+        opened.loaded.catalog.seed(),
+    );
+    let frames: Vec<Frame> =
+        opened.loaded.frames.iter().map(|frame| clean.frame(frame, &opened.loaded.catalog)).collect();
+    let Clean { catalog, taken, lost, .. } = clean;
+    let numbers: BTreeSet<Seq> = BTreeSet::new();
+    let session = Session {
+        name: opened.name.clone(),
+        frames: &frames,
+        numbers: &numbers,
+        catalog: &catalog,
+        clock: opened.loaded.clock,
+        end: opened.loaded.end,
+        schema: &opened.schema,
+        keep_secrets: false,
+    };
+    export::to_file(output, to, &args.source.source, io, |out| match to {
+        ExportTo::Raw => session.raw(out).map(drop),
+        _ => session.recording(out),
+    })?;
+    if !global.quiet {
+        let loaded = Loaded { catalog, frames, ..opened.loaded };
+        let unread = source::may_contain_secrets(&source::Source { loaded, ..opened });
+        let lost = (lost > 0).then(|| format!("the content of {} was lost", plural(lost, "message")));
+        lost.into_iter().chain(unread).for_each(|notice| io.say(&notice));
+        io.say(&format!("{taken}; written to {}", output.display()));
+    }
+    Ok(Exit::Yes)
+}
+
+/// Where secrets were taken out.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    resources: u64,
+    messages: u64,
+    /// Values of metadata, and texts.
+    values: u64,
+}
+
+impl std::fmt::Display for Taken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Taken { resources, messages, values } = *self;
+        if resources + messages + values == 0 {
+            return f.write_str("no secrets found");
+        }
+        let (resources, messages) = (plural(resources, "resource"), plural(messages, "message"));
+        write!(f, "secrets taken out of {resources} in {messages}, and of {}", plural(values, "other value"))
+    }
+}
+
+/// Makes the same frames without secrets.
+struct Clean {
+    redactor: Arc<dyn Redact>,
+    catalog: Catalog,
+    taken: Taken,
+    /// Messages whose bytes are not there any more.
+    lost: u64,
+}
+
+impl Clean {
+    fn new(redactor: Arc<dyn Redact>, seed: u64) -> Clean {
+        let catalog = Catalog::new(seed, Some(redactor.clone()), Box::new(MemoryBodies::default()));
+        Clean { redactor, catalog, taken: Taken::default(), lost: 0 }
+    }
+
+    fn frame(&mut self, frame: &Frame, from: &Catalog) -> Frame {
+        let what = match &frame.what {
+            What::Open(open) => What::Open(Box::new(self.open(open))),
+            What::Message(message) => self.message(message, from),
+            What::End(end) => What::End(Box::new(self.end(end))),
+            other => other.clone(),
+        };
+        Frame { what, ..*frame }
+    }
+
+    fn message(&mut self, message: &Message, from: &Catalog) -> What {
+        let Some(bytes) = message.bytes(from) else {
+            self.lost += 1;
+            return What::Gap { messages: 1, bytes: message.size };
+        };
+        let known = self.catalog.blobs().len();
+        let mut clean = Message::parse(message.shape, &bytes, &mut self.catalog);
+        let new = self.catalog.blobs().iter().skip(known);
+        // The wrapper of a resource is content of its own.
+        let resource = |blob: &&Blob| blob.redacted && matches!(blob.form, content::Form::Any { .. });
+        self.taken.resources += new.filter(resource).count() as u64;
+        self.taken.messages += u64::from(clean.redacted);
+        if message.redacted {
+            // What it had been is known from the first time.
+            (clean.redacted, clean.size) = (true, message.size);
+        }
+        What::Message(Arc::new(clean))
+    }
+
+    fn open(&mut self, open: &Open) -> Open {
+        let mut clean = open.clone();
+        for (name, value) in &mut clean.metadata {
+            if let Some(without) = redact::metadata(name, value) {
+                *value = without;
+                self.taken.values += 1;
+            }
+        }
+        if let Some(node) = &mut clean.node_hint
+            && let Some(without) = self.redactor.raw(node)
+        {
+            *node = without;
+            self.taken.values += 1;
+        }
+        clean
+    }
+
+    fn end(&mut self, end: &End) -> End {
+        let mut clean = end.clone();
+        let texts = clean.status.as_mut().map(|(_, text)| text).into_iter().chain(&mut clean.note);
+        for text in texts {
+            if let Some(without) = self.redactor.text(text) {
+                *text = without;
+                self.taken.values += 1;
+            }
+        }
+        clean
+    }
+}

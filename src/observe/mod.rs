@@ -1,0 +1,73 @@
+//! Connections as they passed somewhere, a tap or a packet capture: what happened on each, and the frames that gives.
+
+mod begun;
+mod pipeline;
+pub(crate) mod rest;
+
+pub use pipeline::{CleanMetadata, Pipeline};
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::event::{Dir, Side, Time};
+use crate::wire::Secured;
+
+/// A connection that is observed, numbered from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnId(pub u64);
+
+/// One thing that happened on one connection.
+#[derive(Clone, Debug)]
+pub struct Copied {
+    pub conn: ConnId,
+    pub at: Time,
+    pub what: Happened,
+}
+
+impl Happened {
+    /// Bytes that it carries.
+    pub fn size(&self) -> usize {
+        if let Happened::Bytes { bytes, .. } = self { bytes.len() } else { 0 }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Happened {
+    /// A client connected; of a tap, its upstream is being dialled.
+    Opened { peer: String, server: String },
+    /// There are no two legs: the step that failed, and why. The client's connection is closed.
+    Failed { step: Step, error: String },
+    /// A leg under TLS: what its handshake showed, also one that failed. `side`: the other end of the leg.
+    Secured { side: Side, facts: Arc<Secured> },
+    /// Bytes that were passed on.
+    Bytes { dir: Dir, bytes: Bytes },
+    /// Bytes that were passed on and whose copy did not fit.
+    Lost { dir: Dir, bytes: u64, chunks: u64 },
+    /// One end will send no more; the other was told.
+    Finished { dir: Dir },
+    /// Both directions are over. `by`: the side whose connection broke, if it did.
+    Closed { by: Option<Side>, error: Option<String> },
+}
+
+/// The steps to two connected legs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Resolve,
+    Connect,
+    /// The TLS handshake with the upstream.
+    Tls,
+    /// The TLS handshake with the client.
+    Accept,
+}
+
+impl Step {
+    pub fn word(self) -> &'static str {
+        match self {
+            Step::Resolve => "resolve",
+            Step::Connect => "connect",
+            Step::Tls => "TLS to",
+            Step::Accept => "TLS with the client",
+        }
+    }
+}
