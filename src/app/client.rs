@@ -222,7 +222,7 @@ impl Running {
         drop(self);
         let store = Arc::try_unwrap(shared).ok()?.into_store();
         let catalog = store.into_parts().0.into_catalog();
-        Some(Loaded { catalog, clock, frames, end, notices: Vec::new() })
+        Some(Loaded { catalog, clock, frames, end, notices: Vec::new(), secrets: false })
     }
 
     fn join(&mut self) -> Option<Vec<Frame>> {

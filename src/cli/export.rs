@@ -43,6 +43,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let from = Limit::of(&args.from, &source.loaded, &io.zone)?;
     let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
     let mut frames = source.loaded.frames.clone();
+    let keep_secrets = args.source.keep_secrets || source.loaded.secrets;
     let name = source.name.clone();
     let end = source.loaded.end;
     let (store, schema) = source::replay(source, &args.source.timers, &Limit::All);
@@ -69,7 +70,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         clock: store.clock(),
         end,
         schema: &schema,
-        keep_secrets: args.source.keep_secrets,
+        keep_secrets,
     };
     let notices = match &args.output {
         None => session.write(args.to, &store, &mut *io.stdout)?,

@@ -114,7 +114,8 @@ impl Reader<'_> {
 
     fn done(self) -> Loaded {
         let clock = Clock { epoch: None, untimed: true };
-        Loaded { catalog: self.catalog, clock, frames: self.frames, end: Time::ZERO, notices: self.notices }
+        let (catalog, frames, notices) = (self.catalog, self.frames, self.notices);
+        Loaded { catalog, clock, frames, end: Time::ZERO, notices, secrets: false }
     }
 }
 

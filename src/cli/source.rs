@@ -183,7 +183,7 @@ pub(super) fn states(
         store.advance(end);
         (store, notices)
     } else {
-        let Loaded { catalog, clock, frames, end, notices } =
+        let Loaded { catalog, clock, frames, end, notices, .. } =
             read(args, super::descriptors::seed()?, path.as_deref(), schema.clone(), io)?.loaded;
         let mut store = begin(catalog, clock);
         frames.into_iter().for_each(|frame| store.handle(frame));
@@ -361,7 +361,7 @@ fn read_one(
             let frames = dump.frames(name, &mut catalog);
             let clock = Clock { epoch: None, untimed: true };
             let notices = dump.notices.iter().map(|notice| format!("{name}: {notice}")).collect();
-            Ok(Loaded { catalog, clock, frames, end: Time::ZERO, notices })
+            Ok(Loaded { catalog, clock, frames, end: Time::ZERO, notices, secrets: false })
         }
         None => read_response(name, content, args, seed, schema),
     }

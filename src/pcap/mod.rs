@@ -71,7 +71,7 @@ pub fn read(input: impl Read, options: &Options) -> Result<Loaded, CaptureError>
     while reading.next(&mut catalog, &mut frames)? {}
     let clock = reading.clock();
     let (end, notices) = reading.finish();
-    Ok(Loaded { catalog, clock, frames, end, notices })
+    Ok(Loaded { catalog, clock, frames, end, notices, secrets: false })
 }
 
 /// Begins to read a capture.

@@ -80,6 +80,8 @@ pub struct Loaded {
     pub end: Time,
     /// What a person must know: damage, a truncated tail, lines skipped.
     pub notices: Vec<String>,
+    /// It is a recording that was made with `--keep-secrets`.
+    pub secrets: bool,
 }
 
 /// Opens a recording or raw JSONL, told apart by content. Bodies of a recording stay in the file and are read

@@ -17,8 +17,9 @@ pub(super) fn read(input: impl Read, source: Box<dyn Source>) -> Result<Loaded, 
     let mut frames = Vec::new();
     while reading.next(&mut catalog, &mut frames)? {}
     let clock = reading.clock();
+    let secrets = reading.header.keep_secrets;
     let (end, notices) = reading.finish();
-    Ok(Loaded { catalog, clock, frames, end, notices })
+    Ok(Loaded { catalog, clock, frames, end, notices, secrets })
 }
 
 /// A recording that is read from its beginning on, some frames at a time.

@@ -43,6 +43,7 @@ pub fn load_into(script: &Script, codec: &dyn Codec, mut catalog: Catalog) -> Re
         end: steps.last().map_or(Time::ZERO, |step| step.at),
         frames: steps.into_iter().filter_map(|step| step.frame).collect(),
         notices: Vec::new(),
+        secrets: false,
     })
 }
 

@@ -83,6 +83,20 @@ fn what_could_not_be_decoded_is_said_where_it_may_be_passed_on() {
 }
 
 #[test]
+fn a_copy_of_a_recording_with_secrets_says_that_it_has_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["kept.xdsrec", "copy.xdsrec"].map(|name| dir.path().join(name));
+    let [kept, copy] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let world = World { stdin: Box::new(Cursor::new(script_with_a_secret())), ..World::default() };
+    world.run(&["export", "-", "--to", "xdsrec", "--output", kept, "--keep-secrets"]);
+    run(&["export", kept, "--to", "xdsrec", "--output", copy]);
+    for path in [kept, copy] {
+        let said = run(&["info", path]);
+        assert!([said.out, said.err].concat().contains("the file holds secrets"), "{path}");
+    }
+}
+
+#[test]
 fn raw_jsonl_loses_the_secrets_in_metadata_and_status() {
     let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
     let lines = [

@@ -355,6 +355,7 @@ impl Reader<'_> {
             frames: self.frames,
             end: self.now,
             notices: self.notices,
+            secrets: false,
         }
     }
 }
