@@ -227,6 +227,7 @@ impl Feed for LiveFeed<'_> {
                 .or_else(|| self.applied.as_ref().and_then(|file| file.notice()))
                 .or_else(|| self.about.notice.clone()),
             client: self.client.is_some(),
+            following: false,
             bar: None,
         };
         match &*self.rewound.borrow() {

@@ -44,6 +44,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let from = SourceArgs {
         source: args.source.clone(),
         ask: Vec::new(),
+        broken: false,
         patience: None,
         client: ClientFlags::default(),
         // What is served is what is there; what is kept of it is another thing.

@@ -266,17 +266,7 @@ fn cells(row: &Row, store: &Store, style: Style) -> Vec<Cell> {
 
 /// `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`.
 fn ended(row: &Row, store: &Store, style: Style) -> String {
-    let mut text = report::ended(row, (!store.clock().untimed).then(|| store.now()));
-    for cell in row.cells.iter().flatten() {
-        if let Some(state) = cell.last_state.filter(|state| report::is_problem(*state)) {
-            let label = type_label(cell.type_url.as_str());
-            text.push_str(&format!(
-                "; last {label} {}",
-                report::state_text(state, cell, style.pick("×", "x"))
-            ));
-        }
-    }
-    text
+    report::ended(row, (!store.clock().untimed).then(|| store.now()), style.pick("×", "x"))
 }
 
 /// The place of the column of `--applied`: after RESOURCES.

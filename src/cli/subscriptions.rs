@@ -35,7 +35,9 @@ pub(super) fn write(
             }
             Ok(objects.finish()?)
         }
-        None | Some(Format::Table | Format::Wide) if args.what.is_empty() => types(args, states, style, out),
+        None | Some(Format::Table | Format::Wide) if args.what.is_empty() => {
+            types(args, states, store, style, out)
+        }
         None | Some(Format::Table | Format::Wide) => {
             names(args, (states, whats), (store, schema), style, out)
         }
@@ -47,17 +49,25 @@ fn node(state: &StateFact) -> Cell {
     Cell::new(format!("{} #{}", state.node.as_deref().unwrap_or("-"), state.stream.0))
 }
 
-fn types(args: &GetArgs, states: &[&StateFact], style: Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn types(
+    args: &GetArgs,
+    states: &[&StateFact],
+    store: &Store,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let cells = store.summaries();
     let titles = ["NODE", "TYPE", "SUBSCRIBED", ">NAMES", ">MISS", ">ABSENT"];
     let mut table = Table::new(out, style, !args.rows.no_headers, &titles);
     for state in states {
-        let missing = if state.missing.is_empty() { Role::Plain } else { Role::Warn };
+        let cell = cells.iter().find(|cell| (cell.stream, &cell.type_url) == (state.stream, &state.type_url));
+        let missing = cell.map_or(0, |cell| cell.overdue);
         table.row(vec![
             node(state),
             Cell::new(type_label(state.type_url.as_str())),
             Cell::new(report::subscribed(state)),
             Cell::new(count(state.names.len() as u64)),
-            Cell::role(count(state.missing.len() as u64), missing),
+            Cell::role(count(missing), if missing == 0 { Role::Plain } else { Role::Warn }),
             Cell::new(count(state.absent.len() as u64)),
         ])?;
     }
@@ -85,7 +95,7 @@ fn names(
         for name in state.names.iter().filter(asked) {
             let fact = by_name.get(&**name).copied();
             let (word, role) = match fact {
-                _ if state.missing.contains(name) => ("missing".to_owned(), Role::Warn),
+                Some(fact) if fact.is_missing() => ("missing".to_owned(), Role::Warn),
                 Some(fact) => get::word(fact),
                 None => ("waiting".to_owned(), Role::Pending),
             };

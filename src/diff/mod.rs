@@ -23,4 +23,4 @@ pub use path::{By, Path, Step};
 pub use push::{Entry, Push, around};
 pub use sets::{Sets, sets};
 pub use tree::{Change, Comparison, Op, Options, compare};
-pub use versions::{Verdict, Version, versions};
+pub use versions::{Verdict, Version, more_versions, versions};

@@ -1,4 +1,5 @@
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::content::BlobId;
@@ -48,9 +49,9 @@ impl Push {
         self.entries.iter().filter(|entry| entry.op == op).count()
     }
 
-    /// What response `n` changed; `None` if there is no such response.
-    pub fn of(store: &Store, n: Seq) -> Option<Push> {
-        let row = store.row_of(n)?;
+    /// What response `n` changed, as of the first `rows` rows; `None` if there is no such response in them.
+    pub fn of(store: &Store, n: Seq, rows: usize) -> Option<Push> {
+        let row = store.row_of(n).filter(|row| *row < rows)?;
         let fact = store.row(row).filter(|fact| fact.dir == Some(Dir::Resp))?;
         let mut entries = Vec::new();
         for (op, names) in
@@ -62,9 +63,7 @@ impl Push {
         let earlier = (row.saturating_sub(ROWS)..row).rev().filter_map(|row| store.line(row));
         let before =
             earlier.filter(&here).find(|line| line.dir == Some(Dir::Resp)).map(|line| line.row.version);
-        let later = (row + 1..store.rows().min(row + ROWS)).filter_map(|row| store.line(row));
-        let answer = later.filter(&here).find(|line| line.dir == Some(Dir::Req) && line.answers == Some(n));
-        Some(Push {
+        let mut push = Push {
             n,
             against: None,
             stream: fact.stream,
@@ -75,13 +74,27 @@ impl Push {
             bytes_same: if fact.same > 0 { unchanged(store, n, &entries) } else { 0 },
             bytes: fact.size,
             entries,
-            refused: answer.is_some_and(|line| line.kind == MessageKind::Nack),
-        })
+            refused: false,
+        };
+        push.hear(store, row + 1..rows);
+        Some(push)
+    }
+
+    /// Takes in what the client said to it in these rows.
+    pub fn hear(&mut self, store: &Store, rows: Range<usize>) {
+        let last = store.row_of(self.n).map_or(0, |row| row.saturating_add(ROWS));
+        let mut later = (rows.start..rows.end.min(last)).filter_map(|row| store.line(row));
+        self.refused |= later.any(|line| {
+            line.kind == MessageKind::Nack
+                && line.answers == Some(self.n)
+                && line.stream == self.stream
+                && line.type_url == self.type_url
+        });
     }
 
     /// What response `n` holds other than response `against`, whatever came between them.
-    pub fn between(store: &Store, against: Seq, n: Seq) -> Option<Push> {
-        let push = Push::of(store, n)?;
+    pub fn between(store: &Store, against: Seq, n: Seq, rows: usize) -> Option<Push> {
+        let push = Push::of(store, n, rows)?;
         let other = store.line(store.row_of(against)?)?;
         let (old, new) = (contents(store, against)?, contents(store, n)?);
         let names =

@@ -51,8 +51,21 @@ pub fn versions(
     is_type: impl Fn(&TypeUrl) -> bool,
     name: &str,
 ) -> Vec<Version> {
-    let Some(name) = store.catalog().strings().find(name) else { return Vec::new() };
-    let mut out: Vec<Version> = Vec::new();
+    let mut out = Vec::new();
+    more_versions(&mut out, store, rows, wanted, is_type, name);
+    out
+}
+
+/// Goes on where [`versions`] ended, with the rows that have come since.
+pub fn more_versions(
+    out: &mut Vec<Version>,
+    store: &Store,
+    rows: Range<usize>,
+    wanted: impl Fn(StreamId) -> bool,
+    is_type: impl Fn(&TypeUrl) -> bool,
+    name: &str,
+) {
+    let Some(name) = store.catalog().strings().find(name) else { return };
     // The list of the last response that was looked through, and what was in it.
     let mut seen = None;
     for row in rows {
@@ -106,7 +119,6 @@ pub fn versions(
             }),
         }
     }
-    out
 }
 
 /// The entry of that name in a response: its own version, where it has one, and its content.

@@ -2,9 +2,9 @@ use std::collections::{HashMap, HashSet};
 
 use crate::event::{Kind, StreamId, Time, TypeUrl, Variant};
 use crate::store::{StreamFact, SummaryFact, TypeState};
-use crate::text::{age, plural};
+use crate::text::{age, plural, type_label};
 
-use super::{end_words, severity};
+use super::{end_words, is_problem, severity, state_text};
 
 /// The matrix of nodes by types, worst first.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +42,34 @@ impl Rows {
     }
 }
 
+/// What a type was last when its stream closed, where someone had to act on it and the client did not come back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastWord {
+    pub node: String,
+    pub closed: Time,
+    pub type_url: TypeUrl,
+    pub state: TypeState,
+    /// `CDS NACK×3`.
+    pub text: String,
+}
+
 impl Row {
+    /// The last words of its types, if it is closed.
+    pub fn last_words(&self, times: &str) -> Vec<LastWord> {
+        let word = |cell: &SummaryFact| {
+            let state = cell.last_state.filter(|state| is_problem(*state))?;
+            let label = type_label(cell.type_url.as_str());
+            Some(LastWord {
+                node: self.name.clone(),
+                closed: cell.since,
+                type_url: cell.type_url.clone(),
+                state,
+                text: format!("{label} {}", state_text(state, cell, times)),
+            })
+        };
+        self.cells.iter().flatten().filter_map(word).collect()
+    }
+
     pub fn closed(&self) -> bool {
         self.streams.iter().all(|stream| stream.closed.is_some())
     }
@@ -62,8 +89,8 @@ impl Row {
     }
 }
 
-/// `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects`; `now` where times mean something.
-pub fn ended(row: &Row, now: Option<Time>) -> String {
+/// `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`; `now` where times mean something.
+pub fn ended(row: &Row, now: Option<Time>, times: &str) -> String {
     let last = row.streams.last();
     let mut text = "closed".to_owned();
     if let (Some(at), Some(now)) = (last.and_then(|stream| stream.closed), now) {
@@ -75,6 +102,9 @@ pub fn ended(row: &Row, now: Option<Time>) -> String {
     }
     if row.reconnects > 0 {
         text.push_str(&format!("; {}", plural(row.reconnects as u64, "reconnect")));
+    }
+    for word in row.last_words(times) {
+        text.push_str(&format!("; last {}", word.text));
     }
     text
 }

@@ -9,7 +9,7 @@ mod state;
 mod warming;
 
 pub use finding::{finding, place, severity_role};
-pub use matrix::{Row, Rows, ended, node_name, type_order};
+pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};
 pub use message::{delta, end_words, kind, life, note, resources, said};
 pub use silence::{silence, silences, silences_of};
 pub use state::{age_from, is_problem, names, severity, state_text, state_word, subscribed};

@@ -221,6 +221,20 @@ impl StreamFact {
     }
 }
 
+impl ResourceFact {
+    /// Asked for, and not sent within the limit: nobody said that it does not exist.
+    pub fn is_missing(&self) -> bool {
+        self.state == ResourceState::Absent && self.absent_by == Some(AbsentBy::Timer)
+    }
+
+    /// The version that speaks for it: the one refused, else the one that its client has accepted, else what was sent. A
+    /// refused push leaves what it re-sent unchanged at the version before.
+    pub fn standing(&self) -> Option<&Arc<str>> {
+        let accepted = self.acked_version.as_ref().filter(|_| !self.refused);
+        accepted.or(self.version.as_ref())
+    }
+}
+
 /// A state someone must act on: "who owes what to whom since when".
 #[derive(Clone, Debug)]
 pub struct ProblemFact {

@@ -18,9 +18,14 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
+/// Whether a text takes no more than that; a long one is not measured to its end.
+fn fits(text: &str, cells: usize) -> bool {
+    text.len() <= cells || (head(text, cells).len() == text.len() && text.width() <= cells)
+}
+
 /// The text in at most `cells` cells; what is left out stands as `mark` (`…`, or `..` in ASCII).
 pub fn cut<'a>(text: &'a str, cells: usize, keep: Keep, mark: &str) -> Cow<'a, str> {
-    if text.len() <= cells || text.width() <= cells {
+    if fits(text, cells) {
         return Cow::Borrowed(text);
     }
     let Some(room) = cells.checked_sub(mark.width()) else {
@@ -36,7 +41,7 @@ pub fn cut<'a>(text: &'a str, cells: usize, keep: Keep, mark: &str) -> Cow<'a, s
 /// A resource or node name in at most `cells` cells: it loses its middle; an `xdstp://` name keeps its
 /// authority and its id, or where there is no room for that its id.
 pub fn cut_name<'a>(name: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
-    if name.len() <= cells || name.width() <= cells {
+    if fits(name, cells) {
         return Cow::Borrowed(name);
     }
     if let Some(rest) = name.strip_prefix("xdstp://")
@@ -68,8 +73,12 @@ pub fn wrap(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut lines = Vec::new();
     let mut rest = text;
-    while rest.width() > cells {
+    loop {
+        // Only what goes into this line is measured: a text may be megabytes long.
         let fits = head(rest, cells);
+        if fits.len() == rest.len() {
+            break;
+        }
         // A character wider than the line still has to go somewhere.
         let fits = if fits.is_empty() { first_char(rest) } else { fits };
         let next_is_blank = rest[fits.len()..].starts_with(' ');

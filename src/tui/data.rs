@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::applied::{Account, Beside};
 use crate::content::BlobId;
-use crate::event::{Clock, Seq, StreamId, Time, TypeUrl};
+use crate::event::{Clock, Seq, StreamId, Time, TypeUrl, Variant};
 use crate::filter::{Filter, FilterError};
 use crate::links::{self, Link};
 use crate::lint::Finding;
@@ -59,6 +59,9 @@ pub trait Data {
     fn row(&self, index: usize) -> Option<MessageFact>;
     fn row_of(&self, n: Seq) -> Option<usize>;
     fn streams(&self) -> Vec<StreamFact>;
+    fn variant(&self, stream: StreamId) -> Option<Variant> {
+        self.streams().into_iter().find(|fact| fact.stream == stream)?.variant
+    }
     /// A row without its names: cheap whatever it carries.
     fn line(&self, index: usize) -> Option<LineFact>;
     /// The states without their names: cheap whatever they hold.
@@ -331,6 +334,8 @@ pub struct Info {
     pub notice: Option<String>,
     /// The source is a client of ours, which can be told what to say.
     pub client: bool,
+    /// The source is a file that is read again as it grows.
+    pub following: bool,
     /// The time cursor of a replay.
     pub bar: Option<Bar>,
 }

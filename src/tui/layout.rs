@@ -10,7 +10,7 @@ pub struct Layout {
     /// Source and mode; tabs; scope. One row each.
     pub head: [Rect; 3],
     pub body: Rect,
-    /// Absent on low terminals: notices then stand in the row of keys.
+    /// Absent on low terminals: notices then stand above the row of keys, prompts in it.
     pub notice: Option<Rect>,
     /// The bar of a replay, above the notice.
     pub bar: Option<Rect>,

@@ -327,9 +327,11 @@ impl Model {
         }
     }
 
-    /// The problems that someone must act on: not those that are merely on their way.
+    /// The problems that someone must act on, and those that streams closed with: not those that are merely on
+    /// their way.
     pub fn urgent(&self) -> usize {
-        self.problems.iter().filter(|p| !matches!(p.state, TypeState::Wait | TypeState::Sent)).count()
+        let open = self.problems.iter().filter(|p| !matches!(p.state, TypeState::Wait | TypeState::Sent));
+        open.count() + self.overview.table.last_words.len()
     }
 
     /// How long ago, as of what is shown.
@@ -343,6 +345,7 @@ impl Model {
         self.timeline.forget();
         self.overview.table = super::overview::Table::default();
         self.nacks.forget();
+        self.diff.forget();
     }
 
     pub fn say(&mut self, notice: impl Into<String>) {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use crate::event::{StreamId, TypeUrl};
-use crate::report::{Row, Rows, severity};
+use crate::report::{LastWord, Row, Rows, is_problem, severity};
 use crate::store::{SummaryFact, TypeState};
 
 use super::data::{Applied, Data, Moment};
@@ -47,6 +47,8 @@ pub struct Table {
     pub streams: usize,
     /// Nodes by their worst state, worst first.
     pub counts: Vec<(TypeState, usize)>,
+    /// What was wrong when streams closed, over all nodes.
+    pub last_words: Vec<LastWord>,
     of: Option<Of>,
 }
 
@@ -81,6 +83,11 @@ impl Table {
         let streams = data.streams();
         let total = streams.len();
         let mut cells = data.summaries();
+        let last = |cell: &SummaryFact| cell.last_state.is_some_and(is_problem);
+        let last_words = match cells.iter().any(last) {
+            true => last_words(&Rows::build(streams.clone(), cells.clone())),
+            false => Vec::new(),
+        };
         if let Some(applied) = filter {
             let matches = |cell: &SummaryFact| {
                 let state = data.state(cell.stream, &cell.type_url);
@@ -118,8 +125,12 @@ impl Table {
                 });
             }
         }
-        Table { types, rows, folded, nodes, streams: total, counts, of: Some(of) }
+        Table { types, rows, folded, nodes, streams: total, counts, last_words, of: Some(of) }
     }
+}
+
+fn last_words(rows: &Rows) -> Vec<LastWord> {
+    rows.rows.iter().filter(|row| row.closed()).flat_map(|row| row.last_words("×")).collect()
 }
 
 impl Overview {

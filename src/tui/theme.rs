@@ -55,7 +55,7 @@ impl Theme {
     }
 }
 
-/// Every symbol that is drawn. One cell each, except the arrows and the mark of a cut in ASCII.
+/// Every symbol that is drawn. One cell each, except the arrows, the folds and the mark of a cut in ASCII.
 #[derive(Debug)]
 pub struct Glyphs {
     pub selected: &'static str,
@@ -141,8 +141,8 @@ const ASCII: Glyphs = Glyphs {
     bad: "x",
     wait: ".",
     miss: "0",
-    open: "v",
-    folded: ">",
+    open: "[-]",
+    folded: "[+]",
     track_left: "|",
     track_right: "|",
     cursor: "#",

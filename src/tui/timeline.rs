@@ -95,6 +95,8 @@ impl Shown {
 pub struct Current {
     pub shown: Shown,
     pub fact: Arc<MessageFact>,
+    /// It is of a delta variant, whose messages have other fields.
+    pub delta: bool,
 }
 
 /// The lines of a body that have been asked for.
@@ -228,9 +230,12 @@ impl Timeline {
             window.push(shown);
         }
         self.current = fetch(at).and_then(|shown| {
-            let known = current.filter(|current| current.shown.row == shown.row).map(|current| current.fact);
-            let fact = known.or_else(|| data.row(shown.row).map(Arc::new))?;
-            Some(Current { shown, fact })
+            if let Some(known) = current.filter(|current| current.shown.row == shown.row) {
+                return Some(Current { shown, ..known });
+            }
+            let fact = data.row(shown.row).map(Arc::new)?;
+            let delta = data.variant(fact.stream).is_some_and(|variant| variant.is_delta());
+            Some(Current { shown, fact, delta })
         });
         self.window = window;
     }

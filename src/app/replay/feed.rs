@@ -191,9 +191,10 @@ impl State {
     }
 
     /// What is lost, and what to do.
-    fn notice(&self, options: &Options) -> Option<String> {
-        let mut notices: Vec<_> =
-            options.notices.iter().map(|notice| display_safe(notice).into_owned()).collect();
+    fn notice(&self, options: &Options, following: bool) -> Option<String> {
+        let mut notices: Vec<String> = Vec::new();
+        notices.extend(following.then(|| "following the file: what it grows by is shown as it comes".into()));
+        notices.extend(options.notices.iter().map(|notice| display_safe(notice).into_owned()));
         if self.cursor.before() > 0 {
             let size = |bytes: u64| text::size(bytes).replace(' ', "");
             let limit = options.store.history as u64;
@@ -259,7 +260,8 @@ impl Feed for ReplayFeed {
                 .applied
                 .as_ref()
                 .and_then(|file| file.notice())
-                .or_else(|| state.notice(&self.options)),
+                .or_else(|| state.notice(&self.options, self.reload.is_some())),
+            following: self.reload.is_some(),
             bar: Some(state.bar(self.options.rewound)),
         }
     }

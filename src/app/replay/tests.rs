@@ -334,6 +334,10 @@ fn a_file_that_grows_is_followed_at_the_end_only() {
         let bar = feed.info().bar.expect("a bar");
         assert_eq!((bar.message, bar.messages), (n, 20));
         assert_eq!(feed.revision(), before, "taken in once");
+        let mut model = model(100, 30);
+        typed(&feed, &mut model, "j");
+        let text = shown(&model);
+        assert!(text.contains("FOLLOWING") && !text.contains("INCOMPLETE"), "{text}");
     }
 }
 

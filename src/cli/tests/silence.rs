@@ -82,6 +82,24 @@ fn subscriptions_and_wide_states_say_it_as_a_guess() {
 }
 
 #[test]
+fn a_name_is_missing_only_once_its_time_is_over() {
+    let asked = "stream 1 ads\n+0s > eds v= n= names=[e]\n+1s > rds v= n= names=[r]\n";
+    let of = |script: &str| {
+        let word = |args: &[&str], with: &str| {
+            let said = run(script, args).out;
+            let line = said.lines().find(|line| line.contains(with)).expect("a row");
+            line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let names = word(&["get", "-", "eds", "--subscriptions"], " e ");
+        let counts = word(&["get", "-", "--subscriptions"], "EDS");
+        (names.get(5).cloned(), counts.get(6).cloned())
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(of(asked), (some("waiting"), some("0")));
+    assert_eq!(of(&format!("{asked}+20s > sds v= n= names=[s]\n")), (some("missing"), some("1")));
+}
+
+#[test]
 fn states_tell_the_share_of_bytes_that_changed_nothing() {
     let script = "stream 1 sotw cds\n>\n< v=1 n=x [A B]\n> v=1 n=x\n< v=2 n=y [A B]\n> v=2 n=y\n";
     let line = run(script, &["status", "-", "-o", "jsonl"]).out;

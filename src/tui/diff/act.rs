@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::diff::{Change, Push, versions};
+use crate::diff::{Change, Push};
 use crate::event::{Dir, Kind, Seq, StreamId, TypeUrl};
 use crate::store::{NackFact, StateFact, TypeState};
 use crate::tui::command::Command;
@@ -90,12 +90,7 @@ fn go_to_change(model: &mut Model, forward: bool) {
 fn version(model: &mut Model, data: &dyn Data, newer: bool) {
     let total = total(model, data);
     let diff = &mut model.diff;
-    if let (true, Some(target)) = (newer && diff.read != total, diff.target.clone()) {
-        // More may have come since.
-        let at = diff.version(diff.new).map(|version| version.n);
-        diff.load(data, total, target);
-        diff.new = at.and_then(|n| diff.versions.iter().position(|version| version.n == n));
-    }
+    diff.follow(data, total);
     let to = match (diff.new, newer) {
         (Some(at), true) => Some(at + 1).filter(|at| *at < diff.versions.len()),
         (Some(at), false) => at.checked_sub(1),
@@ -103,12 +98,11 @@ fn version(model: &mut Model, data: &dyn Data, newer: bool) {
     };
     match to {
         Some(at) => {
-            diff.new = Some(at);
             // Another version is another question than what that push changed.
             if let Some(push) = &mut diff.push {
                 push.against = None;
             }
-            diff.rebase();
+            diff.show(at);
             diff.top_of_it();
         }
         None if newer => model.say("this is the newest version on this stream"),
@@ -122,7 +116,7 @@ fn base(model: &mut Model) {
     if let Some(push) = &mut diff.push {
         push.against = None;
     }
-    diff.rebase();
+    diff.within();
     diff.top_of_it();
     let word = diff.base.word();
     model.say(format!("compared with {word}"));
@@ -141,6 +135,7 @@ impl Diff {
         let Some(entry) = push.entries.get(self.chosen) else {
             self.target = None;
             self.versions.clear();
+            self.loaded = None;
             (self.old, self.new) = (None, None);
             return;
         };
@@ -153,19 +148,21 @@ impl Diff {
 
 /// Opens the summary of a push, with its first resource. False if there is no such push.
 pub fn open_push(model: &mut Model, data: &dyn Data, n: Seq, against: Option<Seq>) -> bool {
+    let total = total(model, data);
     let push = data.source().and_then(|(store, _)| match against {
-        Some(against) => Push::between(store, against, n),
-        None => Push::of(store, n),
+        Some(against) => Push::between(store, against, n, total),
+        None => Push::of(store, n, total),
     });
     let Some(push) = push else { return false };
     let same = model.diff.push.as_ref().is_some_and(|old| (old.n, old.against) == (push.n, push.against));
     model.diff.push = Some(push);
+    model.diff.later = false;
+    model.diff.heard = total;
     if !same {
         model.diff.chosen = 0;
         model.diff.top = 0;
         model.diff.top_of_it();
         model.diff.counts.clear();
-        let total = total(model, data);
         model.diff.choose(data, total);
     }
     true
@@ -179,7 +176,7 @@ pub fn open_resource(
     type_url: TypeUrl,
     name: Arc<str>,
 ) {
-    model.diff.push = None;
+    (model.diff.push, model.diff.later) = (None, false);
     let total = total(model, data);
     model.diff.take(data, total, Target { stream, type_url, name }, None);
 }
@@ -192,24 +189,9 @@ pub fn open_variants(
     type_url: TypeUrl,
     name: Arc<str>,
 ) -> bool {
-    let Some((store, _)) = data.source() else { return false };
     let total = total(model, data);
-    let diff = &mut model.diff;
-    diff.push = None;
-    diff.read = total;
-    diff.versions = versions(
-        store,
-        total.saturating_sub(super::load::ROWS)..total,
-        |stream| stream == one || stream == other,
-        |url| *url == type_url,
-        &name,
-    );
-    let newest = |of| diff.versions.iter().rposition(|version| version.stream == of);
-    let (new, old) = (newest(one), newest(other));
-    (diff.new, diff.old) = (new, old);
-    diff.target = Some(Target { stream: one, type_url, name });
-    diff.top_of_it();
-    new.is_some() && old.is_some()
+    (model.diff.push, model.diff.later) = (None, false);
+    model.diff.take_two(data, total, Target { stream: one, type_url, name }, other)
 }
 
 /// Opens a resource by `TYPE/NAME`, on the stream in scope if it is there, else on the newest that has it.
@@ -282,7 +264,7 @@ pub fn from_here(model: &mut Model, data: &dyn Data) -> bool {
         return true;
     }
     let stream = current_stream(model);
-    let rows = data.rows();
+    let rows = total(model, data);
     let newest = (rows.saturating_sub(ROWS)..rows).rev().filter_map(|row| data.row(row)).find(|fact| {
         let changes = !fact.added.is_empty() || !fact.changed.is_empty() || !fact.removed.is_empty();
         let here = stream.is_none_or(|stream| stream == fact.stream);
@@ -307,7 +289,7 @@ fn of_type(data: &dyn Data, state: &StateFact) -> Option<Seq> {
 /// The newest of some pushes, newest first, that changed something: one that is sent again does not.
 fn that_changed(data: &dyn Data, pushes: impl Iterator<Item = Seq> + Clone) -> Option<Seq> {
     let changed = |n: &Seq| {
-        let push = data.source().and_then(|(store, _)| Push::of(store, *n));
+        let push = data.source().and_then(|(store, _)| Push::of(store, *n, store.rows()));
         push.is_some_and(|push| !push.entries.is_empty())
     };
     pushes.clone().find(changed).or(pushes.clone().next())
@@ -316,15 +298,21 @@ fn that_changed(data: &dyn Data, pushes: impl Iterator<Item = Seq> + Clone) -> O
 /// The command line that prints what the screen shows.
 pub fn command(model: &Model, source: &str, quoted: impl Fn(&str) -> String) -> Option<String> {
     let diff = &model.diff;
-    let target = diff.target.as_ref()?;
+    let target = diff.target.as_ref().filter(|_| super::absent(model).is_none())?;
     let word =
         Kind::of_type_url(target.type_url.as_str()).map_or(target.type_url.as_str(), |(kind, _)| kind.word());
     let what = quoted(&format!("{word}/{}", target.name));
     let place = |at| diff.version(at).map(|version| format!(" '#{}'", version.n.0));
-    let (old, new) = (place(diff.old)?, place(diff.new)?);
+    let stream = target.stream.0;
+    let Some(old) = place(diff.old) else {
+        // All of it is new, so it is what is in it.
+        let new = diff.version(diff.new)?.n.0;
+        return Some(format!("xdscope get {source} {what} -o yaml --at '#{new}' --stream '#{stream}'"));
+    };
+    let new = place(diff.new)?;
     let order = if diff.strict_order { " --strict-order" } else { "" };
     let columns = if columns(model) { " --side-by-side" } else { "" };
-    Some(format!("xdscope diff {source} {what}{old}{new} --stream '#{}'{order}{columns}", target.stream.0))
+    Some(format!("xdscope diff {source} {what}{old}{new} --stream '#{stream}'{order}{columns}"))
 }
 
 /// The change that was gone to, or the first one on the screen.

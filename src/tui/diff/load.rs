@@ -5,23 +5,27 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::content::BlobId;
-use crate::diff::{Comparison, LineDiff, Op, Options, Tag, Verdict, around, compare, folded, versions};
-use crate::event::Seq;
+use crate::diff::{
+    Comparison, LineDiff, Op, Options, Tag, Verdict, Version, around, compare, folded, more_versions,
+};
+use crate::event::{Seq, StreamId, TypeUrl};
 use crate::schema::{Schema, to_yaml};
 use crate::store::Store;
+use crate::text::type_label;
 use crate::tui::data::Data;
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::Model;
 use crate::tui::overview::scroll;
+use crate::tui::update::total;
 
-use super::{Base, Compared, Diff, Row, Target};
+use super::{Base, Compared, Diff, Row, Target, Wanted};
 
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;
 /// Lines of a value under its path; the lines of the whole follow further down.
 const VALUE: usize = 60;
 /// Rows that are looked back over for versions.
-pub(super) const ROWS: usize = 1 << 17;
+const ROWS: usize = 1 << 17;
 /// Longer lines of a value are cut there.
 const LONGEST: usize = 2000;
 /// Larger contents are compared only when they are chosen.
@@ -39,34 +43,105 @@ pub struct Key {
 impl Diff {
     /// Takes a resource; `at` is the response whose content is the new one (the newest without).
     pub fn take(&mut self, data: &dyn Data, total: usize, target: Target, at: Option<Seq>) {
-        self.load(data, total, target);
-        let known = || self.versions.iter().enumerate().rev();
-        self.new = match at {
-            Some(n) => known().find(|(_, version)| version.n <= n).map(|(at, _)| at),
-            None => known().next().map(|(at, _)| at),
-        };
-        self.rebase();
-    }
-
-    /// Reads the versions of the target in the first `total` rows.
-    pub fn load(&mut self, data: &dyn Data, total: usize, target: Target) {
-        self.read = total;
-        self.versions = match data.source() {
-            Some((store, _)) => {
-                let on = |stream| stream == target.stream;
-                let rows = total.saturating_sub(ROWS)..total;
-                versions(store, rows, on, |url| *url == target.type_url, &target.name)
-            }
-            None => Vec::new(),
-        };
         if self.target.as_ref() != Some(&target) {
             self.top_of_it();
         }
         self.target = Some(target);
+        self.wanted = Wanted { new: at, ..Wanted::default() };
+        self.load(data, total);
+        self.wanted.new = at.or_else(|| self.version(self.new).map(|version| version.n));
+    }
+
+    /// The same against what another stream has under that name. False if one of them has nothing.
+    pub fn take_two(&mut self, data: &dyn Data, total: usize, target: Target, other: StreamId) -> bool {
+        let stream = target.stream;
+        self.top_of_it();
+        self.target = Some(target);
+        self.wanted = Wanted { other: Some(other), ..Wanted::default() };
+        self.load(data, total);
+        let newest = |of| self.versions.iter().rposition(|version| version.stream == of);
+        (self.new, self.old) = (newest(stream), newest(other));
+        let n = |at| self.version(at).map(|version| version.n);
+        self.wanted = Wanted { new: n(self.new), other: Some(other), old: n(self.old) };
+        self.new.is_some() && self.old.is_some()
+    }
+
+    /// Reads the versions of the target in the first `total` rows.
+    fn load(&mut self, data: &dyn Data, total: usize) {
+        let Some((target, (store, _))) = self.target.clone().zip(data.source()) else { return };
+        let other = self.wanted.other;
+        let on = |stream| stream == target.stream || Some(stream) == other;
+        let is = |url: &TypeUrl| *url == target.type_url;
+        let same = self.loaded.as_ref().is_some_and(|(known, with)| *known == target && *with == other);
+        let grown = !self.stale && same && self.read <= total;
+        let from = if grown { self.read } else { total.saturating_sub(ROWS) };
+        if !grown {
+            self.versions.clear();
+        }
+        more_versions(&mut self.versions, store, from..total, on, is, &target.name);
+        (self.read, self.loaded) = (total, Some((target, other)));
+        self.place();
+    }
+
+    /// Finds the versions that were asked for among those that there are.
+    fn place(&mut self) {
+        let stream = self.target.as_ref().map(|target| target.stream);
+        let known = || self.versions.iter().enumerate().rev();
+        let on = |version: &Version, of: Option<StreamId>| Some(version.stream) == of;
+        let exact = |n: Option<Seq>| known().find(|(_, version)| Some(version.n) == n);
+        let before = |n: Option<Seq>, of| {
+            known().find(|(_, version)| on(version, of) && n.is_none_or(|n| version.n <= n))
+        };
+        let found = |n, of| exact(n).or_else(|| before(n, of)).map(|(at, _)| at);
+        let Wanted { new, other, old } = self.wanted;
+        let (new, old) = (found(new, stream), old.and_then(|n| found(Some(n), other)));
+        self.new = new;
+        match self.wanted.old {
+            Some(_) => self.old = old,
+            None => self.rebase(),
+        }
+    }
+
+    /// Brings all of it in line with the first `total` rows: what came since, or what is not there yet.
+    pub fn follow(&mut self, data: &dyn Data, total: usize) {
+        if (self.read, self.heard, self.stale) == (total, total, false) {
+            return;
+        }
+        let Some((store, _)) = data.source() else { return };
+        if self.stale || total < self.read.max(self.heard) {
+            self.stale = true;
+            self.key = Key::default();
+            self.counts.clear();
+        }
+        if let Some(push) = &mut self.push {
+            let row = store.row_of(push.n).filter(|row| *row < total);
+            self.later = row.is_none();
+            if self.stale {
+                push.refused = false;
+                self.heard = row.map_or(total, |row| row + 1);
+            }
+            push.hear(store, self.heard..total);
+        }
+        self.load(data, total);
+        (self.stale, self.read, self.heard) = (false, total, total);
+    }
+
+    /// Shows another of the versions.
+    pub fn show(&mut self, at: usize) {
+        self.new = Some(at);
+        self.wanted =
+            Wanted { new: self.version(Some(at)).map(|version| version.n), old: None, ..self.wanted };
+        self.rebase();
+    }
+
+    /// Compares with what the base says, not with another stream.
+    pub fn within(&mut self) {
+        self.wanted.old = None;
+        self.rebase();
     }
 
     /// Finds what the new version is compared with.
-    pub fn rebase(&mut self) {
+    fn rebase(&mut self) {
         let Some((new, version)) = self.new.and_then(|new| Some((new, self.versions.get(new)?))) else {
             self.old = None;
             return;
@@ -169,6 +244,21 @@ pub fn ready(model: &Model) -> bool {
     model.diff.target.is_some() || model.diff.push.is_some()
 }
 
+/// Why nothing of it is shown: at this moment it was not sent.
+pub fn absent(model: &Model) -> Option<String> {
+    let diff = &model.diff;
+    match (&diff.push, &diff.target) {
+        (Some(push), _) if diff.later => {
+            Some(format!("push #{} comes after this moment: :goto #{} goes there", push.n.0, push.n.0))
+        }
+        (None, Some(target)) if diff.versions.is_empty() => {
+            let label = type_label(target.type_url.as_str());
+            Some(format!("{label} {} was not sent up to this moment", target.name))
+        }
+        _ => None,
+    }
+}
+
 /// Whether two columns are drawn.
 pub fn columns(model: &Model) -> bool {
     model.diff.columns.unwrap_or(model.size.0 >= 120)
@@ -183,9 +273,11 @@ pub fn rows_high(model: &Model, layout: &Layout) -> usize {
 /// Brings the screen in line with the facts.
 pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout) {
     let columns = columns(model);
+    let total = total(model, data);
+    model.diff.follow(data, total);
     model.diff.compare(data, columns);
     let diff = &mut model.diff;
-    if let Some(push) = &diff.push {
+    if let Some(push) = diff.push.as_ref().filter(|_| !diff.later) {
         let (summary, _) = layout::diff(layout, Some(push.entries.len()), model.whole);
         let height = usize::from(summary.height).saturating_sub(1);
         diff.chosen = diff.chosen.min(push.entries.len().saturating_sub(1));

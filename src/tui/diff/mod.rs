@@ -10,7 +10,7 @@ use crate::diff::{Change, Comparison, LineDiff, Push, Version};
 use crate::event::{Seq, StreamId, TypeUrl};
 
 pub use act::{act, change, command, copied, from_here, open_named, open_push, open_variants};
-pub use load::{ready, rows_high, settle};
+pub use load::{absent, ready, rows_high, settle};
 
 /// The resource that is looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,9 +104,19 @@ pub struct Diff {
     /// Oldest first; as of so many rows.
     pub versions: Vec<Version>,
     pub read: usize,
+    /// Whose versions they are, and the other stream that has some of them.
+    loaded: Option<(Target, Option<StreamId>)>,
+    /// What was read holds no more.
+    stale: bool,
+    /// The push that was opened comes after what is shown.
+    pub later: bool,
+    /// Answers to it were looked for in so many rows.
+    heard: usize,
     /// Places among the versions; without an old one the new one was added.
     pub old: Option<usize>,
     pub new: Option<usize>,
+    /// The versions that were asked for, whether or not they are there at this moment.
+    wanted: Wanted,
     pub base: Base,
     /// `None`: by the width of the terminal.
     pub columns: Option<bool>,
@@ -125,7 +135,21 @@ pub struct Diff {
     pub marked: Option<Seq>,
 }
 
+/// Versions by the responses that brought them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wanted {
+    new: Option<Seq>,
+    /// Of another stream, against which the new one is held.
+    other: Option<StreamId>,
+    old: Option<Seq>,
+}
+
 impl Diff {
+    /// All is read again: the cursor went back.
+    pub fn forget(&mut self) {
+        self.stale = true;
+    }
+
     pub fn version(&self, at: Option<usize>) -> Option<&Version> {
         self.versions.get(at?)
     }

@@ -32,6 +32,8 @@ pub struct Reference {
     pub link: Link,
     /// What is known of the resource; `None` if it was neither asked for nor sent on this stream.
     pub fact: Option<(ResourceState, bool)>,
+    /// It did not come in time.
+    pub missing: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -244,16 +246,22 @@ impl Detail {
         if let Some((stream, ..)) = self.key {
             let fact = |link: &Link| {
                 let url = link.kind.type_url(ApiVersion::V3)?;
-                let fact = contents.resource(stream, &url, &link.name)?;
-                Some((fact.state, fact.refused))
+                contents.resource(stream, &url, &link.name)
             };
-            self.references =
-                contents.links(body).into_iter().map(|link| Reference { fact: fact(&link), link }).collect();
+            let reference = |link: Link| {
+                let fact = fact(&link);
+                let missing = fact.as_ref().is_some_and(ResourceFact::is_missing);
+                Reference { fact: fact.map(|fact| (fact.state, fact.refused)), missing, link }
+            };
+            self.references = contents.links(body).into_iter().map(reference).collect();
         }
     }
 
     fn nothing(&self) -> &'static str {
         match self.fact.as_ref().map(|fact| fact.state) {
+            _ if self.fact.as_ref().is_some_and(ResourceFact::is_missing) => {
+                "asked for, and not sent within --resource-timeout"
+            }
             Some(ResourceState::Waiting) => "asked for, and not sent yet",
             Some(ResourceState::Absent) => "it does not exist, says the server",
             Some(ResourceState::Removed) => "it was removed",

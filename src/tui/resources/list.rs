@@ -73,6 +73,8 @@ impl Row {
 pub struct Tree {
     stream: Option<StreamId>,
     pub types: Vec<List>,
+    /// The type of the selection is to be opened once its names are read.
+    opens: bool,
     /// Types that are not as they would be.
     turned: HashSet<TypeUrl>,
     /// The filter that the lists were narrowed by.
@@ -132,6 +134,12 @@ impl Tree {
                 }
             };
             self.types.push(list);
+        }
+        if std::mem::take(&mut self.opens)
+            && let Some(Place { type_url, name: Some(_) }) = self.selected.clone()
+            && self.types.iter().any(|list| list.fact.type_url == type_url && !self.open(list))
+        {
+            self.turn(&type_url);
         }
         self.narrow(contents, filter);
     }
@@ -206,6 +214,7 @@ impl Tree {
             self.turn(&url);
         }
         self.selected = Some(place);
+        self.opens = true;
     }
 
     /// The next resource that is refused or did not come, or the one before. A type whose counts tell of none is

@@ -16,6 +16,7 @@ use crate::tui::diff::Row;
 use crate::tui::model::{Model, Screen};
 use crate::tui::theme::Theme;
 use crate::tui::update::{Msg, update};
+use crate::wire::Frame;
 
 use super::{PLAIN, drawn, model, screen_in, text, type_keys};
 
@@ -51,16 +52,34 @@ impl Bodies for Codec {
 struct World {
     store: Store,
     codec: Codec,
+    /// What has not happened yet.
+    rest: std::collections::VecDeque<Frame>,
 }
 
 impl World {
     fn of(text: &str) -> World {
+        let mut world = World::at(text, 0);
+        world.on_to(u64::MAX);
+        world
+    }
+
+    /// Up to message `n`.
+    fn at(text: &str, n: u64) -> World {
         let codec = Codec(Schema::builtin());
         let script = script::parse(text, "test").unwrap();
         let loaded = script::load(&script, &codec).unwrap();
-        let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
-        loaded.frames.into_iter().for_each(|frame| store.handle(frame));
-        World { store, codec }
+        let store = Store::new(loaded.catalog, loaded.clock, Options::default());
+        let mut world = World { store, codec, rest: loaded.frames.into() };
+        world.on_to(n);
+        world
+    }
+
+    fn on_to(&mut self, n: u64) {
+        while self.store.messages() < n
+            && let Some(frame) = self.rest.pop_front()
+        {
+            self.store.handle(frame);
+        }
     }
 
     fn data(&self) -> StoreData<'_> {
@@ -297,4 +316,60 @@ fn large_contents_are_drawn_by_their_visible_rows() {
     assert!(model.diff.rows.len() > 15_000);
     type_keys(&mut model, &world.data(), "G");
     assert!(text(&drawn(&model)).contains("timeout: 1s"), "the last row is reached");
+}
+
+#[test]
+fn the_screen_is_as_of_the_time_cursor() {
+    let now = World::of(RESENT);
+    let mut model = typed(&now.data(), "6d");
+    let shown = text(&drawn(&model));
+    assert!(shown.contains("push refused") && shown.contains("@42 (rejected, sent 2×)"), "{shown}");
+    let mut at = |n: u64| {
+        let then = World::at(RESENT, n);
+        model.forget();
+        update(&mut model, Msg::Changed, &then.data());
+        text(&drawn(&model))
+    };
+    let shown = at(5);
+    assert!(shown.contains("push refused") && shown.contains("@42 (rejected)"), "{shown}");
+    let shown = at(4);
+    assert!(!shown.contains("push refused") && shown.contains("@42 (not answered)"), "{shown}");
+    for n in [3, 1] {
+        let shown = at(n);
+        assert!(shown.contains("push #4 comes after this moment"), "{shown}");
+        assert!(!shown.contains("refused") && !shown.contains("42"), "{shown}");
+    }
+    let shown = at(9);
+    assert!(shown.contains("1 field changed"), "{shown}");
+    assert!(shown.contains("push refused") && shown.contains("@42 (rejected, sent 2×)"), "{shown}");
+    // A resource without a push: its versions up to the cursor.
+    let mut model = typed(&now.data(), ":diff cds/reviews<enter>");
+    let mut versions_at = |n: u64| {
+        let then = World::at(RESENT, n);
+        model.forget();
+        update(&mut model, Msg::Changed, &then.data());
+        let (old, new) = versions(&model);
+        (old.map(str::to_owned), new.map(str::to_owned), text(&drawn(&model)))
+    };
+    assert_eq!(versions_at(3).1.as_deref(), Some("41"));
+    assert!(versions_at(1).2.contains("CDS reviews was not sent up to this moment"));
+    assert_eq!(versions_at(6).1.as_deref(), Some("42"));
+}
+
+#[test]
+fn what_comes_while_it_is_looked_at_counts() {
+    let mut world = World::at(RESENT, 4);
+    let mut model = typed(&world.data(), ":goto #4<enter>d");
+    let shown = text(&drawn(&model));
+    assert!(!shown.contains("push refused") && shown.contains("@42 (not answered)"), "{shown}");
+    let compared = model.diff.compared.clone();
+    world.on_to(5);
+    update(&mut model, Msg::Changed, &world.data());
+    let shown = text(&drawn(&model));
+    assert!(shown.contains("push refused") && shown.contains("@42 (rejected)"), "{shown}");
+    world.on_to(7);
+    update(&mut model, Msg::Changed, &world.data());
+    let shown = text(&drawn(&model));
+    assert!(shown.contains("@42 (rejected, sent 2×)"), "{shown}");
+    assert!(Arc::ptr_eq(&compared, &model.diff.compared), "the same contents are not compared again");
 }

@@ -11,6 +11,8 @@ mod screens;
 mod story;
 mod tell;
 #[cfg(feature = "net")]
+mod told;
+#[cfg(feature = "net")]
 mod views;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -2,22 +2,38 @@
 
 use crate::event::{Dir, Seq};
 use crate::report::{self, Role};
-use crate::store::{MessageFact, StateFact};
+use crate::store::{StateFact, TypeState};
 use crate::text::{self, count, latency, plural, size, time_of_day, wrap};
 use crate::tui::canvas::{Line, plain, span};
 use crate::tui::layout;
 use crate::tui::model::{Model, Screen};
+use crate::tui::timeline::Current;
 
 use super::stream::detail_width;
 
 /// Names listed in full; of longer lists the rest is counted.
 const NAMES: usize = 200;
 
+/// Bytes of one text that are laid out; a peer may send megabytes.
+const MOST: usize = 1 << 16;
+
+/// What of a text is laid out, and what is said of the rest of a very long one.
+pub fn bounded(text: &str) -> (&str, Option<String>) {
+    let mut end = text.len().min(MOST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let (head, rest) = text.split_at(end);
+    let more = || format!("({} more: v on screen 3 shows the message)", size(rest.len() as u64));
+    (head, (!rest.is_empty()).then(more))
+}
+
 /// A label and a text of any length, wrapped under itself.
 pub fn field(label: &str, value: &str, role: Role, width: usize) -> Vec<Line> {
     let indent = text::width(label);
-    let safe = text::display_safe(value);
-    let wrapped = wrap(&safe, width.saturating_sub(indent + 1).max(16));
+    let (head, more) = bounded(value);
+    let mut wrapped = wrap(&text::display_safe(head), width.saturating_sub(indent + 1).max(16));
+    wrapped.extend(more);
     let line = |(i, text): (usize, String)| {
         let label = if i == 0 { label.to_owned() } else { " ".repeat(indent) };
         vec![span(label, Role::Muted), span(text, role)]
@@ -46,7 +62,7 @@ pub fn detail_lines(model: &Model) -> Vec<Line> {
                     let from = |line: &String| line.chars().skip(model.timeline.left).collect::<String>();
                     body.lines.iter().map(|line| vec![plain(format!(" {}", from(line)))]).collect()
                 }
-                (None, Some(current)) => of_message(&current.fact, width),
+                (None, Some(current)) => of_message(current, width),
                 (None, None) => Vec::new(),
             }
         }
@@ -106,7 +122,9 @@ fn of_type(model: &Model, state: &StateFact, width: usize) -> Vec<Line> {
         add("error", &format!("{} ({}){by} {}", nack.code, nack.code.0, nack.message), Role::Bad);
     }
     if !state.missing.is_empty() {
-        add("missing", &report::names(&state.missing, NAMES), Role::Warn);
+        let late = state.last_state.unwrap_or(state.state) == TypeState::Miss;
+        let word = if late { "missing" } else { "not sent" };
+        add(word, &report::names(&state.missing, NAMES), Role::Warn);
     }
     for silence in &model.stream.silent.known {
         add("perhaps", &report::silence(silence), Role::Muted);
@@ -145,10 +163,13 @@ fn quoted_if_empty(version: &str) -> &str {
     if version.is_empty() { "\"\"" } else { version }
 }
 
-fn of_message(fact: &MessageFact, width: usize) -> Vec<Line> {
+/// The fields that the message has, by their names in the API.
+fn of_message(current: &Current, width: usize) -> Vec<Line> {
+    let fact = &*current.fact;
     let mut lines = Vec::new();
+    let room = if current.delta { 27 } else { 17 };
     let mut add = |label: &str, value: &str, role| {
-        lines.extend(field(&text::pad(&format!(" {label}"), 17), value, role, width));
+        lines.extend(field(&text::pad(&format!(" {label}"), room), value, role, width));
     };
     if let Some(note) = &fact.note {
         add("note", note, Role::Warn);
@@ -158,14 +179,22 @@ fn of_message(fact: &MessageFact, width: usize) -> Vec<Line> {
     }
     let request = fact.dir == Some(Dir::Req);
     add("type_url", fact.type_url.as_str(), Role::Plain);
-    add("version_info", &format!("\"{}\"", fact.version), Role::Plain);
+    match (current.delta, request) {
+        (false, _) => add("version_info", &format!("\"{}\"", fact.version), Role::Plain),
+        (true, false) if !fact.version.is_empty() => {
+            add("system_version_info", &format!("\"{}\"", fact.version), Role::Plain);
+        }
+        (true, _) => {}
+    }
     let answer = fact.answers.map(|n| {
         let after = fact.latency.map(|time| format!(", {} later", latency(time))).unwrap_or_default();
         let word = if request { "answers" } else { "first answer to" };
         format!("   {word} #{}{after}", n.0)
     });
     let nonce = format!("\"{}\"{}", fact.nonce, answer.unwrap_or_default());
-    add(if request { "response_nonce" } else { "nonce" }, &nonce, Role::Plain);
+    if !(current.delta && request && fact.nonce.is_empty()) {
+        add(if request { "response_nonce" } else { "nonce" }, &nonce, Role::Plain);
+    }
     if let Some((code, message)) = &fact.error {
         add("error_detail", &format!("code {} {code}", code.0), Role::Bad);
         add("  message", message, Role::Bad);
@@ -186,8 +215,28 @@ fn of_message(fact: &MessageFact, width: usize) -> Vec<Line> {
         count(fact.count),
         if fact.names.is_empty() { String::new() } else { report::names(&fact.names, NAMES) }
     );
-    add(if request { "resource_names" } else { "resources" }, list.trim_end(), Role::Plain);
+    match (current.delta, request) {
+        (_, false) => add("resources", list.trim_end(), Role::Plain),
+        (false, true) => add("resource_names", list.trim_end(), Role::Plain),
+        (true, true) if fact.count > 0 => add("resource_names_subscribe", list.trim_end(), Role::Plain),
+        (true, true) => {}
+    }
     let class = fact.class.map(|class| format!("   class {}", class.word())).unwrap_or_default();
     add("size", &format!("{}{class}", size(fact.size)), Role::Muted);
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_very_long_text_is_laid_out_up_to_a_bound() {
+        assert_eq!(bounded("short"), ("short", None));
+        let long = "é".repeat(MOST);
+        let (head, more) = bounded(&long);
+        assert_eq!(head.len(), MOST);
+        assert_eq!(more.as_deref(), Some("(66 kB more: v on screen 3 shows the message)"));
+        assert_eq!(field("a", &long, Role::Plain, 66).len(), MOST / 2 / 64 + 1);
+    }
 }

@@ -6,7 +6,7 @@ use crate::diff::{Op, Part, Side, Tag, Verdict, emphasis};
 use crate::report::Role;
 use crate::text::{count, display_safe, pad, pad_left, plural, size, type_label, width, wrap_parts};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
-use crate::tui::diff::{Row, ready};
+use crate::tui::diff::{Row, absent, ready};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane};
 
@@ -23,6 +23,10 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
     if !ready(model) {
         let text = " Nothing to compare yet: choose a push on the timeline (3) and press d.";
         canvas.text(layout.body, text, Role::Plain);
+        return None;
+    }
+    if let Some(why) = absent(model) {
+        canvas.text(layout.body, &format!(" {why}"), Role::Plain);
         return None;
     }
     let entries = diff.push.as_ref().map(|push| push.entries.len());
@@ -305,7 +309,7 @@ fn pair(model: &Model, at: usize, room: usize) -> Vec<Line> {
 /// What the third line says at its right.
 pub fn diff_summary(model: &Model) -> String {
     let diff = &model.diff;
-    if diff.target.is_none() {
+    if diff.target.is_none() || absent(model).is_some() {
         return String::new();
     }
     let version = diff.new.map(|at| format!("version {} of {}, ", at + 1, diff.versions.len()));

@@ -74,7 +74,10 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
         None => right.push(span(format!("{}  ", info.mode.word()), mode)),
     }
     let rewound = info.bar.as_ref().is_some_and(|bar| bar.rewound);
-    if info.mode == Mode::Replay && info.notice.is_some() && !rewound {
+    if info.following {
+        // Its end is not written yet, so it is not whole either.
+        right.push(span("FOLLOWING (:notice)  ", Role::Ok));
+    } else if info.mode == Mode::Replay && info.notice.is_some() && !rewound {
         right.push(span("INCOMPLETE (:notice)  ", Role::Warn));
     }
     if let Some(bar) = &info.bar {
@@ -164,7 +167,7 @@ fn summary(model: &Model, layout: &Layout) -> String {
             }
             let (shown, nodes) = (count(shown as u64), text::plural(table.nodes as u64, "node"));
             let streams = text::plural(table.streams as u64, "stream");
-            format!("{shown} of {nodes} {dot} {streams} {dot} problems first")
+            format!("{shown} of {nodes} {dot} {streams} {dot} {}", model.sorts.of(Screen::Overview).word())
         }
         Screen::Stream => {
             let states = &model.stream.states;
@@ -286,8 +289,10 @@ pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
         }
         _ => match &model.notice {
             Some(notice) => {
-                said_above(canvas, line, notice);
-                true
+                // On a low terminal over the end of the screen: what the keys are, one must see.
+                let over = if layout.notice.is_none() { 1 + u16::from(layout.bar.is_some()) } else { 0 };
+                said_above(canvas, Rect { y: line.y.saturating_sub(over), ..line }, notice);
+                false
             }
             None => {
                 if layout.notice.is_some() {

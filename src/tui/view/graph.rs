@@ -143,14 +143,19 @@ fn version(node: &Node) -> &str {
     node.version.as_deref().filter(|version| !version.is_empty()).unwrap_or("")
 }
 
+/// The version that the client has accepted: that of the newest push may be refused.
+fn accepted(node: &Node) -> &str {
+    node.acked_version.as_deref().filter(|version| !version.is_empty()).unwrap_or(version(node))
+}
+
 /// How a node stands, with its age.
 fn state(model: &Model, id: Id, node: &Node, folded: bool) -> Vec<Span> {
     let glyphs = model.theme.glyphs();
     let since =
         |at: Option<crate::event::Time>| at.map(|at| format!(" {}", model.age(at))).unwrap_or_default();
     let mut text = match &node.state {
-        State::Ready => format!("{} {}", glyphs.ok, version(node)),
-        State::Orphan => format!("{} {} orphan", glyphs.ok, version(node)),
+        State::Ready => format!("{} {}", glyphs.ok, accepted(node)),
+        State::Orphan => format!("{} {} orphan", glyphs.ok, accepted(node)),
         State::Sent => format!("{} {} not answered yet", glyphs.sent, version(node)),
         State::Refused => match node.acked_version.as_deref() {
             Some(good) => format!("{} {} rejected, {good} in force", glyphs.bad, version(node)),

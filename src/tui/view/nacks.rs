@@ -11,7 +11,7 @@ use crate::tui::nacks::{Group, parts};
 use crate::tui::table::{self, Column, Cut, column};
 
 use super::beside;
-use super::detail::field;
+use super::detail::{bounded, field};
 use super::stream::focused;
 
 fn columns(narrow: bool) -> [Column; 8] {
@@ -128,14 +128,15 @@ pub fn card_lines(model: &Model, width: usize) -> Vec<Line> {
         (false, "") => "(the client said nothing)",
         (false, text) => text,
     };
-    for part in text.split('\n') {
-        let safe = display_safe(part);
+    let (head, more) = bounded(text);
+    for part in head.split('\n') {
         lines.extend(
-            wrap(&safe, width.saturating_sub(2))
+            wrap(&display_safe(part), width.saturating_sub(2))
                 .into_iter()
                 .map(|line| vec![span(format!(" {line}"), Role::Bad)]),
         );
     }
+    lines.extend(more.map(|more| vec![span(format!(" {more}"), Role::Muted)]));
     lines.push(vec![]);
     let mut add = |label: &str, value: &str, role| {
         lines.extend(field(&format!(" {:<9} ", label), value, role, width));

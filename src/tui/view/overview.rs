@@ -15,7 +15,8 @@ use crate::tui::theme;
 /// Lines of the matrix and of the problems, with their titles and rules.
 pub fn overview_lines(model: &Model) -> (usize, usize) {
     let table = &model.overview.table;
-    let rows = 1 + table.rows.len() + 2 * usize::from(table.folded > 0);
+    let none = usize::from(table.rows.is_empty() && model.filter.is_some());
+    let rows = 1 + none + table.rows.len() + 2 * usize::from(table.folded > 0);
     (rows, 1 + problem_places(model).count().max(1))
 }
 
@@ -27,7 +28,7 @@ pub fn overview_row(model: &Model, row: &Row) -> Vec<Span> {
     let mut cells = vec![span(row.title(), role), span(variant, Role::Muted)];
     if row.closed() {
         let now = (!model.clock.untimed).then_some(model.now);
-        cells.push(span(report::ended(row, now), Role::Muted));
+        cells.push(span(report::ended(row, now, model.theme.glyphs().times), Role::Muted));
     } else if row.variant.is_none() {
         cells.push(span(row.opaque(), Role::Muted));
     } else {
@@ -156,6 +157,10 @@ fn matrix(model: &Model, canvas: &mut Canvas, area: Rect, layout: &Layout) -> Op
     let titles = fit.titles.iter().zip(&fit.widths).filter_map(|(t, w)| Some((t, (*w)?)));
     let titles: Line = titles.map(|(title, width)| span(pad(title, width + 1), Role::Muted)).collect();
     canvas.line(inner, &titles);
+    if rows.is_empty() && model.filter.is_some() && overview.table.folded == 0 {
+        let text = format!("0 of {} match; Esc clears the filter", count(overview.table.nodes as u64));
+        canvas.text(layout::split(inner, 1).1, &text, Role::Muted);
+    }
     if fit.hidden != (0, 0) {
         let (left, right) = fit.hidden;
         let more = match (left, right) {
@@ -221,36 +226,49 @@ fn chosen_cell(model: &Model, fit: &Fitted, cells: &Line, spread: bool) -> Optio
     Some((u16::try_from(before).ok()?, u16::try_from(text::width(cell.text.trim_end())).ok()?))
 }
 
-/// One line a problem, and one for the peer's own words: the index of the problem, and whether it is those.
+/// One line a problem, and one for the peer's own words: the index of the problem, and whether it is those. After them the
+/// last words of closed streams, which nobody owes anything for any more.
 fn problem_places(model: &Model) -> impl Iterator<Item = (usize, bool)> {
-    model.problems.iter().enumerate().flat_map(|(i, problem)| {
+    let last = (0..model.overview.table.last_words.len()).map(|i| (model.problems.len() + i, false));
+    let problems = model.problems.iter().enumerate().flat_map(|(i, problem)| {
         let quoted = problem.quote.as_deref().is_some_and(|quote| !quote.is_empty());
         [(i, false)].into_iter().chain(quoted.then_some((i, true)))
-    })
+    });
+    problems.chain(last)
 }
 
 fn problem_line(model: &Model, (i, quoted): (usize, bool), width: usize) -> Line {
     let glyphs = model.theme.glyphs();
     let names = if width < 100 { 12 } else { 16 };
-    let Some(problem) = model.problems.get(i) else { return Line::new() };
+    let start = |state, since, node: &str| {
+        let (symbol, word, role) = theme::state(state, glyphs);
+        let node = text::display_safe(node);
+        vec![
+            span(format!(" {symbol} {} ", pad(word, 6)), role),
+            plain(pad(&model.age(since), 5)),
+            plain(pad(&text::cut_name(&node, names, glyphs.cut), names + 1)),
+        ]
+    };
+    let Some(problem) = model.problems.get(i) else {
+        let last = i.checked_sub(model.problems.len()).and_then(|i| model.overview.table.last_words.get(i));
+        let Some(last) = last else { return Line::new() };
+        let mut line = start(last.state, last.closed, &last.node);
+        line.push(plain(format!("last {} when its stream closed", last.text)));
+        return line;
+    };
     if quoted {
         let quote = problem.quote.as_deref().unwrap_or_default();
         return vec![plain(" ".repeat(15)), span(format!("\"{quote}\""), Role::Muted)];
     }
-    let (symbol, word, role) = theme::state(problem.state, glyphs);
     let node = problem.node.as_deref().map_or_else(|| format!("#{}", problem.stream.0), str::to_owned);
-    let node = text::display_safe(&node).into_owned();
-    vec![
-        span(format!(" {symbol} {} ", pad(word, 6)), role),
-        plain(pad(&model.age(problem.since), 5)),
-        plain(pad(&text::cut_name(&node, names, glyphs.cut), names + 1)),
-        plain(problem.text.clone()),
-    ]
+    let mut line = start(problem.state, problem.since, &node);
+    line.push(plain(problem.text.clone()));
+    line
 }
 
 fn problem_list(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<Position> {
     let (title, list) = layout::split(area, 1);
-    if model.problems.is_empty() {
+    if model.problems.is_empty() && model.overview.table.last_words.is_empty() {
         canvas.rule(title, "problems and waits", "");
         canvas.text(list, " none", Role::Muted);
         return None;
@@ -267,7 +285,7 @@ fn problem_list(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<Positi
     let mut cursor = None;
     for (row, place) in list.rows().zip(lines.iter().skip(top)) {
         canvas.line(row, &problem_line(model, *place, usize::from(area.width)));
-        if focused && place.0 == model.overview.problem {
+        if focused && place.0 == model.overview.problem && place.0 < model.problems.len() {
             if cursor.is_none() {
                 canvas.text(row, canvas.glyphs().selected, Role::Plain);
                 cursor = Some(Position { x: row.x, y: row.y });

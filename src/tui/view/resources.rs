@@ -47,6 +47,7 @@ fn state(fact: &ResourceFact, glyphs: &Glyphs) -> Span {
     match fact.state {
         ResourceState::Present | ResourceState::Kept => span(glyphs.ok, Role::Ok),
         ResourceState::Waiting => span(format!("{} waiting", glyphs.wait), Role::Pending),
+        _ if fact.is_missing() => span(format!("{} missing", glyphs.miss), Role::Warn),
         ResourceState::Orphan | ResourceState::Expired | ResourceState::Redirected => {
             span(format!("! {}", fact.state.word()), Role::Warn)
         }
@@ -121,7 +122,7 @@ fn tree(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
             Row::Resource { place, fact } => {
                 let name = display_safe(place.name.as_deref().unwrap_or_default());
                 let shown = cut_name(&name, room, glyphs.cut);
-                let seen = fact.as_ref().and_then(|fact| fact.version.as_deref()).unwrap_or("-");
+                let seen = fact.as_ref().and_then(|fact| fact.standing()).map_or("-", |version| version);
                 let seen = display_safe(seen);
                 vec![
                     plain(format!("     {} ", pad(&shown, room))),
@@ -298,7 +299,9 @@ fn notes(model: &Model, path: &str, folded: bool) -> Vec<Span> {
         let (word, role) = match reference.fact {
             Some((_, true)) => (glyphs.bad, Role::Bad),
             Some((ResourceState::Present | ResourceState::Kept, _)) => (glyphs.ok, Role::Ok),
-            Some((ResourceState::Waiting, _)) => (glyphs.miss, Role::Warn),
+            Some((ResourceState::Waiting, _)) => (glyphs.wait, Role::Pending),
+            // Only the clock says so.
+            Some((ResourceState::Absent, _)) if reference.missing => (glyphs.miss, Role::Warn),
             Some((other, _)) => (other.word(), Role::Warn),
             None if reference.link.name.ends_with('*') => ("", Role::Muted),
             None => ("not asked for", Role::Warn),

@@ -39,11 +39,17 @@ pub fn summary(model: &Model) -> String {
     }
     let all = plural(subs.all() as u64, "name");
     let shown = if model.filter.is_some() { format!("{} of {all}", count(subs.len() as u64)) } else { all };
-    let answered = subs.all().saturating_sub(subs.missing) as u64;
-    match subs.missing as u64 {
-        0 => format!("{shown}, all answered"),
-        n => format!("{shown}, {} answered, {} missing", count(answered), count(n)),
+    let (owed, missing) = subs.of_type().map_or((0, 0), |of| (of.fact.missing, of.fact.overdue));
+    if owed == 0 {
+        return format!("{shown}, all answered");
     }
+    let mut text = format!("{shown}, {} answered", count((subs.all() as u64).saturating_sub(owed)));
+    for (n, word) in [(owed.saturating_sub(missing), "waiting"), (missing, "missing")] {
+        if n > 0 {
+            text.push_str(&format!(", {} {word}", count(n)));
+        }
+    }
+    text
 }
 
 fn type_row(of: &OfType, narrow: bool) -> Line {
@@ -53,10 +59,10 @@ fn type_row(of: &OfType, narrow: bool) -> Line {
         plain(type_label(fact.type_url.as_str())),
         plain(mode(of.wildcard, narrow)),
         plain(if by_name { count(fact.names) } else { "-".to_owned() }),
-        match (by_name, fact.missing) {
+        match (by_name, fact.overdue) {
             (false, _) => plain("-"),
             (true, 0) => plain("0"),
-            (true, n) => span(count(n), if fact.overdue > 0 { Role::Warn } else { Role::Pending }),
+            (true, n) => span(count(n), Role::Warn),
         },
     ]
 }
@@ -79,14 +85,14 @@ fn now(model: &Model, row: &NameRow) -> Span {
     let glyphs = model.theme.glyphs();
     let age = row.waits.map(|waits| format!(" {}", model.age(waits.since))).unwrap_or_default();
     let Some(fact) = &row.fact else { return span(format!("{} waiting{age}", glyphs.wait), Role::Pending) };
-    let version = fact.version.as_deref().unwrap_or_default();
+    let version = fact.standing().map_or("", |version| version);
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
     match fact.state {
         _ if fact.refused => span(format!("{} {version} rejected", glyphs.bad), Role::Bad),
         ResourceState::Present => span(format!("{} {version}", glyphs.ok), Role::Ok),
         ResourceState::Kept => span(format!("{} {version} kept", glyphs.ok), Role::Ok),
         ResourceState::Waiting => span(format!("{} waiting{age}", glyphs.wait), Role::Pending),
-        ResourceState::Absent if row.waits.is_some() => {
+        ResourceState::Absent if fact.is_missing() || row.waits.is_some() => {
             span(format!("{} missing{age}", glyphs.miss), Role::Warn)
         }
         state => span(format!("{} {}{by}", glyphs.miss, state.word()), Role::Muted),
