@@ -326,10 +326,20 @@ impl Catalog {
     /// `bytes` is the whole entry, `message` the `Resource` in it.
     fn add_wrapper(&mut self, hash: u128, bytes: &[u8], message: &[u8], in_any: bool) -> BlobId {
         let Some(raw) = raw_wrapper(message) else { return self.add_whole(hash, bytes, in_any) };
-        let payload = raw.payload.as_ref().map(|(_, payload)| {
-            let hash = self.hash(payload);
-            self.known(hash).unwrap_or_else(|| self.add_payload(hash, payload))
-        });
+        let payload = match &raw.payload {
+            None => None,
+            Some((_, payload)) => {
+                let inner = self.hash(payload);
+                match self.known(inner) {
+                    // Its body is only what stands around a payload of its own.
+                    Some(id) if matches!(self.blob(id).form, Form::Wrapper { .. }) => {
+                        return self.add_whole(hash, bytes, in_any);
+                    }
+                    Some(id) => Some(id),
+                    None => Some(self.add_payload(inner, payload)),
+                }
+            }
+        };
         let wrapper = self.wrapper(&raw, payload, in_any);
         let redacted = payload.is_some_and(|id| self.blob(id).redacted);
         // The body is what stands around the payload; where that does not give the same bytes back (tags or

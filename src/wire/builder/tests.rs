@@ -497,3 +497,13 @@ fn any_byte() -> impl Strategy<Value = u8> {
         1 => proptest::num::u8::ANY,
     ]
 }
+
+#[test]
+fn what_came_as_a_resource_may_come_as_a_payload() {
+    let mut catalog = Catalog::in_memory();
+    let inner = wrapper("a", "1", Some(&cluster("a", b"")));
+    let mut bytes = Vec::new();
+    put_len_field(&mut bytes, 2, &inner);
+    put_len_field(&mut bytes, 2, &wrapper("b", "2", Some(&inner)));
+    check(Shape::DeltaResponse, &bytes, &mut catalog);
+}
