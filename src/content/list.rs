@@ -78,17 +78,24 @@ impl List {
     }
 }
 
-/// Of a long list so many are hashed at a time: a copy of all of it would be fresh memory.
-const HASHED: usize = 1024;
+/// So many are hashed at a time: a copy of all of a long list would be fresh memory.
+const HASHED: usize = 512;
 
 pub(super) fn fingerprint(blobs: &[BlobId]) -> u128 {
-    let bytes = |blobs: &[BlobId]| blobs.iter().flat_map(|id| id.0.to_le_bytes()).collect::<Vec<u8>>();
+    let mut room = [0; 4 * HASHED];
     if blobs.len() <= HASHED {
-        return XxHash3_128::oneshot(&bytes(blobs));
+        return XxHash3_128::oneshot(put_ids(&mut room, blobs));
     }
     let mut hasher = XxHash3_128::new();
-    blobs.chunks(HASHED).for_each(|chunk| hasher.write(&bytes(chunk)));
+    blobs.chunks(HASHED).for_each(|chunk| hasher.write(put_ids(&mut room, chunk)));
     hasher.finish_128()
+}
+
+fn put_ids<'a>(room: &'a mut [u8; 4 * HASHED], blobs: &[BlobId]) -> &'a [u8] {
+    for (to, id) in room.chunks_exact_mut(4).zip(blobs) {
+        to.copy_from_slice(&id.0.to_le_bytes());
+    }
+    &room[..4 * blobs.len()]
 }
 
 /// Collects the entries of a response while they arrive.

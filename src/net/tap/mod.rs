@@ -62,8 +62,9 @@ pub struct Tls {
 /// Copies that may wait, unless told otherwise: two pushes of 39 MB, while others have all the cores.
 pub const QUEUE: usize = 96 << 20;
 
-/// Chunks are many: looking at them sooner costs the traffic, later costs memory that was not touched before.
-const COMPANY: Company = Company { time: Duration::from_millis(20), bytes: 24 << 20 };
+/// Chunks are many: waking the analysis for each costs the traffic. What waits for long has left the processor's cache,
+/// and its buffers with it.
+const COMPANY: Company = Company { time: Duration::from_millis(20), bytes: 1 << 20 };
 
 /// An address can't be listened on.
 #[derive(Debug, thiserror::Error)]
