@@ -22,10 +22,10 @@ const TICK: Duration = Duration::from_millis(250);
 /// So many bytes are looked at before the facts are let go of: others may want to see them.
 const PART: usize = 1 << 20;
 
-/// Of the analysis; on Linux a thread has a niceness of its own. The highest: where cores are short the view lags, and
+/// Of the analysis; on Linux a thread has a niceness of its own. Where cores are short the view lags, and
 /// the traffic does not.
 #[cfg(target_os = "linux")]
-const NICE: i32 = 19;
+const NICE: i32 = 10;
 
 /// Called after each batch, with the rows of the timeline and the findings that it added. An error ends the
 /// calls, as when a pipe is closed.
