@@ -25,7 +25,7 @@ const PART: usize = 1 << 20;
 /// Of the analysis; on Linux a thread has a niceness of its own. Where cores are short the view lags, and
 /// the traffic does not.
 #[cfg(target_os = "linux")]
-const NICE: i32 = 10;
+const NICE: i32 = 12;
 
 /// Called after each batch, with the rows of the timeline and the findings that it added. An error ends the
 /// calls, as when a pipe is closed.
