@@ -7,11 +7,13 @@ use serde_json::Value;
 use crate::app::screen::Decoded;
 use crate::app::watched::{Watched, rules};
 use crate::content::{Catalog, MemoryBodies};
+use crate::event::{Side, StreamId, Time};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::script::{self, Codec};
 use crate::store::{Options, Store};
 use crate::tui::data::StoreData;
+use crate::wire::{End, Frame, Open, What};
 
 struct BySchema(Arc<Schema>);
 
@@ -46,6 +48,17 @@ impl Real {
 
     pub fn gateway() -> Real {
         Real::of(include_str!("../../../tests/fixtures/tui/gateway.xds"))
+    }
+
+    /// A connection to the server on which there never was a stream, and why.
+    pub fn fail(&mut self, stream: u32, at: u64, note: &str) {
+        let [peer, server] = ["10.0.0.9:5000", "10.0.0.1:18000"].map(|address| Some(address.into()));
+        let open = Open { method: Open::NOTHING.into(), peer, server, ..Open::default() };
+        let end = End { by: Some(Side::Server), note: Some(note.into()), ..End::default() };
+        for what in [What::Open(Box::new(open)), What::End(Box::new(end))] {
+            let frame = Frame { at: Time(at * 1_000_000_000), stream: StreamId(stream), what };
+            self.store.handle(frame);
+        }
     }
 
     pub fn data(&self) -> StoreData<'_> {

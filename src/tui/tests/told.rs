@@ -30,6 +30,19 @@ fn what_a_refused_push_left_unchanged_stands_at_the_version_before() {
     assert!(cart.contains("✓ 41") && !cart.contains("42"), "{graph}");
 }
 
+#[test]
+fn a_server_that_can_not_be_reached_is_a_problem_and_no_node() {
+    let mut real = Real::of(REFUSED);
+    for (stream, at) in [(5, 5), (6, 6)] {
+        real.fail(stream, at, "connect 10.0.0.1:18000 failed: Connection refused");
+    }
+    let overview = screen(&real.data(), "1", 130, 30);
+    let why = "server can't be reached, 2 attempts since +5.0s: connect failed: Connection refused";
+    assert!(line(&overview, why).contains("DOWN   1s   10.0.0.1:18000"), "{overview}");
+    assert!(overview.contains("! 2 problems") && overview.contains("1 of 1 node "), "{overview}");
+    assert!(!overview.contains("(connection)"), "{overview}");
+}
+
 const ASKED: &str = "node edge\nstream 1 ads\n+0s 1 > eds v= n= names=[e]\n+1s 1 > rds v= n= names=[r]\n";
 
 #[test]
