@@ -83,10 +83,7 @@ fn lives(test: &str, variant: Variant) {
     }
 
     let mark = plane.mark();
-    let more = chain
-        .with(CLUSTER, "2", vec![cluster("echo", variant), cluster("more", variant)])
-        .with(ENDPOINTS, "2", vec![endpoints("echo", backend()), endpoints("more", backend())])
-        .with(ROUTE, "2", vec![route("r-in", "more")]);
+    let more = chain.grown(variant, backend());
     plane.set(&more);
     plane.wait_for_ack(mark, CLUSTER, "2");
     plane.wait_for_ack(mark, ROUTE, "2");
@@ -96,10 +93,8 @@ fn lives(test: &str, variant: Variant) {
 
     // Nothing leads to the first cluster any more.
     let mark = plane.mark();
-    let fewer = more
-        .with(CLUSTER, "3", vec![cluster("more", variant)])
-        .with(ENDPOINTS, "3", vec![endpoints("more", backend())])
-        .with(LISTENER, "3", vec![listener("in", "r-in", variant), listener("in-2", "r-in", variant)]);
+    let listeners = vec![listener("in", "r-in", variant), listener("in-2", "r-in", variant)];
+    let fewer = more.shrunk(variant, backend()).with(LISTENER, "3", listeners);
     plane.set(&fewer);
     plane.wait_for_ack(mark, CLUSTER, "3");
     plane.wait_for_ack(mark, LISTENER, "3");

@@ -11,7 +11,7 @@ use crate::support::{
     control_plane::{ControlPlane, Flags},
     process::Child,
     scripted::serve as serve_script,
-    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, endpoints, route},
+    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot},
     tap::{Recording, xdscope},
     world::World,
 };
@@ -57,16 +57,8 @@ fn backend() -> SocketAddr {
 /// What is served, step by step: it begins, grows, and shrinks.
 fn steps(variant: Variant) -> [Snapshot; 3] {
     let first = Snapshot::chain(variant, backend());
-    let more = first
-        .clone()
-        .with(CLUSTER, "2", vec![cluster("echo", variant), cluster("more", variant)])
-        .with(ENDPOINTS, "2", vec![endpoints("echo", backend()), endpoints("more", backend())])
-        .with(ROUTE, "2", vec![route("r-in", "more")]);
-    let fewer = more.clone().with(CLUSTER, "3", vec![cluster("more", variant)]).with(
-        ENDPOINTS,
-        "3",
-        vec![endpoints("more", backend())],
-    );
+    let more = first.clone().grown(variant, backend());
+    let fewer = more.clone().shrunk(variant, backend());
     [first, more, fewer]
 }
 

@@ -19,7 +19,7 @@ use crate::support::{
     certs::{Ca, ServerTls},
     control_plane::{ControlPlane, Event, Flags},
     process::{Child, free_port},
-    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster, endpoints, route},
+    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster},
     tap::{Recording, xdscope},
     wait::wait_for,
     world::World,
@@ -53,11 +53,7 @@ fn polls_follow_a_configuration() {
     assert_eq!(first.names, ["echo"], "what the cluster refers to");
 
     let mark = plane.mark();
-    let clusters = vec![cluster("echo", Variant::Sotw), cluster("more", Variant::Sotw)];
-    let more = chain
-        .with(CLUSTER, "2", clusters)
-        .with(ENDPOINTS, "2", vec![endpoints("echo", backend()), endpoints("more", backend())])
-        .with(ROUTE, "2", vec![route("r-in", "more")]);
+    let more = chain.grown(Variant::Sotw, backend());
     plane.set(&more);
     wait_for_poll(&plane, mark, CLUSTER, "2");
     wait_for_poll(&plane, mark, ROUTE, "2");

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use crate::support::{
     bootstrap::Variant,
     certs::{Ca, ClientTls},
-    control_plane::Flags,
+    control_plane::{ControlPlane, Flags},
     process::{Child, Talker},
-    snapshot::{CLUSTER, ENDPOINTS, ROUTE, Snapshot, bad_clusters, cluster, endpoints, route},
+    snapshot::{CLUSTER, ENDPOINTS, ROUTE, Snapshot, bad_clusters, cluster, endpoints},
     tap::{Recording, Tap, xdscope},
     wait::wait_for,
     world::World,
@@ -60,6 +60,21 @@ fn servers(recording: &Recording) -> Vec<Value> {
 
 /// A configuration that came in steps, the last of which an Envoy refuses in part.
 fn recorded(world: &World, variant: Variant) -> Recording {
+    after_a_chain(world, variant, |plane, chain| {
+        let mark = plane.mark();
+        plane.set(&chain.grown(variant, backend()));
+        for of_type in [CLUSTER, ENDPOINTS, ROUTE] {
+            plane.wait_for_ack(mark, of_type, "2");
+        }
+    })
+}
+
+/// What a tap recorded of an Envoy that accepted a chain, and of what was done then.
+fn after_a_chain(
+    world: &World,
+    variant: Variant,
+    then: impl FnOnce(&mut ControlPlane, Snapshot),
+) -> Recording {
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
     let mut envoy = world.envoy("edge", variant, tap.address());
@@ -67,15 +82,8 @@ fn recorded(world: &World, variant: Variant) -> Recording {
     plane.set(&chain);
     envoy.wait_live();
     plane.wait_for_ack(0, ROUTE, "1");
-    let mark = plane.mark();
-    let more = chain
-        .with(CLUSTER, "2", vec![cluster("echo", variant), cluster("more", variant)])
-        .with(ENDPOINTS, "2", vec![endpoints("echo", backend()), endpoints("more", backend())])
-        .with(ROUTE, "2", vec![route("r-in", "more")]);
-    plane.set(&more);
-    for of_type in [CLUSTER, ENDPOINTS, ROUTE] {
-        plane.wait_for_ack(mark, of_type, "2");
-    }
+    then(&mut plane, chain);
+    drop(envoy);
     tap.stop()
 }
 
@@ -148,20 +156,11 @@ fn an_envoy_is_sent_the_recorded_delta_responses() {
 /// A push that is refused, and the end of the stream, as they were.
 fn script(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
-    let first = {
-        let mut plane = world.control_plane(Flags::default());
-        let tap = world.tap(plane.address(), &[]);
-        let mut envoy = world.envoy("edge", variant, tap.address());
-        let chain = Snapshot::chain(variant, backend());
-        plane.set(&chain);
-        envoy.wait_live();
-        plane.wait_for_ack(0, ROUTE, "1");
+    let first = after_a_chain(&world, variant, |plane, chain| {
         let mark = plane.mark();
         plane.set(&chain.with(CLUSTER, "2", [vec![cluster("echo", variant)], bad_clusters()].concat()));
         plane.wait_for(mark, "a NACK", |event| event.is_nack(CLUSTER));
-        drop(envoy);
-        tap.stop()
-    };
+    });
     let recorded = responses(&first);
     let serve = Tap::serve(world.folder(), &first.file, &["--mode", "script", "--speed", "max"]);
     let envoy = world.envoy("edge", variant, serve.address());

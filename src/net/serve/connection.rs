@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::{PATIENCE, Shared, stream};
 use crate::event::Side;
-use crate::net::tap::{Address, Leg, Speaks, alert, refuse, speaks};
+use crate::net::tap::{Accepted, Leg, Speaks, alert, refuse, speaks};
 use crate::net::tls::{Failure, Server};
 use crate::observe::{ConnId, Happened, Step};
 use crate::wire::Secured;
@@ -23,7 +23,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Windows for requests: those of clients with 100,000 names take megabytes.
 const WINDOW: u32 = 4 << 20;
 
-pub(super) async fn serve(conn: ConnId, client: Leg, peer: String, own: Address, shared: Shared) {
+/// Serves a client until it is gone.
+pub(super) async fn serve(Accepted { conn, client, peer, server: own }: Accepted, shared: Shared) {
     shared.watch.tell(conn, Happened::Opened { peer, server: own.to_string() });
     let Some(leg) = secure(conn, client, &shared).await else { return };
     let result = streams(conn, leg, &shared).await;

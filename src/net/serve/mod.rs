@@ -5,18 +5,14 @@ mod connection;
 mod stream;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
-use tokio::sync::watch::{self, Receiver};
-use tokio::task::JoinSet;
-use tracing::{debug, warn};
+use tokio::sync::watch;
 
-use super::tap::{Address, Company, ListenError, Listener, Tap, Watch};
+use super::tap::{Address, Company, ListenError, Listener, Tap, Watch, accept};
 use super::tls;
 use crate::event::Time;
-use crate::observe::ConnId;
 use crate::server::Plan;
 
 /// How long a TLS handshake may take.
@@ -74,7 +70,14 @@ impl Control {
 pub fn start(config: Config) -> Result<Tap, ListenError> {
     let Config { listen, queue, tls, control, say } = config;
     Tap::run("serve", &listen, queue.map(|bytes| (bytes, COMPANY)), move |listeners, watch, stopped| {
-        run(listeners, Shared { watch, tls, control, say, clock: Ticks(Instant::now()) }, stopped)
+        let counters = watch.counters.clone();
+        let shared = Shared { watch, tls, control, say, clock: Ticks(Instant::now()) };
+        let serve = move |accepted| connection::serve(accepted, shared.clone());
+        let own = |listener: Listener| {
+            let address = listener.address();
+            (listener, address)
+        };
+        accept(listeners.into_iter().map(own), counters, stopped, serve)
     })
 }
 
@@ -112,39 +115,4 @@ impl Ticks {
             let _ = tokio::task::spawn_blocking(move || std::thread::sleep(left)).await;
         }
     }
-}
-
-async fn run(listeners: Vec<Listener>, shared: Shared, stopped: Receiver<bool>) {
-    let mut accepting = JoinSet::new();
-    let next = Arc::new(AtomicU64::new(1));
-    for listener in listeners {
-        accepting.spawn(accept(listener, shared.clone(), next.clone(), stopped.clone()));
-    }
-    while accepting.join_next().await.is_some() {}
-}
-
-async fn accept(listener: Listener, shared: Shared, next: Arc<AtomicU64>, mut stopped: Receiver<bool>) {
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = connections.join_next(), if !connections.is_empty() => continue,
-            _ = stopped.changed() => break,
-        };
-        match accepted {
-            Ok((client, peer)) => {
-                let conn = ConnId(next.fetch_add(1, Ordering::Relaxed));
-                shared.watch.counters.connections.fetch_add(1, Ordering::Relaxed);
-                debug!(connection = conn.0, "accepted");
-                let own = listener.address();
-                connections.spawn(connection::serve(conn, client, peer, own, shared.clone()));
-            }
-            Err(error) => {
-                // Out of descriptors, or a client that was gone at once: the listener itself is fine.
-                warn!(%error, "accept failed");
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        }
-    }
-    connections.shutdown().await;
 }

@@ -7,6 +7,7 @@
 //! A leg under TLS ends at the tap, with the name and the protocol that the other end asked for. Only where no byte
 //! of an answer can ever come does the tap speak itself, so that the client is told why.
 
+mod accept;
 mod address;
 mod answer;
 mod buffers;
@@ -28,6 +29,7 @@ use std::time::Duration;
 use tokio::sync::watch::{Receiver, Sender, channel};
 use tracing::error;
 
+pub(super) use accept::{Accepted, accept};
 pub(super) use answer::{Speaks, alert, percent, refuse, speaks};
 use buffers::Buffers;
 pub(super) use copies::Company;
@@ -106,8 +108,9 @@ impl Tap {
             if copies.is_some() {
                 buffers.warm();
             }
-            let shared = relay::Shared { copies, counters, buffers, patience, tls };
-            relay::run(listeners.into_iter().zip(upstreams).collect(), shared, stopped)
+            let shared = relay::Shared { copies, counters: counters.clone(), buffers, patience, tls };
+            let relay = move |accepted| relay::relay(accepted, shared.clone());
+            accept(listeners.into_iter().zip(upstreams), counters, stopped, relay)
         })
     }
 

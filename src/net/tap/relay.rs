@@ -2,20 +2,18 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tracing::{debug, warn};
 
+use super::accept::Accepted;
 use super::answer::{self, Speaks};
 use super::buffers::Buffers;
-use super::leg::{Leg, Listener};
+use super::leg::Leg;
 use super::secure::{Legs, Meeting};
-use super::{Address, Copies, Counters, Tls};
+use super::{Copies, Counters, Tls};
 use crate::event::{Dir, Side};
 use crate::net::tls;
 use crate::observe::{ConnId, Happened};
@@ -43,48 +41,8 @@ impl Shared {
     }
 }
 
-/// Accepts and relays until told to stop; then all connections are dropped.
-pub(super) async fn run(listeners: Vec<(Listener, Address)>, shared: Shared, stopped: watch::Receiver<bool>) {
-    let mut accepting = JoinSet::new();
-    let next = Arc::new(AtomicU64::new(1));
-    for (listener, upstream) in listeners {
-        accepting.spawn(accept(listener, upstream, shared.clone(), next.clone(), stopped.clone()));
-    }
-    while accepting.join_next().await.is_some() {}
-}
-
-async fn accept(
-    listener: Listener,
-    upstream: Address,
-    shared: Shared,
-    next: Arc<AtomicU64>,
-    mut stopped: watch::Receiver<bool>,
-) {
-    let mut connections = JoinSet::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = connections.join_next(), if !connections.is_empty() => continue,
-            _ = stopped.changed() => break,
-        };
-        match accepted {
-            Ok((client, peer)) => {
-                let conn = ConnId(next.fetch_add(1, Ordering::Relaxed));
-                shared.counters.connections.fetch_add(1, Ordering::Relaxed);
-                debug!(connection = conn.0, %upstream, "accepted");
-                connections.spawn(connection(conn, client, peer, upstream.clone(), shared.clone()));
-            }
-            Err(error) => {
-                // Out of descriptors, or a client that was gone at once: the listener itself is fine.
-                warn!(%error, "accept failed");
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        }
-    }
-    connections.shutdown().await;
-}
-
-async fn connection(conn: ConnId, client: Leg, peer: String, upstream: Address, shared: Shared) {
+/// Relays between a client and its upstream until either is gone.
+pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Accepted, shared: Shared) {
     shared.tell(conn, Happened::Opened { peer, server: upstream.to_string() });
     let meeting = Meeting { conn, upstream: &upstream, shared: &shared };
     let Some(Legs { client, server, server_tls }) = meeting.legs(client).await else { return };

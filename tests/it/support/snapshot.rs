@@ -42,6 +42,24 @@ impl Snapshot {
             .with(ENDPOINTS, "1", vec![endpoints("echo", backend)])
     }
 
+    /// Version `2` of a chain: another cluster, `more`, to which the route leads from now on.
+    #[must_use]
+    pub fn grown(self, variant: Variant, backend: SocketAddr) -> Self {
+        self.with(CLUSTER, "2", vec![cluster("echo", variant), cluster("more", variant)])
+            .with(ENDPOINTS, "2", vec![endpoints("echo", backend), endpoints("more", backend)])
+            .with(ROUTE, "2", vec![route("r-in", "more")])
+    }
+
+    /// Version `3`: the first cluster, to which nothing leads any more, is gone.
+    #[must_use]
+    pub fn shrunk(self, variant: Variant, backend: SocketAddr) -> Self {
+        self.with(CLUSTER, "3", vec![cluster("more", variant)]).with(
+            ENDPOINTS,
+            "3",
+            vec![endpoints("more", backend)],
+        )
+    }
+
     /// The same for a gRPC client of `xds:///target`.
     pub fn grpc_chain(target: &str, backend: SocketAddr) -> Self {
         Self::chain(Variant::Ads, backend).with(

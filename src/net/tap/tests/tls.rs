@@ -1,10 +1,11 @@
 //! TLS on both legs: what is passed on and copied is what was said inside.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
@@ -13,29 +14,74 @@ use super::*;
 use crate::event::Side;
 use crate::net::tls::{Client, ClientOptions, Server, ServerOptions};
 
-/// A self-signed certificate and its key as files.
-fn pair(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
-    let made = rcgen::generate_simple_self_signed(vec!["cp.test".to_owned()]).unwrap();
-    let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
-    std::fs::write(&cert, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    (cert, key)
+/// A self-signed certificate and its key, for all who speak TLS here.
+struct Pair {
+    folder: tempfile::TempDir,
+}
+
+impl Pair {
+    fn new() -> Pair {
+        let pair = Pair { folder: tempfile::tempdir().unwrap() };
+        let made = rcgen::generate_simple_self_signed(vec!["cp.test".to_owned()]).unwrap();
+        std::fs::write(pair.cert(), made.cert.pem()).unwrap();
+        std::fs::write(pair.key(), made.signing_key.serialize_pem()).unwrap();
+        pair
+    }
+
+    fn cert(&self) -> PathBuf {
+        self.folder.path().join("cert.pem")
+    }
+
+    fn key(&self) -> PathBuf {
+        self.folder.path().join("key.pem")
+    }
+
+    /// The upstream's end.
+    fn server(&self) -> ServerConfig {
+        let server = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+        let server = server.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        let chain = vec![CertificateDer::from_pem_file(self.cert()).unwrap()];
+        server.with_single_cert(chain, PrivateKeyDer::from_pem_file(self.key()).unwrap()).unwrap()
+    }
+
+    /// A tap with TLS on both legs, which expects `servername` of the upstream.
+    fn tap(&self, upstream: SocketAddr, servername: Option<&str>) -> Tap {
+        let options = ServerOptions { cert: self.cert(), key: self.key(), client_ca: None };
+        let listen = Some(Arc::new(Server::load(&options).unwrap()));
+        let options = ClientOptions {
+            cacert: Some(self.cert().into()),
+            servername: servername.map(str::to_owned),
+            ..ClientOptions::default()
+        };
+        let tls = Tls { listen, upstream: Some(Arc::new(Client::load(&options).unwrap())), local: true };
+        let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.to_string().parse().unwrap())];
+        Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls }).unwrap()
+    }
+
+    /// A client of the tap.
+    fn client(&self, tap: &Tap, alpn: &[&[u8]]) -> StreamOwned<ClientConnection, TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(self.cert()).unwrap()).unwrap();
+        let client = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+        let client = client.with_safe_default_protocol_versions().unwrap();
+        let mut client = client.with_root_certificates(roots).with_no_client_auth();
+        client.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+        let name = ServerName::try_from("cp.test").unwrap();
+        let client = ClientConnection::new(Arc::new(client), name).unwrap();
+        let stream = TcpStream::connect(tap.listening[0].to_string()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        StreamOwned::new(client, stream)
+    }
 }
 
 #[test]
 fn a_large_exchange_passes_and_is_copied_in_the_clear() {
-    let folder = tempfile::tempdir().unwrap();
-    let (cert, key) = pair(folder.path());
-    let chain = vec![CertificateDer::from_pem_file(&cert).unwrap()];
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let server = ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
-    let server = server.unwrap().with_no_client_auth();
-    let mut server =
-        server.with_single_cert(chain.clone(), PrivateKeyDer::from_pem_file(&key).unwrap()).unwrap();
+    let pair = Pair::new();
+    let mut server = pair.server();
     // Of the client's two the server takes the second: the client must learn that, not the tap's own taste.
     server.alpn_protocols = vec![b"two".to_vec()];
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let upstream = listener.local_addr().unwrap().to_string();
+    let upstream = listener.local_addr().unwrap();
     let (sent, back) = (noise(3_000_000), noise(2_000_000));
     let (expected, answer) = (sent.len(), back.clone());
     let thread = std::thread::spawn(move || {
@@ -50,23 +96,8 @@ fn a_large_exchange_passes_and_is_copied_in_the_clear() {
         (got, stream.conn.server_name().map(str::to_owned))
     });
 
-    let options = ServerOptions { cert: cert.clone(), key, client_ca: None };
-    let listen = Some(Arc::new(Server::load(&options).unwrap()));
-    let options = ClientOptions { cacert: Some(cert.into()), ..ClientOptions::default() };
-    let upstream_tls = Some(Arc::new(Client::load(&options).unwrap()));
-    let tls = Tls { listen, upstream: upstream_tls, local: true };
-    let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap())];
-    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls }).unwrap();
-
-    let mut roots = RootCertStore::empty();
-    roots.add(chain[0].clone()).unwrap();
-    let client = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let mut client = client.with_root_certificates(roots).with_no_client_auth();
-    client.alpn_protocols = vec![b"one".to_vec(), b"two".to_vec()];
-    let client = ClientConnection::new(Arc::new(client), ServerName::try_from("cp.test").unwrap()).unwrap();
-    let stream = TcpStream::connect(tap.listening[0].to_string()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut stream = StreamOwned::new(client, stream);
+    let tap = pair.tap(upstream, None);
+    let mut stream = pair.client(&tap, &[b"one", b"two"]);
     stream.write_all(&sent).unwrap();
     stream.flush().unwrap();
     let mut got = Vec::new();
@@ -94,40 +125,18 @@ fn a_large_exchange_passes_and_is_copied_in_the_clear() {
 
 #[test]
 fn of_a_server_with_the_wrong_name_the_clients_leg_is_told_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let (cert, key) = pair(folder.path());
-    let chain = vec![CertificateDer::from_pem_file(&cert).unwrap()];
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let server = ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
-    let server = server.unwrap().with_no_client_auth();
-    let server = server.with_single_cert(chain.clone(), PrivateKeyDer::from_pem_file(&key).unwrap()).unwrap();
+    let pair = Pair::new();
+    let server = pair.server();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let upstream = listener.local_addr().unwrap().to_string();
+    let upstream = listener.local_addr().unwrap();
     let thread = std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut stream = StreamOwned::new(ServerConnection::new(Arc::new(server)).unwrap(), stream);
         assert!(stream.read(&mut [0]).is_err(), "the tap does not take this certificate");
     });
-    let options = ServerOptions { cert: cert.clone(), key, client_ca: None };
-    let listen = Some(Arc::new(Server::load(&options).unwrap()));
-    let options = ClientOptions {
-        cacert: Some(cert.into()),
-        servername: Some("nope.test".to_owned()),
-        ..ClientOptions::default()
-    };
-    let tls = Tls { listen, upstream: Some(Arc::new(Client::load(&options).unwrap())), local: true };
-    let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap())];
-    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls }).unwrap();
-
-    let mut roots = RootCertStore::empty();
-    roots.add(chain[0].clone()).unwrap();
-    let client = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let client = client.with_root_certificates(roots).with_no_client_auth();
-    let client = ClientConnection::new(Arc::new(client), ServerName::try_from("cp.test").unwrap()).unwrap();
-    let stream = TcpStream::connect(tap.listening[0].to_string()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut stream = StreamOwned::new(client, stream);
+    let tap = pair.tap(upstream, Some("nope.test"));
+    let mut stream = pair.client(&tap, &[]);
     let _ = stream.write_all(b"hello");
     let _ = stream.read_to_end(&mut Vec::new());
     thread.join().unwrap();

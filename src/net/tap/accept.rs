@@ -1,0 +1,69 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch::Receiver;
+use tokio::task::JoinSet;
+use tracing::{debug, warn};
+
+use super::{Address, Counters, Leg, Listener};
+use crate::observe::ConnId;
+
+/// An accepted connection.
+pub(in crate::net) struct Accepted {
+    pub(in crate::net) conn: ConnId,
+    pub(in crate::net) client: Leg,
+    pub(in crate::net) peer: String,
+    /// What was given with the listener: who answers there.
+    pub(in crate::net) server: Address,
+}
+
+/// Accepts on all listeners, each with the address of the server behind it, and spawns what `serve`
+/// makes of each connection, until told to stop. Then all connections are dropped.
+pub(in crate::net) async fn accept<F>(
+    listeners: impl IntoIterator<Item = (Listener, Address)>,
+    counters: Arc<Counters>,
+    stopped: Receiver<bool>,
+    serve: impl Fn(Accepted) -> F + Clone + Send + 'static,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut accepting = JoinSet::new();
+    let next = Arc::new(AtomicU64::new(1));
+    for (listener, server) in listeners {
+        let (next, counters, serve) = (next.clone(), counters.clone(), serve.clone());
+        let connection = move |(client, peer): (Leg, String)| {
+            let conn = ConnId(next.fetch_add(1, Ordering::Relaxed));
+            counters.connections.fetch_add(1, Ordering::Relaxed);
+            debug!(connection = conn.0, %server, "accepted");
+            serve(Accepted { conn, client, peer, server: server.clone() })
+        };
+        accepting.spawn(one(listener, stopped.clone(), connection));
+    }
+    while accepting.join_next().await.is_some() {}
+}
+
+async fn one<F>(listener: Listener, mut stopped: Receiver<bool>, connection: impl Fn((Leg, String)) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = connections.join_next(), if !connections.is_empty() => continue,
+            _ = stopped.changed() => break,
+        };
+        match accepted {
+            Ok(accepted) => {
+                connections.spawn(connection(accepted));
+            }
+            Err(error) => {
+                // Out of descriptors, or a client that was gone at once: the listener itself is fine.
+                warn!(%error, "accept failed");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    }
+    connections.shutdown().await;
+}
