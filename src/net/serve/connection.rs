@@ -7,6 +7,7 @@ use std::time::Duration;
 use h2::server::Builder;
 use tokio::task::JoinSet;
 
+use super::gather::Gather;
 use super::{PATIENCE, Shared, stream};
 use crate::event::Side;
 use crate::net::tap::{Accepted, Leg, Speaks, alert, refuse, speaks};
@@ -42,7 +43,7 @@ fn gone(error: &h2::Error) -> bool {
 async fn streams(conn: ConnId, client: Leg, shared: &Shared) -> Result<(), h2::Error> {
     let mut builder = Builder::new();
     builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).max_send_buffer_size(HELD);
-    let mut connection = builder.handshake(client).await?;
+    let mut connection = builder.handshake(Gather::new(client)).await?;
     let mut streams = JoinSet::new();
     let result = loop {
         tokio::select! {

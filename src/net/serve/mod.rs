@@ -2,6 +2,7 @@
 //! what is answered. What is said is told as a tap tells it, so that everything behind a tap works behind this too; but by the message.
 
 mod connection;
+mod gather;
 mod stream;
 
 use std::sync::Arc;
