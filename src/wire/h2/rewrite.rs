@@ -32,8 +32,7 @@ pub struct Changes {
 /// Never the values: they may be secrets.
 impl fmt::Debug for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
-        f.debug_struct("Changes").field("authority", &self.authority).field("headers", &names).finish()
+        f.debug_tuple("Changes").field(&self.names()).finish()
     }
 }
 
@@ -257,6 +256,17 @@ fn size_updates(block: &[u8]) -> &[u8] {
 }
 
 impl Changes {
+    /// What is changed, each once.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.authority.iter().map(|_| ":authority").collect();
+        for (name, _) in &self.headers {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
     fn apply(&self, fields: &mut Vec<Field>) {
         fields.retain(|(name, _)| self.headers.iter().all(|(given, _)| given.as_bytes() != name));
         if let Some(authority) = &self.authority {

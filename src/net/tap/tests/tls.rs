@@ -56,7 +56,8 @@ fn a_large_exchange_passes_and_is_copied_in_the_clear() {
     let upstream_tls = Some(Arc::new(Client::load(&options).unwrap()));
     let tls = Tls { listen, upstream: upstream_tls, local: true };
     let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap())];
-    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls }).unwrap();
+    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls, changes: None })
+        .unwrap();
 
     let mut roots = RootCertStore::empty();
     roots.add(chain[0].clone()).unwrap();
@@ -118,7 +119,8 @@ fn of_a_server_with_the_wrong_name_the_clients_leg_is_told_too() {
     };
     let tls = Tls { listen, upstream: Some(Arc::new(Client::load(&options).unwrap())), local: true };
     let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap())];
-    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls }).unwrap();
+    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls, changes: None })
+        .unwrap();
 
     let mut roots = RootCertStore::empty();
     roots.add(chain[0].clone()).unwrap();
