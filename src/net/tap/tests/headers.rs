@@ -3,6 +3,9 @@
 use loona_hpack::Encoder;
 
 use super::*;
+use crate::content::Catalog;
+use crate::observe::Pipeline;
+use crate::wire::What;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SECRET: &str = "Bearer hunter2-hunter2";
@@ -113,4 +116,29 @@ fn a_header_block_that_cannot_be_read_ends_the_connection() {
     let text =
         "the client sends a header block that is no HPACK; without -H and --authority it passes as it is";
     assert_eq!(words, text);
+}
+
+#[test]
+fn streams_that_were_open_end_with_the_reason() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let tap = tap_with(&listener.local_addr().unwrap().to_string(), Some(QUEUE), changes());
+    let mut client = dial(&tap);
+    client.write_all(&requests(b"")).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    server.read_exact(&mut [0; 24]).unwrap();
+    client.write_all(&frame(1, 4, 5, &[0xff; 3])).unwrap();
+    // A reset.
+    let _ = client.read_to_end(&mut Vec::new());
+    let (mut pipeline, mut catalog) = (Pipeline::new(|_, _| None), Catalog::in_memory());
+    let mut frames = Vec::new();
+    drain(&tap).into_iter().for_each(|copied| pipeline.take(copied, &mut catalog, &mut frames));
+    let ends: Vec<_> = frames
+        .iter()
+        .filter_map(|frame| match &frame.what {
+            What::End(end) => end.note.clone(),
+            _ => None,
+        })
+        .collect();
+    let why = "changing headers failed: the client sends a header block that is no HPACK; ";
+    assert!(ends.len() == 2 && ends.iter().all(|end| end.starts_with(why)), "{ends:?}");
 }
