@@ -67,6 +67,7 @@ fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
             maps: vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))],
             connect_timeout: Duration::from_secs(10),
             tls: certs.map(legs).unwrap_or_default(),
+            changes: None,
         },
         decode: true,
         record: Some((file.clone(), xdscope::record::create(&file).expect("a file"))),

@@ -108,6 +108,7 @@ mod tests {
                     maps: vec![(Address::Tcp("127.0.0.1:0".into()), demo.upstream.clone())],
                     connect_timeout: Duration::from_secs(10),
                     tls: Tls::default(),
+                    changes: None,
                 },
                 decode: true,
                 record: None,

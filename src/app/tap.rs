@@ -15,6 +15,7 @@ use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::session::Meaning;
 use crate::store::{self, Store};
+use crate::wire::h2::Changes;
 
 use super::live::{Live, Shared, Sink};
 use super::recorder::Recorder;
@@ -28,6 +29,8 @@ pub enum Front {
         maps: Vec<(Address, Address)>,
         connect_timeout: Duration,
         tls: Tls,
+        /// Of the headers of requests.
+        changes: Option<Arc<Changes>>,
     },
     /// A control plane, on this address.
     Serve {
@@ -44,10 +47,10 @@ impl Front {
     /// Listens; what stands behind each listener, in words.
     fn start(self, decode: bool) -> Result<(Tap, Vec<String>), ListenError> {
         match self {
-            Front::Tap { maps, connect_timeout, tls } => {
+            Front::Tap { maps, connect_timeout, tls, changes } => {
                 let queue = decode.then_some(QUEUE);
                 let behind = maps.iter().map(|(_, upstream)| format!(" → {upstream}")).collect();
-                Ok((Tap::start(Config { maps, queue, connect_timeout, tls })?, behind))
+                Ok((Tap::start(Config { maps, queue, connect_timeout, tls, changes })?, behind))
             }
             Front::Serve { listen, from, tls, control, say } => {
                 let queue = decode.then_some(serve::QUEUE);

@@ -10,6 +10,7 @@ use crate::net::tls::{Client, ClientOptions, LoadError, Pem, Server, ServerOptio
 use crate::net::token::Token;
 
 use crate::schema::Schema;
+use crate::wire::h2::Changes;
 
 use super::args::{ConnectFlags, ListenFlags, TapArgs};
 use super::error::{CliError, Exit};
@@ -34,10 +35,15 @@ impl ConnectFlags {
     /// The headers to add.
     pub(super) fn headers(&self) -> Result<Vec<(String, String)>, CliError> {
         let split = |header: &String| {
-            let (name, value) = header.split_once(':').ok_or_else(|| {
-                CliError::usage(format!("`{header}` is no header")).next("-H 'name: value'")
-            })?;
-            Ok((name.trim().to_owned(), value.trim().to_owned()))
+            // What is wrong is not shown: it may be a secret without its name.
+            let wrong = || CliError::usage("-H wants a name, a colon and a value").next("-H 'name: value'");
+            if header.trim_start().starts_with(':') {
+                return Err(CliError::usage("-H has no pseudo-headers").next("--authority NAME"));
+            }
+            let (name, value) = header.split_once(':').ok_or_else(wrong)?;
+            let (name, value) = (name.trim(), value.trim());
+            http::HeaderName::try_from(name).map_err(|_| wrong())?;
+            Ok((name.to_owned(), value.to_owned()))
         };
         self.header.iter().map(split).collect()
     }
@@ -87,9 +93,10 @@ impl ConnectFlags {
 pub(super) fn of_tls_clients(args: &TapArgs, maps: &[(Address, Address)]) -> &'static str {
     let flags = &args.live.descriptors.connect;
     let dials = |server: &Address| !flags.plaintext && (flags.wants_tls() || !server.is_local());
+    let changes = flags.authority.is_some() || !flags.header.is_empty();
     if args.secure.listen_cert.is_some() {
         "it must trust the certificate of --listen-cert, for the name that it asks for"
-    } else if maps.iter().any(|(_, server)| dials(server)) {
+    } else if changes || maps.iter().any(|(_, server)| dials(server)) {
         "the tap listens in plaintext; take its TLS out, or give the tap --listen-cert and --listen-key"
     } else {
         "the tap passes it on unread; with --listen-cert and --listen-key it reads it"
@@ -107,18 +114,6 @@ pub(super) fn listen(flags: &ListenFlags) -> Result<Option<Arc<Server>>, CliErro
 /// TLS on the legs of a tap.
 pub(super) fn tap(args: &TapArgs, maps: &[(Address, Address)]) -> Result<Tls, CliError> {
     let flags = &args.live.descriptors.connect;
-    let altering = [
-        ("--authority", flags.authority.is_some()),
-        ("-H", !flags.header.is_empty()),
-        ("--token-file", flags.token_file.is_some()),
-        ("--token-env", flags.token_env.is_some()),
-    ];
-    if let Some((flag, _)) = altering.iter().find(|(_, given)| *given) {
-        let text = format!("{flag} can't be had on a tap: it passes every byte on unchanged, headers too");
-        return Err(CliError::usage(text)
-            .next("set it in the client")
-            .next("--servername NAME   for the name that TLS asks for"));
-    }
     let listen = listen(&args.secure)?;
     let mut upstream = None;
     for (_, server) in maps {
@@ -127,6 +122,21 @@ pub(super) fn tap(args: &TapArgs, maps: &[(Address, Address)]) -> Result<Tls, Cl
         }
     }
     Ok(Tls { listen, upstream, local: flags.wants_tls() })
+}
+
+/// What a tap is to change in the headers of requests; `None`: nothing.
+pub(super) fn changes(flags: &ConnectFlags) -> Result<Option<Arc<Changes>>, CliError> {
+    let of_clients = [
+        ("--token-file", flags.token_file.is_some(), "-H \"authorization: Bearer $(cat FILE)\""),
+        ("--token-env", flags.token_env.is_some(), "-H \"authorization: Bearer $NAME\""),
+    ];
+    if let Some((flag, _, instead)) = of_clients.iter().find(|(_, given, _)| *given) {
+        let text = format!("{flag} can't be had on a tap: the streams are its clients'");
+        return Err(CliError::usage(text).next(*instead).next("set it in the client"));
+    }
+    let changes = crate::net::tap::changes(flags.authority.as_deref(), &flags.headers()?);
+    let changes = changes.map_err(|refused| CliError::usage(refused.what).next(refused.next))?;
+    Ok(changes.map(Arc::new))
 }
 
 /// The descriptors that a server gives of itself, as an encoded `FileDescriptorSet`.

@@ -160,13 +160,16 @@ impl Dial<'_> {
     }
 }
 
-/// Headers as gRPC metadata.
+/// Headers as gRPC metadata. What is said of one that is none has no value: it may be a secret.
 pub(super) fn metadata(headers: &[(String, String)]) -> Result<MetadataMap, Status> {
     let mut out = MetadataMap::new();
     for (name, value) in headers {
-        let bad = || Status::invalid_argument(format!("`{name}: {value}` is no header"));
-        let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes()).map_err(|_| bad())?;
-        out.append(key, value.parse().map_err(|_| bad())?);
+        let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes())
+            .map_err(|_| Status::invalid_argument(format!("`{name}` is no name of a header with text")))?;
+        let value = value.parse().map_err(|_| {
+            Status::invalid_argument(format!("the value of `{name}` can't stand in a header"))
+        })?;
+        out.append(key, value);
     }
     Ok(out)
 }

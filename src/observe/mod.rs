@@ -43,7 +43,8 @@ impl Happened {
 pub enum Happened {
     /// A client connected; of a tap, its upstream is being dialled.
     Opened { peer: String, server: String },
-    /// There are no two legs: the step that failed, and why. The client's connection is closed.
+    /// There are no two legs, or nothing can pass between them: the step that failed, and why. The client's connection is
+    /// closed.
     Failed { step: Step, error: String },
     /// A leg under TLS: what its handshake showed, also one that failed. `side`: the other end of the leg.
     Secured { side: Side, facts: Arc<Secured> },
@@ -75,7 +76,7 @@ pub enum Spoken {
     End(End),
 }
 
-/// The steps to two connected legs.
+/// The steps to two connected legs, and what is done between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Resolve,
@@ -84,6 +85,8 @@ pub enum Step {
     Tls,
     /// The TLS handshake with the client.
     Accept,
+    /// Changing the headers of a client's requests.
+    Headers,
 }
 
 impl Step {
@@ -93,6 +96,7 @@ impl Step {
             Step::Connect => "connect",
             Step::Tls => "TLS to",
             Step::Accept => "TLS with the client",
+            Step::Headers => "changing headers",
         }
     }
 }

@@ -112,10 +112,16 @@ impl Pipeline {
             Happened::Finished { .. } => {}
             Happened::Failed { step, error } => {
                 let (by, with) = match step {
-                    Step::Accept => (Side::Client, String::new()),
-                    _ => (Side::Server, format!(" {}", see.tapped.server)),
+                    Step::Accept | Step::Headers => (Side::Client, String::new()),
+                    Step::Resolve | Step::Connect | Step::Tls => {
+                        (Side::Server, format!(" {}", see.tapped.server))
+                    }
                 };
-                see.nothing(by, format!("{}{with} failed: {error}", step.word()));
+                let why = format!("{}{with} failed: {error}", step.word());
+                match see.tapped.used || see.tapped.opaque.is_some() {
+                    true => see.closed(Some(by), Some(why)),
+                    false => see.nothing(by, why),
+                }
                 self.connections.remove(&conn);
             }
             Happened::Closed { by, error } => {

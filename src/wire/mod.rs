@@ -1,6 +1,7 @@
 //! Bytes, gRPC frames and typed discovery messages, original bytes kept.
 //!
-//! Passive throughout: it is fed what went by and says what it was. No channels, no clock, no async.
+//! It is fed what goes by and says what it was, and but for [`h2::Rewrite`] it leaves that alone. No channels, no clock, no
+//! async.
 
 mod assembler;
 mod builder;

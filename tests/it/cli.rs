@@ -138,8 +138,14 @@ fn a_recording_is_compared_with_the_other_forms_of_a_session() {
 #[test]
 fn a_tap_says_which_flags_it_cannot_have() {
     for (args, wanted) in [
-        (&["-H", "x-a: b"][..], "-H can't be had on a tap: it passes every byte on unchanged, headers too"),
-        (&["--authority", "cp"], "--authority can't be had on a tap"),
+        (&["--token-file", "t"][..], "next   -H \"authorization: Bearer $(cat FILE)\""),
+        (&["--token-env", "HOME"], "--token-env can't be had on a tap: the streams are its clients'"),
+        (&["-H", "x-a"], "-H wants a name, a colon and a value"),
+        (&["-H", ":path: /"], "-H has no pseudo-headers"),
+        (&["-H", "TE: gzip"], "`te` can't be changed: it says how the client's connection works"),
+        (&["-H", "Host: cp"], "next   --authority HOST:PORT"),
+        (&["-H", "trace-bin: aa"], "`trace-bin` is no name of a header with text"),
+        (&["--authority", "a b"], "`a b` is no authority"),
         (&["--plaintext", "--insecure"], "cannot be used with"),
         (&["--cert", "a.pem"], "--key <FILE>"),
         (&["--listen-cert", "a.pem"], "--listen-key <FILE>"),
@@ -149,6 +155,12 @@ fn a_tap_says_which_flags_it_cannot_have() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
         assert!(error.contains(wanted), "{args:?}: {error}");
+    }
+    for secret in ["Bearer hunter2", "x-token: hunter2\u{1}", "hunter2 x: y"] {
+        let output = xdscope().args(["tap", "127.0.0.1:1", "-H", secret]).output().expect("it runs");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
     }
     let missing = ["--cacert", "no/such.pem"];
     let output = xdscope().args(["tap", "127.0.0.1:1", "--no-tui"]).args(missing).output().expect("it runs");

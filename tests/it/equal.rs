@@ -157,6 +157,7 @@ impl Live {
                 maps: vec![(address("127.0.0.1:0"), address(&upstream.to_string()))],
                 connect_timeout: Duration::from_secs(10),
                 tls: Tls::default(),
+                changes: None,
             },
             decode: true,
             record: Some((file.clone(), record::create(&file).expect("a file"))),

@@ -12,6 +12,7 @@ mod doctor;
 mod equal;
 mod faults;
 mod harness;
+mod headers;
 mod house;
 mod identity;
 mod likeness;

@@ -87,7 +87,8 @@ fn tapped_hops<const N: usize>(
     let free = || "127.0.0.1:0".parse().expect("an address");
     let map = |server: &Misbehaving| (free(), server.address().to_string().parse().expect("an address"));
     let maps = servers.iter().map(map).collect();
-    let config = Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() };
+    let config =
+        Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None };
     let tap = Tap::start(config).expect("a tap");
     let mut plays = Vec::new();
     for ((mut server, (name, text)), listening) in servers.into_iter().zip(scripts).zip(&tap.listening) {
@@ -181,7 +182,8 @@ fn polled(turns: &[Turn<'_>]) -> BTreeSet<&'static str> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let upstream = listener.local_addr().expect("its address").to_string();
     let maps = vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))];
-    let config = Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() };
+    let config =
+        Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None };
     let tap = Tap::start(config).expect("a tap");
     let mut client = TcpStream::connect(tap.listening[0].to_string()).expect("a connection");
     let (mut server, _) = listener.accept().expect("the tap's connection");

@@ -239,7 +239,8 @@ fn envoy(test: &str, variant: Variant) {
     let mut plane = world.control_plane(Default::default());
     let address = |text: &str| text.parse().expect("an address");
     let maps = vec![(address("127.0.0.1:0"), address(&plane.address().to_string()))];
-    let config = Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() };
+    let config =
+        Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None };
     let relay = Tap::start(config).expect("a relay");
     let copies = relay.copies.clone().expect("copies");
     let (clock, passed) = (copies.clock(), all(copies));

@@ -32,7 +32,7 @@ fn secrets(key: &str) -> Vec<String> {
     lines.chain([TOKEN.to_owned(), API_KEY.to_owned()]).collect()
 }
 
-fn assert_none(place: &str, bytes: &[u8], secrets: &[String]) {
+pub(crate) fn assert_none(place: &str, bytes: &[u8], secrets: &[String]) {
     for secret in secrets {
         let found = memchr::memmem::find(bytes, secret.as_bytes());
         assert_eq!(found, None, "{place} has {secret}");
@@ -40,7 +40,7 @@ fn assert_none(place: &str, bytes: &[u8], secrets: &[String]) {
 }
 
 /// The blocks of an .xdsrec unpacked, by its description in `proto/recording.proto` and not by its reader.
-fn unpacked(path: &Path) -> Vec<u8> {
+pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
     let file = std::fs::read(path).expect("a recording");
     let three = |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], 0]) as usize;
     let mut at = 18 + u32::from_le_bytes(file[10..14].try_into().expect("four bytes")) as usize;
@@ -72,7 +72,7 @@ fn unpacked(path: &Path) -> Vec<u8> {
 }
 
 /// Every screen of a recording at its end.
-fn drawn(recording: &Recording) -> String {
+pub(crate) fn drawn(recording: &Recording) -> String {
     let loaded = xdscope::record::open(&recording.file).expect("a recording");
     let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
     loaded.frames.into_iter().for_each(|frame| store.handle(frame));

@@ -15,10 +15,10 @@ use crate::support::{
 };
 
 /// The name of the control plane, and of the tap that stands for it.
-const NAME: &str = "cp.test";
+pub(crate) const NAME: &str = "cp.test";
 
 /// Certificates of everybody, by one CA.
-struct Certs {
+pub(crate) struct Certs {
     ca: Ca,
     plane: Pair,
     tap: Pair,
@@ -28,7 +28,7 @@ struct Certs {
 }
 
 impl Certs {
-    fn new(world: &World) -> Self {
+    pub(crate) fn new(world: &World) -> Self {
         let ca = Ca::new(world.folder(), "root");
         let names = [NAME, "localhost", "127.0.0.1"];
         let (plane, tap) = (ca.issue("plane", &names), ca.issue("tap", &names));
@@ -38,16 +38,16 @@ impl Certs {
     }
 
     /// The control plane's; it demands client certificates.
-    fn server(&self) -> Option<ServerTls> {
+    pub(crate) fn server(&self) -> Option<ServerTls> {
         Some(ServerTls { own: self.plane.clone(), client_ca: Some(self.ca.file.clone()) })
     }
 
-    fn client(&self) -> ClientTls {
+    pub(crate) fn client(&self) -> ClientTls {
         ClientTls { ca: self.ca.file.clone(), own: Some(self.client.clone()), sni: NAME }
     }
 
     /// Flags of the client leg.
-    fn listen(&self) -> Vec<String> {
+    pub(crate) fn listen(&self) -> Vec<String> {
         let (own, ca) = (&self.tap, self.ca.file.display());
         vec![
             format!("--listen-cert={}", own.cert.display()),
@@ -57,7 +57,7 @@ impl Certs {
     }
 
     /// Flags of the server leg.
-    fn dial(&self) -> Vec<String> {
+    pub(crate) fn dial(&self) -> Vec<String> {
         let (own, ca) = (&self.tap_client, self.ca.file.display());
         vec![
             format!("--cacert={ca}"),
@@ -67,13 +67,13 @@ impl Certs {
     }
 }
 
-fn tap(world: &World, plane: &ControlPlane, args: &[Vec<String>]) -> Tap {
+pub(crate) fn tap(world: &World, plane: &ControlPlane, args: &[Vec<String>]) -> Tap {
     let args: Vec<&str> = args.iter().flatten().map(String::as_str).collect();
     world.tap(plane.address(), &args)
 }
 
 /// The streams of a recording that carry xDS.
-fn streams(recording: &Recording) -> Vec<Value> {
+pub(crate) fn streams(recording: &Recording) -> Vec<Value> {
     let all = recording.objects("info", &[]).into_iter();
     all.filter(|object| object["object"] == "stream" && object["variant"].is_string()).collect()
 }

@@ -173,9 +173,14 @@ fn every_case_passes_as_it_is_and_is_understood() {
         let direct = play(&upstream, &listener, &client, &server);
         assert!(direct == (server.clone(), client.clone()), "{case}: the ends themselves agree");
         let maps = vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))];
-        let tap =
-            Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() })
-                .expect("a tap");
+        let tap = Tap::start(Config {
+            maps,
+            queue: Some(QUEUE),
+            connect_timeout: PATIENCE,
+            tls: Tls::default(),
+            changes: None,
+        })
+        .expect("a tap");
         let tapped = play(&tap.listening[0].to_string(), &listener, &client, &server);
         assert!(tapped == direct, "{case}: the same bytes through the tap");
 

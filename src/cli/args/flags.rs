@@ -139,10 +139,10 @@ pub struct ConnectFlags {
     /// TLS, with this name to ask for (SNI) and to verify
     #[arg(long, value_name = "NAME")]
     pub servername: Option<String>,
-    /// The HTTP/2 :authority to ask for; not on a tap
+    /// The HTTP/2 :authority to ask for; on a tap in place of its clients'
     #[arg(long, value_name = "NAME")]
     pub authority: Option<String>,
-    /// A header to add (`name: value`); not on a tap
+    /// A header to add (`name: value`); on a tap in place of what its clients send under that name
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub header: Vec<String>,
     /// A file with a bearer token to send; read again for each stream; not on a tap

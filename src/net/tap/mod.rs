@@ -1,4 +1,5 @@
-//! The tap: listens, connects to the upstream, passes bytes on unchanged, and hands out copies of them.
+//! The tap: listens, connects to the upstream, passes bytes on unchanged, and hands out copies of them. Only if it is asked to
+//! does it change the headers of requests; the copies are of what it sent.
 //!
 //! A chunk is written to the other end before anything else happens to it. Copies go into a bounded queue
 //! that is drained by somebody else's thread; what does not fit is counted, never waited for. HTTP/2, HTTP/1.1 and
@@ -11,6 +12,7 @@ mod accept;
 mod address;
 mod answer;
 mod buffers;
+mod changes;
 mod copies;
 mod leg;
 mod relay;
@@ -18,6 +20,7 @@ mod secure;
 mod watch;
 
 pub use address::{Address, AddressError};
+pub use changes::{NoChange, changes};
 pub use copies::Copies;
 
 use std::io;
@@ -37,6 +40,7 @@ pub(super) use leg::{Leg, Listener};
 pub(super) use watch::Watch;
 
 use super::tls;
+use crate::wire::h2::Changes;
 
 /// What to listen on and where to.
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ pub struct Config {
     /// How long an upstream may take to accept a connection.
     pub connect_timeout: Duration,
     pub tls: Tls,
+    /// What becomes of the headers of requests; `None`: not a byte is changed.
+    pub changes: Option<Arc<Changes>>,
 }
 
 /// Which legs are under TLS. The default: none.
@@ -101,14 +107,15 @@ pub struct Tap {
 impl Tap {
     /// Binds all listeners, then relays in a thread of its own until stopped.
     pub fn start(config: Config) -> Result<Tap, ListenError> {
-        let Config { maps, queue, connect_timeout: patience, tls } = config;
+        let Config { maps, queue, connect_timeout: patience, tls, changes } = config;
         let (listen, upstreams): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
         Tap::run("tap", &listen, queue.map(|bytes| (bytes, COMPANY)), move |listeners, watch, stopped| {
             let (Watch { copies, counters }, buffers) = (watch, Buffers::default());
             if copies.is_some() {
                 buffers.warm();
             }
-            let shared = relay::Shared { copies, counters: counters.clone(), buffers, patience, tls };
+            let shared =
+                relay::Shared { copies, counters: counters.clone(), buffers, patience, tls, changes };
             let relay = move |accepted| relay::relay(accepted, shared.clone());
             accept(listeners.into_iter().zip(upstreams), counters, stopped, relay)
         })

@@ -12,12 +12,13 @@ use super::accept::Accepted;
 use super::answer::{self, Speaks};
 use super::buffers::Buffers;
 use super::leg::Leg;
-use super::secure::{Legs, Meeting};
+use super::secure::{self, Legs, Meeting};
 use super::{Copies, Counters, Tls};
 use crate::event::{Dir, Side};
 use crate::net::tls;
-use crate::observe::{ConnId, Happened};
+use crate::observe::{ConnId, Happened, Step};
 use crate::wire::Secured;
+use crate::wire::h2::{Changes, Rewrite, Unchanged};
 
 /// What is kept of requests until the first byte of an answer. A client that wrote more before it got any can't be
 /// told why there is none.
@@ -31,6 +32,8 @@ pub(super) struct Shared {
     /// How long a step to the upstream may take.
     pub(super) patience: Duration,
     pub(super) tls: Tls,
+    /// What becomes of requests' headers; `None`: not a byte is changed.
+    pub(super) changes: Option<Arc<Changes>>,
 }
 
 impl Shared {
@@ -57,8 +60,10 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         shared: shared.clone(),
         stands: stands.clone(),
         early: None,
+        rewrite: None,
     };
-    let mut requests = pump(client_read, server_write, Dir::Req);
+    let rewrite = shared.changes.clone().map(|changes| Box::new(Rewrite::new(changes)));
+    let mut requests = Pump { rewrite, ..pump(client_read, server_write, Dir::Req) };
     let mut responses = pump(server_read, client_write, Dir::Resp);
     let result = tokio::try_join!(requests.run(), responses.run());
     // What broke on one side is passed on to the other as a reset.
@@ -69,10 +74,12 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
     let stood = stands.get();
     let unanswered = by == Some(Side::Server) && stood.waits();
     let early = unanswered.then(|| requests.early.take().unwrap_or_default());
+    let unchanged = error.as_ref().is_some_and(is_unchanged);
     let words = error.map(|error| {
         let seen = server_tls.as_deref();
         match seen.and_then(|seen| tls::broken(&error, seen)) {
             Some(words) => words,
+            None if unchanged => format!("{error}; {}", secure::AS_IT_IS),
             None if stood == Stand::Hello => format!("{error}: the client spoke TLS, and the server may not"),
             None if early.is_some() => silence(&error, seen),
             None => error.to_string(),
@@ -84,7 +91,13 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         server.reset();
     }
     drop(server);
-    shared.tell(conn, Happened::Closed { by, error: words.clone() });
+    shared.tell(
+        conn,
+        match &words {
+            Some(why) if unchanged => Happened::Failed { step: Step::Headers, error: why.clone() },
+            _ => Happened::Closed { by, error: words.clone() },
+        },
+    );
     match (early, words) {
         (Some(_), Some(_)) if stood == Stand::Hello => answer::alert(client).await,
         (Some(early), Some(words)) => {
@@ -94,6 +107,11 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         (_, Some(_)) => client.reset(),
         _ => {}
     }
+}
+
+/// Nothing broke, but headers can't be changed.
+fn is_unchanged(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Unchanged>())
 }
 
 /// A server that gave no answer at all, or one that is no HTTP/2. A guess where it has to be.
@@ -168,6 +186,8 @@ struct Pump {
     stands: Stands,
     /// Requests since the beginning, until there is an answer.
     early: Option<Vec<u8>>,
+    /// Of requests whose headers are to be changed.
+    rewrite: Option<Box<Rewrite>>,
 }
 
 impl Pump {
@@ -177,8 +197,6 @@ impl Pump {
             Dir::Req => (Side::Client, Side::Server),
             Dir::Resp => (Side::Server, Side::Client),
         };
-        let counter = self.shared.counters.clone();
-        let counter = if self.dir == Dir::Req { &counter.bytes_in } else { &counter.bytes_out };
         loop {
             let bytes = self.read().await.map_err(|error| (reading, error))?;
             if self.stands.get() != Stand::Talking {
@@ -189,17 +207,32 @@ impl Pump {
             if bytes.is_empty() {
                 break;
             }
-            let at = self.shared.copies.as_ref().map(|copies| copies.now());
-            self.to.write_all(&bytes).await.map_err(|error| (writing, error))?;
-            // TLS may hold some of it back.
-            self.to.flush().await.map_err(|error| (writing, error))?;
-            counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            if let (Some(copies), Some(at)) = (&self.shared.copies, at) {
-                copies.push(self.conn, at, Happened::Bytes { dir: self.dir, bytes });
+            let Some(rewrite) = &mut self.rewrite else {
+                self.pass(bytes).await.map_err(|error| (writing, error))?;
+                continue;
+            };
+            let parts = rewrite.push(&bytes);
+            for part in parts.map_err(|error| (reading, io::Error::new(io::ErrorKind::InvalidData, error)))? {
+                self.pass(part).await.map_err(|error| (writing, error))?;
             }
         }
         self.to.shutdown().await.map_err(|error| (writing, error))?;
         self.shared.tell(self.conn, Happened::Finished { dir: self.dir });
+        Ok(())
+    }
+
+    /// Sends bytes on, then counts them and hands out a copy.
+    async fn pass(&mut self, bytes: Bytes) -> io::Result<()> {
+        let at = self.shared.copies.as_ref().map(|copies| copies.now());
+        self.to.write_all(&bytes).await?;
+        // TLS may hold some of it back.
+        self.to.flush().await?;
+        let counters = &self.shared.counters;
+        let counter = if self.dir == Dir::Req { &counters.bytes_in } else { &counters.bytes_out };
+        counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        if let (Some(copies), Some(at)) = (&self.shared.copies, at) {
+            copies.push(self.conn, at, Happened::Bytes { dir: self.dir, bytes });
+        }
         Ok(())
     }
 

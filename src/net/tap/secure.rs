@@ -1,4 +1,5 @@
-//! From an accepted client to two legs: what TLS is on them, and who is told if there is none to be had.
+//! From an accepted client to two legs: what TLS is on them, and who is told if there is none to be had, or if what the
+//! client speaks can't be changed as it is to be.
 
 use std::io;
 use std::sync::Arc;
@@ -11,6 +12,9 @@ use crate::event::Side;
 use crate::net::tls::{self, Failure};
 use crate::observe::{ConnId, Happened, Step};
 use crate::wire::Secured;
+
+/// What to do where headers can't be changed.
+pub(super) const AS_IT_IS: &str = "without -H and --authority it passes as it is";
 
 /// One client on its way through the tap.
 pub(super) struct Meeting<'a> {
@@ -39,14 +43,43 @@ impl Meeting<'_> {
     pub(super) async fn legs(&self, client: Leg) -> Option<Legs> {
         let tls = &self.shared.tls;
         let dial = tls.upstream.as_deref().filter(|_| tls.local || !self.upstream.is_local());
-        match (tls.listen.as_deref(), dial) {
+        let legs = match (tls.listen.as_deref(), dial) {
             // Nothing is read before there is somebody to pass it on to.
             (None, None) => {
                 let server = self.connect().await?;
-                Some(Legs { client, server, server_tls: None })
+                Legs { client, server, server_tls: None }
             }
-            (listen, dial) => self.secure(client, listen, dial).await,
+            (listen, dial) => self.secure(client, listen, dial).await?,
+        };
+        match self.shared.changes {
+            None => Some(legs),
+            Some(_) => Some(Legs { client: self.http2(legs.client).await?, ..legs }),
         }
+    }
+
+    /// A client whose headers can be changed; others are told that they can't.
+    async fn http2(&self, client: Leg) -> Option<Leg> {
+        let (first, client) = match client.first().await {
+            Ok(Some(first)) => first,
+            Ok(None) => return self.gone(None),
+            Err(error) => return self.gone(Some(error)),
+        };
+        let speaks = answer::speaks(&first);
+        let (what, next) = match speaks {
+            Speaks::Http2 => return Some(client),
+            Speaks::Tls => {
+                ("TLS through the tap, which can't read it", "--listen-cert FILE --listen-key FILE")
+            }
+            Speaks::Http1 => ("HTTP/1.1, not HTTP/2", AS_IT_IS),
+            Speaks::Other => ("something else than HTTP/2", AS_IT_IS),
+        };
+        let (what, next) = (format!("the client speaks {what}"), Some(next.to_owned()));
+        let why = self.failed(Step::Headers, &Failure { what, next, seen: Box::default() });
+        match speaks {
+            Speaks::Tls => answer::alert(client).await,
+            _ => answer::refuse(client, &why).await,
+        }
+        None
     }
 
     async fn secure(
@@ -183,7 +216,7 @@ impl Meeting<'_> {
     }
 
     /// The client left before there was anything to pass on.
-    fn gone(&self, error: Option<io::Error>) -> Option<Legs> {
+    fn gone<T>(&self, error: Option<io::Error>) -> Option<T> {
         let by = error.is_some().then_some(Side::Client);
         self.shared.tell(self.conn, Happened::Closed { by, error: error.map(|error| error.to_string()) });
         None
@@ -195,6 +228,7 @@ impl Meeting<'_> {
         self.shared.tell(self.conn, Happened::Failed { step, error: error.clone() });
         match step {
             Step::Accept => format!("xdscope tap: {error}"),
+            Step::Headers => format!("xdscope tap: {} failed: {error}", step.word()),
             step => format!("xdscope tap: {} {} failed: {error}", step.word(), self.upstream),
         }
     }

@@ -7,6 +7,14 @@ pub(super) struct FrameHead {
     pub(super) len: usize,
 }
 
+impl FrameHead {
+    pub(super) fn parse(start: [u8; 9]) -> FrameHead {
+        let [a, b, c, kind, flags, stream @ ..] = start;
+        let len = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+        FrameHead { kind, flags, stream: u32::from_be_bytes(stream) & 0x7fff_ffff, len }
+    }
+}
+
 /// What the reader hands on.
 #[derive(Debug)]
 pub(super) enum Part<'a> {
@@ -162,10 +170,8 @@ impl Frames {
     }
 
     fn begin(&self) -> Result<State, &'static str> {
-        let [a, b, c, kind, flags, stream @ ..] = self.start;
-        let len = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
-        let stream = u32::from_be_bytes(stream) & 0x7fff_ffff;
-        let head = FrameHead { kind, flags, stream, len };
+        let head = FrameHead::parse(self.start);
+        let FrameHead { kind, flags, len, .. } = head;
         let padded = flags & super::PADDED != 0;
         Ok(match kind {
             super::DATA if padded && len == 0 => return Err("padded DATA without a padding length"),

@@ -82,7 +82,7 @@ impl Headers {
     }
 }
 
-fn decoder() -> Decoder<'static> {
+pub(super) fn decoder() -> Decoder<'static> {
     let mut decoder = Decoder::new();
     decoder.set_max_allowed_table_size(MAX_TABLE);
     decoder

@@ -5,8 +5,10 @@
 
 mod frames;
 mod headers;
+mod rewrite;
 
 pub use headers::{Head, Trailers};
+pub use rewrite::{Changes, Rewrite, Unchanged};
 
 use std::collections::BTreeMap;
 

@@ -3,13 +3,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::event::Code;
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let len = (payload.len() as u32).to_be_bytes();
     [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
 /// A header block of literals without indexing.
-fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in fields {
         assert!(name.len() < 127 && value.len() < 127);

@@ -50,6 +50,8 @@ pub struct Event {
     pub rest_port: u16,
     /// A poll or its answer; they have no stream.
     pub rest: bool,
+    /// In `open`: what the client sent before its first message, `:authority` too.
+    pub metadata: BTreeMap<String, Vec<String>>,
     pub delta: bool,
     pub stream: u64,
     /// The node's id, in requests (as the server knows it) and `close`.

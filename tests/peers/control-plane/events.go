@@ -11,6 +11,7 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/metadata"
 )
 
 // event is one line of standard output: what the server itself saw, for a test to compare a tool with.
@@ -25,6 +26,9 @@ type event struct {
 	RestPort int `json:"rest_port,omitempty"`
 	// Rest marks polls and their answers; they have no stream.
 	Rest bool `json:"rest,omitempty"`
+
+	// Metadata, in open, is what the stream's client sent before its first message, and as what it asked for the server.
+	Metadata map[string][]string `json:"metadata,omitempty"`
 
 	Delta   bool   `json:"delta"`
 	Stream  int64  `json:"stream"`
@@ -76,15 +80,15 @@ func (l *eventLog) write(e event) {
 // callbacks writes an event for everything that go-control-plane reports.
 func (l *eventLog) callbacks() server.Callbacks {
 	return server.CallbackFuncs{
-		StreamOpenFunc: func(_ context.Context, id int64, typeURL string) error {
-			l.write(event{Event: "open", Stream: id, TypeURL: typeURL})
+		StreamOpenFunc: func(of context.Context, id int64, typeURL string) error {
+			l.write(event{Event: "open", Stream: id, TypeURL: typeURL, Metadata: sent(of)})
 			return nil
 		},
 		StreamClosedFunc: func(id int64, node *core.Node) {
 			l.write(event{Event: "close", Stream: id, Node: node.GetId()})
 		},
-		DeltaStreamOpenFunc: func(_ context.Context, id int64, typeURL string) error {
-			l.write(event{Event: "open", Delta: true, Stream: id, TypeURL: typeURL})
+		DeltaStreamOpenFunc: func(of context.Context, id int64, typeURL string) error {
+			l.write(event{Event: "open", Delta: true, Stream: id, TypeURL: typeURL, Metadata: sent(of)})
 			return nil
 		},
 		DeltaStreamClosedFunc: func(id int64, node *core.Node) {
@@ -139,6 +143,11 @@ func (l *eventLog) callbacks() server.Callbacks {
 			})
 		},
 	}
+}
+
+func sent(stream context.Context) metadata.MD {
+	of, _ := metadata.FromIncomingContext(stream)
+	return of
 }
 
 func namesOf(r *discovery.DiscoveryResponse) []string {

@@ -1,3 +1,4 @@
+mod headers;
 mod tls;
 
 use std::io::{Read, Write};
@@ -11,8 +12,12 @@ use crate::observe::{Copied, Happened, Step};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn tap(upstream: &str, queue: Option<usize>) -> Tap {
+    tap_with(upstream, queue, None)
+}
+
+fn tap_with(upstream: &str, queue: Option<usize>, changes: Option<Arc<Changes>>) -> Tap {
     let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap())];
-    Tap::start(Config { maps, queue, connect_timeout: PATIENCE, tls: Tls::default() }).unwrap()
+    Tap::start(Config { maps, queue, connect_timeout: PATIENCE, tls: Tls::default(), changes }).unwrap()
 }
 
 fn dial(tap: &Tap) -> TcpStream {
@@ -203,8 +208,14 @@ fn unix_sockets_work_on_both_legs() {
     let (up, down) = (dir.path().join("up.sock"), dir.path().join("down.sock"));
     let server = std::os::unix::net::UnixListener::bind(&up).unwrap();
     let maps = vec![(Address::Unix(down.clone()), Address::Unix(up))];
-    let tap = Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default() })
-        .unwrap();
+    let tap = Tap::start(Config {
+        maps,
+        queue: Some(QUEUE),
+        connect_timeout: PATIENCE,
+        tls: Tls::default(),
+        changes: None,
+    })
+    .unwrap();
     let mut client = std::os::unix::net::UnixStream::connect(&down).unwrap();
     client.write_all(b"over a path").unwrap();
     let (mut stream, _) = server.accept().unwrap();
@@ -220,8 +231,14 @@ fn an_address_in_use_is_an_error_that_names_it() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let maps = vec![(address.parse().unwrap(), "127.0.0.1:1".parse().unwrap())];
-    let error = Tap::start(Config { maps, queue: None, connect_timeout: PATIENCE, tls: Tls::default() })
-        .err()
-        .expect("in use");
+    let error = Tap::start(Config {
+        maps,
+        queue: None,
+        connect_timeout: PATIENCE,
+        tls: Tls::default(),
+        changes: None,
+    })
+    .err()
+    .expect("in use");
     assert!(error.to_string().contains(&address));
 }

@@ -1,0 +1,81 @@
+//! Which headers a tap may be asked to change.
+
+use crate::net::dial;
+use crate::wire::h2::Changes;
+
+/// HTTP/2 forbids them in requests, or the body that the client sends depends on them.
+const OF_HTTP: [&str; 7] =
+    ["connection", "content-length", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
+
+/// What is not to be changed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NoChange {
+    /// Why, without values: they may be secrets.
+    pub what: String,
+    /// What to type.
+    pub next: &'static str,
+}
+
+/// An authority and headers for each request; `None` where there is nothing to change.
+///
+/// # Errors
+/// The first of them that no request can have, or that can't be changed.
+pub fn changes(authority: Option<&str>, headers: &[(String, String)]) -> Result<Option<Changes>, NoChange> {
+    if let Some(authority) = authority
+        && authority.parse::<http::uri::Authority>().is_err()
+    {
+        return Err(NoChange {
+            what: format!("`{authority}` is no authority"),
+            next: "--authority HOST:PORT",
+        });
+    }
+    dial::metadata(headers)
+        .map_err(|status| NoChange { what: status.message().to_owned(), next: "-H 'name: value'" })?;
+    let mut lower = Vec::new();
+    for (name, value) in headers {
+        let name = name.to_ascii_lowercase();
+        if name == "host" {
+            let what = "`host` is :authority in HTTP/2".to_owned();
+            return Err(NoChange { what, next: "--authority HOST:PORT" });
+        }
+        if OF_HTTP.contains(&name.as_str()) {
+            let what = format!("`{name}` can't be changed: it says how the client's connection works");
+            return Err(NoChange { what, next: "another header" });
+        }
+        lower.push((name, value.clone()));
+    }
+    let authority = authority.map(str::to_owned);
+    let nothing = authority.is_none() && lower.is_empty();
+    Ok((!nothing).then_some(Changes { authority, headers: lower }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str, value: &str) -> Result<Option<Changes>, NoChange> {
+        changes(None, &[(name.to_owned(), value.to_owned())])
+    }
+
+    #[test]
+    fn names_are_in_lower_case() {
+        let headers = vec![("x-tenant".to_owned(), "A b".to_owned())];
+        assert_eq!(of("X-Tenant", "A b"), Ok(Some(Changes { authority: None, headers })));
+        let authority = Some("cp.mesh:15010".to_owned());
+        let wanted = Changes { authority: authority.clone(), headers: Vec::new() };
+        assert_eq!(changes(authority.as_deref(), &[]), Ok(Some(wanted)));
+        assert_eq!(changes(None, &[]), Ok(None));
+    }
+
+    #[test]
+    fn what_no_request_can_have_is_refused_and_its_value_not_told() {
+        let secret = "hunter2-hunter2";
+        for name in ["TE", "connection", "Content-Length", "host", "x y", "", ":path", "trace-bin"] {
+            let error = of(name, secret).expect_err(name);
+            assert!(!format!("{error:?}").contains(secret), "{error:?}");
+        }
+        let error = of("x-token", &format!("{secret}\n")).expect_err("a line end");
+        assert_eq!(error.what, "the value of `x-token` can't stand in a header");
+        assert!(changes(Some("a b"), &[]).is_err_and(|error| error.what == "`a b` is no authority"));
+    }
+}

@@ -1,0 +1,144 @@
+//! Requests with other headers than the client's, and clients whose headers can't be changed.
+
+use loona_hpack::Encoder;
+
+use super::*;
+use crate::content::Catalog;
+use crate::observe::Pipeline;
+use crate::wire::What;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const SECRET: &str = "Bearer hunter2-hunter2";
+
+fn changes() -> Option<Arc<Changes>> {
+    let headers = vec![("authorization".to_owned(), SECRET.to_owned())];
+    Some(Arc::new(Changes { authority: Some("cp.mesh".into()), headers }))
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let len = (payload.len() as u32).to_be_bytes();
+    [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A connection's requests, which refer to each other, with DATA after each.
+fn requests(data: &[u8]) -> Vec<u8> {
+    let mut encoder = Encoder::new();
+    let fields = [(&b":method"[..], &b"POST"[..]), (b":path", b"/a.B/C"), (b":authority", b"tap:18001")];
+    let mut out = [PREFACE, &frame(4, 0, 0, &[])].concat();
+    for stream in [1, 3] {
+        out.extend(frame(1, 4, stream, &encoder.encode(fields)));
+        data.chunks(16_000).for_each(|data| out.extend(frame(0, 0, stream, data)));
+    }
+    out
+}
+
+fn found(all: &[u8], what: &str) -> usize {
+    all.windows(what.len()).filter(|part| *part == what.as_bytes()).count()
+}
+
+/// The words for the client, of the step that failed.
+fn failed(all: &[Copied]) -> String {
+    let words = all.iter().find_map(|copied| match &copied.what {
+        Happened::Failed { step: Step::Headers, error } => Some(error.clone()),
+        _ => None,
+    });
+    words.unwrap_or_else(|| panic!("{all:?}"))
+}
+
+#[test]
+fn requests_are_changed_answers_are_not_and_copies_are_of_what_was_sent() {
+    let (upstream, server) = reverser();
+    let tap = tap_with(&upstream, Some(QUEUE), changes());
+    let data = noise(2_000_000);
+    let got = exchange(dial(&tap), &requests(&data));
+    let sent = server.join().unwrap();
+    let mut reversed = sent.clone();
+    reversed.reverse();
+    assert!(got == reversed, "the client got what the server sent");
+    assert_eq!((found(&sent, "cp.mesh"), found(&sent, SECRET), found(&sent, "tap:18001")), (2, 2, 0));
+    assert!(sent.len() > 2 * data.len() && sent.starts_with(PREFACE));
+    let all = drain(&tap);
+    assert!(bytes(&all, Dir::Req) == sent, "the copies are of what the server got");
+    assert_eq!(tap.counters.bytes_in.load(Ordering::Relaxed), sent.len() as u64);
+    assert!(matches!(all.last().unwrap().what, Happened::Closed { by: None, error: None }));
+}
+
+/// What the client is told, what the server got, and what is told of the connection.
+fn refused(client: &[u8], closes: bool) -> (Vec<u8>, Vec<u8>, String) {
+    let (upstream, server) = reverser();
+    let tap = tap_with(&upstream, Some(QUEUE), changes());
+    let mut stream = dial(&tap);
+    stream.write_all(client).unwrap();
+    if closes {
+        stream.shutdown(Shutdown::Write).unwrap();
+    }
+    let mut told = Vec::new();
+    // An end, or a reset.
+    let _ = stream.read_to_end(&mut told);
+    let all = drain(&tap);
+    // The server sees a reset, or an end without a byte.
+    let got = server.join().unwrap_or_default();
+    (told, got, failed(&all))
+}
+
+#[test]
+fn an_http1_client_is_told() {
+    let (told, got, words) = refused(b"POST /v3/discovery:clusters HTTP/1.1\r\n\r\n", true);
+    let told = String::from_utf8(told).unwrap();
+    let text = "the client speaks HTTP/1.1, not HTTP/2; without -H and --authority it passes as it is";
+    assert_eq!(words, text);
+    assert!(told.starts_with("HTTP/1.1 502 ") && told.contains(text), "{told}");
+    assert!(told.contains("xdscope tap: changing headers failed: ") && !told.contains("hunter2"), "{told}");
+    assert!(got.is_empty());
+}
+
+#[test]
+fn a_client_whose_tls_would_pass_unread_gets_an_alert() {
+    let (told, got, words) = refused(&[22, 3, 1, 0, 5, 1, 0, 0, 1, 0], false);
+    assert_eq!(told[..2], [21, 3]);
+    assert!(words.contains("can't read it; --listen-cert FILE --listen-key FILE"), "{words}");
+    assert!(got.is_empty());
+}
+
+#[test]
+fn another_protocol_is_not_let_through() {
+    let (told, got, words) = refused(b"hello there", false);
+    assert!(told.is_empty() && got.is_empty());
+    assert!(words.starts_with("the client speaks something else than HTTP/2; "), "{words}");
+}
+
+#[test]
+fn a_header_block_that_cannot_be_read_ends_the_connection() {
+    // It refers to what was never said.
+    let client = [PREFACE, &frame(4, 0, 0, &[]), &frame(1, 4, 1, &[0xc0])].concat();
+    let (told, _, words) = refused(&client, false);
+    assert!(told.is_empty());
+    let text =
+        "the client sends a header block that is no HPACK; without -H and --authority it passes as it is";
+    assert_eq!(words, text);
+}
+
+#[test]
+fn streams_that_were_open_end_with_the_reason() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let tap = tap_with(&listener.local_addr().unwrap().to_string(), Some(QUEUE), changes());
+    let mut client = dial(&tap);
+    client.write_all(&requests(b"")).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    server.read_exact(&mut [0; 24]).unwrap();
+    client.write_all(&frame(1, 4, 5, &[0xff; 3])).unwrap();
+    // A reset.
+    let _ = client.read_to_end(&mut Vec::new());
+    let (mut pipeline, mut catalog) = (Pipeline::new(|_, _| None), Catalog::in_memory());
+    let mut frames = Vec::new();
+    drain(&tap).into_iter().for_each(|copied| pipeline.take(copied, &mut catalog, &mut frames));
+    let ends: Vec<_> = frames
+        .iter()
+        .filter_map(|frame| match &frame.what {
+            What::End(end) => end.note.clone(),
+            _ => None,
+        })
+        .collect();
+    let why = "changing headers failed: the client sends a header block that is no HPACK; ";
+    assert!(ends.len() == 2 && ends.iter().all(|end| end.starts_with(why)), "{ends:?}");
+}

@@ -1,0 +1,311 @@
+//! Other headers in the requests of a connection: what the client sends goes in, what the server is to get comes out.
+//!
+//! Whatever is no header block passes as it is, in slices of what went in. Once one block is changed, all have to be
+//! written anew: a client's later blocks refer to its earlier ones, which the server has not seen.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use loona_hpack::{Decoder, encoder::encode_integer};
+
+use super::frames::FrameHead;
+use super::headers::decoder;
+use super::{CONTINUATION, END_HEADERS, END_STREAM, HEADERS, PREFACE, PRIORITY, PUSH_PROMISE, unpadded};
+
+/// Bytes of one header block, as a client sends it and unpacked. Servers take less.
+const MAX_BLOCK: usize = 64 << 10;
+const MAX_FIELDS: usize = 256 << 10;
+
+/// Payload of a frame that every server takes.
+const MAX_FRAME: usize = 16 << 10;
+
+/// What is to be different in each request.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// In place of `:authority`, and of `host` where the client sends that.
+    pub authority: Option<String>,
+    /// In place of all that the client sends under these names, which are in lower case.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Never the values: they may be secrets.
+impl fmt::Debug for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Changes").field(&self.names()).finish()
+    }
+}
+
+/// Why headers can't be changed on a connection, in words about its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the client {0}")]
+pub struct Unchanged(&'static str);
+
+/// One connection's direction from client to server.
+pub struct Rewrite {
+    changes: Arc<Changes>,
+    decoder: Decoder<'static>,
+    state: State,
+    /// The next frame's head, as far as it has come.
+    start: [u8; 9],
+    have: usize,
+    open: Option<Open>,
+}
+
+enum State {
+    /// So much of it was seen.
+    Preface(usize),
+    Head,
+    /// So much of a frame is still to pass as it is.
+    Passing(usize),
+    /// A frame of a header block.
+    Block {
+        head: FrameHead,
+        payload: Vec<u8>,
+    },
+}
+
+/// A header block that is not complete.
+struct Open {
+    stream: u32,
+    flags: u8,
+    /// What stands before the block, as it came.
+    priority: Vec<u8>,
+    block: Vec<u8>,
+}
+
+type Field = (Vec<u8>, Vec<u8>);
+
+impl Rewrite {
+    pub fn new(changes: Arc<Changes>) -> Rewrite {
+        let (decoder, state) = (decoder(), State::Preface(0));
+        Rewrite { changes, decoder, state, start: [0; 9], have: 0, open: None }
+    }
+
+    /// Takes the next bytes of the client; what is to be sent, in order.
+    ///
+    /// # Errors
+    /// There is no way on from here: nothing of what comes can be sent.
+    pub fn push(&mut self, bytes: &Bytes) -> Result<Vec<Bytes>, Unchanged> {
+        let mut out = Vec::new();
+        // What lies between passes as it is.
+        let (mut from, mut at) = (0, 0);
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            match &mut self.state {
+                State::Preface(seen) => {
+                    let want = &PREFACE[*seen..];
+                    let take = want.len().min(rest.len());
+                    if rest[..take] != want[..take] {
+                        return Err(Unchanged("does not begin as HTTP/2 does"));
+                    }
+                    *seen += take;
+                    at += take;
+                    if *seen == PREFACE.len() {
+                        self.state = State::Head;
+                    }
+                }
+                State::Passing(left) => {
+                    let take = rest.len().min(*left);
+                    *left -= take;
+                    at += take;
+                    if *left == 0 {
+                        self.state = State::Head;
+                    }
+                }
+                State::Head => {
+                    let held = self.have;
+                    let take = rest.len().min(self.start.len() - held);
+                    self.start[held..held + take].copy_from_slice(&rest[..take]);
+                    if held + take < self.start.len() {
+                        self.have += take;
+                        pass(bytes, from, at, &mut out);
+                        (from, at) = (bytes.len(), bytes.len());
+                        continue;
+                    }
+                    self.have = 0;
+                    let head = FrameHead::parse(self.start);
+                    if self.is_of_block(head)? {
+                        pass(bytes, from, at, &mut out);
+                        at += take;
+                        from = at;
+                        self.state = State::Block { head, payload: Vec::with_capacity(head.len) };
+                        self.block(&[], &mut out)?;
+                    } else {
+                        if held > 0 {
+                            out.push(Bytes::copy_from_slice(&self.start[..held]));
+                        }
+                        at += take;
+                        self.state = State::Passing(head.len);
+                    }
+                }
+                State::Block { head, payload } => {
+                    let take = rest.len().min(head.len - payload.len());
+                    at += take;
+                    from = at;
+                    self.block(&rest[..take], &mut out)?;
+                }
+            }
+        }
+        pass(bytes, from, at, &mut out);
+        Ok(out)
+    }
+
+    /// Whether the frame that begins is part of a header block.
+    fn is_of_block(&self, head: FrameHead) -> Result<bool, Unchanged> {
+        let size = match (&self.open, head.kind) {
+            (None, HEADERS) => 0,
+            (Some(open), CONTINUATION) if open.stream == head.stream => open.block.len(),
+            (Some(_), _) => return Err(Unchanged("interrupts a header block by another frame")),
+            (None, CONTINUATION) => return Err(Unchanged("continues a header block that never began")),
+            (None, PUSH_PROMISE) => return Err(Unchanged("announces a push, which only servers may")),
+            _ => return Ok(false),
+        };
+        if size + head.len > MAX_BLOCK {
+            return Err(Unchanged("sends a header block of more than 64 KiB"));
+        }
+        Ok(true)
+    }
+
+    /// Takes more of a frame of a header block.
+    fn block(&mut self, bytes: &[u8], out: &mut Vec<Bytes>) -> Result<(), Unchanged> {
+        let State::Block { head, payload } = &mut self.state else { return Ok(()) };
+        payload.extend_from_slice(bytes);
+        if payload.len() < head.len {
+            return Ok(());
+        }
+        let (head, payload) = (*head, std::mem::take(payload));
+        self.state = State::Head;
+        let mut open = match self.open.take() {
+            Some(mut open) => {
+                open.block.extend_from_slice(&payload);
+                open
+            }
+            None => {
+                let short = Unchanged("sends HEADERS with more padding than frame");
+                let payload = unpadded(&payload, head.flags).ok_or(short)?;
+                let len = if head.flags & PRIORITY != 0 { 5 } else { 0 };
+                let short = Unchanged("sends HEADERS too short for its priority");
+                let (priority, block) = payload.split_at_checked(len).ok_or(short)?;
+                let flags = head.flags & (END_STREAM | PRIORITY);
+                Open { stream: head.stream, flags, priority: priority.to_vec(), block: block.to_vec() }
+            }
+        };
+        if head.flags & END_HEADERS == 0 {
+            self.open = Some(open);
+            return Ok(());
+        }
+        open.block = self.rewritten(&open.block)?;
+        out.push(open.into_frames());
+        Ok(())
+    }
+
+    /// A header block in place of the client's.
+    fn rewritten(&mut self, block: &[u8]) -> Result<Vec<u8>, Unchanged> {
+        let (mut fields, mut size): (Vec<Field>, usize) = (Vec::new(), 0);
+        let decoded = self.decoder.decode_with_cb(block, |name, value| {
+            // One byte can stand for a whole table entry. RFC 9113 counts fields so.
+            size += name.len() + value.len() + 32;
+            if size <= MAX_FIELDS {
+                fields.push((name.into_owned(), value.into_owned()));
+            }
+        });
+        decoded.map_err(|_| Unchanged("sends a header block that is no HPACK"))?;
+        if size > MAX_FIELDS {
+            return Err(Unchanged("sends headers of more than 256 KiB"));
+        }
+        // Trailers stay what they are.
+        if fields.iter().any(|(name, _)| name == b":method") {
+            self.changes.apply(&mut fields);
+        }
+        // A server that made its table smaller insists on hearing of it (RFC 7541, 4.2). It has no entries.
+        let mut out = size_updates(block).to_vec();
+        for (name, value) in fields {
+            // Never indexed, all of them: which ones the client meant to keep out of tables is not told by the decoder,
+            // a secret must not get into one behind the server, and there is no table here to gain from.
+            out.push(0x10);
+            for text in [name, value] {
+                out.extend(encode_integer(text.len(), 7));
+                out.extend(text);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// A part of `bytes` that passes as it is.
+fn pass(bytes: &Bytes, from: usize, to: usize, out: &mut Vec<Bytes>) {
+    if from < to {
+        out.push(bytes.slice(from..to));
+    }
+}
+
+/// Announcements of the table's size, with which a header block may begin. It is one that could be read.
+fn size_updates(block: &[u8]) -> &[u8] {
+    let mut rest = block;
+    while let Some((first, tail)) = rest.split_first()
+        && first & 0xe0 == 0x20
+    {
+        let more = match first & 0x1f {
+            0x1f => tail.iter().take_while(|byte| **byte & 0x80 != 0).count() + 1,
+            _ => 0,
+        };
+        rest = tail.get(more..).unwrap_or_default();
+    }
+    &block[..block.len() - rest.len()]
+}
+
+impl Changes {
+    /// What is changed, each once.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.authority.iter().map(|_| ":authority").collect();
+        for (name, _) in &self.headers {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    fn apply(&self, fields: &mut Vec<Field>) {
+        fields.retain(|(name, _)| self.headers.iter().all(|(given, _)| given.as_bytes() != name));
+        if let Some(authority) = &self.authority {
+            for (name, value) in fields.iter_mut() {
+                if name == b":authority" || name == b"host" {
+                    *value = authority.clone().into();
+                }
+            }
+            if fields.iter().all(|(name, _)| name != b":authority") {
+                // Pseudo-headers come first.
+                let at = fields.iter().position(|(name, _)| !name.starts_with(b":"));
+                let at = at.unwrap_or(fields.len());
+                fields.insert(at, (b":authority".to_vec(), authority.clone().into()));
+            }
+        }
+        fields.extend(self.headers.iter().map(|(name, value)| (name.clone().into(), value.clone().into())));
+    }
+}
+
+impl Open {
+    fn into_frames(mut self) -> Bytes {
+        let mut payload = std::mem::take(&mut self.priority);
+        payload.append(&mut self.block);
+        let mut out = Vec::with_capacity(payload.len() + 9 * (payload.len() / MAX_FRAME + 1));
+        let (mut kind, mut flags, mut rest) = (HEADERS, self.flags, payload.as_slice());
+        loop {
+            let (now, later) = rest.split_at(rest.len().min(MAX_FRAME));
+            flags |= if later.is_empty() { END_HEADERS } else { 0 };
+            out.extend_from_slice(&(now.len() as u32).to_be_bytes()[1..]);
+            out.extend_from_slice(&[kind, flags]);
+            out.extend_from_slice(&self.stream.to_be_bytes());
+            out.extend_from_slice(now);
+            if later.is_empty() {
+                return out.into();
+            }
+            (kind, flags, rest) = (CONTINUATION, 0, later);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
