@@ -22,7 +22,7 @@ use super::sort::Sort;
 use super::update::current_stream;
 
 /// Rows of the timeline that are looked at in one step of a frame.
-const SLICE: usize = 4096;
+const SLICE: usize = 1024;
 /// Changes that are kept.
 const CHANGES: usize = 1000;
 
