@@ -110,7 +110,11 @@ fn who_refers_to_a_resource_is_found_in_steps() {
     assert!(found(&model) < 150 && model.searching() && drawn_text(&model).contains(", at least"));
     while search(&mut model, &real.data()) {}
     assert_eq!(found(&model), 150);
-    assert!(drawn_text(&model).contains("used by 150") && !drawn_text(&model).contains("at least"), "{}", drawn_text(&model));
+    assert!(
+        drawn_text(&model).contains("used by 150") && !drawn_text(&model).contains("at least"),
+        "{}",
+        drawn_text(&model)
+    );
     model.resources.go_to(&cds, Some("c1".into()));
     update(&mut model, Msg::Changed, &real.data());
     press(&mut model, &real, "P");
@@ -172,4 +176,24 @@ fn a_filter_means_the_same_states_with_and_without_their_facts() {
         }
     }
     assert!(matched > 0 && matched < looked);
+}
+
+#[test]
+fn names_stand_in_the_order_chosen_last() {
+    let orders = ["s1", "s2", "s3"];
+    for real in [Real::gateway(), large(20, 3)] {
+        let shown = |typed: &str| {
+            let mut model = model(200, 60, PLAIN);
+            type_keys(&mut model, &real.data(), typed);
+            let rows = &model.subs.window;
+            rows.iter().map(|row| row.name.to_string()).collect::<Vec<_>>()
+        };
+        for types in ["", "j", "jj"] {
+            for (before, last) in orders.iter().flat_map(|a| orders.iter().map(move |b| (a, b))) {
+                let at_once = shown(&format!("7{types}{last}"));
+                assert!(!at_once.is_empty());
+                assert_eq!(shown(&format!("7{types}{before}{last}")), at_once, "{types} {before} {last}");
+            }
+        }
+    }
 }
