@@ -4,7 +4,7 @@
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::watched::Watched;
 /// Without traffic the clock still moves on this often, so that what is owed comes to light.
 const TICK: Duration = Duration::from_millis(250);
 
-/// So many bytes are looked at before the facts are let go of: others may want to see them.
+/// So many bytes are looked at before the facts are let go of, whether or not somebody waits for them.
 const PART: usize = 1 << 20;
 
 /// Of the analysis; on Linux a thread has a niceness of its own. Where cores are short the view lags, and
@@ -52,6 +52,11 @@ impl Shared {
         // In turn: whoever lets go of them only to take them again at once would not let others in.
         let _next = self.next.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.store.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Somebody waits for them.
+    fn is_wanted(&self) -> bool {
+        matches!(self.next.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// The facts alone, when nobody else shares them.
@@ -141,19 +146,15 @@ struct Work {
 
 impl Work {
     fn batch(&mut self, batch: &mut Vec<Copied>, copies: &Copies) {
-        let (pipeline, frames) = (&mut self.pipeline, &mut self.frames);
+        let (pipeline, frames, shared) = (&mut self.pipeline, &mut self.frames, self.keep.shared.clone());
         let mut rest = batch.drain(..).peekable();
         loop {
             self.keep.batch(|into| {
-                let (mut bytes, mut at) = (0, Time::ZERO);
-                while bytes < PART
-                    && let Some(copied) = rest.next()
-                {
-                    bytes += copied.what.size();
-                    at = copied.at;
+                let take = |copied| {
                     pipeline.take(copied, into.store.catalog_mut(), frames);
                     frames.drain(..).for_each(|frame| into.take(frame));
-                }
+                };
+                let at = part(&mut rest, || shared.is_wanted(), take);
                 // No further than what has been looked at: what is owed by now may be in the rest.
                 if rest.peek().is_some() { at } else { copies.now() }
             });
@@ -162,6 +163,24 @@ impl Work {
             }
         }
     }
+}
+
+/// Takes copies until it has taken [`PART`], or somebody waits; one at least. When the last of them was made.
+fn part(
+    rest: &mut impl Iterator<Item = Copied>,
+    wanted: impl Fn() -> bool,
+    mut take: impl FnMut(Copied),
+) -> Time {
+    let (mut bytes, mut at) = (0, Time::ZERO);
+    for copied in rest {
+        bytes += copied.what.size();
+        at = copied.at;
+        take(copied);
+        if bytes >= PART || wanted() {
+            break;
+        }
+    }
+    at
 }
 
 /// Where the frames of a live source go: the session file, the store, whoever prints them.
@@ -241,5 +260,53 @@ impl Keep {
                 Err(error) => self.shared.fail(error),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::{Catalog, MemoryBodies};
+    use crate::event::{Clock, Dir};
+    use crate::lint;
+    use crate::observe::{ConnId, Happened};
+    use crate::store::{Options, Store};
+
+    fn shared() -> Arc<Shared> {
+        let catalog = Catalog::new(1, None, Box::new(MemoryBodies::default()));
+        let store = Store::new(catalog, Clock { epoch: None, untimed: false }, Options::default());
+        Keep::new(Watched::new(store, lint::Options::default()), None, None).shared
+    }
+
+    #[test]
+    fn the_analysis_stops_where_somebody_waits() {
+        let copied = |at| Copied {
+            conn: ConnId(1),
+            at: Time(at),
+            what: Happened::Bytes { dir: Dir::Req, bytes: vec![0; PART / 4].into() },
+        };
+        let taken = |wanted: &dyn Fn() -> bool| {
+            let (mut rest, mut taken) = ((1..=9).map(copied), 0);
+            let at = part(&mut rest, wanted, |_| taken += 1);
+            (at, taken, rest.count())
+        };
+        assert_eq!(taken(&|| true), (Time(1), 1, 8));
+        assert_eq!(taken(&|| false), (Time(4), 4, 5));
+    }
+
+    #[test]
+    fn who_waits_is_known_until_he_has_them() {
+        let shared = shared();
+        let held = shared.store();
+        assert!(!shared.is_wanted());
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| drop(shared.store()));
+            while !shared.is_wanted() {
+                std::thread::yield_now();
+            }
+            drop(held);
+            waits.join().expect("he got them");
+        });
+        assert!(!shared.is_wanted());
     }
 }

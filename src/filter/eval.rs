@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use crate::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
-use crate::store::{MessageFact, ResourceFact, StateFact};
+use crate::store::{MessageFact, ResourceFact, StateFact, StateView};
 
 use super::content::Lookup;
 use super::moment::Moment;
@@ -18,6 +18,8 @@ use super::term::{Field, Term, Test};
 pub(super) enum Subject<'a> {
     Message(&'a MessageFact),
     State(&'a StateFact),
+    /// The same, looked up as far as it is asked for.
+    View(&'a StateView<'a>),
     Resource(&'a ResourceFact),
 }
 
@@ -63,7 +65,7 @@ fn holds(term: &Term, row: &Subject<'_>, at: &Context<'_>, content: &dyn Lookup)
             match row {
                 Subject::Message(fact) => fact.n.into_iter().for_each(|n| content.message(n, &mut see)),
                 Subject::Resource(fact) => content.resource(fact, &mut see),
-                Subject::State(_) => {}
+                Subject::State(_) | Subject::View(_) => {}
             }
             found
         }
@@ -101,6 +103,7 @@ impl Subject<'_> {
         match self {
             Subject::Message(fact) => &fact.type_url,
             Subject::State(fact) => &fact.type_url,
+            Subject::View(view) => view.type_url(),
             Subject::Resource(fact) => &fact.type_url,
         }
     }
@@ -109,6 +112,7 @@ impl Subject<'_> {
         match self {
             Subject::Message(fact) => fact.stream,
             Subject::State(fact) => fact.stream,
+            Subject::View(view) => view.stream(),
             Subject::Resource(fact) => fact.stream,
         }
     }
@@ -117,6 +121,7 @@ impl Subject<'_> {
         match self {
             Subject::Message(fact) => fact.node.as_ref(),
             Subject::State(fact) => fact.node.as_ref(),
+            Subject::View(view) => view.node(),
             Subject::Resource(fact) => fact.node.as_ref(),
         }
     }
@@ -125,6 +130,7 @@ impl Subject<'_> {
         match self {
             Subject::Message(fact) => fact.n,
             Subject::State(fact) => fact.open_nack,
+            Subject::View(view) => view.open_nack(),
             Subject::Resource(_) => None,
         }
     }
@@ -133,16 +139,17 @@ impl Subject<'_> {
         match self {
             Subject::Message(fact) => Some(fact.at),
             Subject::State(fact) => Some(fact.since),
+            Subject::View(view) => Some(view.since()),
             Subject::Resource(_) => None,
         }
     }
 
     fn latency(&self) -> Option<Duration> {
+        let of = |ms: Option<(f64, f64)>| ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok());
         match self {
             Subject::Message(fact) => fact.latency,
-            Subject::State(fact) => {
-                fact.ack_ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok())
-            }
+            Subject::State(fact) => of(fact.ack_ms),
+            Subject::View(view) => of(view.ack_ms()),
             Subject::Resource(_) => None,
         }
     }
@@ -151,6 +158,7 @@ impl Subject<'_> {
         match self {
             Subject::Message(fact) => fact.size,
             Subject::State(fact) => fact.bytes,
+            Subject::View(view) => view.bytes(),
             Subject::Resource(fact) => fact.size,
         }
     }
@@ -159,6 +167,7 @@ impl Subject<'_> {
         match self {
             Subject::Message(fact) => Some(fact.count),
             Subject::State(fact) => Some(fact.resources),
+            Subject::View(view) => Some(view.resources()),
             Subject::Resource(_) => None,
         }
     }
@@ -189,6 +198,11 @@ impl Subject<'_> {
                 fact.nonce.iter().chain(&fact.pending).any(|text| see(text))
             }
             (Field::Err, Subject::State(fact)) => fact.nacks.iter().any(|nack| see(&nack.message)),
+            (Field::State, Subject::View(view)) => see(view.state().word()),
+            (Field::Name, Subject::View(view)) => view.any_name(see),
+            (Field::Version, Subject::View(view)) => view.any_version(see),
+            (Field::Nonce, Subject::View(view)) => view.any_nonce(see),
+            (Field::Err, Subject::View(view)) => view.any_error(see),
             (Field::State, Subject::Resource(fact)) => see(fact.state.word()) || fact.refused && see("nack"),
             (Field::Name, Subject::Resource(fact)) => see(&fact.name) || any(&fact.aliases, see),
             (Field::Version, Subject::Resource(fact)) => {

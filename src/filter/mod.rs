@@ -24,7 +24,7 @@ mod units;
 
 use jiff::tz::TimeZone;
 
-use crate::store::{MessageFact, ResourceFact, StateFact, Store};
+use crate::store::{MessageFact, ResourceFact, StateFact, StateView, Store};
 
 pub use content::{Lookup, NoContent};
 pub use moment::Moment;
@@ -130,6 +130,11 @@ impl Filter {
     /// Whether a state (stream and type) matches.
     pub fn state(&self, fact: &StateFact, store: &Store) -> bool {
         self.matches(&Subject::State(fact), store, &NoContent)
+    }
+
+    /// The same where its fact is not made.
+    pub fn state_view(&self, view: &StateView<'_>, store: &Store) -> bool {
+        self.matches(&Subject::View(view), store, &NoContent)
     }
 
     /// A word in lowercase letters of ASCII: a row with a text that has it somewhere, in any case, matches whatever

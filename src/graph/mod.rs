@@ -4,6 +4,7 @@
 //! references that [`crate::links`] finds in the newest content of each. References are looked up once for each
 //! content and kept by the reader ([`References`]), a slice at a time, so that no frame waits for 100,000 of them.
 
+mod build;
 mod draw;
 mod state;
 #[cfg(test)]
@@ -14,11 +15,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::content::BlobId;
-use crate::event::{ApiVersion, Kind, StreamId, TypeUrl};
+use crate::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 use crate::links::{self, Link};
 use crate::schema::Schema;
 use crate::store::{ResourceFact, Store};
 
+pub use build::Building;
 pub use draw::{CHAIN, dot, mermaid};
 pub use state::{State, has_orphans};
 pub use walk::{Row, Rows, View, What};
@@ -85,6 +87,15 @@ pub struct Graph {
     by_name: HashMap<(Kind, Arc<str>), Id>,
     /// Contents whose references are not looked up yet: their edges are not there.
     pub unread: Vec<BlobId>,
+    /// Types of which the client was sent or asked for something.
+    sent: HashSet<Kind>,
+    /// How many nodes are there, by type.
+    counts: HashMap<Kind, u64>,
+    /// Nodes with a problem of their own.
+    problems: Vec<Id>,
+    /// Listeners, and what nothing refers to: where the tree begins.
+    roots: Vec<Id>,
+    loose: Vec<Id>,
 }
 
 /// The streams of a stream's client that are open, or the stream alone: types may come on streams of their own.
@@ -120,32 +131,16 @@ impl Graph {
 
     /// The graph of these streams as far as references are known. What is not part of it is forgotten.
     pub fn build(store: &Store, streams: &[StreamId], known: &mut References) -> Graph {
-        let mut graph = Graph::default();
-        let cells: Vec<_> = streams.iter().flat_map(|stream| store.summaries_of(*stream)).collect();
-        for cell in &cells {
-            let Some((kind, _)) = Kind::of_type_url(cell.type_url.as_str()) else { continue };
-            for fact in store.resources(cell.stream, &cell.type_url) {
-                graph.add(store, kind, fact);
-            }
-        }
-        if known.0.len() > 2 * graph.nodes.len() + 1024 {
-            let used: HashSet<BlobId> = graph.nodes.iter().filter_map(|node| node.content).collect();
-            known.0.retain(|id, _| used.contains(id));
-        }
-        for id in 0..graph.nodes.len() {
-            let Some(links) = graph.references(id, known) else { continue };
-            for link in links.iter() {
-                graph.connect(id, link);
-            }
-        }
-        graph.settle(store, streams);
-        graph
+        let mut building = Building::new(store, streams);
+        while !building.step(store, known, usize::MAX) {}
+        building.finish().0
     }
 
-    fn add(&mut self, store: &Store, kind: Kind, fact: ResourceFact) {
+    fn add(&mut self, fact: ResourceFact, asked: Option<(Time, Seq)>) {
+        let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return };
         let node = Node {
             kind,
-            state: State::of(store, &fact),
+            state: State::of(&fact, asked),
             version: fact.version,
             acked_version: fact.acked_version,
             stream: Some(fact.stream),
@@ -156,6 +151,7 @@ impl Graph {
             users: Vec::new(),
             troubled: false,
         };
+        self.sent.insert(kind);
         let key = (kind, node.name.clone());
         match self.by_name.get(&key).and_then(|id| self.nodes.get_mut(*id)) {
             // Of several streams the one that has it counts.
@@ -233,12 +229,17 @@ impl Graph {
 
     /// How many nodes of a type are there.
     pub fn count(&self, kind: Kind) -> u64 {
-        self.nodes.iter().filter(|node| node.kind == kind && node.state.here()).count() as u64
+        self.counts.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// How many of all types.
+    pub fn count_all(&self) -> u64 {
+        self.counts.values().sum()
     }
 
     /// Nodes with a problem of their own.
     pub fn problems(&self) -> impl Iterator<Item = &Node> {
-        self.nodes.iter().filter(|node| node.state.problem())
+        self.problems.iter().filter_map(|id| self.nodes.get(*id))
     }
 
     pub fn orphans(&self) -> impl Iterator<Item = Id> {

@@ -1,7 +1,7 @@
-use crate::event::{Kind, Seq, StreamId, Time};
-use crate::store::{ResourceFact, ResourceState, Store, Wildcard};
+use crate::event::{Kind, Seq, Time};
+use crate::store::{AbsentBy, ResourceFact, ResourceState};
 
-use super::{Graph, Id, Node};
+use super::{Graph, Id};
 
 /// How a resource stands in the graph of its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,19 +30,16 @@ pub enum State {
 }
 
 impl State {
-    pub(super) fn of(store: &Store, fact: &ResourceFact) -> State {
+    /// `asked`: since when and by which request it is waited for.
+    pub(super) fn of(fact: &ResourceFact, asked: Option<(Time, Seq)>) -> State {
         match fact.state {
             _ if fact.refused => State::Refused,
             ResourceState::Present if fact.acked_version.is_none() => State::Sent,
             ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => State::Ready,
-            ResourceState::Waiting => {
-                let since = store.asked(fact.stream, &fact.type_url, &fact.name);
-                State::Waiting { since: since.map(|asked| (asked.since, asked.by)) }
-            }
+            ResourceState::Waiting => State::Waiting { since: asked },
             // The client's own timer says so: for whoever looks, nothing came.
-            ResourceState::Absent if fact.absent_by == Some(crate::store::AbsentBy::Timer) => {
-                let since = store.asked(fact.stream, &fact.type_url, &fact.name);
-                State::Missing { since: since.map(|asked| (asked.since, asked.by)) }
+            ResourceState::Absent if fact.absent_by == Some(AbsentBy::Timer) => {
+                State::Missing { since: asked }
             }
             state => State::Gone(state),
         }
@@ -99,47 +96,45 @@ fn parents(kind: Kind) -> &'static [Kind] {
 }
 
 impl Graph {
-    /// What follows from the whole: dangling, warming, and what is above a problem.
-    pub(super) fn settle(&mut self, store: &Store, streams: &[StreamId]) {
-        let cells = store.wildcards(streams);
-        let wild = |kind: Kind| {
-            cells.iter().any(|(url, wildcard)| {
-                Kind::of_type_url(url.as_str()).is_some_and(|(of, _)| of == kind)
-                    && *wildcard != Wildcard::None
-            })
-        };
-        let wild: Vec<Kind> = [Kind::Cds, Kind::Lds].into_iter().filter(|kind| wild(*kind)).collect();
-        for node in &mut self.nodes {
-            let used = !node.users.is_empty();
-            if used && wild.contains(&node.kind) && matches!(node.state, State::NotAsked | State::Gone(_)) {
-                node.state = State::Dangling;
-            }
-            if !used && matches!(node.state, State::Gone(_)) {
-                node.state = State::Gone(ResourceState::Released);
-            }
-        }
+    /// What follows from the whole for one node, with all nodes and edges there: dangling, warming, orphaned. Of the
+    /// `wild` types the client gets all.
+    pub(super) fn settle(&mut self, id: Id, wild: &[Kind]) {
         // Listeners warm up on routes, clusters on endpoints and secrets; routes are not warmed (row H-03).
-        for id in 0..self.nodes.len() {
-            if let Some(since) = self.warming(id)
-                && let Some(node) = self.nodes.get_mut(id)
-            {
-                node.state = State::Warming { since };
-            }
-        }
-        for kind in [Kind::Eds, Kind::Rds, Kind::Vhds, Kind::Ecds, Kind::Sds] {
+        let warming = self.warming(id);
+        let Some(node) = self.nodes.get_mut(id) else { return };
+        let used = !node.users.is_empty();
+        let gone = matches!(node.state, State::Gone(_));
+        if used && wild.contains(&node.kind) && (gone || node.state == State::NotAsked) {
+            node.state = State::Dangling;
+        } else if !used && gone {
+            node.state = State::Gone(ResourceState::Released);
+        } else if let Some(since) = warming {
+            node.state = State::Warming { since };
+        } else if !used && node.state == State::Ready {
             // What refers to it may be in a bootstrap, where the client gets nothing that could.
-            let sent = |node: &Node| parents(kind).contains(&node.kind) && node.stream.is_some();
-            if self.nodes.iter().any(sent) {
-                let loose = |node: &&mut Node| {
-                    node.kind == kind && node.state == State::Ready && node.users.is_empty()
-                };
-                self.nodes.iter_mut().filter(loose).for_each(|node| node.state = State::Orphan);
+            let could = parents(node.kind).iter().any(|parent| self.sent.contains(parent));
+            if could {
+                node.state = State::Orphan;
             }
         }
-        let troubled: Vec<Id> = (0..self.nodes.len())
-            .filter(|id| self.nodes.get(*id).is_some_and(|n| n.state.problem()))
-            .collect();
-        let mut queue = troubled;
+        if node.state.here() {
+            *self.counts.entry(node.kind).or_default() += 1;
+        }
+        if node.state.problem() {
+            self.problems.push(id);
+        }
+        if node.state.here() || node.state.problem() {
+            match node.kind {
+                Kind::Lds => self.roots.push(id),
+                _ if !used => self.loose.push(id),
+                _ => {}
+            }
+        }
+    }
+
+    /// What is above a problem.
+    pub(super) fn trouble(&mut self) {
+        let mut queue = self.problems.clone();
         while let Some(id) = queue.pop() {
             let Some(node) = self.nodes.get_mut(id).filter(|node| !node.troubled) else { continue };
             node.troubled = true;

@@ -55,8 +55,8 @@ fn graph(nodes: &[(Kind, &str, State, &[(Kind, &str)])]) -> Graph {
             );
         }
     }
-    let world = World::new();
-    out.settle(&world.store, &[]);
+    (0..out.nodes.len()).for_each(|id| out.settle(id, &[]));
+    out.trouble();
     out
 }
 

@@ -68,28 +68,17 @@ impl Graph {
             walk.children(&[id], 0, &mut Vec::new());
             return walk.rows;
         }
-        let roots: Vec<Id> = self.of_kind(Kind::Lds).collect();
-        walk.children(&roots, 0, &mut Vec::new());
-        let loose = |id: &Id| {
-            self.get(*id).is_some_and(|node| {
-                node.kind != Kind::Lds && node.users.is_empty() && (node.state.here() || node.state.problem())
-            })
-        };
-        let loose: Vec<Id> = (0..self.nodes.len()).filter(loose).collect();
+        let (roots, loose) = (&self.roots, &self.loose);
+        walk.children(roots, 0, &mut Vec::new());
         let shown = !view.problems || loose.iter().any(|id| self.get(*id).is_some_and(|n| n.troubled));
         if !loose.is_empty() && shown {
             if !roots.is_empty() {
                 let what = What::Loose { count: loose.len() };
                 walk.rows.push(Row { key: key(1, "loose"), follows: Vec::new(), what });
             }
-            walk.children(&loose, 2, &mut Vec::new());
+            walk.children(loose, 2, &mut Vec::new());
         }
         walk.rows
-    }
-
-    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = Id> {
-        let of = self.nodes.iter().enumerate().filter(move |(_, node)| node.kind == kind);
-        of.filter(|(_, node)| node.state.here() || node.state.problem()).map(|(id, _)| id)
     }
 }
 

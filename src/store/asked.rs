@@ -31,7 +31,8 @@ impl Store {
 
     /// Types of these streams, and whether all of each is subscribed to.
     pub fn wildcards(&self, streams: &[StreamId]) -> Vec<(TypeUrl, Wildcard)> {
-        let of = self.tracks().filter(|(stream, _)| streams.contains(&stream.id));
-        of.map(|(_, track)| (track.type_url.clone(), track.want.wildcard)).collect()
+        let streams = streams.iter().filter_map(|stream| self.engine.stream(*stream));
+        let tracks = streams.flat_map(|stream| stream.tracks_in_order());
+        tracks.map(|track| (track.type_url.clone(), track.want.wildcard)).collect()
     }
 }

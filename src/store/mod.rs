@@ -2,6 +2,7 @@
 
 mod asked;
 mod facts;
+mod glance;
 mod history;
 mod ledger;
 mod problems;
@@ -12,13 +13,16 @@ mod silence;
 mod tests;
 mod unreachable;
 mod versions;
+mod view;
 
 pub use crate::session::Meaning;
 pub use asked::AskedFact;
 pub use facts::*;
+pub use glance::{Glance, Waited};
 pub use history::weight;
 pub use silence::{Reason, Silence};
 pub use versions::{AcceptedFact, Verdict, VersionFact, Versions};
+pub use view::StateView;
 
 use std::time::Duration;
 
@@ -201,9 +205,9 @@ impl Store {
     }
     /// This stream, and the open ones whose node has the same id.
     pub fn streams_of_client(&self, stream: StreamId) -> Vec<StreamId> {
-        let id = |of: &Stream| of.node.as_ref().map(|node| node.id.clone()).filter(|id| !id.is_empty());
-        let own = self.engine.stream(stream).and_then(id);
-        let same = |of: &&Stream| of.id == stream || (own.is_some() && of.closed.is_none() && id(of) == own);
+        let own = self.engine.stream(stream).and_then(|of| of.node_id.as_deref());
+        let is_own = |of: &Stream| own.is_some() && of.closed.is_none() && of.node_id.as_deref() == own;
+        let same = |of: &&Stream| of.id == stream || is_own(of);
         self.engine.streams().iter().filter(same).map(|of| of.id).collect()
     }
     pub fn stream(&self, stream: StreamId) -> Option<StreamFact> {

@@ -214,25 +214,26 @@ impl Store {
             if slot.is_none() && track.waiting.get(name).is_none() {
                 return None;
             }
-            Some(wanted(&self.fact_to_pick_by(stream, track, name, slot.as_ref())))
+            Some(wanted(&self.fact_to_pick_by((stream, track), name, slot.as_ref(), self.now)))
         };
         (0..names.len()).filter(|at| names.get(*at).and_then(&mut picks) == Some(true)).collect()
     }
 
     fn resource_fact(&self, stream: &Stream, track: &Track, name: Sym, slot: Option<&Slot>) -> ResourceFact {
-        let fact = self.fact_to_pick_by(stream, track, name, slot);
+        let fact = self.fact_to_pick_by((stream, track), name, slot, self.now);
         let hash = fact.content.map(|id| format!("{:032x}", self.catalog.blob(id).hash));
         ResourceFact { hash, ..fact }
     }
 
-    fn fact_to_pick_by(
+    /// The fact without the hash of its content.
+    pub(super) fn fact_to_pick_by(
         &self,
-        stream: &Stream,
-        track: &Track,
+        (stream, track): (&Stream, &Track),
         name: Sym,
         slot: Option<&Slot>,
+        now: Time,
     ) -> ResourceFact {
-        let now = stream.clock(self.now);
+        let now = stream.clock(now);
         let (state, absent_by) = track.resource_state(&self.catalog, name, slot, now, self.limits);
         let entry = slot.and_then(|slot| slot.blob).map(|blob| self.catalog.entry(blob));
         let content = entry.and_then(|entry| entry.payload).or(slot.and_then(|slot| slot.blob));

@@ -200,11 +200,16 @@ impl Store {
 
     /// The names of a track: all that was sent, and what is waited for. Cheap beside [`Store::resources`].
     pub fn resource_names(&self, stream: StreamId, url: &TypeUrl) -> Vec<Arc<str>> {
+        self.first_resource_names(stream, url, usize::MAX)
+    }
+
+    /// The first of them.
+    pub fn first_resource_names(&self, stream: StreamId, url: &TypeUrl, most: usize) -> Vec<Arc<str>> {
         let Some((_, _, track)) = self.place(stream, url) else { return Vec::new() };
         let sent = track.sent.slots(&self.catalog);
         let waiting = track.waiting.iter().map(|(name, _)| name);
         let waiting = waiting.filter(|name| track.sent.get(&self.catalog, *name).is_none());
-        sent.iter().map(|(name, _)| *name).chain(waiting).map(|name| self.text(name)).collect()
+        sent.iter().map(|(name, _)| *name).chain(waiting).take(most).map(|name| self.text(name)).collect()
     }
 
     /// A number that changes when the names of a track may have: those sent, wanted, or waited for.

@@ -101,6 +101,12 @@ pub trait Data {
     fn row_matches(&self, applied: &Applied, fact: &MessageFact) -> bool;
     fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool;
 
+    /// The same for a state that is only summed up.
+    fn cell_matches(&self, applied: &Applied, cell: &SummaryFact) -> bool {
+        let state = self.state(cell.stream, &cell.type_url);
+        state.is_some_and(|state| self.state_matches(applied, &state))
+    }
+
     fn states_of(&self, stream: StreamId) -> Vec<StateFact> {
         let summaries = self.summaries_of(stream).into_iter();
         summaries.filter_map(|cell| self.state(stream, &cell.type_url)).collect()
@@ -137,6 +143,10 @@ impl Contents<'_> {
     /// Names of a type's resources, sent or waited for.
     pub fn names(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<Arc<str>> {
         self.store.resource_names(stream, type_url)
+    }
+    /// The first of them.
+    pub fn first_names(&self, stream: StreamId, type_url: &TypeUrl, most: usize) -> Vec<Arc<str>> {
+        self.store.first_resource_names(stream, type_url, most)
     }
     /// A number that changes when those names may have.
     pub fn names_mark(&self, stream: StreamId, type_url: &TypeUrl) -> u64 {
@@ -283,6 +293,10 @@ impl Data for StoreData<'_> {
     }
     fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool {
         applied.filter.state(fact, self.store)
+    }
+    fn cell_matches(&self, applied: &Applied, cell: &SummaryFact) -> bool {
+        let view = self.store.state_view(cell.stream, &cell.type_url);
+        view.is_some_and(|view| applied.filter.state_view(&view, self.store))
     }
     fn applied(&self, state: &StateFact) -> Option<Account> {
         self.applied?.account(state, self.store)

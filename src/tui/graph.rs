@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use crate::event::{Kind, Seq, StreamId};
-use crate::graph::{self, Graph, Id, Node, References, Row, Rows, State, View, What};
+use crate::graph::{self, Building, Graph, Id, Node, References, Row, Rows, State, View, What};
+use crate::store::Store;
 use crate::text::plural;
 
 use super::act::{self, here};
@@ -15,23 +16,33 @@ use super::overview::scroll;
 use super::update::current_stream;
 
 /// Contents whose references are looked up in one step of a frame.
-const SLICE: usize = 128;
+const SLICE: usize = 32;
+/// Nodes that are built, or let go of, in one step of a frame; graphs of up to so many are built at once.
+const NODES: usize = 1024;
 /// For each so many nodes, the graph is built again a second later.
 const LARGE: usize = 20_000;
+
+/// What a graph was made of: changes with the facts of its streams, and the references that were known.
+type Mark = (u64, usize);
 
 #[derive(Clone, Debug, Default)]
 pub struct GraphScreen {
     pub stream: Option<StreamId>,
-    mark: Option<(u64, usize)>,
+    mark: Option<Mark>,
     built: crate::event::Time,
     known: References,
     pub graph: Graph,
+    /// The next one, in the making; and what is left of the one before.
+    next: Option<(Mark, Box<Building>)>,
+    old: Graph,
     /// Of those whose references were unread when it was built, how many are read by now.
     read: usize,
     pub view: View,
     filter: Option<String>,
     pub rows: Rows,
     selected: Option<u64>,
+    /// Where it stood last.
+    at: usize,
     pub top: usize,
     /// Words about endpoints on the screen.
     pub endpoints: HashMap<Id, String>,
@@ -41,8 +52,29 @@ pub struct GraphScreen {
 
 impl GraphScreen {
     /// References are still looked up.
-    pub fn searching(&self) -> bool {
+    pub fn reading(&self) -> bool {
         self.read < self.graph.unread.len()
+    }
+
+    /// There is something to go on with.
+    pub fn searching(&self) -> bool {
+        self.reading() || self.next.is_some() || !self.old.nodes.is_empty()
+    }
+
+    /// How much there is of the first graph, in percent, while there is none.
+    pub fn first(&self) -> Option<usize> {
+        self.next.as_ref().filter(|_| self.mark.is_none()).map(|(_, next)| next.percent())
+    }
+
+    /// It is built again: the cursor went back.
+    pub fn forget(&mut self) {
+        (self.mark, self.next) = (None, None);
+    }
+
+    /// Contents have other numbers: the source is another.
+    pub fn forget_contents(&mut self) {
+        self.forget();
+        self.known = References::default();
     }
 
     pub fn percent(&self) -> usize {
@@ -51,7 +83,11 @@ impl GraphScreen {
 
     pub fn position(&self) -> Option<usize> {
         let selected = self.selected?;
-        self.rows.iter().position(|row| row.key == selected)
+        let is = |row: &Row| row.key == selected;
+        if self.rows.get(self.at).is_some_and(is) {
+            return Some(self.at);
+        }
+        self.rows.iter().position(is)
     }
 
     pub fn row(&self) -> Option<&Row> {
@@ -66,7 +102,8 @@ impl GraphScreen {
     }
 
     fn select(&mut self, at: usize) {
-        self.selected = self.rows.get(at.min(self.rows.len().saturating_sub(1))).map(|row| row.key);
+        self.at = at.min(self.rows.len().saturating_sub(1));
+        self.selected = self.rows.get(self.at).map(|row| row.key);
     }
 
     /// Folds or unfolds the selected row. False if it is so already, or has nothing to fold.
@@ -86,6 +123,21 @@ impl GraphScreen {
         }
         self.rows = self.graph.rows(&self.view);
         true
+    }
+
+    /// Goes on with the next graph; once it is whole, it is the one that is shown.
+    fn build(&mut self, store: &Store, nodes: usize) {
+        let Some((mark, mut next)) = self.next.take() else { return };
+        if !next.step(store, &mut self.known, nodes) {
+            self.next = Some((mark, next));
+            return;
+        }
+        let of = self.view.users_of.and_then(|id| self.graph.get(id)).map(|n| (n.kind, n.name.clone()));
+        let (graph, offered) = next.finish();
+        self.old = std::mem::replace(&mut self.graph, graph);
+        (self.mark, self.read, self.offered) = (Some((mark.0, self.known.len())), 0, offered);
+        self.view.users_of = of.and_then(|(kind, name)| self.graph.find(kind, &name));
+        self.lay_out();
     }
 
     /// The rows as the view and the filter have them.
@@ -123,10 +175,16 @@ pub fn parts(model: &Model, layout: &Layout) -> (ratatui::layout::Rect, ratatui:
 pub fn search(model: &mut Model, data: &dyn Data) -> bool {
     let Some((store, schema)) = data.source() else { return false };
     let screen = &mut model.graph;
-    let end = screen.graph.unread.len().min(screen.read + SLICE);
-    let slice = screen.graph.unread.get(screen.read..end).unwrap_or_default();
-    screen.known.read(store, schema, slice);
-    screen.read = end;
+    if !screen.old.nodes.is_empty() {
+        screen.old.take_apart(NODES);
+    } else if screen.next.is_some() {
+        screen.build(store, NODES);
+    } else {
+        let end = screen.graph.unread.len().min(screen.read + SLICE);
+        let slice = screen.graph.unread.get(screen.read..end).unwrap_or_default();
+        screen.known.read(store, schema, slice);
+        screen.read = end;
+    }
     screen.searching()
 }
 
@@ -142,32 +200,35 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
         model.graph = GraphScreen {
             stream: Some(stream),
             known: std::mem::take(&mut model.graph.known),
+            old: std::mem::take(&mut model.graph.graph),
             ..GraphScreen::default()
         };
     }
     let streams = graph::streams_of(store, stream);
     let now = store.now();
+    let live = model.info.bar.is_none();
     let screen = &mut model.graph;
     let filter = model.filter.as_ref().map(|filter| filter.text.clone());
-    let mark = Some((graph::mark(store, &streams), screen.known.len()));
-    let due = now.since(screen.built).as_secs() >= (screen.graph.nodes.len() / LARGE) as u64;
-    if screen.mark.is_none() || (!frozen && screen.mark != mark && !screen.searching() && due) {
-        let users_of =
-            screen.view.users_of.and_then(|id| screen.graph.get(id)).map(|n| (n.kind, n.name.clone()));
-        screen.graph = Graph::build(store, &streams, &mut screen.known);
-        (screen.mark, screen.built, screen.read) = (mark.map(|(mark, _)| (mark, screen.known.len())), now, 0);
-        screen.view.users_of = users_of.and_then(|(kind, name)| screen.graph.find(kind, &name));
-        let cells = streams.iter().flat_map(|stream| store.summaries_of(*stream));
-        let versions = cells.filter_map(|cell| {
-            let (kind, _) = Kind::of_type_url(cell.type_url.as_str())?;
-            Some((kind, store.state(cell.stream, &cell.type_url)?.offered?.to_string()))
-        });
-        screen.offered = versions.collect();
-        screen.filter.clone_from(&filter);
-        screen.lay_out();
-    } else if screen.filter != filter {
+    if screen.filter != filter {
         screen.filter = filter;
         screen.lay_out();
+    }
+    let mark = (graph::mark(store, &streams), screen.known.len());
+    // At a place of a recording what is shown is as of that place; a live one goes on anyway.
+    if !live && screen.next.as_ref().is_some_and(|(of, _)| of.0 != mark.0) {
+        screen.next = None;
+    }
+    let young = now.since(screen.built).as_secs() < (screen.graph.nodes.len() / LARGE) as u64;
+    // The first time nearly all references are unread.
+    let bare = screen.graph.unread.len() > screen.graph.nodes.len() / 2;
+    let due = !(screen.searching() || frozen) && screen.mark != Some(mark) && (!live || !young || bare);
+    if screen.next.is_none() && (screen.mark.is_none() || due) {
+        let next = Building::new(store, &streams);
+        let few = next.len() <= NODES;
+        (screen.next, screen.built) = (Some((mark, Box::new(next))), now);
+        while few && screen.next.is_some() {
+            screen.build(store, usize::MAX);
+        }
     }
     if screen.position().is_none() {
         let bad = |row: &Row| matches!(row.what, What::Node { id, .. } if screen.graph.get(id).is_some_and(|n| n.state.problem()));
@@ -178,6 +239,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
     let height = usize::from(tree.height).saturating_sub(1);
     let screen = &mut model.graph;
     let at = screen.position().unwrap_or(0);
+    screen.at = at;
     screen.top = scroll(screen.top, at, height, screen.rows.len());
     let shown = screen.rows.iter().skip(screen.top).take(height);
     let ids: Vec<Id> = shown

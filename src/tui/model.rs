@@ -248,6 +248,8 @@ pub struct Model {
     pub history: Vec<String>,
     pub now: Time,
     pub clock: Clock,
+    /// A key waits for its frame: what can wait is not made anew.
+    pub hurried: bool,
     /// What `problems` are of.
     pub seen: Option<Moment>,
     pub problems: Vec<ProblemFact>,
@@ -286,6 +288,7 @@ impl Model {
             history: Vec::new(),
             now: Time::ZERO,
             clock: Clock::default(),
+            hurried: false,
             seen: None,
             problems: Vec::new(),
             overview: Overview::default(),
@@ -346,6 +349,7 @@ impl Model {
         self.overview.table = super::overview::Table::default();
         self.nacks.forget();
         self.diff.forget();
+        self.graph.forget();
     }
 
     pub fn say(&mut self, notice: impl Into<String>) {

@@ -8,7 +8,7 @@ use crate::event::{StreamId, Time, TypeUrl};
 use super::data::{Applied, Contents};
 
 /// Names looked at in one step.
-const SLICE: usize = 2048;
+const SLICE: usize = 256;
 /// What a name has to do with a filter may change with its content: it is looked at again this often.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Matches by a name alone that are shown while the search goes on.

@@ -15,8 +15,9 @@ use super::sort::Sort;
 const MANY: usize = 50;
 /// From so many streams on, the table is not made anew with each message.
 const LARGE: usize = 200;
-/// It stands this long.
+/// It stands this long; and this long where a key waits for its frame.
 const YOUNG: Duration = Duration::from_millis(100);
+const HURRIED: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
@@ -62,13 +63,29 @@ pub struct Of {
     pub sort: Sort,
 }
 
+/// When what is shown of all streams is made anew.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pace {
+    /// There is a next moment soon; at a place of a recording all is as of that place.
+    pub live: bool,
+    /// A key waits for its frame.
+    pub hurried: bool,
+}
+
 impl Table {
-    /// Whether it says the same as one made anew, as far as a person sees: a large one is made anew ten times a second.
-    pub fn is_of(&self, wanted: &Of) -> bool {
+    /// Whether it says the same as one made anew, as far as a person sees.
+    pub fn is_of(&self, wanted: &Of, pace: Pace) -> bool {
         let Some(of) = &self.of else { return false };
-        let Some((then, now)) = of.moment.zip(wanted.moment) else { return false };
-        let young = self.streams >= LARGE && then.1 <= now.1 && now.1.since(then.1) < YOUNG;
-        *of == Of { moment: of.moment, ..wanted.clone() } && (then == now || young)
+        *of == Of { moment: of.moment, ..wanted.clone() } && self.stands(of.moment, wanted.moment, pace)
+    }
+
+    /// Whether what was made of all streams at one moment is good enough for another: with many streams it is made anew
+    /// ten times a second.
+    pub fn stands(&self, then: Option<Moment>, now: Option<Moment>, pace: Pace) -> bool {
+        let Some((then, now)) = then.zip(now) else { return false };
+        let most = if pace.hurried { HURRIED } else { YOUNG };
+        let young = self.streams >= LARGE && then.1 <= now.1 && now.1.since(then.1) < most;
+        then == now || (pace.live && young)
     }
 }
 
@@ -89,11 +106,7 @@ impl Table {
             false => Vec::new(),
         };
         if let Some(applied) = filter {
-            let matches = |cell: &SummaryFact| {
-                let state = data.state(cell.stream, &cell.type_url);
-                state.is_some_and(|state| data.state_matches(applied, &state))
-            };
-            cells.retain(matches);
+            cells.retain(|cell| data.cell_matches(applied, cell));
         }
         if let Some(only) = &of.type_url {
             cells.retain(|cell| cell.type_url == *only);
@@ -179,7 +192,23 @@ pub fn scroll(top: usize, at: usize, height: usize, len: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::scroll;
+    use super::{LARGE, Pace, Table, scroll};
+    use crate::event::Time;
+
+    #[test]
+    fn with_many_streams_the_newest_moment_waits() {
+        let of = |streams, pace, (then, now): (u64, u64)| {
+            let moment = |millis: u64| Some((0, Time(millis * 1_000_000)));
+            Table { streams, ..Table::default() }.stands(moment(then), moment(now), pace)
+        };
+        let (live, hurried) = (Pace { live: true, hurried: false }, Pace { live: true, hurried: true });
+        let stand = |pace| [0, 99, 100, 999, 1000].map(|since| of(LARGE, pace, (5000, 5000 + since)));
+        assert_eq!(stand(live), [true, true, false, false, false]);
+        assert_eq!(stand(hurried), [true, true, true, true, false]);
+        // At a place of a recording all is as of that place.
+        assert_eq!(stand(Pace::default()), [true, false, false, false, false]);
+        assert!(!of(LARGE - 1, hurried, (5000, 5001)) && !of(LARGE, hurried, (5000, 4999)));
+    }
 
     #[test]
     fn scrolling_moves_no_more_than_it_must() {

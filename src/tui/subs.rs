@@ -22,7 +22,7 @@ use super::sort::Sort;
 use super::update::current_stream;
 
 /// Rows of the timeline that are looked at in one step of a frame.
-const SLICE: usize = 4096;
+const SLICE: usize = 1024;
 /// Changes that are kept.
 const CHANGES: usize = 1000;
 
@@ -65,6 +65,8 @@ pub struct Subs {
     sort: Sort,
     /// Of the selected type: those that did not come first, then by name.
     names: Names,
+    /// They stand by name alone.
+    by_name: bool,
     pub missing: usize,
     filter: Option<String>,
     narrowed: Narrowed,
@@ -137,7 +139,7 @@ impl Subs {
         if self.loaded.as_ref() == Some(&key) && self.sort == sort {
             return self.narrowed.renew(self.all(), since);
         }
-        self.sort = sort;
+        let was = std::mem::replace(&mut self.sort, sort);
         if self.loaded.as_ref().is_none_or(|(s, u, _)| (s, u) != (&stream, &url)) {
             (self.scanned, self.name, self.top) = (0, None, 0);
             self.changes.clear();
@@ -146,6 +148,12 @@ impl Subs {
         }
         let Some(state) = store.state(stream, &url) else { return };
         let missing: HashSet<&Arc<str>> = state.missing.iter().collect();
+        let worst = sort != Sort::Name && !missing.is_empty();
+        let newest = sort == Sort::Newest && !self.asked.is_empty();
+        let by_name = !worst && !newest;
+        if was != sort && self.loaded.as_ref() == Some(&key) && self.by_name && by_name {
+            return self.narrowed.renew(self.all(), since);
+        }
         let mut names = match self.loaded.as_ref() == Some(&key) {
             true => std::mem::take(&mut self.names).into_all(),
             false => state.names.iter().filter(|name| &***name != "*").cloned().collect(),
@@ -156,13 +164,13 @@ impl Subs {
             names.extend(others.filter(|name| asked.is_empty() || !asked.contains(name)));
         }
         names.sort_unstable();
-        if sort != Sort::Name && !missing.is_empty() {
+        if worst {
             names.sort_by_cached_key(|name| !missing.contains(name));
         }
-        if sort == Sort::Newest {
+        if newest {
             names.sort_by_cached_key(|name| Reverse(self.asked.get(name).map(|(n, _)| *n)));
         }
-        self.missing = missing.len();
+        (self.missing, self.by_name) = (missing.len(), by_name);
         self.names = Names::new(names);
         self.loaded = Some(key);
         self.narrowed = Narrowed::new(&self.names, filter, since);
@@ -195,7 +203,7 @@ impl Subs {
                     }
                     let (added, removed) = (line.added, line.removed);
                     self.changes.push(Change { n, at: line.at, added, removed, names });
-                    for name in fact.added {
+                    for name in fact.added.into_iter().filter(|name| **name != *"*") {
                         self.came.remove(&name);
                         self.asked.insert(name, (n, line.at));
                     }

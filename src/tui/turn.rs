@@ -18,7 +18,7 @@ const KEY_FRAME: Duration = Duration::from_millis(8);
 /// Ages tick this often.
 const TICK: Duration = Duration::from_secs(1);
 /// A search for matching rows has this much of each frame.
-const SEARCH: Duration = Duration::from_millis(6);
+const SEARCH: Duration = Duration::from_millis(4);
 /// A held screen looks for messages from outside this often.
 const HELD: Duration = Duration::from_millis(250);
 

@@ -10,7 +10,7 @@ use super::data::{Data, Info};
 use super::keymap;
 use super::layout;
 use super::model::{Model, Overlay, Screen};
-use super::overview::{Of, Table, scroll, stream_of};
+use super::overview::{Of, Pace, Table, scroll, stream_of};
 use super::prompt;
 use super::replay::{self, Seek};
 use super::tell::Tell;
@@ -53,14 +53,13 @@ pub enum Effect {
 
 /// Takes in one message. The model afterwards is ready to be drawn.
 pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
-    let effects = take_in(model, msg, data);
-    settle(model, data);
-    effects
+    update_all(model, vec![msg], data)
 }
 
 /// The same with what has come together.
 pub fn update_all(model: &mut Model, messages: Vec<Msg>, data: &dyn Data) -> Vec<Effect> {
     let mut effects = Vec::new();
+    model.hurried = messages.iter().any(|message| matches!(message, Msg::Key(_)));
     let mut messages = messages.into_iter().peekable();
     while let Some(message) = messages.next() {
         effects.extend(take_in(model, message, data));
@@ -89,6 +88,10 @@ fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
             let turn = |info: &Info| info.bar.as_ref().map(|bar| (bar.turn, bar.rewound));
             if turn(&info) != turn(&model.info) {
                 model.forget();
+            }
+            // What goes back from a live source is its session file.
+            if info.bar.as_ref().map(|bar| bar.rewound) != model.info.bar.as_ref().map(|bar| bar.rewound) {
+                model.graph.forget_contents();
             }
             model.info = *info;
             vec![]
@@ -149,11 +152,8 @@ pub fn total(model: &Model, data: &dyn Data) -> usize {
 
 /// One step of the search for rows to show. True while there is more to look at.
 pub fn search(model: &mut Model, data: &dyn Data) -> bool {
-    if model.screen == Screen::Resources {
-        let versions = model.resources.detail.search(data);
-        return model.resources.tree.search(data, model.filter.as_ref()) || versions;
-    }
     match model.screen {
+        Screen::Resources => return super::resources::search(model, data),
         Screen::Subs => return super::subs::search(model, data),
         Screen::Graph => return super::graph::search(model, data),
         _ => {}
@@ -173,10 +173,11 @@ pub fn current_stream(model: &Model) -> Option<StreamId> {
 pub fn settle(model: &mut Model, data: &dyn Data) {
     let frozen = model.paused.is_some();
     let moment = data.moment();
+    let pace = Pace { live: model.info.bar.is_none(), hurried: model.hurried };
     if !frozen {
         model.now = data.now();
         model.clock = data.clock();
-        if moment.is_none() || model.seen != moment {
+        if !model.overview.table.stands(model.seen, moment, pace) {
             model.seen = moment;
             model.problems = data.problems();
         }
@@ -192,7 +193,7 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
                 unfolded: model.overview.unfolded,
                 sort: model.sorts.of(Screen::Overview),
             };
-            if !model.overview.table.is_of(&of) {
+            if !model.overview.table.is_of(&of, pace) {
                 model.overview.table = Table::build(data, model.filter.as_ref(), of);
             }
         }

@@ -66,7 +66,7 @@ fn step(screen: &mut Resources, by: isize, whole: bool) {
         }
         Focus::Side if !whole => match &detail.users {
             Some(users) => {
-                detail.user = detail.user.saturating_add_signed(by).min(users.len().saturating_sub(1));
+                detail.user = detail.user.saturating_add_signed(by).min(users.found.len().saturating_sub(1));
             }
             None => {
                 let at = detail.shown();
@@ -116,11 +116,20 @@ fn parents(model: &mut Model, contents: Contents<'_>) {
         screen.focus = Focus::Tree;
         return;
     }
-    screen.detail.find_users(contents);
-    match &screen.detail.users {
-        Some(users) if !users.is_empty() => screen.focus = Focus::Side,
-        Some(_) => model.say("nothing on this stream refers to it"),
-        None => model.say("choose a resource first"),
+    if !screen.detail.find_users(contents) {
+        return model.say("choose a resource first");
+    }
+    // Where there are few, at once.
+    if screen.detail.users.as_mut().is_some_and(|users| users.search(contents) || !users.searching()) {
+        found_users(model);
+    }
+}
+
+/// All that refer to the resource are known.
+pub fn found_users(model: &mut Model) {
+    match &model.resources.detail.users {
+        Some(users) if !users.found.is_empty() => model.resources.focus = Focus::Side,
+        _ => model.say("nothing on this stream refers to it"),
     }
 }
 
@@ -133,13 +142,15 @@ fn open(model: &mut Model, contents: Contents<'_>) {
             Some(_) => screen.focus = Focus::Body,
             None => model.say("nothing to open"),
         },
-        Focus::Side => match screen.detail.users.as_ref().and_then(|users| users.get(screen.detail.user)) {
-            Some(user) => {
-                let user = user.clone();
-                jump(screen, user);
+        Focus::Side => {
+            match screen.detail.users.as_ref().and_then(|users| users.found.get(screen.detail.user)) {
+                Some(user) => {
+                    let user = user.clone();
+                    jump(screen, user);
+                }
+                None => screen.focus = Focus::Body,
             }
-            None => screen.focus = Focus::Body,
-        },
+        }
         Focus::Body => match screen.detail.reference().map(|reference| reference.link.clone()) {
             Some(link) => match target(contents, screen, &link) {
                 Some(place) => jump(screen, place),

@@ -1,11 +1,9 @@
 //! One resource: its versions, its body, what its fields mean, and whom it has to do with.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
-use crate::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
-use crate::links::{Link, referrers};
+use crate::event::{ApiVersion, Seq, StreamId, TypeUrl};
+use crate::links::Link;
 use crate::nack::Found;
 use crate::store::{ResourceFact, ResourceState, VersionFact, Versions};
 use crate::text::{display_safe, wrap};
@@ -14,17 +12,14 @@ use crate::tui::overview::scroll;
 use crate::tui::tree::{self, Folds, TreeLine};
 
 use super::Place;
+use super::users::Users;
 
 /// Larger contents are shown as bytes only.
 const LARGE: u64 = 16 << 20;
 /// Rows of the timeline that are looked at for versions in one step of a frame.
-const ROWS: usize = 1 << 14;
+const ROWS: usize = 1 << 12;
 /// Lines of other forms than YAML.
 const LINES: usize = 20_000;
-/// Resources that are searched for references to one.
-const SEARCHED: usize = 2000;
-/// Bytes of a resource that is searched so.
-const SEARCHED_SIZE: u64 = 1 << 20;
 
 /// A reference from the body shown.
 #[derive(Clone, Debug)]
@@ -65,9 +60,7 @@ pub struct Detail {
     restored: Option<usize>,
     pub top: usize,
     /// Who refers to it; `None` until asked.
-    pub users: Option<Vec<Place>>,
-    /// Not all that might were looked at.
-    pub more_users: bool,
+    pub users: Option<Users>,
     pub user: usize,
     explained: Option<String>,
     pub docs: Vec<String>,
@@ -157,17 +150,15 @@ impl Detail {
         self.look(contents);
     }
 
-    /// Older versions are still looked for.
+    /// Older versions, or who refers to it, are still looked for.
     pub fn searching(&self) -> bool {
-        self.scan.is_some()
+        self.scan.is_some() || self.users.as_ref().is_some_and(Users::searching)
     }
 
-    /// Looks for more of them. True while there are more.
-    pub fn search(&mut self, data: &dyn Data) -> bool {
-        if let Some(contents) = data.contents() {
-            self.look(contents);
-        }
-        self.searching()
+    /// Looks for more of them. True once it is known who refers to it.
+    pub fn search(&mut self, contents: Contents<'_>) -> bool {
+        self.look(contents);
+        self.users.as_mut().is_some_and(|users| users.search(contents))
     }
 
     fn look(&mut self, contents: Contents<'_>) {
@@ -271,47 +262,17 @@ impl Detail {
         }
     }
 
-    /// Looks for the resources of this stream that refer to this one.
-    pub fn find_users(&mut self, contents: Contents<'_>) {
+    /// Begins to look for the resources of this stream that refer to this one. False if there is none to begin with.
+    pub fn find_users(&mut self, contents: Contents<'_>) -> bool {
         self.user = 0;
-        self.more_users = false;
-        let Some((stream, place, _)) = &self.key else { return };
-        let (Some((kind, _)), Some(name)) = (Kind::of_type_url(place.type_url.as_str()), &place.name) else {
-            return;
-        };
-        let mut users = Vec::new();
-        let mut left = SEARCHED;
-        for other in referrers(kind) {
-            let Some(url) = other.type_url(ApiVersion::V3) else { continue };
-            let names = contents.names(*stream, &url);
-            self.more_users |= names.len() > left;
-            for candidate in names.into_iter().take(left) {
-                left -= 1;
-                if refers(contents, *stream, &url, &candidate, kind, name) {
-                    users.push(Place { type_url: url.clone(), name: Some(candidate) });
-                }
-            }
-        }
-        self.users = Some(users);
+        let of = self.key.as_ref();
+        self.users = of.and_then(|(stream, place, _)| Users::of(contents, *stream, place));
+        self.users.is_some()
     }
 }
 
 fn holds(fact: &ResourceFact) -> bool {
     matches!(fact.state, ResourceState::Present | ResourceState::Kept)
-}
-
-fn refers(
-    contents: Contents<'_>,
-    stream: StreamId,
-    url: &TypeUrl,
-    from: &str,
-    kind: Kind,
-    name: &Arc<str>,
-) -> bool {
-    let content = contents.resource(stream, url, from).and_then(|fact| fact.content);
-    let body = content.filter(|id| contents.size(*id) <= SEARCHED_SIZE).and_then(|id| contents.body(id));
-    let links = body.map(|body| contents.links(&body)).unwrap_or_default();
-    links.iter().any(|link| link.kind == kind && link.means(name))
 }
 
 /// The fields of this resource that the open refusal of its type names.

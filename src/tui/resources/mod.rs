@@ -3,6 +3,7 @@
 mod act;
 mod detail;
 mod list;
+mod users;
 
 use std::sync::Arc;
 
@@ -81,6 +82,16 @@ pub fn parts(model: &Model, layout: &Layout) -> Parts {
     };
     let (body, docs) = layout::split(right, right.height - docs);
     Parts { tree, side, bar, body, docs }
+}
+
+/// One step of what is looked for. True while there is more.
+pub fn search(model: &mut Model, data: &dyn Data) -> bool {
+    let Some(contents) = data.contents() else { return false };
+    if model.resources.detail.search(contents) {
+        act::found_users(model);
+    }
+    let names = model.resources.tree.search(data, model.filter.as_ref());
+    names || model.resources.detail.searching()
 }
 
 pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool) {

@@ -8,6 +8,8 @@ mod random;
 #[cfg(feature = "net")]
 mod real;
 mod screens;
+#[cfg(feature = "net")]
+mod steps;
 mod story;
 mod tell;
 #[cfg(feature = "net")]

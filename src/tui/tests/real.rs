@@ -28,22 +28,33 @@ impl Codec for BySchema {
 
 pub struct Real {
     store: Watched,
+    end: Time,
     bodies: Decoded,
 }
 
 impl Real {
     /// As a tap would have seen it: without secrets.
     pub fn of(text: &str) -> Real {
+        let (mut real, rest) = Real::begun(text);
+        rest.into_iter().for_each(|frame| real.store.handle(frame));
+        real.store.advance(real.end);
+        real
+    }
+
+    /// Before the first frame, and the frames.
+    pub fn begun(text: &str) -> (Real, Vec<Frame>) {
         let schema = Schema::builtin();
         let redact = Arc::new(Redactor::new(schema.clone(), 7));
         let catalog = Catalog::new(7, Some(redact), Box::new(MemoryBodies::default()));
         let script = script::parse(text, "a test").expect("a script");
         let loaded = script::load_into(&script, &BySchema(schema.clone()), catalog).expect("content");
         let store = Store::new(loaded.catalog, loaded.clock, Options::default());
-        let mut store = Watched::new(store, rules(&schema));
-        loaded.frames.into_iter().for_each(|frame| store.handle(frame));
-        store.advance(loaded.end);
-        Real { store, bodies: Decoded(schema) }
+        let store = Watched::new(store, rules(&schema));
+        (Real { store, end: loaded.end, bodies: Decoded(schema) }, loaded.frames)
+    }
+
+    pub fn handle(&mut self, frame: Frame) {
+        self.store.handle(frame);
     }
 
     pub fn gateway() -> Real {

@@ -14,14 +14,16 @@ use super::detail::field;
 
 pub fn summary(model: &Model) -> String {
     let screen = &model.graph;
-    if screen.searching() {
+    if let Some(percent) = screen.first() {
+        return format!("reading resources, {percent}%");
+    }
+    if screen.reading() {
         return format!("looking up references, {}%", screen.percent());
     }
-    let count = |test: fn(&State) -> bool| screen.graph.nodes.iter().filter(|node| test(&node.state)).count();
+    let count = |test: fn(&State) -> bool| screen.graph.problems().filter(|node| test(&node.state)).count();
     let dangling = count(|state| matches!(state, State::Dangling));
     let warming = count(|state| matches!(state, State::Warming { .. }));
-    let all = screen.graph.nodes.iter().filter(|node| node.state.here()).count() as u64;
-    let mut out = plural(all, "resource");
+    let mut out = plural(screen.graph.count_all(), "resource");
     for (n, word) in [(dangling, "dangling"), (warming, "warming")] {
         if n > 0 {
             out.push_str(&format!(", {n} {word}"));
@@ -56,6 +58,7 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
     let (tree, detail) = parts(model, layout);
     if screen.rows.is_empty() {
         let text = match (&model.filter, screen.view.problems) {
+            _ if screen.first().is_some() => "",
             (Some(_), _) => "   nothing matches; Esc clears the filter",
             (None, true) => "   no branch has a problem; p shows all",
             (None, false) => "   no resource yet: nothing was asked for or sent on this client's streams",

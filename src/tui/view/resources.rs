@@ -156,9 +156,9 @@ fn side(model: &Model, canvas: &mut Canvas, area: Rect) {
                 vec![plain(format!("   {} {name}", type_label(place.type_url.as_str())))]
             };
             (
-                format!("used by {}{}", users.len(), if detail.more_users { ", at least" } else { "" }),
+                format!("used by {}{}", users.found.len(), if users.at_least() { ", at least" } else { "" }),
                 detail.user,
-                users.iter().map(line).collect(),
+                users.found.iter().map(line).collect(),
             )
         }
         None => {
