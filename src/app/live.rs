@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::event::Time;
 use crate::net::tap::Copies;
@@ -21,6 +21,9 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// So many bytes are looked at before the facts are let go of, whether or not somebody waits for them.
 const PART: usize = 1 << 20;
+
+/// So long it goes on although somebody waits: who looks again and again must not keep it from getting on.
+const LEAST: Duration = Duration::from_millis(4);
 
 /// Of the analysis; on Linux a thread has a niceness of its own. Where cores are short the view lags, and
 /// the traffic does not.
@@ -154,7 +157,8 @@ impl Work {
                     pipeline.take(copied, into.store.catalog_mut(), frames);
                     frames.drain(..).for_each(|frame| into.take(frame));
                 };
-                let at = part(&mut rest, || shared.is_wanted(), take);
+                let begun = Instant::now();
+                let at = part(&mut rest, || begun.elapsed() >= LEAST && shared.is_wanted(), take);
                 // No further than what has been looked at: what is owed by now may be in the rest.
                 if rest.peek().is_some() { at } else { copies.now() }
             });
@@ -165,10 +169,10 @@ impl Work {
     }
 }
 
-/// Takes copies until it has taken [`PART`], or somebody waits; one at least. When the last of them was made.
+/// Takes copies until it has taken [`PART`], or is to stop; one at least. When the last of them was made.
 fn part(
     rest: &mut impl Iterator<Item = Copied>,
-    wanted: impl Fn() -> bool,
+    stop: impl Fn() -> bool,
     mut take: impl FnMut(Copied),
 ) -> Time {
     let (mut bytes, mut at) = (0, Time::ZERO);
@@ -176,7 +180,7 @@ fn part(
         bytes += copied.what.size();
         at = copied.at;
         take(copied);
-        if bytes >= PART || wanted() {
+        if bytes >= PART || stop() {
             break;
         }
     }
@@ -279,15 +283,15 @@ mod tests {
     }
 
     #[test]
-    fn the_analysis_stops_where_somebody_waits() {
+    fn the_analysis_stops_where_it_is_told_to() {
         let copied = |at| Copied {
             conn: ConnId(1),
             at: Time(at),
             what: Happened::Bytes { dir: Dir::Req, bytes: vec![0; PART / 4].into() },
         };
-        let taken = |wanted: &dyn Fn() -> bool| {
+        let taken = |stop: &dyn Fn() -> bool| {
             let (mut rest, mut taken) = ((1..=9).map(copied), 0);
-            let at = part(&mut rest, wanted, |_| taken += 1);
+            let at = part(&mut rest, stop, |_| taken += 1);
             (at, taken, rest.count())
         };
         assert_eq!(taken(&|| true), (Time(1), 1, 8));
