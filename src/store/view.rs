@@ -27,46 +27,58 @@ impl StateView<'_> {
     pub fn stream(&self) -> StreamId {
         self.stream.id
     }
+
     pub fn node(&self) -> Option<&Arc<str>> {
         self.stream.node_id.as_ref()
     }
+
     pub fn type_url(&self) -> &TypeUrl {
         &self.track.type_url
     }
+
     pub fn open_nack(&self) -> Option<Seq> {
         self.track.open.map(|open| open.n)
     }
+
     pub fn state(&self) -> TypeState {
         self.store.word(self.stream, self.track).0
     }
+
     pub fn since(&self) -> Time {
         self.store.word(self.stream, self.track).2
     }
+
     pub fn ack_ms(&self) -> Option<(f64, f64)> {
         if self.store.clock.untimed { None } else { self.track.latencies() }
     }
+
     pub fn bytes(&self) -> u64 {
         self.track.bytes
     }
+
     pub fn resources(&self) -> u64 {
         self.track.present(&self.store.catalog, self.stream.clock(self.store.now), self.store.limits)
     }
+
     /// Whether `see` is content with one of the versions in force and offered.
     pub fn any_version(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
         let in_force = self.track.in_force.as_ref().map(|known| known.version.as_str());
         let offered = self.track.responses.last().map(|response| response.version.as_str());
         in_force.into_iter().chain(offered).any(see)
     }
+
     /// The same for the nonces of the newest response and of those without a verdict.
     pub fn any_nonce(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
         let last = self.track.responses.last().map(|response| response.nonce.as_str());
         let pending = self.track.responses.pending().map(|response| response.nonce.as_str());
         last.into_iter().chain(pending.filter(|nonce| !nonce.is_empty())).any(see)
     }
+
     /// For the words of its refusals.
     pub fn any_error(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
         self.track.nacks.iter().any(|nack| see(&nack.message))
     }
+
     /// For names asked for, missing or absent.
     pub fn any_name(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
         let (catalog, track) = (&self.store.catalog, self.track);
