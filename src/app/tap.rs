@@ -49,7 +49,10 @@ impl Front {
         match self {
             Front::Tap { maps, connect_timeout, tls, changes } => {
                 let queue = decode.then_some(QUEUE);
-                let behind = maps.iter().map(|(_, upstream)| format!(" → {upstream}")).collect();
+                // Where all who read the session see it: screens, event lines, the recording.
+                let given = changes.as_ref().map(|changes| changes.names().join(", "));
+                let given = given.map(|names| format!(" (gets {names} from here)")).unwrap_or_default();
+                let behind = maps.iter().map(|(_, upstream)| format!(" → {upstream}{given}")).collect();
                 Ok((Tap::start(Config { maps, queue, connect_timeout, tls, changes })?, behind))
             }
             Front::Serve { listen, from, tls, control, say } => {

@@ -75,9 +75,6 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
     let empty = how_to_connect(&maps[0], args.secure.listen_cert.is_some());
     let run = Run { flags: &args.live, global, decode: !args.no_decode, verb: "tap", empty, notice: None };
     let changes = connect::changes(&args.live.descriptors.connect)?;
-    if let Some(changes) = changes.as_ref().filter(|_| !global.quiet) {
-        io.say(&format!("in each request the server gets {} from here", changes.names().join(", ")));
-    }
     let tls = connect::tap(args, &maps)?;
     let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes };
     run.start(front, io, |_| ())
