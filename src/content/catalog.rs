@@ -7,6 +7,7 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 
 use super::entry::{RawWrapper, any, is_wrapper, raw_wrapper};
 use super::index::Index;
+use super::recent::Recent;
 use super::stretch::Stretch;
 use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
 use crate::event::{DenseHash, Kind, Sym};
@@ -72,6 +73,7 @@ pub struct Catalog {
     /// The names in runs that requests repeat.
     names: HashMap<BlobId, Arc<[Sym]>>,
     bodies: Box<dyn Bodies>,
+    recent: Recent,
     redact: Option<Arc<dyn Redact>>,
     seed: u64,
     /// Made of the seed once: a seeded hash would make it anew for each resource.
@@ -91,6 +93,7 @@ impl Catalog {
             last_type: None,
             names: HashMap::new(),
             bodies,
+            recent: Recent::default(),
             redact,
             seed,
             secret: secret(seed),
@@ -196,6 +199,12 @@ impl Catalog {
             }
             _ => Some(body),
         }
+    }
+
+    /// The bytes of a payload that is compared with what was there before: what is asked for so is asked for again
+    /// when it is the older one.
+    pub fn compared(&self, payload: BlobId) -> Option<Bytes> {
+        self.recent.get(payload.0, &*self.bodies)
     }
 
     /// The body as it lies in [`Bodies`]: of a wrapper the bytes around its payload.

@@ -11,6 +11,7 @@ mod catalog;
 mod entry;
 mod index;
 mod list;
+mod recent;
 mod stretch;
 mod strings;
 

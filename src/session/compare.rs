@@ -55,7 +55,7 @@ pub(crate) fn same_content(catalog: &Catalog, meaning: Option<&Same>, a: BlobId,
     if catalog.blob(a).redacted || catalog.blob(b).redacted {
         return false;
     }
-    match (catalog.bytes(a), catalog.bytes(b)) {
+    match (catalog.compared(a), catalog.compared(b)) {
         (Some(a), Some(b)) => meaning.same(&a, &b),
         _ => false,
     }
