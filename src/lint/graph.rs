@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::case::Case;
+use super::warming::Warming;
 use crate::content::{BlobId, Catalog};
 use crate::event::{DenseHash, Kind, Seq, Sym, Time};
 use crate::links::Source;
@@ -86,17 +87,6 @@ pub(super) struct Window {
     pub(super) stream: usize,
     pub(super) clusters: Vec<Sym>,
     pub(super) since: Time,
-}
-
-/// Resources of one response that wait for others before they can be used (rows H-01 to H-06). For what each waits is
-/// in the graph: this is kept on every stream.
-#[derive(Clone, Debug)]
-pub(super) struct Warming {
-    pub(super) since: Time,
-    pub(super) seq: Seq,
-    /// They were there before, with other content.
-    pub(super) update: bool,
-    pub(super) names: Vec<Sym>,
 }
 
 /// What a resource waits for.
@@ -274,13 +264,12 @@ impl<'a> Case<'a> {
     }
 
     fn note_warming(&mut self, mut names: Vec<Sym>, seq: Seq, update: bool) {
-        let noted: usize = self.memo.warming.iter().map(|warming| warming.names.len()).sum();
-        names.truncate(super::memo::NAMES.saturating_sub(noted));
+        names.truncate(super::memo::NAMES.saturating_sub(self.memo.warming.names()));
         if names.is_empty() {
             return;
         }
         names.shrink_to_fit();
-        self.memo.warming.push_back(Warming { since: self.at, seq, update, names });
+        self.memo.warming.push(Warming { since: self.at, seq, update, names });
         self.arm(super::clock::Alarm::Warming, self.at.after(self.options.timers.warm));
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::Alarm;
-use super::graph::{Graphs, Warming};
+use super::graph::Graphs;
 use super::node::Digests;
 use super::relay::Carried;
+use super::warming::Waiting;
 use crate::content::{BlobId, List};
 use crate::event::{DenseHash, Kind, Seq, Sym, Time, VersionInfo};
 use crate::session::{Name, SymMap, SymSet};
@@ -100,7 +101,7 @@ pub(super) struct TrackMemo {
     /// Of the newest full-state pushes: bytes, and bytes sent again unchanged.
     pub(super) pushes: VecDeque<(u64, u64)>,
     /// Resources that wait for others, oldest first (row H-04).
-    pub(super) warming: VecDeque<Warming>,
+    pub(super) warming: Waiting,
     /// Redirects by canonical name: what they lead to (row K-27).
     pub(super) redirects: HashMap<String, String>,
     /// Names that the client should ask for next.

@@ -20,6 +20,7 @@ mod scan;
 mod structured;
 #[cfg(test)]
 mod tests;
+mod warming;
 
 pub use bootstrap::Bootstrap;
 pub use finding::{Blame, Finding, Severity};

@@ -26,28 +26,25 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Alarm(Alarm::Warming, check)],
 };
 
-use super::super::graph::{Warming, awaited};
+use super::super::graph::awaited;
+use super::super::warming::Warming;
 use crate::event::{Kind, Sym};
-use crate::session::{Held, SymSet};
+use crate::session::Held;
 
 fn check(case: &mut Case<'_>) {
     let (at, limit) = (case.at, case.options.timers.warm);
     let Some(track) = case.own_track() else { return };
     let Some(kind) = track.kind else { return };
     let mut over = Vec::new();
-    while case.memo.warming.front().is_some_and(|warming| at.since(warming.since) >= limit) {
-        over.extend(case.memo.warming.pop_front());
+    while case.memo.warming.since().is_some_and(|since| at.since(since) >= limit) {
+        over.extend(case.memo.warming.pop());
     }
-    if let Some(next) = case.memo.warming.front().map(|warming| warming.since) {
+    if let Some(next) = case.memo.warming.since() {
         case.arm(Alarm::Warming, next.after(limit));
     }
-    // What came again since waits from then on.
-    let mut later: SymSet =
-        case.memo.warming.iter().flat_map(|warming| warming.names.iter().copied()).collect();
     let mut due = Vec::new();
-    for warming in over.iter().rev() {
-        let names: Vec<Sym> = warming.names.iter().copied().filter(|name| later.insert(*name)).collect();
-        for (name, refs) in case.refs_of(track, &names) {
+    for warming in &over {
+        for (name, refs) in case.refs_of(track, &warming.names) {
             due.extend(awaited(kind, &refs).map(|child| (name, warming, child)));
         }
     }
