@@ -164,7 +164,7 @@ impl<'a> LiveFeed<'a> {
         let session = self.session(held.n.0).map_err(|why| format!("this can't go back: {why}"));
         let (mut loaded, options) = session?;
         replay::cut(&mut loaded, held.n, held.now);
-        let feed = ReplayFeed::new(options.cursor(loaded), options, Decoded(self.bodies.0.clone()), None);
+        let feed = ReplayFeed::new(options.open(loaded), options, Decoded(self.bodies.0.clone()), None);
         Ok(feed.beside(self.applied.clone()))
     }
 

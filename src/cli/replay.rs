@@ -1,5 +1,8 @@
 //! `replay`: a recording with a time cursor, as screens; without a terminal a line per event.
 
+#[cfg(all(feature = "net", feature = "tui"))]
+mod screens;
+
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -29,7 +32,7 @@ pub(super) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
     let seed = descriptors::seed()?;
     #[cfg(all(feature = "net", feature = "tui"))]
     if args.output.is_none() && !args.no_tui && io.has_screen() {
-        return screens(args, seed, global, io);
+        return screens::run(args, seed, global, io);
     }
     let lines = Lines {
         source: &args.source,
@@ -155,106 +158,4 @@ fn follow(
     let thread = std::thread::Builder::new().name("follow".into()).spawn(work);
     thread.map_err(|error| CliError::new(Exit::Defect, "cannot follow").because(error))?;
     Ok(receive)
-}
-
-#[cfg(all(feature = "net", feature = "tui"))]
-fn screens(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    use crate::app::replay::{Cursor, ReplayFeed};
-    use crate::app::screen::Decoded;
-    use crate::app::signals;
-    use crate::record;
-    use crate::tui::{Feed, Seek};
-
-    let screen = super::screens::wanted(args.view.as_deref())?;
-    // What there is to say of the file is said on the screen.
-    let quiet = Global { quiet: true, ..global.clone() };
-    let zone = io.zone(args.time);
-    let signals =
-        signals::watch(true).map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
-    let path = if args.source.source == "-" { None } else { Some(source::find(&args.source.source, io)?) };
-    let known = path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
-    let failed = |error| CliError::unreadable(format!("cannot read {}", args.source.source)).because(error);
-    let recording = match &path {
-        Some(path) if path.is_file() => record::start(path).map_err(failed)?,
-        _ => None,
-    };
-    let (schema, mut options, cursor, notices);
-    match recording {
-        // Never in memory as a whole.
-        Some(recording) => {
-            schema = descriptors::schema(&args.source.descriptors)?;
-            options = self::options(schema.clone(), args, io);
-            let parts = (options.store, options.meaning.clone(), options.rules.clone());
-            (cursor, notices) = Cursor::read(recording, parts.0, parts.1, parts.2).map_err(failed)?;
-        }
-        None => {
-            let opened = source::open_keyed(&args.source, seed, &quiet, io)?;
-            schema = opened.schema;
-            options = self::options(schema.clone(), args, io);
-            notices = opened.loaded.notices.clone();
-            cursor = options.cursor(opened.loaded);
-        }
-    }
-    let at = place(&args.at, &cursor, &zone)?;
-    let reload = if args.follow { Some(follow(&args.source, seed, &schema, known, io)?) } else { None };
-    options.file.clone_from(&path);
-    options.notices = notices;
-    let applied = super::applied::file(args.applied.as_deref(), &schema)?;
-    let feed = ReplayFeed::new(cursor, options, Decoded(schema), reload).beside(applied);
-    let begin = [Some(at).filter(|at| *at != Seek::End), args.play.then_some(Seek::Toggle)];
-    for seek in begin.into_iter().flatten() {
-        feed.replay(None, seek)
-            .map_err(|why| CliError::usage(format!("--at or --play: {why}")).next("--at start, --at end"))?;
-    }
-    super::screens::run(&feed, screen, args.screens, args.time, global, io, signals)?;
-    Ok(Exit::Yes)
-}
-
-/// Where the cursor stands first.
-#[cfg(all(feature = "net", feature = "tui"))]
-fn place(
-    at: &super::args::At,
-    cursor: &crate::app::replay::Cursor,
-    zone: &jiff::tz::TimeZone,
-) -> Result<crate::tui::Seek, CliError> {
-    use crate::event::Seq;
-    use crate::filter::Moment;
-    use crate::tui::Seek;
-
-    match at {
-        At::End => Ok(Seek::End),
-        At::Start => Ok(Seek::Start),
-        At::Nack => Ok(Seek::FirstNack),
-        At::Moment(Moment::Message(n)) if n.0 == 0 || n.0 > cursor.messages() => {
-            let error = CliError::usage(format!("there is no message #{}", n.0));
-            Err(error.next(format!("a number from #1 to #{}", cursor.messages())))
-        }
-        At::Moment(Moment::Message(n)) => Ok(Seek::Message(Seq(n.0))),
-        At::Moment(moment) => {
-            let time = moment.time(cursor.store().clock(), cursor.end().now, zone).map(Seek::Time);
-            time.ok_or_else(|| {
-                CliError::usage("this source has no dates")
-                    .next("--at +30s, or a message's number such as #487")
-            })
-        }
-    }
-}
-
-#[cfg(all(feature = "net", feature = "tui"))]
-fn options(schema: Arc<Schema>, args: &ReplayArgs, io: &Io<'_>) -> crate::app::replay::Options {
-    let typed = &args.source.source;
-    let name = std::path::Path::new(typed).file_name().map(|name| name.to_string_lossy().into_owned());
-    crate::app::replay::Options {
-        store: source::options(&args.source.timers),
-        meaning: crate::app::tap::meaning(schema.clone()),
-        rules: crate::app::watched::bounded(&schema),
-        idle: args.idle_limit,
-        speed: crate::tui::Speed::new(args.speed),
-        source: format!("replay {}", name.unwrap_or_else(|| typed.clone())),
-        rerun: typed.clone(),
-        notices: Vec::new(),
-        copies: io.state_dir().unwrap_or_else(std::env::temp_dir),
-        file: None,
-        rewound: false,
-    }
 }

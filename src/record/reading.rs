@@ -52,6 +52,11 @@ impl<R: Read> Reading<R> {
         self.header.clock
     }
 
+    /// Bytes of the file that were read, of those that are packed.
+    pub fn position(&self) -> u64 {
+        self.settled
+    }
+
     /// Appends the next frames to `out`, and their content to the catalog that came with this. False at the end: there
     /// were none any more.
     pub fn next(&mut self, catalog: &mut Catalog, out: &mut Vec<Frame>) -> Result<bool, RecordReadError> {

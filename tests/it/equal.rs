@@ -244,7 +244,7 @@ impl Ended {
             file: None,
             rewound: false,
         };
-        ReplayFeed::new(options.cursor(loaded), options, Decoded(self.schema.clone()), None)
+        ReplayFeed::new(options.open(loaded), options, Decoded(self.schema.clone()), None)
     }
 
     /// Replayed and printed, everything is as it was live. `refused` is a name in a NACK.

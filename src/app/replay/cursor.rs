@@ -52,7 +52,8 @@ impl Cursor {
         held.into_cursor(loaded.end)
     }
 
-    /// At the start of a recording, which is never in memory as a whole; with what a person must know of it.
+    /// At the start of a recording, which is never in memory as a whole; with what a person must know of it. Tells how
+    /// many bytes of it are read.
     ///
     /// # Errors
     /// It can't be read.
@@ -61,6 +62,7 @@ impl Cursor {
         options: Options,
         meaning: Meaning,
         rules: lint::Options,
+        tell: &dyn Fn(u64),
     ) -> Result<(Cursor, Vec<String>), RecordReadError> {
         let mut held = Held::new(catalog, recording.clock(), options, meaning, rules);
         let mut frames = Vec::new();
@@ -68,6 +70,7 @@ impl Cursor {
         while more {
             more = recording.next(held.store.catalog_mut(), &mut frames)?;
             held.take(std::mem::take(&mut frames));
+            tell(recording.position());
         }
         let (end, notices) = recording.finish();
         Ok((held.into_cursor(end), notices))

@@ -23,6 +23,7 @@ use crate::app::applied::AppliedFile;
 use crate::app::screen::{Decoded, save_copy};
 
 /// What a replay is of, and how it goes.
+#[derive(Clone)]
 pub struct Options {
     pub store: store::Options,
     pub meaning: Meaning,
@@ -45,9 +46,24 @@ pub struct Options {
 }
 
 impl Options {
-    /// A cursor over a source that was read.
-    pub fn cursor(&self, loaded: Loaded) -> Cursor {
-        Cursor::new(loaded, self.store, self.meaning.clone(), self.rules.clone())
+    /// A source that is in memory.
+    pub fn open(&self, loaded: Loaded) -> Opened {
+        let cursor = Cursor::new(loaded, self.store, self.meaning.clone(), self.rules.clone());
+        Opened::new(cursor, &self.store)
+    }
+}
+
+/// A source that was read to its end, and what was found on the way.
+pub struct Opened {
+    pub cursor: Cursor,
+    marks: Marks,
+}
+
+impl Opened {
+    /// Goes to the end of the source and stands there.
+    pub fn new(mut cursor: Cursor, store: &store::Options) -> Opened {
+        let marks = Marks::find(&mut cursor, store);
+        Opened { cursor, marks }
     }
 }
 
@@ -74,9 +90,9 @@ struct State {
 }
 
 impl ReplayFeed {
-    /// Goes to the end of the source and stands there.
-    pub fn new(mut cursor: Cursor, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
-        let marks = Marks::find(&mut cursor, &options.store);
+    /// Stands at the end of the source.
+    pub fn new(opened: Opened, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
+        let Opened { cursor, marks } = opened;
         let state = State { cursor, marks, speed: options.speed, playing: None, turn: 0 };
         ReplayFeed {
             options,
@@ -127,8 +143,8 @@ impl State {
     /// The same source with more of it: the cursor stays, or moves along at the end.
     fn grown(&mut self, loaded: Loaded, options: &Options) {
         let (was, at_end) = (self.cursor.position(), self.cursor.is_at_end());
-        self.cursor = options.cursor(loaded);
-        self.marks = Marks::find(&mut self.cursor, &options.store);
+        let Opened { cursor, marks } = options.open(loaded);
+        (self.cursor, self.marks) = (cursor, marks);
         if !at_end {
             self.cursor.seek(was);
         }

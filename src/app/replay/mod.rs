@@ -3,9 +3,11 @@
 mod cursor;
 mod feed;
 mod marks;
+mod opening;
 pub mod saved;
 #[cfg(test)]
 mod tests;
 
 pub use cursor::Cursor;
-pub use feed::{Options, Reload, ReplayFeed, cut};
+pub use feed::{Opened, Options, Reload, ReplayFeed, cut};
+pub use opening::{Opening, OpeningFeed};

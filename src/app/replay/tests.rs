@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::cursor::{Cursor, Position};
 use super::marks::Marks;
-use super::{Options, ReplayFeed, saved};
+use super::{Opened, Options, ReplayFeed, saved};
 use crate::app::named::Named;
 use crate::app::screen::Decoded;
 use crate::app::watched::{Watched, bounded};
@@ -23,6 +23,8 @@ use crate::script::{self, Codec};
 use crate::session::Meaning;
 use crate::store::{self, Store};
 use crate::tui::{Effect, Feed, Model, Msg, Seek, Sign, Speed, Theme, drawn as shown, search, update};
+
+mod opening;
 
 const TOUR: &str = include_str!("../../../tests/fixtures/cli/tour.xds");
 
@@ -197,11 +199,11 @@ fn options(file: Option<std::path::PathBuf>) -> Options {
 
 fn feed(text: &str) -> ReplayFeed {
     let options = options(None);
-    ReplayFeed::new(options.cursor(loaded(text)), options, Decoded(Schema::builtin()), None)
+    ReplayFeed::new(options.open(loaded(text)), options, Decoded(Schema::builtin()), None)
 }
 
 /// As the loop around the screens does it.
-fn typed(feed: &ReplayFeed, model: &mut Model, keys: &str) {
+fn typed(feed: &dyn Feed, model: &mut Model, keys: &str) {
     let send = |model: &mut Model, msg: Msg| {
         let mut effects = Vec::new();
         feed.read(&mut |data| {
@@ -407,8 +409,9 @@ fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
     let options = options(Some(path.clone()));
     let recording = record::start(&path).expect("readable").expect("a recording");
     let (store, meaning, rules) = (options.store, options.meaning.clone(), options.rules.clone());
-    let (cursor, notices) = Cursor::read(recording, store, meaning, rules).expect("messages");
-    (folder, ReplayFeed::new(cursor, Options { notices, ..options }, Decoded(Schema::builtin()), None))
+    let (cursor, notices) = Cursor::read(recording, store, meaning, rules, &|_| ()).expect("messages");
+    let opened = Opened::new(cursor, &store);
+    (folder, ReplayFeed::new(opened, Options { notices, ..options }, Decoded(Schema::builtin()), None))
 }
 
 #[test]
@@ -439,7 +442,7 @@ fn a_file_that_was_cut_opens_and_says_what_is_lost() {
 fn what_memory_cannot_hold_is_said_on_the_screen() {
     let options =
         Options { store: store::Options { history: 30_000, ..Default::default() }, ..options(None) };
-    let feed = ReplayFeed::new(options.cursor(loaded(&long())), options, Decoded(Schema::builtin()), None);
+    let feed = ReplayFeed::new(options.open(loaded(&long())), options, Decoded(Schema::builtin()), None);
     let before = feed.info().bar.expect("a bar").before;
     let mut model = model(100, 30);
     typed(&feed, &mut model, "");

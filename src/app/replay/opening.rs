@@ -1,0 +1,163 @@
+//! A recording that takes its time to open: screens that say how far it is, then those of the replay.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError};
+
+use super::{ReplayFeed, saved};
+use crate::app::screen::Decoded;
+use crate::content::Catalog;
+use crate::event::Clock;
+use crate::store::{self, Store};
+use crate::text::{display_safe, size};
+use crate::tui::{Data, Feed, Held, Info, Mode, Seek, StoreData};
+
+/// What is being opened, and who does it.
+pub struct Opening<T, E> {
+    /// What the first line says: `replay session.xdsrec`.
+    pub source: String,
+    pub file: Option<PathBuf>,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// So many of them were read.
+    pub read: Arc<AtomicU64>,
+    /// Whoever reads it on a thread of their own says here that it is done.
+    pub coming: Receiver<Result<T, E>>,
+    /// What to say of a failure.
+    pub say: fn(&E) -> String,
+}
+
+/// The screens' side of it.
+pub struct OpeningFeed<T, E, F> {
+    opening: Opening<T, E>,
+    /// What becomes of the source once it is there.
+    begin: RefCell<Option<F>>,
+    /// Before that there is nothing in it.
+    nothing: (Store, Decoded),
+    stage: RefCell<Stage<E>>,
+}
+
+enum Stage<E> {
+    Reading,
+    Ready(Box<ReplayFeed>),
+    Failed(E),
+}
+
+impl<T, E, F> OpeningFeed<T, E, F>
+where
+    F: FnOnce(T) -> Result<ReplayFeed, E>,
+{
+    pub fn new(opening: Opening<T, E>, bodies: Decoded, begin: F) -> Self {
+        let clock = Clock { epoch: None, untimed: true };
+        let store = Store::new(Catalog::in_memory(), clock, store::Options::default());
+        OpeningFeed {
+            opening,
+            begin: RefCell::new(Some(begin)),
+            nothing: (store, bodies),
+            stage: RefCell::new(Stage::Reading),
+        }
+    }
+
+    /// Why it could not be opened.
+    pub fn failure(self) -> Option<E> {
+        match self.stage.into_inner() {
+            Stage::Failed(why) => Some(why),
+            Stage::Reading | Stage::Ready(_) => None,
+        }
+    }
+
+    /// Looks whether it is there.
+    fn look(&self) {
+        if !matches!(*self.stage.borrow(), Stage::Reading) {
+            return;
+        }
+        let opened = match self.opening.coming.try_recv() {
+            Ok(opened) => opened,
+            // A thread that is gone has panicked, which ends the program with its own message.
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
+        };
+        let Some(begin) = self.begin.take() else { return };
+        *self.stage.borrow_mut() = match opened.and_then(begin) {
+            Ok(feed) => Stage::Ready(Box::new(feed)),
+            Err(why) => Stage::Failed(why),
+        };
+    }
+
+    /// How much of it was read, in hundredths.
+    fn percent(&self) -> u64 {
+        (self.opening.read.load(Ordering::Relaxed).saturating_mul(100) / self.opening.bytes.max(1)).min(100)
+    }
+
+    fn with<A>(&self, ready: impl FnOnce(&ReplayFeed) -> A) -> Option<A> {
+        match &*self.stage.borrow() {
+            Stage::Ready(feed) => Some(ready(feed)),
+            Stage::Reading | Stage::Failed(_) => None,
+        }
+    }
+
+    /// The lines of a screen on which nothing else is.
+    fn lines(&self) -> Vec<String> {
+        if let Stage::Failed(why) = &*self.stage.borrow() {
+            let mut lines: Vec<String> =
+                (self.opening.say)(why).lines().map(|line| display_safe(line).into_owned()).collect();
+            lines.extend(["".into(), "q leaves".into()]);
+            return lines;
+        }
+        let (percent, all) = (self.percent(), size(self.opening.bytes));
+        let far = match percent {
+            100 => format!("All {all} are read; looking for problems"),
+            percent => format!("Reading: {percent}% of {all}"),
+        };
+        vec![far, "".into(), "The screens open when all of it is known. q leaves".into()]
+    }
+}
+
+impl<T, E, F> Feed for OpeningFeed<T, E, F>
+where
+    F: FnOnce(T) -> Result<ReplayFeed, E>,
+{
+    fn read(&self, with: &mut dyn FnMut(&dyn Data)) {
+        if self.with(|feed| feed.read(with)).is_none() {
+            let (store, bodies) = &self.nothing;
+            with(&StoreData { store, findings: &[], bodies, applied: None });
+        }
+    }
+
+    fn revision(&self) -> u64 {
+        self.look();
+        match &*self.stage.borrow() {
+            Stage::Reading => self.percent(),
+            Stage::Failed(_) => u64::MAX,
+            // Beyond all hundredths.
+            Stage::Ready(feed) => feed.revision() + 1000,
+        }
+    }
+
+    fn info(&self) -> Info {
+        self.with(Feed::info).unwrap_or_else(|| Info {
+            source: format!("{} · {}% read", self.opening.source, self.percent()),
+            mode: Mode::Replay,
+            empty: self.lines(),
+            ..Info::default()
+        })
+    }
+
+    fn replay(&self, held: Option<Held>, seek: Seek) -> Result<(), String> {
+        self.with(|feed| feed.replay(held, seek)).unwrap_or_else(|| Err("it is not open yet".into()))
+    }
+
+    fn marks(&self) -> saved::Letters {
+        self.opening.file.as_deref().map(saved::read).unwrap_or_default()
+    }
+
+    fn save_marks(&self, marks: &saved::Letters) -> io::Result<bool> {
+        self.with(|feed| feed.save_marks(marks)).unwrap_or(Ok(false))
+    }
+
+    fn save_copy(&self, text: &str) -> io::Result<String> {
+        self.with(|feed| feed.save_copy(text)).unwrap_or_else(|| Err(io::Error::other("it is not open yet")))
+    }
+}

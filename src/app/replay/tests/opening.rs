@@ -1,0 +1,69 @@
+//! What takes its time to open.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+
+use super::*;
+use crate::app::replay::{Opening, OpeningFeed};
+
+type Read = Result<Opened, String>;
+
+/// A feed of 2000 bytes, who reads them, and how many were read.
+fn opening() -> (
+    OpeningFeed<Opened, String, impl FnOnce(Opened) -> Result<ReplayFeed, String>>,
+    Sender<Read>,
+    Arc<AtomicU64>,
+) {
+    let (send, coming) = channel();
+    let read = Arc::new(AtomicU64::new(0));
+    let source = "replay session.xdsrec".into();
+    let opening = Opening { source, file: None, bytes: 2000, read: read.clone(), coming, say: String::clone };
+    let begin = |opened| Ok(ReplayFeed::new(opened, options(None), Decoded(Schema::builtin()), None));
+    (OpeningFeed::new(opening, Decoded(Schema::builtin()), begin), send, read)
+}
+
+#[test]
+fn the_screens_say_how_far_it_is_until_it_is_there() {
+    let (feed, send, read) = opening();
+    let mut model = model(100, 30);
+    typed(&feed, &mut model, "");
+    assert!(shown(&model).contains("Reading: 0% of 2.0 kB"), "{}", shown(&model));
+    let first = feed.revision();
+    assert_eq!(feed.revision(), first, "nothing has changed");
+    read.store(500, Ordering::Relaxed);
+    assert_ne!(feed.revision(), first);
+    typed(&feed, &mut model, "3");
+    let text = shown(&model);
+    assert!(text.contains("replay session.xdsrec · 25% read") && text.contains("[3 Timeline]"), "{text}");
+    assert!(feed.replay(None, Seek::Start).is_err_and(|why| why.contains("not open yet")));
+    read.store(u64::MAX, Ordering::Relaxed);
+    typed(&feed, &mut model, "1");
+    assert!(shown(&model).contains("All 2.0 kB are read; looking for problems"), "{}", shown(&model));
+
+    send.send(Ok(options(None).open(loaded(TOUR)))).expect("somebody waits");
+    let ready = feed.revision();
+    assert!(ready > 100, "no other revision is the same: {ready}");
+    // The screens are those of a source that was there at once.
+    for keys in ["1", "3", "g.."] {
+        let (mut late, mut first) = (model.clone(), self::model(100, 30));
+        typed(&feed, &mut late, keys);
+        typed(&super::feed(TOUR), &mut first, keys);
+        assert_eq!(shown(&late), shown(&first), "{keys}");
+    }
+    assert!(feed.failure().is_none());
+}
+
+#[test]
+fn why_it_can_not_be_opened_is_said_there_and_at_the_end() {
+    let (feed, send, _) = opening();
+    send.send(Err("cannot read it\n  next   xdscope doctor\u{1b}[2J".into())).expect("somebody waits");
+    assert_ne!(feed.revision(), 0);
+    let mut model = model(100, 30);
+    typed(&feed, &mut model, "");
+    let text = shown(&model);
+    assert!(
+        text.contains("   cannot read it") && text.contains("q leaves") && !text.contains('\u{1b}'),
+        "{text}"
+    );
+    assert!(feed.failure().is_some_and(|why| why.starts_with("cannot read it")));
+}

@@ -1,0 +1,183 @@
+//! The screens of `replay`. What takes its time to read is waited for on them.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+
+use crate::app::applied::AppliedFile;
+use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reload, ReplayFeed};
+use crate::app::screen::Decoded;
+use crate::app::signals;
+use crate::app::watched::bounded;
+use crate::cli::args::{At, Global, ReplayArgs};
+use crate::cli::error::{CliError, Exit};
+use crate::cli::io::Io;
+use crate::cli::{applied, descriptors, screens, source};
+use crate::event::Seq;
+use crate::filter::Moment;
+use crate::record;
+use crate::schema::Schema;
+use crate::tui::{Feed, Seek, Speed};
+
+use super::follow;
+
+/// Most files are read by then, and nobody sees that they were waited for.
+const PATIENCE: Duration = Duration::from_millis(80);
+
+/// What was read, and what a person must know of it.
+type Read = (Opened, Vec<String>);
+
+pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let screen = screens::wanted(args.view.as_deref())?;
+    let failed = |error| CliError::new(Exit::Defect, "no signals").because(error);
+    let signals = signals::watch(true).map_err(failed)?;
+    let show = |feed: &dyn Feed, io: &Io<'_>| {
+        screens::run(feed, screen, args.screens, args.time, global, io, signals)
+    };
+    if args.source.source == "-" {
+        // What there is to say of the source is said on the screen.
+        let quiet = Global { quiet: true, ..global.clone() };
+        let opened = source::open_keyed(&args.source, seed, &quiet, io)?;
+        let begin = Begin::new(args, &opened.schema, None, None, io)?;
+        let notices = opened.loaded.notices.clone();
+        let read = (begin.options.open(opened.loaded), notices);
+        show(&begin.feed(read)?, io)?;
+        return Ok(Exit::Yes);
+    }
+    let path = source::find(&args.source.source, io)?;
+    let schema = descriptors::schema(&args.source.descriptors)?;
+    let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+    let reload = if args.follow { Some(follow(&args.source, seed, &schema, bytes, io)?) } else { None };
+    let begin = Begin::new(args, &schema, Some(path.clone()), reload, io)?;
+    let read = Arc::new(AtomicU64::new(0));
+    let coming = aside(args, seed, &path, &schema, begin.options.clone(), read.clone())?;
+    if let Ok(read) = coming.recv_timeout(PATIENCE) {
+        show(&begin.feed(read?)?, io)?;
+        return Ok(Exit::Yes);
+    }
+    let (source, bodies) = (begin.options.source.clone(), Decoded(schema));
+    let opening = Opening { source, file: Some(path), bytes, read, coming, say: CliError::render };
+    let feed = OpeningFeed::new(opening, bodies, |read| begin.feed(read));
+    show(&feed, io)?;
+    feed.failure().map_or(Ok(Exit::Yes), Err)
+}
+
+/// Reads a file on a thread of its own, and says in `read` how much of it.
+fn aside(
+    args: &ReplayArgs,
+    seed: u64,
+    path: &Path,
+    schema: &Arc<Schema>,
+    options: Options,
+    read: Arc<AtomicU64>,
+) -> Result<Receiver<Result<Read, CliError>>, CliError> {
+    let (args, path, schema) = (args.source.clone(), path.to_owned(), schema.clone());
+    let work = move || {
+        let failed = |error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
+        let recording = if path.is_file() { record::start(&path).map_err(failed)? } else { None };
+        let Some(recording) = recording else {
+            let loaded = source::read_file(&args, seed, &path, schema)?.loaded;
+            let notices = loaded.notices.clone();
+            return Ok((options.open(loaded), notices));
+        };
+        // Never in memory as a whole.
+        let parts = (options.store, options.meaning.clone(), options.rules.clone());
+        let tell = |bytes| read.store(bytes, Ordering::Relaxed);
+        let (cursor, notices) = Cursor::read(recording, parts.0, parts.1, parts.2, &tell).map_err(failed)?;
+        tell(u64::MAX);
+        Ok((Opened::new(cursor, &options.store), notices))
+    };
+    let (send, receive) = channel();
+    let thread = thread::Builder::new().name("reader".into()).spawn(move || send.send(work()));
+    thread.map_err(|error| CliError::new(Exit::Defect, "cannot read").because(error))?;
+    Ok(receive)
+}
+
+/// How the screens begin once there is something to show.
+struct Begin {
+    at: At,
+    play: bool,
+    zone: TimeZone,
+    options: Options,
+    bodies: Decoded,
+    reload: Option<Reload>,
+    applied: Option<Rc<AppliedFile>>,
+}
+
+impl Begin {
+    fn new(
+        args: &ReplayArgs,
+        schema: &Arc<Schema>,
+        file: Option<PathBuf>,
+        reload: Option<Reload>,
+        io: &Io<'_>,
+    ) -> Result<Begin, CliError> {
+        Ok(Begin {
+            at: args.at.clone(),
+            play: args.play,
+            zone: io.zone(args.time),
+            options: options(schema, file, args, io),
+            bodies: Decoded(schema.clone()),
+            reload,
+            applied: applied::file(args.applied.as_deref(), schema)?,
+        })
+    }
+
+    fn feed(self, (opened, notices): Read) -> Result<ReplayFeed, CliError> {
+        let at = place(&self.at, &opened.cursor, &self.zone)?;
+        let options = Options { notices, ..self.options };
+        let feed = ReplayFeed::new(opened, options, self.bodies, self.reload).beside(self.applied);
+        let begin = [Some(at).filter(|at| *at != Seek::End), self.play.then_some(Seek::Toggle)];
+        for seek in begin.into_iter().flatten() {
+            feed.replay(None, seek).map_err(|why| {
+                CliError::usage(format!("--at or --play: {why}")).next("--at start, --at end")
+            })?;
+        }
+        Ok(feed)
+    }
+}
+
+/// Where the cursor stands first.
+fn place(at: &At, cursor: &Cursor, zone: &TimeZone) -> Result<Seek, CliError> {
+    match at {
+        At::End => Ok(Seek::End),
+        At::Start => Ok(Seek::Start),
+        At::Nack => Ok(Seek::FirstNack),
+        At::Moment(Moment::Message(n)) if n.0 == 0 || n.0 > cursor.messages() => {
+            let error = CliError::usage(format!("there is no message #{}", n.0));
+            Err(error.next(format!("a number from #1 to #{}", cursor.messages())))
+        }
+        At::Moment(Moment::Message(n)) => Ok(Seek::Message(Seq(n.0))),
+        At::Moment(moment) => {
+            let time = moment.time(cursor.store().clock(), cursor.end().now, zone).map(Seek::Time);
+            time.ok_or_else(|| {
+                CliError::usage("this source has no dates")
+                    .next("--at +30s, or a message's number such as #487")
+            })
+        }
+    }
+}
+
+fn options(schema: &Arc<Schema>, file: Option<PathBuf>, args: &ReplayArgs, io: &Io<'_>) -> Options {
+    let typed = &args.source.source;
+    let name = Path::new(typed).file_name().map(|name| name.to_string_lossy().into_owned());
+    Options {
+        store: source::options(&args.source.timers),
+        meaning: source::meaning(schema.clone()),
+        rules: bounded(schema),
+        idle: args.idle_limit,
+        speed: Speed::new(args.speed),
+        source: format!("replay {}", name.unwrap_or_else(|| typed.clone())),
+        rerun: typed.clone(),
+        notices: Vec::new(),
+        copies: io.state_dir().unwrap_or_else(std::env::temp_dir),
+        file,
+        rewound: false,
+    }
+}
