@@ -16,7 +16,7 @@ use crate::session::glob_matches;
 use crate::store::{ResourceFact, ResourceState, StateFact, Store};
 use crate::text::{count, size, type_label};
 
-use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
+use super::args::{At, Format, GetArgs, Global, SourceArgs, StreamPick};
 use super::bodies::{self, Contents};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
@@ -38,10 +38,17 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     if args.output == Some(Format::Tree) && !asked.client.no_expand {
         asked.client.expand = true;
     }
-    let source = source::open(&asked, global, io)?;
-    let unanswered = source.unanswered.clone();
-    let limit = Limit::of(&args.at, &source.loaded, &io.zone)?;
-    let (store, schema) = source::replay(source, &args.source.timers, &limit);
+    let (store, schema, unanswered);
+    if args.at == At::End {
+        let begin = |catalog, clock, schema: &_| source::store(&asked.timers, catalog, clock, schema);
+        let folded = source::fold(&asked, global, io, begin)?;
+        (store, schema, unanswered) = (folded.facts, folded.schema, folded.unanswered);
+    } else {
+        let source = source::open(&asked, global, io)?;
+        unanswered = source.unanswered.clone();
+        let limit = Limit::of(&args.at, &source.loaded, &io.zone)?;
+        (store, schema) = source::replay(source, &asked.timers, &limit);
+    }
     let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
     let mut states = store.states();
     // A client that came back holds what its newest stream says; earlier ones only when asked for by number.

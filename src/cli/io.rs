@@ -19,6 +19,7 @@ pub struct Io<'a> {
     pub stderr: Box<dyn Write + 'a>,
     pub stdin_is_terminal: bool,
     pub stdout_is_terminal: bool,
+    pub stderr_is_terminal: bool,
     /// Looks up an environment variable; `None` where it is unset or empty.
     pub env: Env<'a>,
     /// The local time zone.
@@ -34,6 +35,7 @@ impl Io<'static> {
             stderr: Box::new(io::stderr()),
             stdin_is_terminal: io::stdin().is_terminal(),
             stdout_is_terminal: io::stdout().is_terminal(),
+            stderr_is_terminal: io::stderr().is_terminal(),
             env: Box::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
             zone: TimeZone::system(),
         }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::app::watched;
+use crate::app::watched::{self, Watched};
 use crate::content::Catalog;
 use crate::event::Clock;
 use crate::json;
@@ -59,9 +59,12 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             Store::new(Catalog::in_memory(), Clock { epoch: None, untimed: true }, Default::default());
         return print(args, &source, &findings.iter().collect::<Vec<_>>(), &store, global, io);
     }
-    let read = source::open(&source, global, io)?.with_messages()?;
-    let schema = read.schema.clone();
-    let (store, lint) = source::lint(read, &source.timers, options(args, &schema));
+    let begin = |catalog, clock, schema: &_| {
+        let store = source::store(&source.timers, catalog, clock, schema);
+        Watched::new(store, options(args, schema))
+    };
+    let folded = source::fold(&source, global, io, begin)?.with_messages()?;
+    let (store, lint) = folded.facts.into_parts();
     let picked = Picked::of(args.stream.as_ref(), &store)?;
     let mut findings: Vec<&Finding> = lint.findings().iter().filter(|f| wanted(args, &picked, f)).collect();
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));

@@ -10,9 +10,9 @@ use crate::json;
 use crate::report::{self, Role};
 use crate::schema::{Names, Schema};
 use crate::store::{MessageFact, Store};
-use crate::text::{display_safe, latency, size, time_of_day, type_label};
+use crate::text::{display_safe, latency, plural, size, time_of_day, type_label};
 
-use super::args::{At, Format, Global, LogArgs, TimeFormat};
+use super::args::{Format, Global, LogArgs, TimeFormat};
 use super::bodies::{self, Contents};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
@@ -20,7 +20,7 @@ use super::json_out::{self, Objects};
 use super::ladder;
 use super::refusals;
 use super::select::{self, Picked};
-use super::source::{self, Limit};
+use super::source;
 use super::table::{Cell, Table};
 use super::words;
 
@@ -34,9 +34,9 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     }
     let zone = io.zone(args.time);
     let filter = select::filter(args.rows.filter.as_deref(), Rows::Messages, &zone)?;
-    let source = source::open(&args.source, global, io)?.with_messages()?;
-    let limit = Limit::of(&At::End, &source.loaded, &zone)?;
-    let (store, schema) = source::replay(source, &args.source.timers, &limit);
+    let begin = |catalog, clock, schema: &_| source::store(&args.source.timers, catalog, clock, schema);
+    let folded = source::fold(&args.source, global, io, begin)?.with_messages()?;
+    let (store, schema) = (folded.facts, folded.schema);
     let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
     let style = io.style(global);
     let printer = Printer { args, store: &store, schema: &schema, zone, style };
@@ -52,6 +52,16 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
             printer.table(rows, nodes, io.stdout_is_terminal, out)?
         }
     };
+    if store.dropped() > 0 && !global.quiet {
+        io.flush()?;
+        let limit = args.source.timers.memory;
+        io.say(&format!(
+            "the content of the first {} did not fit into --memory {}; --memory {} holds twice as many",
+            plural(store.dropped(), "message"),
+            size(limit).replace(' ', ""),
+            size(limit.saturating_mul(2)).replace(' ', ""),
+        ));
+    }
     if printed == 0 && !global.quiet {
         io.flush()?;
         let all = store.rows();

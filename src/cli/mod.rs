@@ -39,6 +39,7 @@ mod lint_out;
 mod live;
 pub mod log;
 mod man;
+mod progress;
 mod redact;
 mod refusals;
 mod replay;

@@ -1,7 +1,9 @@
 //! SOURCE to facts: finds it, tells its form, reads it, replays it.
 
+mod fold;
 mod upto;
 
+pub(super) use fold::{fold, states, store};
 pub(super) use upto::{Limit, Replay, is_message, replay, replay_loaded};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,16 +12,15 @@ use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::app::watched::Watched;
 use crate::applied::{self, Dump, DumpError};
 use crate::content::{self, BlobId, Catalog, MemoryBodies};
 use crate::event::{Clock, Sym, Time, TypeUrl};
-use crate::lint::{self, Lint};
-use crate::pcap::{self, CaptureError};
+use crate::lint;
+use crate::pcap;
 use crate::record::{self, Loaded};
 use crate::schema::{Format, Schema};
 use crate::script::{self, Script};
-use crate::store::{Meaning, Options, Store};
+use crate::store::{Meaning, Options};
 use crate::text::plural;
 use crate::wire::{Body, Frame, What};
 
@@ -135,68 +136,6 @@ pub(super) fn open_keyed(
     let source = read(args, seed, path.as_deref(), schema, io)?;
     say(&source.loaded.notices, global, io);
     Ok(source)
-}
-
-/// The streams and states that the source which `args` name ends with. A recording is never held as a whole.
-pub(super) fn states(
-    args: &SourceArgs,
-    global: &Global,
-    io: &mut Io<'_>,
-) -> Result<(Store, Arc<Schema>), CliError> {
-    #[cfg(feature = "net")]
-    if is_server(&args.source) {
-        let Source { loaded, schema, .. } =
-            super::client::fetch(args, super::descriptors::seed()?, global, io)?;
-        return Ok((replay_loaded(loaded, &schema, &args.timers), schema));
-    }
-    let schema = super::descriptors::schema(&args.descriptors)?;
-    let path = locate(args, global, io)?;
-    let failed = |error| unreadable(args, error);
-    let recording = match &path {
-        Some(path) if path.is_file() => record::start(path).map_err(failed)?,
-        _ => None,
-    };
-    let begin = |catalog, clock| {
-        let mut store = Store::new(catalog, clock, options(&args.timers));
-        store.set_meaning(schema.clone());
-        store.keep_states_only();
-        store
-    };
-    let mut frames = Vec::new();
-    let (store, notices) = if let Some((catalog, mut recording)) = recording {
-        let mut store = begin(catalog, recording.clock());
-        while recording.next(store.catalog_mut(), &mut frames).map_err(failed)? {
-            frames.drain(..).for_each(|frame| store.handle(frame));
-        }
-        let (end, notices) = recording.finish();
-        store.advance(end);
-        (store, notices)
-    } else if let Some(file) = path.as_deref().and_then(capture) {
-        let failed = |error: CaptureError| unreadable(args, error);
-        let options = capture_options(args, super::descriptors::seed()?, &schema);
-        let (catalog, mut capture) = pcap::start(file, &options).map_err(failed)?;
-        let mut store = begin(catalog, capture.clock());
-        while capture.next(store.catalog_mut(), &mut frames).map_err(|error| failed(error.into()))? {
-            frames.drain(..).for_each(|frame| store.handle(frame));
-        }
-        let (end, notices) = capture.finish();
-        store.advance(end);
-        (store, notices)
-    } else {
-        let Loaded { catalog, clock, frames, end, notices, .. } =
-            read(args, super::descriptors::seed()?, path.as_deref(), schema.clone(), io)?.loaded;
-        let mut store = begin(catalog, clock);
-        frames.into_iter().for_each(|frame| store.handle(frame));
-        store.advance(end);
-        (store, notices)
-    };
-    // Nothing is in sync in a file of which nothing is left.
-    if store.streams().is_empty() && !notices.is_empty() {
-        let error = CliError::unreadable(format!("nothing of {} can be read", args.source));
-        return Err(error.because(crate::text::display_safe(&notices.join("; "))));
-    }
-    say(&notices, global, io);
-    Ok((store, schema))
 }
 
 fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {
@@ -559,19 +498,6 @@ pub(super) fn open_script(args: &SourceArgs, io: &Io<'_>) -> Result<(Script, Arc
     }
     let script = script::parse(&text, &args.source).map_err(|error| failed().because(error))?;
     Ok((script, schema))
-}
-
-/// Replays a source under the rules.
-pub(super) fn lint(source: Source, timers: &TimerFlags, rules: lint::Options) -> (Store, Lint) {
-    let Loaded { catalog, clock, frames, end, .. } = source.loaded;
-    let mut store = Store::new(catalog, clock, options(timers));
-    store.set_meaning(meaning(source.schema));
-    let mut watched = Watched::new(store, rules);
-    for frame in frames {
-        watched.handle(frame);
-    }
-    watched.advance(end);
-    watched.into_parts()
 }
 
 /// Compares resources by what they mean, where their bytes differ; and holds those of files against their types.

@@ -53,6 +53,7 @@ impl World {
             stderr: Box::new(&mut err),
             stdin_is_terminal: self.terminal,
             stdout_is_terminal: self.terminal,
+            stderr_is_terminal: self.terminal,
             env: Box::new(move |name| env.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned())),
             zone: TimeZone::UTC,
         };
@@ -157,6 +158,16 @@ fn log_shows_what_is_asked_for() {
     let nothing = run(&["log", TOUR, "--filter", "type:rtds"]);
     assert_eq!((nothing.out.as_str(), nothing.err.as_str()), ("", "xdscope: 0 of 24 rows match\n"));
     assert_eq!(run(&["log", TOUR, "--filter", "type:rtds", "-q"]).err, "");
+}
+
+#[test]
+fn log_says_what_memory_could_not_hold() {
+    let said = run(&["log", TOUR, "--memory", "4kB", "--body"]);
+    let text = "xdscope: the content of the first ";
+    let note = said.err.lines().find(|line| line.starts_with(text)).expect("a note");
+    assert!(note.ends_with("did not fit into --memory 4.0kB; --memory 8.0kB holds twice as many"), "{note}");
+    assert_eq!(run(&["log", TOUR, "--memory", "4kB", "-q"]).err, "");
+    assert_eq!(run(&["log", TOUR, "--body"]).err, "");
 }
 
 #[test]
@@ -389,6 +400,7 @@ fn wire_text_can_not_move_the_cursor() {
             stderr: Box::new(&mut err),
             stdin_is_terminal: false,
             stdout_is_terminal: true,
+            stderr_is_terminal: true,
             env: Box::new(|name| (name == "NO_COLOR").then(|| "1".to_owned())),
             zone: TimeZone::UTC,
         };
@@ -462,6 +474,7 @@ fn a_closed_pipe_ends_every_verb_quietly() {
             stderr: Box::new(&mut err),
             stdin_is_terminal: false,
             stdout_is_terminal: false,
+            stderr_is_terminal: false,
             env: Box::new(|_| None),
             zone: TimeZone::UTC,
         };
