@@ -11,8 +11,8 @@ use xdscope::store::{Options, Store};
 
 use crate::{say, traffic};
 
-/// What a process took: seconds until it ended, megabytes at its peak, megabytes that its work held at the end, and
-/// what it measured itself.
+/// What a process took: seconds until it ended, megabytes at its peak, megabytes that its work held at the end (of seeks:
+/// how many found a message that is not kept), and what it measured itself.
 pub struct Took {
     pub wall: f64,
     pub peak: f64,
@@ -44,7 +44,8 @@ pub fn child(work: &str, file: &str) -> ExitCode {
     let mut own = 0.0;
     let mut held = 0.0;
     match work {
-        "status" => drop(xdscope::cli::run(["xdscope", "status", "-q", file].map(Into::into))),
+        "status" | "lint" => drop(xdscope::cli::run(["xdscope", work, "-q", file].map(Into::into))),
+        "log" => drop(xdscope::cli::run(["xdscope", "log", "--tail", "1", file].map(Into::into))),
         "replay" => {
             let store = replay(file);
             own = start.elapsed().as_secs_f64();
@@ -58,7 +59,11 @@ pub fn child(work: &str, file: &str) -> ExitCode {
                 let n = Seq(1 + dice.roll(store.messages() as usize) as u64);
                 let start = Instant::now();
                 let row = store.row_of(n).and_then(|row| store.row(row)).expect("a row");
-                let bytes = store.message(n).and_then(|message| message.bytes(store.catalog()));
+                let Some(message) = store.message(n) else {
+                    held += 1.0;
+                    continue;
+                };
+                let bytes = message.bytes(store.catalog());
                 assert_eq!(bytes.expect("its bytes").len() as u64, row.size);
                 own = start.elapsed().as_secs_f64().max(own);
             }
@@ -121,7 +126,20 @@ pub fn open(quick: bool) {
         let speed = raw as f64 / 1e6 / replay.own;
         say(&format!("  replay: {speed:.0} MB/s of traffic, peak {:.0} MB", replay.peak));
         let seek = run("seek", &path);
-        say(&format!("  seek to a message: at most {:.1} ms, peak {:.0} MB", seek.own * 1e3, seek.peak));
+        let beyond = if seek.held > 0.0 {
+            format!(", {} of 200 beyond the history", seek.held)
+        } else {
+            String::new()
+        };
+        say(&format!(
+            "  seek to a message: at most {:.1} ms, peak {:.0} MB{beyond}",
+            seek.own * 1e3,
+            seek.peak
+        ));
+        for work in ["log", "lint"] {
+            let took = run(work, &path);
+            say(&format!("  {work}: {:.0} ms, peak {:.0} MB", took.wall * 1e3, took.peak));
+        }
     }
 }
 
