@@ -76,8 +76,9 @@ where
         }
         let opened = match self.opening.coming.try_recv() {
             Ok(opened) => opened,
-            // A thread that is gone has panicked, which ends the program with its own message.
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
+            Err(TryRecvError::Empty) => return,
+            // It has panicked, so this is a defect here too: there is nothing to show.
+            Err(TryRecvError::Disconnected) => panic!("the reader of the recording has ended without a word"),
         };
         let Some(begin) = self.begin.take() else { return };
         *self.stage.borrow_mut() = match opened.and_then(begin) {

@@ -67,3 +67,11 @@ fn why_it_can_not_be_opened_is_said_there_and_at_the_end() {
     );
     assert!(feed.failure().is_some_and(|why| why.starts_with("cannot read it")));
 }
+
+#[test]
+#[should_panic(expected = "has ended without a word")]
+fn a_reader_that_is_gone_is_a_defect() {
+    let (feed, send, _) = opening();
+    drop(send);
+    feed.revision();
+}
