@@ -20,7 +20,7 @@ pub struct Opening<T, E> {
     /// What the first line says: `replay session.xdsrec`.
     pub source: String,
     pub file: Option<PathBuf>,
-    /// Bytes of it.
+    /// Bytes of it; 0 of what is no single file.
     pub bytes: u64,
     /// So many of them were read.
     pub read: Arc<AtomicU64>,
@@ -110,6 +110,9 @@ where
         let (percent, all) = (self.percent(), size(self.opening.bytes));
         let far = match percent {
             100 => format!("All {all} are read; looking for problems"),
+            // Or nobody tells how far it is.
+            0 if self.opening.bytes == 0 => "Reading".into(),
+            0 => format!("Reading {all}"),
             percent => format!("Reading: {percent}% of {all}"),
         };
         vec![far, "".into(), "The screens open when all of it is known. q leaves".into()]
@@ -139,7 +142,10 @@ where
 
     fn info(&self) -> Info {
         self.with(Feed::info).unwrap_or_else(|| Info {
-            source: format!("{} · {}% read", self.opening.source, self.percent()),
+            source: match self.percent() {
+                0 => format!("{} · reading", self.opening.source),
+                percent => format!("{} · {percent}% read", self.opening.source),
+            },
             mode: Mode::Replay,
             empty: self.lines(),
             ..Info::default()

@@ -52,7 +52,8 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
     }
     let path = source::find(&args.source.source, io)?;
     let schema = descriptors::schema(&args.source.descriptors)?;
-    let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+    let file = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
+    let bytes = file.map_or(0, |file| file.len());
     let reload = if args.follow { Some(follow(&args.source, seed, &schema, bytes, io)?) } else { None };
     let begin = Begin::new(args, &schema, Some(path.clone()), reload, io)?;
     let read = Arc::new(AtomicU64::new(0));

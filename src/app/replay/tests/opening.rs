@@ -27,7 +27,7 @@ fn the_screens_say_how_far_it_is_until_it_is_there() {
     let (feed, send, read) = opening();
     let mut model = model(100, 30);
     typed(&feed, &mut model, "");
-    assert!(shown(&model).contains("Reading: 0% of 2.0 kB"), "{}", shown(&model));
+    assert!(shown(&model).contains("Reading 2.0 kB"), "{}", shown(&model));
     let first = feed.revision();
     assert_eq!(feed.revision(), first, "nothing has changed");
     read.store(500, Ordering::Relaxed);
