@@ -80,9 +80,9 @@ impl Engine {
         self.watched.handle(Frame { at: Time(self.now), stream, what: What::Open(Box::new(open)) });
     }
 
-    /// One gRPC message, 5 µs after the last.
+    /// One gRPC message, half a millisecond after the last: timers of rules come due, and thousands wait for one.
     fn message(&mut self, stream: StreamId, shape: Shape, grpc: &[u8]) {
-        self.now += 5000;
+        self.now += 500_000;
         let message = Message::parse(shape, &grpc[5..], self.watched.catalog_mut());
         let what = What::Message(Arc::new(message));
         self.watched.handle(Frame { at: Time(self.now), stream, what });
