@@ -408,7 +408,7 @@ impl Work {
             }
             Event::Bytes(bytes) => {
                 let Some(id) = self.open.get(&lane.0).copied() else { return };
-                let ready = match self.may_glance() {
+                let ready = match self.may_preview() {
                     true => self.passing.entry(lane.0).or_default().push(bytes),
                     false => vec![bytes],
                 };

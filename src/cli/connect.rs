@@ -36,13 +36,16 @@ impl ConnectFlags {
     pub(super) fn headers(&self) -> Result<Vec<(String, String)>, CliError> {
         let split = |header: &String| {
             // What is wrong is not shown: it may be a secret without its name.
-            let wrong = || CliError::usage("-H wants a name, a colon and a value").next("-H 'name: value'");
+            let wrong = |why| {
+                let text = format!("-H wants a name, a colon and a value: {why}");
+                CliError::usage(text).next("-H 'name: value'")
+            };
             if header.trim_start().starts_with(':') {
                 return Err(CliError::usage("-H has no pseudo-headers").next("--authority NAME"));
             }
-            let (name, value) = header.split_once(':').ok_or_else(wrong)?;
+            let (name, value) = header.split_once(':').ok_or_else(|| wrong("there is no colon"))?;
             let (name, value) = (name.trim(), value.trim());
-            http::HeaderName::try_from(name).map_err(|_| wrong())?;
+            http::HeaderName::try_from(name).map_err(|_| wrong("what is before the colon is no name"))?;
             Ok((name.to_owned(), value.to_owned()))
         };
         self.header.iter().map(split).collect()

@@ -20,7 +20,7 @@
 //! * A track is one type on its lane. In SotW each request names all that is wanted; in delta only what changed.
 //! * A response waits for its ruling in a queue and is answered in order, once (rows E-04, F-36). While one waits,
 //!   SotW changes of interest are folded into its answer (row E-27).
-//! * A response that a [`Glance`] finds [`Plain`] may be accepted before its content is taken in ([`Client::accept`]).
+//! * A response that a [`Preview`] finds [`Plain`] may be accepted before its content is taken in ([`Client::accept`]).
 //! * Over REST (group D) a lane has no stream: its type is polled, one request at a time, and verdict and changes of
 //!   interest ride on the next poll. That comes at once where it has something new to say, else after a delay.
 //! * With [`Config::links`] accepted resources are searched for references, and what they refer to is subscribed to
@@ -32,9 +32,9 @@ mod backoff;
 mod check;
 mod config;
 mod encode;
-mod glance;
 mod places;
 mod poll;
+mod preview;
 mod references;
 mod structured;
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod track;
 pub use crate::lint::Links;
 pub use check::{Ruling, check, validated};
 pub use config::{Config, Manner, NoStream, Others, Refused};
-pub use glance::{Glance, Plain};
+pub use preview::{Plain, Preview};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

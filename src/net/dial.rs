@@ -164,10 +164,15 @@ impl Dial<'_> {
 pub(super) fn metadata(headers: &[(String, String)]) -> Result<MetadataMap, Status> {
     let mut out = MetadataMap::new();
     for (name, value) in headers {
-        let key = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes())
-            .map_err(|_| Status::invalid_argument(format!("`{name}` is no name of a header with text")))?;
+        let lower = name.to_ascii_lowercase();
+        let key = MetadataKey::from_bytes(lower.as_bytes()).map_err(|_| {
+            let bytes = if lower.ends_with("-bin") { ": what ends in -bin has bytes" } else { "" };
+            Status::invalid_argument(format!("`{name}` is no name of a header with text{bytes}"))
+        })?;
         let value = value.parse().map_err(|_| {
-            Status::invalid_argument(format!("the value of `{name}` can't stand in a header"))
+            Status::invalid_argument(format!(
+                "the value of `{name}` can't stand in a header: it has more than visible ASCII"
+            ))
         })?;
         out.append(key, value);
     }

@@ -1,4 +1,5 @@
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::event::{Kind, StreamId, Time, TypeUrl, Variant};
 use crate::store::{StreamFact, SummaryFact, TypeState};
@@ -21,7 +22,7 @@ pub struct Row {
     pub name: String,
     pub variant: Option<Variant>,
     /// The open streams, or if none is open, all.
-    pub streams: Vec<StreamFact>,
+    pub streams: Vec<Arc<StreamFact>>,
     pub reconnects: usize,
     /// One per type.
     pub cells: Vec<Option<SummaryFact>>,
@@ -30,7 +31,7 @@ pub struct Row {
 
 impl Rows {
     /// `cells` are those to be shown, all or filtered.
-    pub fn build(streams: Vec<StreamFact>, cells: Vec<SummaryFact>) -> Rows {
+    pub fn build(streams: Vec<Arc<StreamFact>>, cells: Vec<SummaryFact>) -> Rows {
         let mut seen = HashSet::new();
         let firsts = cells.iter().map(|cell| &cell.type_url).filter(|url| seen.insert(*url));
         let mut types: Vec<TypeUrl> = firsts.cloned().collect();
@@ -126,7 +127,7 @@ pub fn type_order(url: &TypeUrl) -> (usize, String) {
 }
 
 /// Streams to rows: a reconnect continues its row, the per-type streams of one node share one.
-fn rows(streams: Vec<StreamFact>) -> Vec<Row> {
+fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
     let before: HashMap<StreamId, StreamId> =
         streams.iter().filter_map(|stream| Some((stream.stream, stream.reconnect_of?))).collect();
     let superseded: HashSet<StreamId> = before.values().copied().collect();

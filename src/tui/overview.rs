@@ -1,11 +1,12 @@
 //! Screen 1: nodes by types, worst first.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::{StreamId, TypeUrl};
 use crate::report::{LastWord, Row, Rows, is_problem, severity};
-use crate::store::{SummaryFact, TypeState};
+use crate::store::{StreamFact, SummaryFact, TypeState};
 
 use super::data::{Applied, Data, Moment};
 use super::model::Pane;
@@ -36,7 +37,7 @@ pub struct Overview {
     pub table: Table,
 }
 
-/// What is shown, made anew when the facts change.
+/// What is shown, made anew when the facts change, or what is wanted of them.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     pub types: Vec<TypeUrl>,
@@ -50,6 +51,8 @@ pub struct Table {
     pub counts: Vec<(TypeState, usize)>,
     /// What was wrong when streams closed, over all nodes.
     pub last_words: Vec<LastWord>,
+    /// All streams and states of its moment. What is typed and sorted asks for no others.
+    facts: (Vec<Arc<StreamFact>>, Vec<SummaryFact>),
     of: Option<Of>,
 }
 
@@ -70,18 +73,17 @@ pub struct Pace {
     pub live: bool,
     /// A key waits for its frame.
     pub hurried: bool,
+    /// The screen is paused: what is shown is as of then.
+    pub held: bool,
 }
 
 impl Table {
-    /// Whether it says the same as one made anew, as far as a person sees.
-    pub fn is_of(&self, wanted: &Of, pace: Pace) -> bool {
-        let Some(of) = &self.of else { return false };
-        *of == Of { moment: of.moment, ..wanted.clone() } && self.stands(of.moment, wanted.moment, pace)
-    }
-
     /// Whether what was made of all streams at one moment is good enough for another: with many streams it is made anew
     /// ten times a second.
     pub fn stands(&self, then: Option<Moment>, now: Option<Moment>, pace: Pace) -> bool {
+        if pace.held {
+            return true;
+        }
         let Some((then, now)) = then.zip(now) else { return false };
         let most = if pace.hurried { HURRIED } else { YOUNG };
         let young = self.streams >= LARGE && then.1 <= now.1 && now.1.since(then.1) < most;
@@ -96,22 +98,42 @@ pub fn stream_of(row: &Row, column: usize) -> Option<StreamId> {
 }
 
 impl Table {
-    pub fn build(data: &dyn Data, filter: Option<&Applied>, of: Of) -> Table {
-        let streams = data.streams();
-        let total = streams.len();
-        let mut cells = data.summaries();
+    /// Brings it in line with the facts and with what is wanted, as far as a person sees.
+    pub fn settle(&mut self, data: &dyn Data, filter: Option<&Applied>, wanted: Of, pace: Pace) {
+        match self.of.as_ref().map(|of| of.moment).filter(|then| self.stands(*then, wanted.moment, pace)) {
+            Some(moment) => {
+                let of = Of { moment, ..wanted };
+                if self.of.as_ref() != Some(&of) {
+                    self.derive(data, filter, of);
+                }
+            }
+            None => {
+                self.read(data);
+                self.derive(data, filter, wanted);
+            }
+        }
+    }
+
+    fn read(&mut self, data: &dyn Data) {
+        let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
+        let cells = data.summaries();
         let last = |cell: &SummaryFact| cell.last_state.is_some_and(is_problem);
-        let last_words = match cells.iter().any(last) {
+        self.last_words = match cells.iter().any(last) {
             true => last_words(&Rows::build(streams.clone(), cells.clone())),
             false => Vec::new(),
         };
-        if let Some(applied) = filter {
-            cells.retain(|cell| data.cell_matches(applied, cell));
-        }
-        if let Some(only) = &of.type_url {
-            cells.retain(|cell| cell.type_url == *only);
-        }
-        let Rows { types, mut rows } = Rows::build(streams, cells);
+        self.streams = streams.len();
+        self.facts = (streams, cells);
+    }
+
+    fn derive(&mut self, data: &dyn Data, filter: Option<&Applied>, of: Of) {
+        let (streams, cells) = &self.facts;
+        let shown = |cell: &&SummaryFact| {
+            of.type_url.as_ref().is_none_or(|only| cell.type_url == *only)
+                && filter.is_none_or(|applied| data.cell_matches(applied, cell))
+        };
+        let cells = cells.iter().filter(shown).cloned().collect();
+        let Rows { types, mut rows } = Rows::build(streams.clone(), cells);
         let nodes = rows.len();
         if filter.is_some() {
             rows.retain(|row| row.cells.iter().any(Option::is_some));
@@ -138,7 +160,8 @@ impl Table {
                 });
             }
         }
-        Table { types, rows, folded, nodes, streams: total, counts, last_words, of: Some(of) }
+        let of = Some(of);
+        *self = Table { types, rows, folded, nodes, counts, of, ..std::mem::take(self) };
     }
 }
 
@@ -201,12 +224,14 @@ mod tests {
             let moment = |millis: u64| Some((0, Time(millis * 1_000_000)));
             Table { streams, ..Table::default() }.stands(moment(then), moment(now), pace)
         };
-        let (live, hurried) = (Pace { live: true, hurried: false }, Pace { live: true, hurried: true });
+        let live = Pace { live: true, ..Pace::default() };
+        let hurried = Pace { hurried: true, ..live };
         let stand = |pace| [0, 99, 100, 999, 1000].map(|since| of(LARGE, pace, (5000, 5000 + since)));
         assert_eq!(stand(live), [true, true, false, false, false]);
         assert_eq!(stand(hurried), [true, true, true, true, false]);
         // At a place of a recording all is as of that place.
         assert_eq!(stand(Pace::default()), [true, false, false, false, false]);
+        assert_eq!(stand(Pace { held: true, ..live }), [true; 5]);
         assert!(!of(LARGE - 1, hurried, (5000, 5001)) && !of(LARGE, hurried, (5000, 4999)));
     }
 

@@ -62,6 +62,5 @@ pub fn sort(model: &mut Model, by: Sort) {
         model.overlays.pop();
     }
     model.sorts.set(model.screen, by);
-    model.overview.table = super::overview::Table::default();
     model.say(format!("sorted: {}", by.word()));
 }

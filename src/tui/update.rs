@@ -10,7 +10,7 @@ use super::data::{Data, Info};
 use super::keymap;
 use super::layout;
 use super::model::{Model, Overlay, Screen};
-use super::overview::{Of, Pace, Table, scroll, stream_of};
+use super::overview::{Of, Pace, scroll, stream_of};
 use super::prompt;
 use super::replay::{self, Seek};
 use super::tell::Tell;
@@ -173,7 +173,9 @@ pub fn current_stream(model: &Model) -> Option<StreamId> {
 pub fn settle(model: &mut Model, data: &dyn Data) {
     let frozen = model.paused.is_some();
     let moment = data.moment();
-    let pace = Pace { live: model.info.bar.is_none(), hurried: model.hurried };
+    // Where nothing is shown yet, there is nothing to be held.
+    let held = frozen && model.overview.table.streams > 0;
+    let pace = Pace { live: model.info.bar.is_none(), hurried: model.hurried, held };
     if !frozen {
         model.now = data.now();
         model.clock = data.clock();
@@ -185,18 +187,14 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
     super::lint::count(model, data, frozen);
     let Some(layout) = model.layout() else { return };
     if model.screen == Screen::Overview || model.overview.table.rows.is_empty() {
-        if !frozen || model.overview.table.rows.is_empty() {
-            let of = Of {
-                moment,
-                type_url: model.scope.type_url.clone(),
-                filter: model.filter.as_ref().map(|filter| filter.text.clone()),
-                unfolded: model.overview.unfolded,
-                sort: model.sorts.of(Screen::Overview),
-            };
-            if !model.overview.table.is_of(&of, pace) {
-                model.overview.table = Table::build(data, model.filter.as_ref(), of);
-            }
-        }
+        let of = Of {
+            moment,
+            type_url: model.scope.type_url.clone(),
+            filter: model.filter.as_ref().map(|filter| filter.text.clone()),
+            unfolded: model.overview.unfolded,
+            sort: model.sorts.of(Screen::Overview),
+        };
+        model.overview.table.settle(data, model.filter.as_ref(), of, pace);
         let (rows, problems) = super::view::overview_lines(model);
         let parts = layout::overview(&layout, rows, problems);
         let chrome = rows - model.overview.table.rows.len();

@@ -15,7 +15,6 @@ use xdscope::{
     content::Catalog,
     event::{Clock, Time},
     lint::{self, Finding, Lint},
-    net::tap::{Config, QUEUE, Tap, Tls},
     observe::Pipeline,
     store::Store,
     wire::{Frame, What},
@@ -25,6 +24,7 @@ use crate::support::{
     bootstrap::{self, Variant},
     grpc_client::{GrpcClient, Kind},
     misbehave::{Misbehaving, Play, play_client, schema},
+    tap,
     wait::{PATIENCE, wait_for},
     world::World,
 };
@@ -84,12 +84,7 @@ fn tapped_hops<const N: usize>(
     servers: [Misbehaving; N],
     scripts: [(&str, &str); N],
 ) -> (Vec<Play>, Vec<Frame>, Catalog) {
-    let free = || "127.0.0.1:0".parse().expect("an address");
-    let map = |server: &Misbehaving| (free(), server.address().to_string().parse().expect("an address"));
-    let maps = servers.iter().map(map).collect();
-    let config =
-        Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None };
-    let tap = Tap::start(config).expect("a tap");
+    let tap = tap::relay(&servers.each_ref().map(Misbehaving::address));
     let mut plays = Vec::new();
     for ((mut server, (name, text)), listening) in servers.into_iter().zip(scripts).zip(&tap.listening) {
         let play = Play::new(name, text);
@@ -180,11 +175,7 @@ fn polled(turns: &[Turn<'_>]) -> BTreeSet<&'static str> {
         format!("{first}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
     };
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let upstream = listener.local_addr().expect("its address").to_string();
-    let maps = vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))];
-    let config =
-        Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None };
-    let tap = Tap::start(config).expect("a tap");
+    let tap = tap::relay(&[listener.local_addr().expect("its address")]);
     let mut client = TcpStream::connect(tap.listening[0].to_string()).expect("a connection");
     let (mut server, _) = listener.accept().expect("the tap's connection");
     let pass = |from: &mut TcpStream, to: &mut TcpStream, text: String| {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use xdscope::{
     content::{Catalog, MemoryBodies},
     event::{Clock, Dir, Side},
-    net::tap::{Config, Copies, QUEUE, Tap, Tls},
+    net::tap::Copies,
     observe::{ConnId, Copied, Happened, Pipeline},
     pb::put_len_field,
     pcap,
@@ -29,7 +29,7 @@ use crate::support::{
     bootstrap::Variant,
     capture::{self, ACK, ADS, FIN, Form, Link, PLAIN, RST, SYN, Segment, Session},
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, bad_clusters, cluster},
-    tap::Recording,
+    tap::{self, Recording},
     wait::PATIENCE,
     world::World,
 };
@@ -237,11 +237,7 @@ fn envoy_over_delta_ads_is_in_a_capture_what_it_is_in_a_recording() {
 fn envoy(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Default::default());
-    let address = |text: &str| text.parse().expect("an address");
-    let maps = vec![(address("127.0.0.1:0"), address(&plane.address().to_string()))];
-    let config =
-        Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None };
-    let relay = Tap::start(config).expect("a relay");
+    let relay = tap::relay(&[plane.address()]);
     let copies = relay.copies.clone().expect("copies");
     let (clock, passed) = (copies.clock(), all(copies));
     let mut envoy =

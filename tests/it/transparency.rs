@@ -7,9 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use xdscope::content::Catalog;
-use xdscope::net::tap::{Config, QUEUE, Tap, Tls};
 use xdscope::observe::{Happened, Pipeline};
 use xdscope::wire::{Frame, What};
+
+use crate::support::tap;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -168,19 +169,11 @@ fn words(frames: &[Frame]) -> Vec<String> {
 #[test]
 fn every_case_passes_as_it_is_and_is_understood() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let upstream = listener.local_addr().expect("its address").to_string();
+    let upstream = listener.local_addr().expect("its address");
     for (case, client, server, expected) in cases() {
-        let direct = play(&upstream, &listener, &client, &server);
+        let direct = play(&upstream.to_string(), &listener, &client, &server);
         assert!(direct == (server.clone(), client.clone()), "{case}: the ends themselves agree");
-        let maps = vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))];
-        let tap = Tap::start(Config {
-            maps,
-            queue: Some(QUEUE),
-            connect_timeout: PATIENCE,
-            tls: Tls::default(),
-            changes: None,
-        })
-        .expect("a tap");
+        let tap = tap::relay(&[upstream]);
         let tapped = play(&tap.listening[0].to_string(), &listener, &client, &server);
         assert!(tapped == direct, "{case}: the same bytes through the tap");
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{Judge, Work};
 use crate::app::kept::since;
 use crate::app::live::Into;
-use crate::client::{self, Effect, Glance, Lane, Ruling};
+use crate::client::{self, Effect, Lane, Preview, Ruling};
 use crate::event::{Dir, StreamId, Time};
 use crate::net::client::Sent;
 use crate::store::Store;
@@ -18,7 +18,7 @@ use crate::wire::Message;
 /// are copied: what they came in is filled again meanwhile, and what they wait in is this thread's to use again.
 #[derive(Default)]
 pub(super) struct Passing {
-    glance: Glance,
+    preview: Preview,
     waiting: VecDeque<Vec<u8>>,
 }
 
@@ -34,8 +34,8 @@ const WAIT: usize = 96;
 impl Passing {
     /// The next bytes of the response; what has to be taken in now.
     pub fn push(&mut self, bytes: Bytes) -> Vec<Bytes> {
-        self.glance.push(&bytes);
-        if self.glance.is_odd() {
+        self.preview.push(&bytes);
+        if self.preview.is_odd() {
             return self.waiting.drain(..).map(Bytes::from).chain([bytes]).collect();
         }
         let mut rest = &bytes[..];
@@ -76,7 +76,7 @@ pub(super) struct Transmitted {
 
 impl Work {
     /// Whether what is to be refused can be told without the content.
-    pub(super) fn may_glance(&self) -> bool {
+    pub(super) fn may_preview(&self) -> bool {
         self.about.judge == Judge::Auto && self.about.refuse.is_empty() && self.client.may_accept()
     }
 
@@ -109,7 +109,7 @@ impl Work {
     pub(super) fn pass(&mut self, at: Time, lane: Lane, id: StreamId, into: &mut Into<'_>) -> Passed {
         let mut passed = Passed { at, lane, id, ahead: Vec::new(), waiting: VecDeque::new() };
         let Some(passing) = self.passing.remove(&lane.0) else { return passed };
-        if passing.glance.plain().is_some_and(|plain| self.client.accept(lane, &plain, into.store.catalog()))
+        if passing.preview.plain().is_some_and(|plain| self.client.accept(lane, &plain, into.store.catalog()))
         {
             let effects: Vec<Effect> = self.client.effects().collect();
             for effect in effects {
@@ -229,7 +229,7 @@ mod tests {
             assert_eq!(out.is_empty(), len < PIECE * WAIT, "{len} by {step}");
             passing.waiting.iter().for_each(|piece| out.extend_from_slice(piece));
             assert!(out == response, "{len} by {step}");
-            assert!(passing.glance.plain().is_some());
+            assert!(passing.preview.plain().is_some());
         }
     }
 
@@ -240,6 +240,6 @@ mod tests {
         assert!(passing.push(plain.clone()).is_empty());
         assert_eq!(passing.push(odd.clone()), [plain.clone(), odd]);
         assert_eq!(passing.push(plain.clone()), [plain]);
-        assert!(passing.waiting.is_empty() && passing.glance.plain().is_none());
+        assert!(passing.waiting.is_empty() && passing.preview.plain().is_none());
     }
 }

@@ -18,18 +18,18 @@ fn response(url: &str, version: &str, nonce: &str, resources: &[(&str, &str)]) -
     out
 }
 
-fn glance(bytes: &[u8], step: usize) -> Option<Plain> {
-    let mut glance = Glance::default();
-    bytes.chunks(step).for_each(|chunk| glance.push(chunk));
-    glance.plain()
+fn preview(bytes: &[u8], step: usize) -> Option<Plain> {
+    let mut preview = Preview::default();
+    bytes.chunks(step).for_each(|chunk| preview.push(chunk));
+    preview.plain()
 }
 
 #[test]
-fn only_what_is_plain_is_answered_at_a_glance() {
+fn only_what_is_plain_is_answered_from_a_preview() {
     let plain = response(CDS, "1", "n", &[("a", CDS), ("b", CDS)]);
     let seen = Plain { type_url: CDS.into(), version: "1".into(), nonce: "n".into() };
     for step in 1..plain.len() {
-        assert_eq!(glance(&plain, step), Some(seen.clone()), "in pieces of {step}");
+        assert_eq!(preview(&plain, step), Some(seen.clone()), "in pieces of {step}");
     }
     let wrapper = "type.googleapis.com/envoy.service.discovery.v3.Resource";
     for (what, odd) in [
@@ -46,7 +46,7 @@ fn only_what_is_plain_is_answered_at_a_glance() {
         ("an unknown field", [&plain[..], b"\x7a\x00"].concat()),
         ("no protobuf", [&plain[..], b"\xff"].concat()),
     ] {
-        assert_eq!(glance(&odd, 7), None, "{what}");
+        assert_eq!(preview(&odd, 7), None, "{what}");
     }
 }
 
@@ -63,7 +63,7 @@ proptest! {
         let bytes = response(urls[url], "1", "n", &resources);
         let mut catalog = Catalog::in_memory();
         let message = Message::parse(Shape::SotwResponse, &bytes, &mut catalog);
-        if let Some(plain) = glance(&bytes, step) {
+        if let Some(plain) = preview(&bytes, step) {
             prop_assert_eq!(check(&message, &catalog), None);
             prop_assert_eq!(plain.type_url, message.type_url());
         }
@@ -73,7 +73,7 @@ proptest! {
     fn any_bytes_are_seen_the_same_in_pieces(bytes in proptest::collection::vec(any::<u8>(), 0..200), step in 1..50usize) {
         let whole = response(CDS, "1", "n", &[("a", CDS)]);
         for bytes in [bytes.clone(), [&whole[..], &bytes[..]].concat()] {
-            prop_assert_eq!(glance(&bytes, step), glance(&bytes, bytes.len().max(1)));
+            prop_assert_eq!(preview(&bytes, step), preview(&bytes, bytes.len().max(1)));
         }
     }
 
@@ -95,7 +95,7 @@ proptest! {
                     _ => {
                         let resources: Vec<_> = names.iter().map(|name| (*name, url)).collect();
                         let bytes = response(url, &at.to_string(), &format!("n{at}"), &resources);
-                        let plain = glance(&bytes, 16).filter(|_| ahead == 1);
+                        let plain = preview(&bytes, 16).filter(|_| ahead == 1);
                         if let Some(plain) = plain {
                             play.client.accept(Lane(0), &plain, &play.catalog);
                         }
@@ -114,7 +114,7 @@ fn an_answer_ahead_is_not_repeated() {
     let mut play = Play::new(config(Variant::Ads));
     play.wildcard(CDS, true);
     play.says(&["cds node =*"]);
-    let plain = glance(&response(CDS, "1", "a", &[("x", CDS)]), 9).expect("it is plain");
+    let plain = preview(&response(CDS, "1", "a", &[("x", CDS)]), 9).expect("it is plain");
     assert!(play.client.accept(Lane(0), &plain, &play.catalog));
     play.run();
     play.says(&["cds v1 =* na"]);
@@ -122,7 +122,7 @@ fn an_answer_ahead_is_not_repeated() {
     play.says(&[]);
     play.respond(CDS, "2", "b", &["x"], Ruling::refuse("no"));
     play.says(&["cds v1 =* nb NACK no"]);
-    let other = glance(&response(EDS, "1", "c", &[("x", EDS)]), 9).expect("it is plain");
+    let other = preview(&response(EDS, "1", "c", &[("x", EDS)]), 9).expect("it is plain");
     assert!(!play.client.accept(Lane(0), &other, &play.catalog), "it was not asked for");
     play.says(&[]);
 }

@@ -3,10 +3,6 @@
 use crate::net::dial;
 use crate::wire::h2::Changes;
 
-/// HTTP/2 forbids them in requests, or the body that the client sends depends on them.
-const OF_HTTP: [&str; 7] =
-    ["connection", "content-length", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
-
 /// What is not to be changed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoChange {
@@ -14,6 +10,20 @@ pub struct NoChange {
     pub what: String,
     /// What to type.
     pub next: &'static str,
+}
+
+/// Why a header in lower case can't be changed, and what to do instead.
+fn fixed(name: &str) -> Option<(&'static str, &'static str)> {
+    const OWN: &str = "leave it out: the client's own is passed on";
+    match name {
+        "host" => Some(("in HTTP/2 it is :authority", "--authority HOST:PORT")),
+        "te" => Some(("in HTTP/2 it can only say `trailers`, which gRPC clients do", OWN)),
+        "content-length" => Some(("it is the length of what the client sends", OWN)),
+        "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {
+            Some(("HTTP/2 forbids it", "leave it out: it would break every request"))
+        }
+        _ => None,
+    }
 }
 
 /// An authority and headers for each request; `None` where there is nothing to change.
@@ -34,13 +44,8 @@ pub fn changes(authority: Option<&str>, headers: &[(String, String)]) -> Result<
     let mut lower = Vec::new();
     for (name, value) in headers {
         let name = name.to_ascii_lowercase();
-        if name == "host" {
-            let what = "`host` is :authority in HTTP/2".to_owned();
-            return Err(NoChange { what, next: "--authority HOST:PORT" });
-        }
-        if OF_HTTP.contains(&name.as_str()) {
-            let what = format!("`{name}` can't be changed: it says how the client's connection works");
-            return Err(NoChange { what, next: "another header" });
+        if let Some((why, next)) = fixed(&name) {
+            return Err(NoChange { what: format!("-H can't change `{name}`: {why}"), next });
         }
         lower.push((name, value.clone()));
     }
@@ -75,7 +80,10 @@ mod tests {
             assert!(!format!("{error:?}").contains(secret), "{error:?}");
         }
         let error = of("x-token", &format!("{secret}\n")).expect_err("a line end");
-        assert_eq!(error.what, "the value of `x-token` can't stand in a header");
+        assert_eq!(
+            error.what,
+            "the value of `x-token` can't stand in a header: it has more than visible ASCII"
+        );
         assert!(changes(Some("a b"), &[]).is_err_and(|error| error.what == "`a b` is no authority"));
     }
 }

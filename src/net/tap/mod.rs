@@ -110,12 +110,11 @@ impl Tap {
         let Config { maps, queue, connect_timeout: patience, tls, changes } = config;
         let (listen, upstreams): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
         Tap::run("tap", &listen, queue.map(|bytes| (bytes, COMPANY)), move |listeners, watch, stopped| {
-            let (Watch { copies, counters }, buffers) = (watch, Buffers::default());
-            if copies.is_some() {
+            let (counters, buffers) = (watch.counters.clone(), Buffers::default());
+            if watch.copies.is_some() {
                 buffers.warm();
             }
-            let shared =
-                relay::Shared { copies, counters: counters.clone(), buffers, patience, tls, changes };
+            let shared = relay::Shared { watch, buffers, patience, tls, changes };
             let relay = move |accepted| relay::relay(accepted, shared.clone());
             accept(listeners.into_iter().zip(upstreams), counters, stopped, relay)
         })

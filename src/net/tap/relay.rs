@@ -13,7 +13,7 @@ use super::answer::{self, Speaks};
 use super::buffers::Buffers;
 use super::leg::Leg;
 use super::secure::{self, Legs, Meeting};
-use super::{Copies, Counters, Tls};
+use super::{Tls, Watch};
 use crate::event::{Dir, Side};
 use crate::net::tls;
 use crate::observe::{ConnId, Happened, Step};
@@ -26,8 +26,7 @@ const EARLY: usize = 128 << 10;
 
 #[derive(Clone)]
 pub(super) struct Shared {
-    pub(super) copies: Option<Arc<Copies>>,
-    pub(super) counters: Arc<Counters>,
+    pub(super) watch: Watch,
     pub(super) buffers: Buffers,
     /// How long a step to the upstream may take.
     pub(super) patience: Duration,
@@ -36,17 +35,9 @@ pub(super) struct Shared {
     pub(super) changes: Option<Arc<Changes>>,
 }
 
-impl Shared {
-    pub(super) fn tell(&self, conn: ConnId, what: Happened) {
-        if let Some(copies) = &self.copies {
-            copies.push(conn, copies.now(), what);
-        }
-    }
-}
-
 /// Relays between a client and its upstream until either is gone.
 pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Accepted, shared: Shared) {
-    shared.tell(conn, Happened::Opened { peer, server: upstream.to_string() });
+    shared.watch.tell(conn, Happened::Opened { peer, server: upstream.to_string() });
     let meeting = Meeting { conn, upstream: &upstream, shared: &shared };
     let Some(Legs { client, server, server_tls }) = meeting.legs(client).await else { return };
     let (client_read, client_write) = tokio::io::split(client);
@@ -91,7 +82,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         server.reset();
     }
     drop(server);
-    shared.tell(
+    shared.watch.tell(
         conn,
         match &words {
             Some(why) if unchanged => Happened::Failed { step: Step::Headers, error: why.clone() },
@@ -217,20 +208,20 @@ impl Pump {
             }
         }
         self.to.shutdown().await.map_err(|error| (writing, error))?;
-        self.shared.tell(self.conn, Happened::Finished { dir: self.dir });
+        self.shared.watch.tell(self.conn, Happened::Finished { dir: self.dir });
         Ok(())
     }
 
     /// Sends bytes on, then counts them and hands out a copy.
     async fn pass(&mut self, bytes: Bytes) -> io::Result<()> {
-        let at = self.shared.copies.as_ref().map(|copies| copies.now());
+        let Watch { copies, counters } = &self.shared.watch;
+        let at = copies.as_ref().map(|copies| copies.now());
         self.to.write_all(&bytes).await?;
         // TLS may hold some of it back.
         self.to.flush().await?;
-        let counters = &self.shared.counters;
         let counter = if self.dir == Dir::Req { &counters.bytes_in } else { &counters.bytes_out };
         counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        if let (Some(copies), Some(at)) = (&self.shared.copies, at) {
+        if let Some((copies, at)) = copies.as_ref().zip(at) {
             copies.push(self.conn, at, Happened::Bytes { dir: self.dir, bytes });
         }
         Ok(())

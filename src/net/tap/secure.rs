@@ -167,7 +167,7 @@ impl Meeting<'_> {
         match Leg::connect(self.upstream, self.shared.patience).await {
             Ok(server) => Some(server),
             Err((step, error)) => {
-                self.shared.tell(self.conn, Happened::Failed { step, error: error.to_string() });
+                self.shared.watch.tell(self.conn, Happened::Failed { step, error: error.to_string() });
                 None
             }
         }
@@ -211,21 +211,23 @@ impl Meeting<'_> {
 
     fn tell(&self, side: Side, facts: Secured) -> Arc<Secured> {
         let facts = Arc::new(facts);
-        self.shared.tell(self.conn, Happened::Secured { side, facts: facts.clone() });
+        self.shared.watch.tell(self.conn, Happened::Secured { side, facts: facts.clone() });
         facts
     }
 
     /// The client left before there was anything to pass on.
     fn gone<T>(&self, error: Option<io::Error>) -> Option<T> {
         let by = error.is_some().then_some(Side::Client);
-        self.shared.tell(self.conn, Happened::Closed { by, error: error.map(|error| error.to_string()) });
+        self.shared
+            .watch
+            .tell(self.conn, Happened::Closed { by, error: error.map(|error| error.to_string()) });
         None
     }
 
     /// Tells what failed; the words for the client.
     fn failed(&self, step: Step, failure: &Failure) -> String {
         let error = failure.to_string();
-        self.shared.tell(self.conn, Happened::Failed { step, error: error.clone() });
+        self.shared.watch.tell(self.conn, Happened::Failed { step, error: error.clone() });
         match step {
             Step::Accept => format!("xdscope tap: {error}"),
             Step::Headers => format!("xdscope tap: {} failed: {error}", step.word()),

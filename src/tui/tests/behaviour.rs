@@ -109,6 +109,27 @@ fn a_paused_screen_stands_still() {
 }
 
 #[test]
+fn a_paused_overview_is_sorted_and_filtered_as_it_stands() {
+    let (mut data, names) = (story(), |model: &Model| -> Vec<String> {
+        model.overview.table.rows.iter().map(|row| row.name.clone()).collect()
+    });
+    let mut model = typed(&data, " ");
+    let mut sorted = names(&model);
+    data.streams.clear();
+    type_keys(&mut model, &data, "s2");
+    sorted.sort();
+    assert_eq!(names(&model), sorted);
+    type_keys(&mut model, &data, "/state:nack<enter>");
+    assert!(!names(&model).is_empty() && names(&model).len() < sorted.len(), "{:?}", names(&model));
+    type_keys(&mut model, &data, "/state:x<enter>");
+    assert_eq!(names(&model), [""; 0]);
+    type_keys(&mut model, &data, "<esc>");
+    assert_eq!(names(&model), sorted);
+    type_keys(&mut model, &data, " ");
+    assert_eq!(names(&model), [""; 0], "and then it goes on");
+}
+
+#[test]
 fn a_filter_applies_while_typed_and_the_last_good_one_stays() {
     let data = story();
     let mut model = typed(&data, "3/kind:nack");

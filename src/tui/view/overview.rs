@@ -304,9 +304,9 @@ fn selected(model: &Model, canvas: &mut Canvas, area: Rect) {
         return;
     }
     canvas.rule(title, &format!("selected: {}", row.name), "");
-    let mut lines = vec![node_line(row.streams.last())];
+    let mut lines = vec![node_line(row.streams.last().map(AsRef::as_ref))];
     lines.extend(row.streams.iter().map(|stream| stream_line(model, stream, row.reconnects)));
-    let sum = |f: fn(&StreamFact) -> u64| row.streams.iter().map(f).sum::<u64>();
+    let sum = |f: fn(&StreamFact) -> u64| row.streams.iter().map(|stream| f(stream)).sum::<u64>();
     let glyphs = model.theme.glyphs();
     let mut traffic = format!(
         "{}  {} {}  {} {}",

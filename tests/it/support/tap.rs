@@ -7,8 +7,12 @@ use std::{
 };
 
 use serde_json::Value;
+use xdscope::net::tap::{self, Config, QUEUE, Tls};
 
-use super::{process::Child, wait::wait_for};
+use super::{
+    process::Child,
+    wait::{PATIENCE, wait_for},
+};
 
 /// The program under test, with an environment of its own.
 pub fn xdscope(folder: &Path) -> Command {
@@ -19,6 +23,16 @@ pub fn xdscope(folder: &Path) -> Command {
         .env("TZ", "UTC")
         .env_remove("NO_COLOR");
     command
+}
+
+/// A tap in this process: a listener in front of each of these, and copies of what passes.
+pub fn relay(upstreams: &[SocketAddr]) -> tap::Tap {
+    let address = |text: String| text.parse().expect("an address");
+    let map = |upstream: &SocketAddr| (address("127.0.0.1:0".into()), address(upstream.to_string()));
+    let maps = upstreams.iter().map(map).collect();
+    let config =
+        Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None };
+    tap::Tap::start(config).expect("a tap")
 }
 
 /// A running `xdscope tap`, or `xdscope serve`.

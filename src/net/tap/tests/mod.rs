@@ -11,13 +11,19 @@ use crate::observe::{Copied, Happened, Step};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A plain tap.
+fn config(listen: Address, upstream: Address) -> Config {
+    let maps = vec![(listen, upstream)];
+    Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None }
+}
+
 fn tap(upstream: &str, queue: Option<usize>) -> Tap {
     tap_with(upstream, queue, None)
 }
 
 fn tap_with(upstream: &str, queue: Option<usize>, changes: Option<Arc<Changes>>) -> Tap {
-    let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap())];
-    Tap::start(Config { maps, queue, connect_timeout: PATIENCE, tls: Tls::default(), changes }).unwrap()
+    let plain = config("127.0.0.1:0".parse().unwrap(), upstream.parse().unwrap());
+    Tap::start(Config { queue, changes, ..plain }).unwrap()
 }
 
 fn dial(tap: &Tap) -> TcpStream {
@@ -207,15 +213,7 @@ fn unix_sockets_work_on_both_legs() {
     let dir = tempfile::tempdir().unwrap();
     let (up, down) = (dir.path().join("up.sock"), dir.path().join("down.sock"));
     let server = std::os::unix::net::UnixListener::bind(&up).unwrap();
-    let maps = vec![(Address::Unix(down.clone()), Address::Unix(up))];
-    let tap = Tap::start(Config {
-        maps,
-        queue: Some(QUEUE),
-        connect_timeout: PATIENCE,
-        tls: Tls::default(),
-        changes: None,
-    })
-    .unwrap();
+    let tap = Tap::start(config(Address::Unix(down.clone()), Address::Unix(up))).unwrap();
     let mut client = std::os::unix::net::UnixStream::connect(&down).unwrap();
     client.write_all(b"over a path").unwrap();
     let (mut stream, _) = server.accept().unwrap();
@@ -230,15 +228,7 @@ fn unix_sockets_work_on_both_legs() {
 fn an_address_in_use_is_an_error_that_names_it() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let maps = vec![(address.parse().unwrap(), "127.0.0.1:1".parse().unwrap())];
-    let error = Tap::start(Config {
-        maps,
-        queue: None,
-        connect_timeout: PATIENCE,
-        tls: Tls::default(),
-        changes: None,
-    })
-    .err()
-    .expect("in use");
+    let config = config(address.parse().unwrap(), "127.0.0.1:1".parse().unwrap());
+    let error = Tap::start(config).err().expect("in use");
     assert!(error.to_string().contains(&address));
 }

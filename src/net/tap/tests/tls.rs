@@ -54,9 +54,8 @@ impl Pair {
             ..ClientOptions::default()
         };
         let tls = Tls { listen, upstream: Some(Arc::new(Client::load(&options).unwrap())), local: true };
-        let maps = vec![("127.0.0.1:0".parse().unwrap(), upstream.to_string().parse().unwrap())];
-        Tap::start(Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls, changes: None })
-            .unwrap()
+        let plain = config("127.0.0.1:0".parse().unwrap(), upstream.to_string().parse().unwrap());
+        Tap::start(Config { tls, ..plain }).unwrap()
     }
 
     /// A client of the tap.

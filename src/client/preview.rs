@@ -10,7 +10,7 @@ use crate::wire::MAX_FIELD;
 /// A SotW response read while it passes, before its content is taken in, which takes longer. Of one that is
 /// [`Plain`] it is known that [`check`](super::check) has nothing against it.
 #[derive(Default)]
-pub struct Glance {
+pub struct Preview {
     splitter: Splitter,
     type_url: String,
     version: String,
@@ -32,7 +32,7 @@ pub struct Plain {
     pub nonce: Nonce,
 }
 
-impl Glance {
+impl Preview {
     /// The next bytes of the message.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.odd {
