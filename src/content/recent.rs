@@ -91,7 +91,8 @@ mod tests {
         bodies.1.take();
         get(0);
         assert_eq!(bodies.1.take(), 1, "it is two generations old now");
-        (get(0), get(49));
+        get(0);
+        get(49);
         assert_eq!(bodies.1.take(), 0);
         get(1000);
         assert_eq!(bodies.1.take(), 1);

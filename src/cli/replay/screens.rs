@@ -95,7 +95,8 @@ fn aside(
         Ok((Opened::new(cursor, &options.store), notices))
     };
     let (send, receive) = channel();
-    let thread = thread::Builder::new().name("reader".into()).spawn(move || send.send(work()));
+    // Nobody waits for it any more once the user has left.
+    let thread = thread::Builder::new().name("reader".into()).spawn(move || drop(send.send(work())));
     thread.map_err(|error| CliError::new(Exit::Defect, "cannot read").because(error))?;
     Ok(receive)
 }
