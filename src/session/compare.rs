@@ -8,6 +8,10 @@ use super::names::{SymMap, SymSet};
 const WINDOW: usize = 16;
 /// How often in a row that is done in vain.
 const MISSES: usize = 256;
+/// So many entries out of order are told apart by their numbers first,
+const MANY: usize = 64;
+/// if these do not lie farther apart.
+const SPREAD: usize = 256;
 
 /// The key under which an entry is held: its name, or for one without a known name its content.
 pub(crate) fn key(catalog: &Catalog, id: BlobId) -> Sym {
@@ -159,6 +163,7 @@ fn line_up(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
         out.fresh = left_new;
         return out;
     }
+    out.same += take_common(&mut left_old, &mut left_new);
     let mut by_name: SymMap<BlobId> = left_old.iter().map(|id| (key(catalog, *id), *id)).collect();
     for id in left_new {
         match by_name.remove(&key(catalog, id)) {
@@ -171,8 +176,96 @@ fn line_up(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
     out
 }
 
+/// Takes out what both have, and counts it. In another order that is nearly all: told by numbers, one bit each, it needs
+/// no names.
+fn take_common(old: &mut Vec<BlobId>, new: &mut Vec<BlobId>) -> u64 {
+    let (Some(first), Some(last)) = (old.iter().min().copied(), old.iter().max()) else { return 0 };
+    let span = (last.0 - first.0) as usize + 1;
+    if old.len() < MANY || span > old.len().saturating_mul(SPREAD) {
+        return 0;
+    }
+    let place = |id: BlobId| {
+        let at = id.0.checked_sub(first.0).map(|at| at as usize).filter(|at| *at < span)?;
+        Some((at / 64, 1u64 << (at % 64)))
+    };
+    let mut only_old = vec![0u64; span.div_ceil(64)];
+    for (word, bit) in old.iter().copied().filter_map(place) {
+        only_old[word] |= bit;
+    }
+    let before = new.len();
+    new.retain(|id| match place(*id) {
+        Some((word, bit)) if only_old[word] & bit != 0 => {
+            only_old[word] &= !bit;
+            false
+        }
+        _ => true,
+    });
+    old.retain(|id| place(*id).is_some_and(|(word, bit)| only_old[word] & bit != 0));
+    (before - new.len()) as u64
+}
+
 /// How far ahead of `at` the entry stands.
 fn ahead(list: &[BlobId], at: usize, entry: BlobId) -> Option<usize> {
     let end = (at + 1 + WINDOW).min(list.len());
     list.get(at + 1..end)?.iter().position(|id| *id == entry).map(|step| step + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What is left, one by one.
+    fn slowly(old: &[u32], new: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        let (mut old, mut left) = (old.to_vec(), Vec::new());
+        for id in new {
+            match old.iter().position(|other| other == id) {
+                Some(at) => drop(old.remove(at)),
+                None => left.push(*id),
+            }
+        }
+        (old, left)
+    }
+
+    proptest! {
+        #[test]
+        fn what_two_lists_have_in_common_is_found_by_number(
+            old in prop::collection::hash_set(1000u32..1400, 0..200),
+            new in prop::collection::vec(900u32..1500, 0..300),
+        ) {
+            let old: Vec<u32> = old.into_iter().collect();
+            let ids = |list: &[u32]| list.iter().copied().map(BlobId).collect::<Vec<_>>();
+            let (mut left_old, mut left_new) = (ids(&old), ids(&new));
+            let same = take_common(&mut left_old, &mut left_new);
+            if old.len() < MANY {
+                prop_assert_eq!((same, left_old, left_new), (0, ids(&old), ids(&new)));
+            } else {
+                let (slow_old, slow_new) = slowly(&old, &new);
+                prop_assert_eq!(same as usize, old.len() - slow_old.len());
+                prop_assert_eq!((left_old, left_new), (ids(&slow_old), ids(&slow_new)));
+            }
+        }
+    }
+
+    #[test]
+    fn another_order_is_no_change() {
+        let mut catalog = Catalog::in_memory();
+        let entry = |catalog: &mut Catalog, name: usize, content: u8| {
+            let mut resource = Vec::new();
+            crate::pb::put_len_field(&mut resource, 3, format!("name-{name}").as_bytes());
+            crate::pb::put_len_field(&mut resource, 1, &[b'a' + content]);
+            catalog.intern_entry(&resource, true, None)
+        };
+        let old: Vec<BlobId> = (0..1000).map(|name| entry(&mut catalog, name, 0)).collect();
+        // 7 steps on each time, which 1000 has no divisor in common with; one is changed, one new, one gone.
+        let mut new: Vec<BlobId> =
+            (0..1000).map(|i| old[i * 7 % 1000]).filter(|id| *id != old[500]).collect();
+        let changed = new.iter().position(|id| *id == old[300]).expect("it is there");
+        new[changed] = entry(&mut catalog, 300, 1);
+        new.insert(400, entry(&mut catalog, 1000, 0));
+        let found = align(&catalog, &old, &new);
+        assert_eq!(found.pairs, [(old[300], new[if changed >= 400 { changed + 1 } else { changed }])]);
+        assert_eq!((found.fresh, found.gone, found.same), (vec![new[400]], vec![old[500]], 998));
+    }
 }
