@@ -35,11 +35,11 @@ impl<'a> Progress<'a> {
         Progress { out, name, bytes, next: Instant::now() + PATIENCE, calls: 0, shown: false }
     }
 
-    /// So many bytes of it were read.
-    pub(super) fn at(&mut self, read: u64) {
+    /// So many bytes of it were read; asked for where somebody looks only.
+    pub(super) fn at(&mut self, read: impl FnOnce() -> u64) {
         self.calls += 1;
         if self.out.is_some() && self.calls.is_multiple_of(CALLS) {
-            self.at_time(Instant::now(), read);
+            self.at_time(Instant::now(), read());
         }
     }
 

@@ -150,7 +150,7 @@ fn quietly<T: Fold>(
         let mut facts = begin(catalog, recording.clock(), &schema);
         while recording.next(facts.catalog_mut(), &mut frames).map_err(failed)? {
             frames.drain(..).for_each(|frame| facts.handle(frame));
-            progress.at(recording.position());
+            progress.at(|| recording.position());
         }
         let (end, notices) = recording.finish();
         facts.advance(end);
@@ -165,9 +165,7 @@ fn quietly<T: Fold>(
         let mut facts = begin(catalog, capture.clock(), &schema);
         while capture.next(facts.catalog_mut(), &mut frames).map_err(|error| failed(error.into()))? {
             frames.drain(..).for_each(|frame| facts.handle(frame));
-            if let Ok(at) = place.as_mut().map_or(Ok(0), Seek::stream_position) {
-                progress.at(at);
-            }
+            progress.at(|| place.as_mut().ok().and_then(|place| place.stream_position().ok()).unwrap_or(0));
         }
         let (end, notices) = capture.finish();
         facts.advance(end);

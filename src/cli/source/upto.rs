@@ -13,7 +13,7 @@ use crate::schema::Schema;
 use crate::store::Store;
 use crate::wire::{Frame, What};
 
-use super::{Form, Source, meaning, options};
+use super::{Form, Source, store};
 
 /// How far a replay goes.
 pub(in crate::cli) enum Limit {
@@ -117,9 +117,7 @@ pub(in crate::cli) struct Replay {
 impl Replay {
     pub(in crate::cli) fn new(source: Source, timers: &TimerFlags) -> Replay {
         let Loaded { catalog, clock, frames, end, .. } = source.loaded;
-        let mut store = Store::new(catalog, clock, options(timers));
-        let schema = source.schema.clone();
-        store.set_meaning(meaning(schema));
+        let store = store(timers, catalog, clock, &source.schema);
         Replay { store, schema: source.schema, frames: frames.into_iter(), n: Seq(0), end }
     }
 
