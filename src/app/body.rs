@@ -24,7 +24,7 @@ pub fn tree(store: &Store, schema: &Schema, n: Seq, names: Names) -> Option<Valu
     let message = store.message(n)?;
     let stream = store.row(store.row_of(n)?)?.stream;
     let method = store.streams().into_iter().find(|fact| fact.stream == stream)?.method;
-    Some(schema.tree(&name(message, &method), &message.bytes(store.catalog())?, names))
+    Some(schema.tree(&name(&message, &method), &message.bytes(store.catalog())?, names))
 }
 
 /// The bytes of message `n`, as kept.

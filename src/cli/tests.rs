@@ -162,12 +162,22 @@ fn log_shows_what_is_asked_for() {
 
 #[test]
 fn log_says_what_memory_could_not_hold() {
-    let said = run(&["log", TOUR, "--memory", "4kB", "--body"]);
+    use std::fmt::Write as _;
+    let mut script = String::from("node a\nstream 1 ads\n1 > cds\n");
+    for push in 1..=6000 {
+        let _ = writeln!(script, "1 < cds v={push} n=n{push} [a~{push}]\n1 > cds v={push} n=n{push}");
+    }
+    let log = |more: &[&str]| {
+        let stdin = Box::new(Cursor::new(script.clone().into_bytes()));
+        World { stdin, ..World::default() }.run(&[&["log", "-", "-o", "name"], more].concat())
+    };
+    let said = log(&["--memory", "2MB"]);
     let text = "xdscope: the content of the first ";
     let note = said.err.lines().find(|line| line.starts_with(text)).expect("a note");
-    assert!(note.ends_with("did not fit into --memory 4.0kB; --memory 8.0kB holds twice as many"), "{note}");
-    assert_eq!(run(&["log", TOUR, "--memory", "4kB", "-q"]).err, "");
-    assert_eq!(run(&["log", TOUR, "--body"]).err, "");
+    assert!(note.ends_with("did not fit into --memory 2.0MB; --memory 4.0MB holds twice as many"), "{note}");
+    assert_eq!(said.out.lines().count(), 12_001, "rows stay");
+    assert_eq!(log(&["--memory", "2MB", "-q"]).err, "");
+    assert_eq!(log(&[]).err, "");
 }
 
 #[test]

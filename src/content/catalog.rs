@@ -466,6 +466,18 @@ impl Catalog {
         names
     }
 
+    /// The names of a run that was read before.
+    pub fn known_names(&self, run: BlobId) -> Option<&Arc<[Sym]>> {
+        self.names.get(&run)
+    }
+
+    /// The list of these entries, that which others hold where there is one.
+    pub fn list(&self, blobs: Vec<BlobId>) -> Arc<List> {
+        let list = List::new(blobs);
+        let known = self.lists.get(&list.fingerprint()).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| Arc::new(list))
+    }
+
     /// The one list of these entries.
     pub fn intern_list(&mut self, blobs: Vec<BlobId>) -> Arc<List> {
         let list = List::new(blobs);

@@ -23,6 +23,14 @@ pub struct List {
 /// Searches without an index: of a list that is replaced by the next push, rarely more names are looked up.
 const SEARCHES: u8 = 4;
 
+impl PartialEq for List {
+    fn eq(&self, other: &List) -> bool {
+        self.fingerprint == other.fingerprint
+    }
+}
+
+impl Eq for List {}
+
 impl List {
     pub fn blobs(&self) -> &[BlobId] {
         &self.blobs

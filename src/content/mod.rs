@@ -11,6 +11,7 @@ mod catalog;
 mod entry;
 mod index;
 mod list;
+mod packed;
 mod recent;
 mod stretch;
 mod strings;
@@ -19,6 +20,7 @@ pub use bodies::{Bodies, MemoryBodies};
 pub use catalog::{Blob, BlobId, Catalog, Form};
 pub use entry::{Entry, Wrapper};
 pub use list::{List, ListBuilder};
+pub use packed::Packed;
 pub use strings::Strings;
 
 /// Removes secrets before anything is kept. Implemented over the descriptors; `content` only calls it.

@@ -127,7 +127,8 @@ impl Push {
 fn contents(store: &Store, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
     let catalog = store.catalog();
     let mut met = HashSet::new();
-    let list = store.message(n)?.resources()?.blobs().iter();
+    let message = store.message(n)?;
+    let list = message.resources()?.blobs().iter();
     let entry = |id: &BlobId| {
         let entry = catalog.entry(*id);
         met.insert(entry.name).then(|| Some((Arc::from(catalog.text(entry.name)), entry.payload?))).flatten()
@@ -140,8 +141,9 @@ fn unchanged(store: &Store, n: Seq, entries: &[Entry]) -> u64 {
     let catalog = store.catalog();
     let strings = catalog.strings();
     let changed: HashSet<_> = entries.iter().filter_map(|entry| strings.find(&entry.name)).collect();
-    let list = store.message(n).and_then(|message| message.resources()).map(|list| list.blobs());
-    let same = list.unwrap_or_default().iter().filter(|id| !changed.contains(&catalog.entry(**id).name));
+    let list = store.message(n).and_then(|message| message.resources().cloned());
+    let blobs = list.as_ref().map(|list| list.blobs()).unwrap_or_default();
+    let same = blobs.iter().filter(|id| !changed.contains(&catalog.entry(**id).name));
     same.map(|id| u64::from(catalog.blob(*id).size)).sum()
 }
 

@@ -85,7 +85,7 @@ pub fn more_versions(
             }
             continue;
         }
-        let list = store.message(n).and_then(|message| message.resources()).map(|list| list.fingerprint());
+        let list = store.message(n).and_then(|message| Some(message.resources()?.fingerprint()));
         let found = match seen.take() {
             Some((known, found)) if list == Some(known) => found,
             _ => sent(store, n, name),
@@ -124,7 +124,8 @@ pub fn more_versions(
 /// The entry of that name in a response: its own version, where it has one, and its content.
 pub(super) fn sent(store: &Store, n: Seq, name: Sym) -> Option<(Option<Arc<str>>, BlobId)> {
     let catalog = store.catalog();
-    let list = store.message(n)?.resources()?;
+    let message = store.message(n)?;
+    let list = message.resources()?;
     let entries = list.blobs().iter().rev().map(|id| catalog.entry(*id));
     let entry = entries.into_iter().find(|entry| entry.name == name || entry.aliases.contains(&name))?;
     let own = (entry.version != Sym::EMPTY).then(|| Arc::from(catalog.text(entry.version)));

@@ -162,7 +162,7 @@ impl Lint {
         let kind = track.and_then(|track| track.kind);
         let links = links.filter(|_| graph::refers(kind));
         let message = outcome.seq.and_then(|seq| store.message(seq));
-        let Some(list) = message.and_then(Message::resources).cloned() else { return };
+        let Some(list) = message.and_then(|message| message.resources().cloned()) else { return };
         if self.options.constrained.is_some_and(|most| self.world.broken.len().max(list.len()) > most) {
             self.options.constraints = None;
             self.world.broken.clear();
@@ -249,7 +249,7 @@ impl Lint {
                 });
             }
             (Happened::Counted, _) | (_, None) => {}
-            (_, Some(message)) => self.message(store, stream, index, outcome, message),
+            (_, Some(message)) => self.message(store, stream, index, outcome, &message),
         }
     }
 

@@ -4,6 +4,7 @@
 //! Owns no meaning: what a field number stands for is the caller's business. Never panics on any input.
 
 mod fields;
+pub mod plain;
 mod splitter;
 mod varint;
 

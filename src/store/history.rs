@@ -1,65 +1,59 @@
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::content::Catalog;
-use crate::event::{Dir, Seq, Sym, Time};
+use crate::content::{Catalog, Packed};
+use crate::event::{Dir, Seq, StreamId, Sym, Time};
 use crate::session::{Class, Happened, MessageKind, Outcome, ResponseOutcome};
-use crate::wire::{Body, Message, Segment};
+use crate::wire::{Frame, Message, Segment, What};
 
+use super::line::{Line, Names, Which, which};
 use super::rows::key_text;
+
+/// Messages that were put away and asked for lately: a screen asks for the same ones again.
+const LATELY: usize = 16;
+
+/// Of the memory, one part in so many holds messages as they are; the rest is for those that are put away.
+const FRESH: usize = 4;
 
 /// One row of the timeline, compact: texts are resolved when it is shown.
 pub(super) struct Row {
     pub(super) at: Time,
+    /// Of a message that was not put away.
+    fresh: Option<Box<Fresh>>,
     /// Index of the stream.
     pub(super) stream: u32,
-    /// Index of the track on it.
+    id: StreamId,
+    /// 0 for the opening and closing of a stream.
+    seq: u32,
+    /// 0 if nothing.
+    answers: u32,
+    pub(super) same: u32,
+    /// Index of the track on its stream.
     pub(super) track: Option<u16>,
     pub(super) kind: MessageKind,
     pub(super) class: Option<Class>,
     pub(super) implied: bool,
-    /// 0 for the opening and closing of a stream.
-    pub(super) seq: u64,
-    /// 0 if nothing.
-    pub(super) answers: u64,
-    pub(super) same: u32,
-    pub(super) names: Option<Box<Names>>,
-    /// What is odd about it, in words.
-    pub(super) note: Option<Box<str>>,
-    pub(super) content: Content,
 }
 
-/// The names that a row changed.
-#[derive(Default)]
-pub(super) struct Names {
-    pub(super) added: Which,
-    pub(super) changed: Box<[Sym]>,
-    pub(super) removed: Box<[Sym]>,
+/// A message and what there is to say of it.
+struct Fresh {
+    message: Arc<Message>,
+    note: Option<Arc<str>>,
+    names: Option<Arc<Names>>,
+    /// Bytes that it takes up.
+    weight: usize,
 }
 
-/// Names of a message: a first request adds all it names, a first push all it holds.
-#[derive(Default)]
-pub(super) enum Which {
-    #[default]
-    Nothing,
-    All,
-    These(Box<[Sym]>),
-}
+impl Row {
+    pub(super) fn n(&self) -> Option<Seq> {
+        (self.seq > 0).then_some(Seq(self.seq.into()))
+    }
 
-/// What is still known of a row's message.
-pub(super) enum Content {
-    None,
-    Whole(Arc<Message>),
-    /// The oldest bodies go first once the history is full.
-    Dropped(Box<Dropped>),
-}
-
-pub(super) struct Dropped {
-    pub(super) dir: Dir,
-    pub(super) version: Arc<str>,
-    pub(super) nonce: Arc<str>,
-    pub(super) count: u64,
-    pub(super) size: u64,
-    pub(super) error: Option<(i32, Arc<str>)>,
+    /// The message that it answers.
+    pub(super) fn answers(&self) -> Option<Seq> {
+        (self.answers > 0).then_some(Seq(self.answers.into()))
+    }
 }
 
 /// The timeline: every message, and the opening and closing of streams.
@@ -69,12 +63,16 @@ pub(super) struct History {
     shown: End,
     /// The row of each message, by its number less one.
     by_seq: Vec<u32>,
-    /// Bytes that the messages kept take up, about.
+    /// Bytes that fresh messages take up, about.
     bytes: usize,
     budget: usize,
-    /// Rows before this one have lost their messages.
-    first_whole: usize,
-    dropped: u64,
+    /// The messages of rows before this one were put away.
+    first_fresh: usize,
+    /// By their numbers less one. The oldest are forgotten once there is no room for them.
+    messages: Packed,
+    /// The same, and these stay.
+    lines: Packed,
+    lately: RefCell<VecDeque<(Seq, Arc<Message>)>>,
     last_list: u128,
 }
 
@@ -85,6 +83,10 @@ pub(super) struct End {
     messages: usize,
 }
 
+fn small(n: impl TryInto<u32>) -> u32 {
+    n.try_into().unwrap_or(u32::MAX)
+}
+
 impl History {
     pub(super) fn new(budget: usize) -> History {
         History {
@@ -93,8 +95,10 @@ impl History {
             by_seq: Vec::new(),
             bytes: 0,
             budget,
-            first_whole: 0,
-            dropped: 0,
+            first_fresh: 0,
+            messages: Packed::new(0),
+            lines: Packed::new(0),
+            lately: RefCell::default(),
             last_list: 0,
         }
     }
@@ -112,16 +116,64 @@ impl History {
         self.by_seq.get(at).filter(|_| at < self.shown.messages).map(|row| *row as usize)
     }
 
-    pub(super) fn message(&self, n: Seq) -> Option<&Message> {
-        match &self.rows.get(self.row_of(n)?)?.content {
-            Content::Whole(message) => Some(message),
-            _ => None,
+    pub(super) fn message(&self, n: Seq, catalog: &Catalog) -> Option<Arc<Message>> {
+        self.held(self.rows.get(self.row_of(n)?)?, catalog)
+    }
+
+    /// The message of a row. `None`: it has none, or it is forgotten.
+    pub(super) fn held(&self, row: &Row, catalog: &Catalog) -> Option<Arc<Message>> {
+        if let Some(fresh) = &row.fresh {
+            return Some(fresh.message.clone());
+        }
+        let n = row.n()?;
+        let mut lately = self.lately.borrow_mut();
+        if let Some((_, message)) = lately.iter().find(|(other, _)| *other == n) {
+            return Some(message.clone());
+        }
+        let message = Arc::new(Message::unpack(&self.messages.get(row.seq - 1)?, catalog)?);
+        lately.truncate(LATELY - 1);
+        lately.push_front((n, message.clone()));
+        Some(message)
+    }
+
+    /// Whether [`held`](History::held) has it.
+    pub(super) fn is_held(&self, row: &Row) -> bool {
+        row.fresh.is_some() || row.seq > self.messages.first()
+    }
+
+    /// What is known of a row's message, whether or not it is held. `None`: it has none.
+    pub(super) fn line(&self, row: &Row) -> Option<Line> {
+        match &row.fresh {
+            Some(fresh) => Some(Line::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref())),
+            None => Line::unpack(&self.lines.get(row.seq.checked_sub(1)?)?),
         }
     }
 
-    /// Messages whose content is not kept any more.
+    /// Whether a row takes a name away.
+    pub(super) fn removes(&self, row: &Row, name: Sym) -> bool {
+        let names = match &row.fresh {
+            Some(fresh) => fresh.names.clone(),
+            None => self.line(row).and_then(|line| line.names),
+        };
+        names.is_some_and(|names| names.removed.contains(&name))
+    }
+
+    /// The frame of a message, of one too that came once, before it went back.
+    pub(super) fn frame(&self, n: Seq, catalog: &Catalog) -> Option<Frame> {
+        let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
+        let row = self.rows.get(*self.by_seq.get(at)? as usize)?;
+        Some(Frame { at: row.at, stream: row.id, what: What::Message(self.held(row, catalog)?) })
+    }
+
+    /// When it came.
+    pub(super) fn time_of(&self, n: Seq) -> Option<Time> {
+        let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
+        Some(self.rows.get(*self.by_seq.get(at)? as usize)?.at)
+    }
+
+    /// Messages that are forgotten.
     pub(super) fn dropped(&self) -> u64 {
-        self.dropped
+        self.messages.first().into()
     }
 
     /// Adds the row of an outcome, if it has one.
@@ -144,19 +196,18 @@ impl History {
         }
         let mut row = Row {
             at: outcome.at,
-            stream: u32::try_from(stream).unwrap_or(u32::MAX),
+            fresh: None,
+            stream: small(stream),
+            id: outcome.stream,
+            seq: outcome.seq.map_or(0, |seq| small(seq.0)),
+            answers: 0,
+            same: 0,
             track: outcome.track.and_then(|track| u16::try_from(track).ok()),
             kind: MessageKind::Open,
             class: None,
             implied: false,
-            seq: outcome.seq.map_or(0, |seq| seq.0),
-            answers: 0,
-            same: 0,
-            names: None,
-            note: None,
-            content: Content::None,
         };
-        let mut names = Names::default();
+        let (mut names, mut odd) = (Names::default(), None);
         match &outcome.what {
             Happened::Counted | Happened::Passed(_) | Happened::Open => {}
             Happened::Close => row.kind = MessageKind::Close,
@@ -168,38 +219,44 @@ impl History {
                 row.kind = request.kind;
                 row.class = request.class;
                 row.implied = request.implied;
-                row.answers = request.answers.map_or(0, |seq| seq.0);
-                row.note = note;
+                row.answers = request.answers.map_or(0, |seq| small(seq.0));
+                odd = note;
                 names.added = which(&request.added, message.as_deref());
                 names.removed = request.removed.as_slice().into();
             }
             Happened::Response(response) => {
                 row.kind = response.kind;
-                row.answers = response.answers.map_or(0, |seq| seq.0);
-                row.note = oddities(response, catalog);
-                row.same = u32::try_from(response.same).unwrap_or(u32::MAX);
+                row.answers = response.answers.map_or(0, |seq| small(seq.0));
+                odd = oddities(response, catalog);
+                row.same = small(response.same);
                 names.added = which(&response.added, message.as_deref());
                 names.changed = response.changed.as_slice().into();
                 names.removed = response.removed.as_slice().into();
             }
         }
-        let none =
-            matches!(names.added, Which::Nothing) && names.changed.is_empty() && names.removed.is_empty();
-        row.names = (!none).then(|| Box::new(names));
         if row.seq > 0 {
-            self.by_seq.push(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+            self.by_seq.push(small(self.rows.len()));
         }
-        if let Some(message) = message {
-            self.bytes += self.weight(&message);
-            row.content = Content::Whole(message);
+        if let Some(message) = message.filter(|_| row.seq > 0) {
+            let none =
+                matches!(names.added, Which::Nothing) && names.changed.is_empty() && names.removed.is_empty();
+            let weight = self.weight(&message, &names);
+            self.bytes += weight;
+            let (note, names) = (odd.map(Arc::from), (!none).then(|| Arc::new(names)));
+            row.fresh = Some(Box::new(Fresh { message, note, names, weight }));
         }
         self.rows.push(row);
-        self.make_room();
+        self.make_room(catalog);
     }
 
     /// About what the message takes up beyond content that is stored anyway.
-    fn weight(&mut self, message: &Message) -> usize {
-        let mut bytes = weight(message);
+    fn weight(&mut self, message: &Message, names: &Names) -> usize {
+        let added = match &names.added {
+            Which::These(names) => names.len(),
+            Which::Nothing | Which::All => 0,
+        };
+        let names = 4 * (added + names.changed.len() + names.removed.len());
+        let mut bytes = weight(message) + size_of::<Fresh>() + size_of::<Names>() + names;
         if let Some(list) = message.resources() {
             // The same list again is the same allocation.
             if self.last_list != list.fingerprint() {
@@ -220,32 +277,28 @@ impl History {
         self.shown = end;
     }
 
-    fn make_room(&mut self) {
-        while self.bytes > self.budget && self.first_whole + 1 < self.rows.len() {
-            self.drop_one();
-        }
+    /// Bytes that all of it takes up, about.
+    fn size(&self) -> usize {
+        let rows = self.rows.len() * (size_of::<Row>() + size_of::<u32>());
+        self.bytes + rows + self.messages.size() + self.lines.size()
     }
 
-    /// Drops the messages of all rows so far.
-    pub(super) fn drop_all(&mut self) {
-        while self.first_whole < self.rows.len() {
-            self.drop_one();
+    fn make_room(&mut self, catalog: &Catalog) {
+        while self.bytes > self.budget / FRESH && self.first_fresh + 1 < self.rows.len() {
+            self.put_away(catalog);
         }
-        self.bytes = 0;
+        while self.size() > self.budget && self.messages.forget() {}
     }
 
-    fn drop_one(&mut self) {
-        let Some(row) = self.rows.get_mut(self.first_whole) else { return };
-        self.first_whole += 1;
-        if let Content::Whole(message) = &row.content {
-            let lists = message.resources().map_or(0, |list| list.len() * 4);
-            self.bytes = self.bytes.saturating_sub(weight(message) + lists);
-            self.dropped += 1;
-            row.content = Content::Dropped(Box::new(Dropped::of(message)));
-            if let Some(names) = &mut row.names {
-                names.forget_all();
-            }
-        }
+    /// Puts the oldest message away that was not.
+    fn put_away(&mut self, catalog: &Catalog) {
+        let Some(row) = self.rows.get_mut(self.first_fresh) else { return };
+        self.first_fresh += 1;
+        let Some(fresh) = row.fresh.take() else { return };
+        self.bytes -= fresh.weight;
+        self.messages.put(&fresh.message.pack(catalog));
+        let line = Line::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref());
+        self.lines.put(&line.pack(row.track.is_some()));
     }
 }
 
@@ -264,72 +317,10 @@ fn oddities(response: &ResponseOutcome, catalog: &Catalog) -> Option<Box<str>> {
 }
 
 /// Bytes that a message takes up in memory, about: without the names and the list, which are shared as a rule.
-pub fn weight(message: &Message) -> usize {
+fn weight(message: &Message) -> usize {
     let segments = message.segments.iter().map(|segment| match segment {
         Segment::Inline(bytes) => bytes.len() + 40,
         _ => 24,
     });
     size_of::<Message>() + 160 + segments.sum::<usize>()
-}
-
-/// Names as they are kept: all that the message has are not listed again.
-fn which(names: &[Sym], message: Option<&Message>) -> Which {
-    let all = match message.map(|message| &message.body) {
-        Some(Body::SotwRequest(m)) => m.resource_names.len() == names.len(),
-        Some(Body::DeltaRequest(m)) => m.subscribe.len() == names.len(),
-        Some(Body::SotwResponse(m)) => m.resources.len() == names.len(),
-        Some(Body::DeltaResponse(m)) => m.resources.len() == names.len(),
-        _ => false,
-    };
-    match names.is_empty() {
-        true => Which::Nothing,
-        false if all => Which::All,
-        false => Which::These(names.into()),
-    }
-}
-
-impl Names {
-    /// Without the message "all of its names" says nothing.
-    fn forget_all(&mut self) {
-        if matches!(self.added, Which::All) {
-            self.added = Which::Nothing;
-        }
-    }
-}
-
-/// How many names or resources a message carries.
-pub(super) fn count(message: &Message) -> u64 {
-    let names = match &message.body {
-        Body::SotwRequest(m) => m.resource_names.len() + m.resource_locators.len(),
-        Body::DeltaRequest(m) => m.subscribe.len() + m.locators_subscribe.len(),
-        Body::SotwResponse(m) => m.resources.len(),
-        Body::DeltaResponse(m) => m.resources.len(),
-        Body::Undecodable { .. } => 0,
-    };
-    names as u64
-}
-
-/// `version_info` or `system_version_info`, and nonce.
-pub(super) fn version_and_nonce(message: &Message) -> (&str, &str) {
-    match &message.body {
-        Body::SotwRequest(m) => (m.version_info.as_str(), m.response_nonce.as_str()),
-        Body::SotwResponse(m) => (m.version_info.as_str(), m.nonce.as_str()),
-        Body::DeltaRequest(m) => ("", m.response_nonce.as_str()),
-        Body::DeltaResponse(m) => (m.system_version_info.as_str(), m.nonce.as_str()),
-        Body::Undecodable { .. } => ("", ""),
-    }
-}
-
-impl Dropped {
-    fn of(message: &Message) -> Dropped {
-        let (version, nonce) = version_and_nonce(message);
-        Dropped {
-            dir: message.dir(),
-            version: Arc::from(version),
-            nonce: Arc::from(nonce),
-            count: count(message),
-            size: message.size,
-            error: message.error_detail().map(|error| (error.code, error.message.clone())),
-        }
-    }
 }

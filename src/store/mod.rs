@@ -5,6 +5,7 @@ mod facts;
 mod glance;
 mod history;
 mod ledger;
+mod line;
 mod problems;
 mod query;
 mod rows;
@@ -19,11 +20,11 @@ pub use crate::session::Meaning;
 pub use asked::AskedFact;
 pub use facts::*;
 pub use glance::{Glance, Waited};
-pub use history::weight;
 pub use silence::{Reason, Silence};
 pub use versions::{AcceptedFact, Verdict, VersionFact, Versions};
 pub use view::StateView;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::content::Catalog;
@@ -39,7 +40,8 @@ pub struct Options {
     pub resource_timeout: Duration,
     /// `--stale-after`: after this an unanswered push is STALE.
     pub stale_after: Duration,
-    /// Bytes of messages that the history keeps; beyond it the oldest lose their bodies, rows stay.
+    /// Bytes that the history takes up: beyond it the oldest messages are forgotten; their rows stay, and with them what
+    /// the screens list.
     pub history: usize,
 }
 
@@ -176,17 +178,21 @@ impl Store {
     pub fn messages(&self) -> u64 {
         self.engine.messages()
     }
-    /// The message itself, for its body and its bytes. `None` once the history has dropped it.
-    pub fn message(&self, n: Seq) -> Option<&Message> {
-        self.history.message(n)
+    /// The message itself, for its body and its bytes. `None` once the history has forgotten it.
+    pub fn message(&self, n: Seq) -> Option<Arc<Message>> {
+        self.history.message(n, &self.catalog)
     }
-    /// Messages whose bodies the history has dropped to stay within its bounds.
+    /// Message `n` as the frame that it came in; also if it went back to before it.
+    pub fn frame(&self, n: Seq) -> Option<Frame> {
+        self.history.frame(n, &self.catalog)
+    }
+    /// When message `n` came; also if it went back to before it.
+    pub fn time_of(&self, n: Seq) -> Option<Time> {
+        self.history.time_of(n)
+    }
+    /// Messages that the history has forgotten to stay within its bounds, the oldest.
     pub fn dropped(&self) -> u64 {
         self.history.dropped()
-    }
-    /// Lets go of the bodies of all messages so far; their rows stay.
-    pub fn drop_bodies(&mut self) {
-        self.history.drop_all();
     }
     pub fn streams(&self) -> Vec<StreamFact> {
         self.engine.streams().iter().map(|stream| self.stream_fact(stream)).collect()

@@ -3,95 +3,89 @@
 use std::sync::Arc;
 
 use crate::content::Catalog;
-use crate::event::{Code, Seq, StreamId, Sym, TypeUrl};
+use crate::event::{Code, StreamId, Sym, TypeUrl};
 use crate::session::{MessageKind, Stream};
 use crate::wire::{Body, End, Message};
 
-use super::history::{Content, Names, Row, Which, count, version_and_nonce};
+use super::history::Row;
+use super::line::{Names, Which};
 use super::{LineFact, MessageFact, RowFact, Store};
 
 impl Store {
     pub(super) fn line_fact(&self, row: &Row) -> Option<LineFact> {
+        self.line_of(row).map(|(fact, _)| fact)
+    }
+
+    /// With the names that the row changed.
+    fn line_of(&self, row: &Row) -> Option<(LineFact, Option<Arc<Names>>)> {
         let stream = self.engine.streams().get(row.stream as usize)?;
-        let answers = (row.answers > 0).then_some(Seq(row.answers));
-        let asked = answers.and_then(|n| self.history.get(self.history.row_of(n)?));
+        let asked = row.answers().and_then(|n| self.history.get(self.history.row_of(n)?));
         let mut fact = RowFact {
-            n: (row.seq > 0).then_some(Seq(row.seq)),
+            n: row.n(),
             at: row.at,
             stream: stream.id,
             node: stream.node_id.clone(),
             dir: None,
-            type_url: self.row_type(stream, row),
+            type_url: TypeUrl::default(),
             kind: row.kind,
             class: row.class,
             implied: row.implied,
             version: Arc::from(""),
             nonce: Arc::from(""),
-            answers,
+            answers: row.answers(),
             latency: asked.filter(|_| !self.clock.untimed).map(|asked| row.at.since(asked.at)),
             same: u64::from(row.same),
             count: 0,
             size: 0,
             error: None,
             partial: stream.open.partial,
-            note: row.note.as_deref().map(str::to_owned),
+            note: None,
         };
-        match &row.content {
-            Content::None => fact.note = Some(life(stream, row.kind)),
-            Content::Whole(message) => {
-                let (version, nonce) = version_and_nonce(message);
-                fact.dir = Some(message.dir());
-                fact.version = Arc::from(version);
-                fact.nonce = Arc::from(nonce);
-                fact.count = count(message);
-                fact.size = message.size;
-                fact.error = message.error_detail().map(|e| (Code(e.code), e.message.clone()));
-                if let Body::Undecodable { reason } = &message.body {
-                    fact.note = Some(format!("undecodable: {reason}"));
-                }
-            }
-            Content::Dropped(dropped) => {
-                fact.dir = Some(dropped.dir);
-                fact.version = dropped.version.clone();
-                fact.nonce = dropped.nonce.clone();
-                fact.count = dropped.count;
-                fact.size = dropped.size;
-                fact.error = dropped.error.clone().map(|(code, message)| (Code(code), message));
-                fact.note = Some("its content is not kept any more".into());
-            }
+        let Some(line) = self.history.line(row) else {
+            fact.note = Some(life(stream, row.kind));
+            return Some((LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None }, None));
+        };
+        let held = self.history.is_held(row);
+        fact.type_url = type_of(stream, row, || line.type_url);
+        fact.dir = Some(line.dir);
+        fact.version = line.version;
+        fact.nonce = line.nonce;
+        fact.count = line.count;
+        fact.size = line.size;
+        fact.error = line.error.map(|(code, message)| (Code(code), message));
+        fact.note = line.note.map(|note| note.to_string());
+        if !held {
+            fact.note.get_or_insert_with(|| "its content is not kept any more".into());
         }
-        let mut line = LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None };
-        if let Some(names) = &row.names {
-            line.added = match &names.added {
-                Which::Nothing => 0,
-                Which::All => line.count,
+        let mut fact = LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None };
+        if let Some(names) = &line.names {
+            fact.added = match &names.added {
+                // Without the message "all of its names" says nothing.
+                Which::All if held => fact.count,
+                Which::Nothing | Which::All => 0,
                 Which::These(names) => names.len() as u64,
             };
-            line.changed = names.changed.len() as u64;
-            line.removed = names.removed.len() as u64;
-            let one = match (line.added, &names.added, &names.removed[..]) {
+            fact.changed = names.changed.len() as u64;
+            fact.removed = names.removed.len() as u64;
+            let one = match (fact.added, &names.added, &names.removed[..]) {
                 (0, _, [one]) => Some(*one),
                 (1, Which::These(added), []) => added.first().copied(),
                 (1, Which::All, []) => {
-                    self.message(Seq(row.seq)).and_then(|message| self.carried(message).next())
+                    self.history.held(row, &self.catalog).and_then(|message| self.carried(&message).next())
                 }
                 _ => None,
             };
-            line.one = one.map(|name| self.text(name));
+            fact.one = one.map(|name| self.text(name));
         }
-        Some(line)
+        Some((fact, line.names))
     }
 
     pub(super) fn message_fact(&self, row: &Row) -> Option<MessageFact> {
-        let line = self.line_fact(row)?;
-        let message = match &row.content {
-            Content::Whole(message) => Some(&**message),
-            _ => None,
-        };
-        let carried = message.into_iter().flat_map(|message| self.carried(message));
+        let (line, changes) = self.line_of(row)?;
+        let message = self.history.held(row, &self.catalog);
+        let carried = message.iter().flat_map(|message| self.carried(message));
         let names: Vec<_> = carried.map(|name| self.text(name)).collect();
-        let none = Names::default();
-        let changes = row.names.as_deref().unwrap_or(&none);
+        let changes = changes.unwrap_or_default();
         let texts = |syms: &[Sym]| syms.iter().map(|sym| self.text(*sym)).collect();
         Some(MessageFact {
             row: line.row,
@@ -120,28 +114,26 @@ impl Store {
 
     pub(super) fn row_place(&self, row: &Row) -> Option<(StreamId, TypeUrl)> {
         let stream = self.engine.streams().get(row.stream as usize)?;
-        Some((stream.id, self.row_type(stream, row)))
-    }
-
-    fn row_type(&self, stream: &Stream, row: &Row) -> TypeUrl {
-        if row.seq == 0 {
-            return TypeUrl::default();
-        }
-        let track = row.track.and_then(|track| stream.tracks.get(usize::from(track)));
-        match track {
-            Some(track) => track.type_url.clone(),
-            None => {
-                let implied = stream.method.as_ref().and_then(|method| method.implied_type());
-                let stated = self.message(Seq(row.seq)).map(Message::type_url);
-                stated.filter(|url| !url.is_empty()).or(implied).unwrap_or_default()
-            }
-        }
+        let stated = || self.history.line(row).map(|line| line.type_url).unwrap_or_default();
+        Some((stream.id, type_of(stream, row, stated)))
     }
 
     /// The text of a key: a name, or for content without one its hash.
     pub(crate) fn text(&self, key: Sym) -> Arc<str> {
         key_text(&self.catalog, key)
     }
+}
+
+/// The type of a message; `stated` is what it says itself.
+fn type_of(stream: &Stream, row: &Row, stated: impl FnOnce() -> TypeUrl) -> TypeUrl {
+    if row.n().is_none() {
+        return TypeUrl::default();
+    }
+    if let Some(track) = row.track.and_then(|track| stream.tracks.get(usize::from(track))) {
+        return track.type_url.clone();
+    }
+    let implied = || stream.method.as_ref().and_then(|method| method.implied_type());
+    Some(stated()).filter(|url| !url.is_empty()).or_else(implied).unwrap_or_default()
 }
 
 pub(super) fn key_text(catalog: &Catalog, key: Sym) -> Arc<str> {

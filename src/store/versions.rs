@@ -5,12 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::content::BlobId;
-use crate::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl};
+use crate::event::{Seq, StreamId, Sym, Time, TypeUrl};
 use crate::session::{MessageKind, Track, hollow, key};
 use crate::wire::Message;
 
 use super::Store;
-use super::history::{Content, Row, version_and_nonce};
+use super::history::Row;
+use super::line::version_and_nonce;
 
 /// Rows that are looked back over: what is older is not asked about while someone watches.
 const ROWS: usize = 1 << 18;
@@ -57,7 +58,7 @@ pub struct Versions {
     pub versions: Vec<VersionFact>,
     /// Rows that are still to be looked at.
     rows: Range<usize>,
-    verdicts: HashMap<u64, (Verdict, Seq, Time)>,
+    verdicts: HashMap<Seq, (Verdict, Seq, Time)>,
 }
 
 impl Versions {
@@ -115,27 +116,28 @@ impl Store {
                 MessageKind::Nack => Some(Verdict::Refused),
                 _ => None,
             };
-            if let Some(verdict) = verdict {
-                verdicts.insert(row.answers, (verdict, Seq(row.seq), row.at));
+            if let (Some(verdict), Some(answers), Some(n)) = (verdict, row.answers(), row.n()) {
+                verdicts.insert(answers, (verdict, n, row.at));
             }
-            let Content::Whole(message) = &row.content else { continue };
-            if message.dir() == Dir::Resp {
-                self.version(row, message, name, verdicts.get(&row.seq).copied(), out);
+            if !matches!(row.kind, MessageKind::Push | MessageKind::Resend | MessageKind::Heartbeat) {
+                continue;
+            }
+            if let Some((n, message)) = row.n().zip(self.history.held(row, &self.catalog)) {
+                self.version((n, row), &message, name, verdicts.get(&n).copied(), out);
             }
         }
     }
 
     fn version(
         &self,
-        row: &Row,
+        (n, row): (Seq, &Row),
         message: &Message,
         name: Sym,
         verdict: Option<(Verdict, Seq, Time)>,
         out: &mut Vec<VersionFact>,
     ) {
         let found = message.resources().and_then(|list| list.find(&self.catalog, name));
-        let removed = || row.names.as_ref().is_some_and(|names| names.removed.contains(&name));
-        if found.is_none() && !removed() {
+        if found.is_none() && !self.history.removes(row, name) {
             return;
         }
         let entry = found.map(|id| self.catalog.entry(id));
@@ -149,7 +151,7 @@ impl Store {
         let content = found.map(|id| self.catalog.entry(id).payload.unwrap_or(id));
         match out.last_mut() {
             Some(newer) if newer.content == content && newer.version == version => {
-                newer.first = Seq(row.seq);
+                newer.first = n;
                 newer.at = row.at;
                 newer.pushes += 1;
                 newer.verdict = newer.verdict.or(verdict);
@@ -157,8 +159,8 @@ impl Store {
             _ => out.push(VersionFact {
                 version,
                 nonce: Arc::from(nonce),
-                first: Seq(row.seq),
-                last: Seq(row.seq),
+                first: n,
+                last: n,
                 at: row.at,
                 pushes: 1,
                 verdict,
@@ -174,18 +176,15 @@ impl Store {
         let rows = (from..self.history.len().min(from + ROWS)).filter_map(|row| self.history.get(row));
         let mut rows = rows.filter(|row| row.stream == stream && row.track == Some(track));
         let ack = rows.find(|row| row.kind == MessageKind::Ack)?;
-        let response = self.history.get(self.history.row_of(Seq(ack.answers))?)?;
-        let version = match &response.content {
-            Content::Whole(message) => Arc::from(version_and_nonce(message).0),
-            Content::Dropped(dropped) => dropped.version.clone(),
-            Content::None => Arc::from(""),
-        };
-        Some(AcceptedFact { n: Seq(ack.seq), at: ack.at, version })
+        let response = self.history.get(self.history.row_of(ack.answers()?)?)?;
+        let version = self.history.line(response).map_or_else(|| Arc::from(""), |line| line.version);
+        Some(AcceptedFact { n: ack.n()?, at: ack.at, version })
     }
 
     /// The names of a response in its order, and the payload of each. `None` if the message is not held.
     pub fn pushed(&self, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
-        let list = self.message(n)?.resources()?;
+        let message = self.message(n)?;
+        let list = message.resources()?;
         let entry = |id: &BlobId| {
             (self.text(key(&self.catalog, *id)), self.catalog.entry(*id).payload.unwrap_or(*id))
         };
@@ -226,16 +225,15 @@ impl Store {
             return true;
         };
         let name = track.canonical(&self.catalog, name);
-        let has = |row: &Row| match &row.content {
-            Content::Whole(message) => {
+        let has = |row: &Row| {
+            self.history.held(row, &self.catalog).is_none_or(|message| {
                 message.resources().is_some_and(|list| list.find(&self.catalog, name).is_some())
-                    || row.names.as_ref().is_some_and(|names| names.removed.contains(&name))
-            }
-            _ => true,
+                    || self.history.removes(row, name)
+            })
         };
         let news = |row: &Row| match row.kind {
             MessageKind::Ack | MessageKind::Nack => {
-                let answered = self.history.row_of(Seq(row.answers)).and_then(|row| self.history.get(row));
+                let answered = row.answers().and_then(|n| self.history.get(self.history.row_of(n)?));
                 answered.is_none_or(has)
             }
             _ => has(row),

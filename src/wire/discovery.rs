@@ -48,7 +48,7 @@ impl Shape {
 }
 
 /// One discovery message: its original bytes by reference to content, and what they say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub shape: Shape,
     /// The message's bytes in order; joined they are the message (less secrets, if `redacted`).
@@ -61,7 +61,7 @@ pub struct Message {
 }
 
 /// A run of whole top-level fields.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
     /// As they stand.
     Inline(Box<[u8]>),
@@ -74,7 +74,7 @@ pub enum Segment {
 }
 
 /// What a message says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     SotwRequest(SotwRequest),
     SotwResponse(SotwResponse),
@@ -87,7 +87,7 @@ pub enum Body {
 }
 
 /// `DiscoveryRequest` (checklist M.1).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SotwRequest {
     pub version_info: VersionInfo,
     pub node: Option<Arc<NodeInfo>>,
@@ -103,7 +103,7 @@ pub struct SotwRequest {
 }
 
 /// `DiscoveryResponse` (checklist M.2).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SotwResponse {
     pub version_info: VersionInfo,
     pub resources: Arc<List>,
@@ -117,7 +117,7 @@ pub struct SotwResponse {
 }
 
 /// `DeltaDiscoveryRequest` (checklist M.3).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeltaRequest {
     pub node: Option<Arc<NodeInfo>>,
     pub type_url: TypeUrl,
@@ -133,7 +133,7 @@ pub struct DeltaRequest {
 }
 
 /// `DeltaDiscoveryResponse` (checklist M.4).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeltaResponse {
     pub system_version_info: VersionInfo,
     pub resources: Arc<List>,

@@ -10,6 +10,7 @@ mod frame;
 mod grpc;
 pub mod h2;
 pub mod http1;
+mod pack;
 mod shared;
 mod tls;
 

@@ -1,22 +1,18 @@
 //! Forward by handling what comes next; back by a checkpoint and handling again.
 
-use std::collections::VecDeque;
 use std::io::Read;
 use std::time::Duration;
 
+use super::marks::Looks;
 use crate::app::watched::{Checkpoint, Watched};
 use crate::content::Catalog;
 use crate::event::{Clock, Seq, Time};
 use crate::lint::{self, Finding};
 use crate::record::{Loaded, Reading, RecordReadError};
 use crate::session::Meaning;
-use crate::store::{self, Options, Store};
+use crate::store::{Options, Store};
 use crate::wire::{Frame, What};
 
-/// Checkpoints of a source, at most: going back handles no more than one in so many of its frames again.
-const CHECKPOINTS: usize = 64;
-/// Frames between two of them, at least.
-const SPACING: usize = 64;
 /// Without times a message is played each so often.
 const BEAT: Duration = Duration::from_millis(500);
 
@@ -30,29 +26,137 @@ pub struct Position {
 /// A source, and how far it has been handled.
 pub struct Cursor {
     store: Watched,
-    frames: Vec<Frame>,
-    /// The place of each message among the frames.
-    messages: Vec<usize>,
+    frames: Frames,
     at: Position,
     start: Position,
     end: Time,
-    /// Messages from before the frames that are held.
+    /// Messages from before the start.
     before: u64,
-    spacing: usize,
-    checkpoints: Vec<(usize, Checkpoint)>,
+    checkpoints: Checkpoints,
     /// Played and not used up yet, where there are no times.
     beat: Duration,
 }
 
-impl Cursor {
-    /// At the start of a source that was read.
-    pub fn new(loaded: Loaded, options: Options, meaning: Meaning, rules: lint::Options) -> Cursor {
-        let mut held = Held::new(loaded.catalog, loaded.clock, options, meaning, rules);
-        held.take(loaded.frames);
-        held.into_cursor(loaded.end)
+/// The frames of a source. Its messages are those of the store.
+#[derive(Default)]
+struct Frames {
+    count: usize,
+    others: Vec<Other>,
+}
+
+/// A frame that is no message.
+struct Other {
+    place: usize,
+    /// Messages before it.
+    messages: u64,
+    frame: Frame,
+}
+
+impl Frames {
+    fn push(&mut self, frame: &Frame) {
+        if !matches!(frame.what, What::Message(_)) {
+            let messages = self.messages();
+            self.others.push(Other { place: self.count, messages, frame: frame.clone() });
+        }
+        self.count += 1;
     }
 
-    /// At the start of a recording, which is never in memory as a whole; with what a person must know of it. Tells how
+    fn messages(&self) -> u64 {
+        (self.count - self.others.len()) as u64
+    }
+
+    /// What stands at a place: a frame of its own, or this message.
+    fn get(&self, place: usize) -> Option<Result<&Frame, Seq>> {
+        let before = self.others.partition_point(|other| other.place < place);
+        let here = self.others.get(before).filter(|other| other.place == place);
+        let message = || Seq((place - before) as u64 + 1);
+        (place < self.count).then(|| here.map_or_else(|| Err(message()), |other| Ok(&other.frame)))
+    }
+
+    fn time(&self, place: usize, store: &Store) -> Option<Time> {
+        match self.get(place)? {
+            Ok(frame) => Some(frame.at),
+            Err(n) => store.time_of(n),
+        }
+    }
+
+    /// So many of them came until then.
+    fn until(&self, now: Time, store: &Store) -> usize {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.time(middle, store).is_some_and(|at| at <= now) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        low
+    }
+
+    /// So many of them stand before message `n`, or are there if it is not.
+    fn before(&self, n: Seq) -> usize {
+        let messages = n.0.saturating_sub(1);
+        let others = self.others.partition_point(|other| other.messages <= messages);
+        usize::try_from(messages).map_or(self.count, |messages| (messages + others).min(self.count))
+    }
+
+    /// So many messages are among the first ones.
+    fn messages_in(&self, frames: usize) -> u64 {
+        (frames - self.others.partition_point(|other| other.place < frames)) as u64
+    }
+}
+
+/// Places that can be gone back to without handling all that came before.
+struct Checkpoints {
+    all: Vec<(usize, Checkpoint)>,
+    /// Frames between two of them.
+    spacing: usize,
+}
+
+impl Checkpoints {
+    /// Going back handles no more than one in so many of a source's frames again.
+    const LEAST: usize = 64;
+    /// Frames between two of them, at least.
+    const SPACING: usize = 64;
+
+    fn new(start: Checkpoint) -> Checkpoints {
+        Checkpoints { all: vec![(0, start)], spacing: Checkpoints::SPACING }
+    }
+
+    /// Adds one if it is time for it, and takes every other one away once there are twice as many as needed.
+    fn pass(&mut self, frames: usize, checkpoint: impl FnOnce() -> Checkpoint) {
+        let newest = self.all.last().map_or(0, |(frames, _)| *frames);
+        if frames < newest + self.spacing {
+            return;
+        }
+        self.all.push((frames, checkpoint()));
+        if self.all.len() > 2 * Checkpoints::LEAST {
+            let mut number = 0;
+            self.all.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.spacing *= 2;
+        }
+    }
+
+    /// The last one up to there.
+    fn nearest(&self, frames: usize) -> Option<&(usize, Checkpoint)> {
+        let known = self.all.partition_point(|(at, _)| *at <= frames);
+        known.checked_sub(1).and_then(|at| self.all.get(at))
+    }
+}
+
+impl Cursor {
+    /// At the end of a source that was read; with the times at which something was overdue.
+    pub fn new(loaded: Loaded, options: Options, meaning: Meaning, rules: lint::Options) -> (Cursor, Looks) {
+        let mut coming = Coming::new(loaded.catalog, loaded.clock, options, meaning, rules);
+        loaded.frames.into_iter().for_each(|frame| coming.take(frame));
+        coming.end(loaded.end)
+    }
+
+    /// At the end of a recording, which is never in memory as a whole; with what a person must know of it. Tells how
     /// many bytes of it are read.
     ///
     /// # Errors
@@ -63,17 +167,15 @@ impl Cursor {
         meaning: Meaning,
         rules: lint::Options,
         tell: &dyn Fn(u64),
-    ) -> Result<(Cursor, Vec<String>), RecordReadError> {
-        let mut held = Held::new(catalog, recording.clock(), options, meaning, rules);
+    ) -> Result<((Cursor, Looks), Vec<String>), RecordReadError> {
+        let mut coming = Coming::new(catalog, recording.clock(), options, meaning, rules);
         let mut frames = Vec::new();
-        let mut more = true;
-        while more {
-            more = recording.next(held.store.catalog_mut(), &mut frames)?;
-            held.take(std::mem::take(&mut frames));
+        while recording.next(coming.store.catalog_mut(), &mut frames)? {
+            frames.drain(..).for_each(|frame| coming.take(frame));
             tell(recording.position());
         }
         let (end, notices) = recording.finish();
-        Ok((held.into_cursor(end), notices))
+        Ok((coming.end(end), notices))
     }
 
     /// The facts at the cursor.
@@ -95,38 +197,43 @@ impl Cursor {
         self.start
     }
 
-    /// Messages that are from before that: only what became of them is known.
+    /// Messages that are from before that: the content of some of them is forgotten.
     pub fn before(&self) -> u64 {
         self.before
     }
 
     /// Where the source's clock stops.
     pub fn end(&self) -> Position {
-        Position { frames: self.frames.len(), now: self.end }
+        Position { frames: self.frames.count, now: self.end }
     }
 
     pub fn is_at_end(&self) -> bool {
-        self.at.frames == self.frames.len()
+        self.at.frames == self.frames.count
     }
 
     /// Messages in all of the source.
     pub fn messages(&self) -> u64 {
-        self.before + self.messages.len() as u64
+        self.frames.messages()
     }
 
-    /// After message `n` and what stands before the next one, as `--at` means it; `None` if it is not held.
+    /// After message `n` and what stands before the next one, as `--at` means it; `None` if the cursor can't go there.
     pub fn of_message(&self, n: Seq) -> Option<Position> {
-        let number = usize::try_from(n.0.checked_sub(self.before)?).ok();
-        let number = number.filter(|number| *number <= self.messages.len())?;
-        let frames = self.messages.get(number).copied().unwrap_or(self.frames.len());
-        let last = frames.checked_sub(1).and_then(|last| self.frames.get(last));
-        Some(Position { frames, now: last.map_or(self.start.now, |last| last.at) })
+        if n.0 < self.before || n.0 > self.messages() {
+            return None;
+        }
+        let frames = self.frames.before(Seq(n.0 + 1)).max(self.start.frames);
+        Some(Position { frames, now: self.frame_before(frames).unwrap_or(self.start.now) })
+    }
+
+    /// When the last of so many frames came.
+    fn frame_before(&self, frames: usize) -> Option<Time> {
+        self.frames.time(frames.checked_sub(1)?, &self.store)
     }
 
     /// At a time, with all that came until then.
     pub fn of_time(&self, now: Time) -> Position {
         let now = now.min(self.end).max(self.start.now);
-        Position { frames: self.frames.partition_point(|frame| frame.at <= now), now }
+        Position { frames: self.frames.until(now, &self.store).max(self.start.frames), now }
     }
 
     /// One message back or on; `None` if there is none.
@@ -143,8 +250,7 @@ impl Cursor {
 
     /// Goes there: from where it is, or from a checkpoint that is nearer.
     pub fn seek(&mut self, to: Position) {
-        let known = self.checkpoints.partition_point(|(frames, _)| *frames <= to.frames);
-        let nearest = known.checked_sub(1).and_then(|at| self.checkpoints.get(at));
+        let nearest = self.checkpoints.nearest(to.frames);
         // Within a silence the nearest one may be here, and only the clock has to go back.
         if let Some((frames, checkpoint)) =
             nearest.filter(|(frames, _)| to < self.at || *frames > self.at.frames)
@@ -160,13 +266,16 @@ impl Cursor {
 
     /// Handles the next frame.
     fn handle(&mut self) -> bool {
-        let Some(frame) = self.frames.get(self.at.frames) else { return false };
-        self.store.handle(frame.clone());
+        let frame = match self.frames.get(self.at.frames) {
+            Some(Ok(frame)) => frame.clone(),
+            Some(Err(n)) => match self.store.frame(n) {
+                Some(frame) => frame,
+                None => return false,
+            },
+            None => return false,
+        };
+        self.store.handle(frame);
         self.at = Position { frames: self.at.frames + 1, now: self.store.now() };
-        let newest = self.checkpoints.last().map_or(0, |(frames, _)| *frames);
-        if self.at.frames >= newest + self.spacing {
-            self.checkpoints.push((self.at.frames, self.store.checkpoint()));
-        }
         true
     }
 
@@ -185,9 +294,8 @@ impl Cursor {
         let mut left = by;
         loop {
             let now = self.at.now;
-            let next = self.frames.get(self.at.frames).map_or(self.end, |frame| frame.at);
-            let before = self.at.frames.checked_sub(1).and_then(|last| self.frames.get(last));
-            let silent = now.since(before.map_or(self.start.now, |frame| frame.at));
+            let next = self.frames.time(self.at.frames, &self.store).unwrap_or(self.end);
+            let silent = now.since(self.frame_before(self.at.frames).unwrap_or(self.start.now));
             let wait = next.since(now).min(idle.saturating_sub(silent));
             if left < wait {
                 let nanos = u64::try_from(left.as_nanos()).unwrap_or(u64::MAX);
@@ -205,78 +313,59 @@ impl Cursor {
     }
 }
 
-/// Frames on their way into a cursor: the newest ones within the limit of memory, what became of the rest.
-struct Held {
+/// A source on its way into a cursor.
+struct Coming {
     store: Watched,
-    frames: VecDeque<Frame>,
-    /// Bytes that each of these takes up, all of them, and may.
-    weights: VecDeque<usize>,
-    bytes: usize,
-    limit: usize,
-    /// The list that came last: the same one again is the same allocation.
-    list: u128,
-    before: u64,
+    frames: Frames,
+    checkpoints: Checkpoints,
+    looks: Looks,
 }
 
-impl Held {
-    fn new(catalog: Catalog, clock: Clock, options: Options, meaning: Meaning, rules: lint::Options) -> Held {
-        let limit = options.history;
-        // What the history drops could not be cut. Its messages are those of the frames, or dropped with them.
-        let mut store = Store::new(catalog, clock, Options { history: usize::MAX, ..options });
+impl Coming {
+    fn new(
+        catalog: Catalog,
+        clock: Clock,
+        options: Options,
+        meaning: Meaning,
+        rules: lint::Options,
+    ) -> Coming {
+        let mut store = Store::new(catalog, clock, options);
         store.set_meaning(meaning);
         let store = Watched::new(store, rules);
-        Held { store, frames: VecDeque::new(), weights: VecDeque::new(), bytes: 0, limit, list: 0, before: 0 }
+        let checkpoints = Checkpoints::new(store.checkpoint());
+        Coming { store, frames: Frames::default(), checkpoints, looks: Looks::new(clock, &options) }
     }
 
-    fn take(&mut self, frames: Vec<Frame>) {
-        for frame in frames {
-            let weight = self.weight(&frame);
-            self.bytes += weight;
-            self.weights.push_back(weight);
-            self.frames.push_back(frame);
-        }
-        if self.bytes <= self.limit {
-            return;
-        }
-        // Some more than needed, so that this is rare.
-        while self.bytes > self.limit / 8 * 7 {
-            let Some(frame) = self.frames.pop_front() else { break };
-            self.bytes -= self.weights.pop_front().unwrap_or(0);
-            self.before += u64::from(matches!(frame.what, What::Message(_)));
-            self.store.handle(frame);
-        }
-        self.store.drop_bodies();
+    fn take(&mut self, frame: Frame) {
+        self.looks.until(&mut self.store, frame.at);
+        self.frames.push(&frame);
+        self.store.handle(frame);
+        self.checkpoints.pass(self.frames.count, || self.store.checkpoint());
     }
 
-    fn into_cursor(self, end: Time) -> Cursor {
-        let Held { store, frames, before, .. } = self;
-        let frames = Vec::from(frames);
-        let start = Position { frames: 0, now: store.now() };
-        let message = |(i, frame): (usize, &Frame)| matches!(frame.what, What::Message(_)).then_some(i);
-        Cursor {
-            messages: frames.iter().enumerate().filter_map(message).collect(),
-            at: start,
-            start,
-            end: frames.last().map_or(end, |last| last.at.max(end)).max(start.now),
-            before,
-            spacing: frames.len().div_ceil(CHECKPOINTS).max(SPACING),
-            checkpoints: vec![(0, store.checkpoint())],
+    fn end(self, end: Time) -> (Cursor, Looks) {
+        let Coming { mut store, frames, mut checkpoints, mut looks } = self;
+        let end = store.now().max(end);
+        looks.until(&mut store, end);
+        store.advance(end);
+        // From before the first place at which all that follows is held no way leads on.
+        let dropped = store.dropped();
+        checkpoints.all.retain(|(at, _)| frames.messages_in(*at) >= dropped);
+        if checkpoints.all.is_empty() {
+            checkpoints.all.push((frames.count, store.checkpoint()));
+        }
+        let first = checkpoints.all.first().map_or(0, |(at, _)| *at);
+        let now = first.checked_sub(1).and_then(|last| frames.time(last, &store));
+        let cursor = Cursor {
+            at: Position { frames: frames.count, now: end },
+            start: Position { frames: first, now: now.unwrap_or(Time::ZERO) },
+            end,
+            before: frames.messages_in(first),
+            checkpoints,
             beat: Duration::ZERO,
             store,
             frames,
-        }
-    }
-
-    /// Bytes that a frame takes up in memory, about.
-    fn weight(&mut self, frame: &Frame) -> usize {
-        let mut bytes = size_of::<Frame>() + size_of::<usize>();
-        if let What::Message(message) = &frame.what {
-            bytes += store::weight(message);
-            if let Some(list) = message.resources().filter(|list| list.fingerprint() != self.list) {
-                self.list = list.fingerprint();
-                bytes += list.len() * 4;
-            }
-        }
-        bytes
+        };
+        (cursor, looks)
     }
 }

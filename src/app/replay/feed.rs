@@ -17,7 +17,7 @@ use crate::tui::{Bar, Data, Feed, Held, Info, Mode, Seek, Speed, StoreData};
 use crate::wire::What;
 
 use super::cursor::{Cursor, Position};
-use super::marks::Marks;
+use super::marks::{Looks, Marks};
 use super::saved;
 use crate::app::applied::AppliedFile;
 use crate::app::screen::{Decoded, save_copy};
@@ -48,8 +48,7 @@ pub struct Options {
 impl Options {
     /// A source that is in memory.
     pub fn open(&self, loaded: Loaded) -> Opened {
-        let cursor = Cursor::new(loaded, self.store, self.meaning.clone(), self.rules.clone());
-        Opened::new(cursor, &self.store)
+        Opened::new(Cursor::new(loaded, self.store, self.meaning.clone(), self.rules.clone()))
     }
 }
 
@@ -60,9 +59,8 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Goes to the end of the source and stands there.
-    pub fn new(mut cursor: Cursor, store: &store::Options) -> Opened {
-        let marks = Marks::find(&mut cursor, store);
+    pub fn new((cursor, looks): (Cursor, Looks)) -> Opened {
+        let marks = Marks::find(&cursor, looks);
         Opened { cursor, marks }
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{Seq, Time};
+use crate::app::watched::Watched;
+use crate::event::{Clock, Seq, Time};
 use crate::lint::Severity;
 use crate::session::MessageKind;
 use crate::store::{Options, Store, TypeState};
@@ -12,8 +13,43 @@ use crate::tui::{Mark, Sign};
 
 use super::cursor::{Cursor, Position};
 
-/// How often the states are looked at for what is late.
-const LOOKS: u64 = 200;
+/// How often the states are looked at for what is late, before it is done half as often.
+const LOOKS: u32 = 200;
+/// What is late for a shorter part of the time that it has is not seen.
+const PART: u32 = 4;
+
+/// Looks at the states now and then, while a source is read.
+pub struct Looks {
+    options: Options,
+    /// `None`: there are no times.
+    next: Option<Time>,
+    step: u64,
+    left: u32,
+    late: BTreeSet<Time>,
+}
+
+impl Looks {
+    pub(super) fn new(clock: Clock, options: &Options) -> Looks {
+        let patience = options.stale_after.min(options.resource_timeout) / PART;
+        let step = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let next = (!clock.untimed).then_some(Time(step));
+        Looks { options: *options, next, step, left: LOOKS, late: BTreeSet::new() }
+    }
+
+    /// Nothing comes before then.
+    pub(super) fn until(&mut self, store: &mut Watched, then: Time) {
+        while let Some(next) = self.next.filter(|next| *next <= then) {
+            store.advance(next);
+            self.late.extend(overdue(store, &self.options));
+            self.left -= 1;
+            if self.left == 0 {
+                self.left = LOOKS / 2;
+                self.step = self.step.saturating_mul(2);
+            }
+            self.next = next.0.checked_add(self.step).map(Time);
+        }
+    }
+}
 
 /// The marks of a source, and its problems in order.
 #[derive(Default)]
@@ -23,22 +59,13 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Goes to the end of the source and looks for them on the way.
-    pub(super) fn find(cursor: &mut Cursor, options: &Options) -> Marks {
-        let (end, untimed) = (cursor.end(), cursor.store().clock().untimed);
-        let mut late = BTreeSet::new();
-        let step = (end.now.0 / LOOKS).max(1);
-        let looks = if untimed { 0 } else { LOOKS };
-        for look in 1..=looks {
-            cursor.seek(cursor.of_time(Time(step * look)));
-            late.extend(overdue(cursor.store(), options));
-        }
-        cursor.seek(end);
+    /// Of a source at its end.
+    pub(super) fn find(cursor: &Cursor, looks: Looks) -> Marks {
         let mut all = told(cursor.store());
         let nacks = all.iter().filter(|mark| mark.sign == Sign::Nack);
         let mut problems: Vec<_> =
             nacks.filter_map(|mark| Some((cursor.of_message(Seq(mark.n))?, true))).collect();
-        for at in late {
+        for at in looks.late {
             let place = cursor.of_time(at);
             problems.push((place, false));
             all.push(Mark { at, n: messages_until(cursor, at), sign: Sign::Late });

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::cursor::{Cursor, Position};
-use super::marks::Marks;
+use super::marks::{Looks, Marks};
 use super::{Opened, Options, ReplayFeed, saved};
 use crate::app::named::Named;
 use crate::app::screen::Decoded;
@@ -22,6 +22,7 @@ use crate::schema::Schema;
 use crate::script::{self, Codec};
 use crate::session::Meaning;
 use crate::store::{self, Store};
+use crate::text::plural;
 use crate::tui::{Effect, Feed, Model, Msg, Seek, Sign, Speed, Theme, drawn as shown, search, update};
 
 mod opening;
@@ -66,8 +67,17 @@ fn bytes() -> Meaning {
     Arc::new(|_: &[u8], _: &[u8]| false)
 }
 
+/// At its end.
+fn ended(text: &str, history: usize) -> (Cursor, Looks) {
+    let options = store::Options { history, ..store::Options::default() };
+    Cursor::new(loaded(text), options, bytes(), bounded(&Schema::builtin()))
+}
+
+/// At its start.
 fn cursor(text: &str) -> Cursor {
-    Cursor::new(loaded(text), store::Options::default(), bytes(), bounded(&Schema::builtin()))
+    let (mut cursor, _) = ended(text, store::Options::default().history);
+    cursor.seek(cursor.start());
+    cursor
 }
 
 /// Everything there is to know.
@@ -101,9 +111,13 @@ proptest! {
     #[test]
     fn wherever_it_goes_it_knows_what_folding_up_to_there_tells(
         moves in prop::collection::vec((0u8..5, 0u64..260, 0u64..6000), 1..8),
+        // Of the smaller one most messages are put away, of the larger one none.
+        history in prop::sample::select(vec![100_000, 100_000_000]),
     ) {
         let text = long();
-        let mut cursor = cursor(&text);
+        let (mut cursor, _) = ended(&text, history);
+        prop_assert_eq!(cursor.before(), 0);
+        cursor.seek(cursor.start());
         for (how, n, millis) in moves {
             let to = match how {
                 0 => cursor.of_message(Seq(n)),
@@ -158,9 +172,8 @@ fn silences_are_cut_short_and_the_end_is_the_end() {
 
 #[test]
 fn problems_are_where_they_began() {
-    let mut cursor = cursor(TOUR);
-    let options = store::Options::default();
-    let marks = Marks::find(&mut cursor, &options);
+    let (mut cursor, looks) = ended(TOUR, store::Options::default().history);
+    let marks = Marks::find(&cursor, looks);
     let signs =
         |sign: Sign| marks.all.iter().filter(|mark| mark.sign == sign).map(|mark| mark.n).collect::<Vec<_>>();
     assert_eq!(signs(Sign::Nack), [18, 20]);
@@ -343,20 +356,28 @@ fn a_file_that_grows_is_followed_at_the_end_only() {
     }
 }
 
+/// So many pushes and ACKs.
+fn many(pushes: usize) -> String {
+    let mut text = String::from("node a\nstream 1 ads\n+0ms 1 > cds\n");
+    for push in 1..=pushes {
+        let _ = writeln!(text, "+{}ms 1 < cds v={push} n=n{push} [a~{push} b{}]", push * 20, push % 3);
+        let _ = writeln!(text, "+{}ms 1 > cds v={push} n=n{push}", push * 20 + 5);
+    }
+    text
+}
+
 #[test]
 fn what_does_not_fit_into_memory_is_counted_and_its_rows_stay() {
-    let limit = |history| {
-        let options = store::Options { history, ..store::Options::default() };
-        Cursor::new(loaded(&long()), options, bytes(), bounded(&Schema::builtin()))
-    };
-    let (mut small, mut whole) = (limit(30_000), limit(usize::MAX));
+    let text = many(6000);
+    let ((mut small, _), (mut whole, _)) = (ended(&text, 2_000_000), ended(&text, usize::MAX));
     let before = small.before();
-    assert!((20..240).contains(&before), "{before} of {}", small.messages());
+    assert!((1000..11_000).contains(&before), "{before} of {}", small.messages());
     assert_eq!((whole.before(), whole.messages()), (0, small.messages()));
-    // The cursor stands where what is held begins; before that it can't go.
-    assert_eq!(small.store().messages(), before);
+    // The cursor can't go to where not all that follows is held.
     assert_eq!(small.of_message(Seq(before - 1)), None);
     assert_eq!(small.of_time(Time::ZERO), small.start());
+    small.seek(small.start());
+    assert_eq!(small.store().messages(), before);
     for n in [before, small.messages(), before + 7, small.messages() - 1, before + 1] {
         for cursor in [&mut small, &mut whole] {
             let to = cursor.of_message(Seq(n)).expect("a place");
@@ -365,8 +386,26 @@ fn what_does_not_fit_into_memory_is_counted_and_its_rows_stay() {
         let states = |cursor: &Cursor| format!("{:?} {:?}", cursor.store().states(), cursor.findings());
         assert_eq!(states(&small), states(&whole), "#{n}");
         assert_eq!(small.store().rows(), whole.store().rows());
-        assert!(small.store().message(Seq(before)).is_none() && whole.store().message(Seq(before)).is_some());
-        assert_eq!(small.store().message(Seq(n)).is_some(), n > before);
+        assert!(small.store().message(Seq(1)).is_none() && whole.store().message(Seq(1)).is_some());
+        let bytes = |cursor: &Cursor| Some(cursor.store().message(Seq(n))?.bytes(cursor.store().catalog()));
+        assert_eq!(bytes(&small), bytes(&whole), "#{n}");
+        assert_eq!(bytes(&small).is_some(), n > small.store().dropped());
+        // What the rows say but for the names of what is forgotten.
+        for n in [1, 2, 3, before] {
+            let line = |cursor: &Cursor| {
+                let line = cursor.store().line(cursor.store().row_of(Seq(n))?)?;
+                Some((
+                    line.kind,
+                    line.version.clone(),
+                    line.nonce.clone(),
+                    line.count,
+                    line.size,
+                    line.answers,
+                ))
+            };
+            assert!(line(&small).is_some());
+            assert_eq!(line(&small), line(&whole), "#{n}");
+        }
     }
 }
 
@@ -410,7 +449,7 @@ fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
     let recording = record::start(&path).expect("readable").expect("a recording");
     let (store, meaning, rules) = (options.store, options.meaning.clone(), options.rules.clone());
     let (cursor, notices) = Cursor::read(recording, store, meaning, rules, &|_| ()).expect("messages");
-    let opened = Opened::new(cursor, &store);
+    let opened = Opened::new(cursor);
     (folder, ReplayFeed::new(opened, Options { notices, ..options }, Decoded(Schema::builtin()), None))
 }
 
@@ -441,14 +480,15 @@ fn a_file_that_was_cut_opens_and_says_what_is_lost() {
 #[test]
 fn what_memory_cannot_hold_is_said_on_the_screen() {
     let options =
-        Options { store: store::Options { history: 30_000, ..Default::default() }, ..options(None) };
-    let feed = ReplayFeed::new(options.open(loaded(&long())), options, Decoded(Schema::builtin()), None);
+        Options { store: store::Options { history: 2_000_000, ..Default::default() }, ..options(None) };
+    let feed = ReplayFeed::new(options.open(loaded(&many(6000))), options, Decoded(Schema::builtin()), None);
     let before = feed.info().bar.expect("a bar").before;
     let mut model = model(100, 30);
     typed(&feed, &mut model, "");
     let text = shown(&model);
-    assert!(text.contains(&format!("the first {before} messages do not fit into --memory 30kB")), "{text}");
-    assert!(text.contains(&format!("{before} beyond --memory")), "{text}");
+    let first = plural(before, "message");
+    assert!(text.contains(&format!("the first {first} do not fit into --memory 2.0MB")), "{text}");
+    assert!(text.contains(&first.replace(" messages", " beyond --memory")), "{text}");
     typed(&feed, &mut model, ":goto #1\n");
     let said = format!("message #1 is beyond --memory: the first that can be gone to is #{}", before + 1);
     assert_eq!(model.notice, Some(said));

@@ -92,7 +92,7 @@ fn aside(
         let tell = |bytes| read.store(bytes, Ordering::Relaxed);
         let (cursor, notices) = Cursor::read(recording, parts.0, parts.1, parts.2, &tell).map_err(failed)?;
         tell(u64::MAX);
-        Ok((Opened::new(cursor, &options.store), notices))
+        Ok((Opened::new(cursor), notices))
     };
     let (send, receive) = channel();
     // Nobody waits for it any more once the user has left.

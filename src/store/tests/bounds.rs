@@ -114,21 +114,35 @@ fn a_difference_in_bytes_only_is_none() {
 }
 
 #[test]
-fn the_history_drops_the_oldest_bodies_and_counts_them() {
-    let mut hand = Hand::new(Options { history: 40_000, ..Options::default() });
-    hand.request("", "");
-    for i in 0..200 {
-        hand.response(&i.to_string(), &i.to_string(), std::iter::once(cluster("a", &i.to_string())));
-        hand.request(&i.to_string(), &i.to_string());
+fn the_history_puts_messages_away_and_forgets_the_oldest() {
+    let mut hand = Hand::new(Options { history: 1_500_000, ..Options::default() });
+    let mut whole = Hand::new(Options { history: usize::MAX, ..Options::default() });
+    for hand in [&mut hand, &mut whole] {
+        hand.request("", "");
+        for i in 0..6000 {
+            let content = std::iter::once(cluster("a", &i.to_string()));
+            hand.response(&i.to_string(), &i.to_string(), content);
+            hand.request(&i.to_string(), &i.to_string());
+        }
     }
     let store = &hand.store;
-    assert_eq!(store.messages(), 401);
-    assert_eq!(store.rows(), 402);
-    assert!(store.dropped() > 100 && store.dropped() < 401, "{}", store.dropped());
-    assert!(store.message(Seq(2)).is_none() && store.message(Seq(401)).is_some());
+    assert_eq!((store.messages(), store.rows()), (12_001, 12_002));
+    let dropped = store.dropped();
+    assert!((1000..11_000).contains(&dropped), "{dropped}");
+    assert_eq!(whole.store.dropped(), 0);
+    for n in 1..=12_001 {
+        let facts = |store: &Store| store.row(store.row_of(Seq(n)).unwrap()).unwrap();
+        if n > dropped {
+            assert_eq!(store.message(Seq(n)), whole.store.message(Seq(n)), "#{n}");
+            assert_eq!(format!("{:?}", facts(store)), format!("{:?}", facts(&whole.store)));
+        } else {
+            assert!(store.message(Seq(n)).is_none(), "#{n}");
+        }
+    }
     let old = store.row(store.row_of(Seq(3)).unwrap()).unwrap();
     assert_eq!((&*old.version, old.kind.word(), old.answers), ("0", "ack", Some(Seq(2))));
-    assert_eq!(store.states()[0].in_force.as_deref(), Some("199"));
+    assert_eq!(old.note.as_deref(), Some("its content is not kept any more"));
+    assert_eq!(store.states()[0].in_force.as_deref(), Some("5999"));
 }
 
 #[test]

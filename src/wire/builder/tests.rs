@@ -67,7 +67,8 @@ fn check(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> Message {
     let message = Message::parse(shape, bytes, catalog);
     assert_eq!(message.bytes(catalog).as_deref(), Some(bytes), "every byte is kept");
     let back = again(&message, catalog);
-    assert_eq!(format!("{back:?}"), format!("{message:?}"), "read back from its segments");
+    assert_eq!(back, message, "read back from its segments");
+    assert_eq!(Message::unpack(&message.pack(catalog), catalog).as_ref(), Some(&message), "put away");
     message
 }
 

@@ -1,0 +1,210 @@
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use zstd::bulk::Compressor;
+
+/// Blocks of this size are compressed together.
+const BLOCK: usize = 256 << 10;
+/// Decompressed blocks kept at hand.
+const HOT: usize = 8;
+
+/// Bytes in memory, numbered in the order in which they came, compressed in blocks but for the newest ones.
+pub struct Packed {
+    /// So many blocks stay as they are: what just came is what is looked at.
+    fresh: usize,
+    places: VecDeque<Place>,
+    /// The number of the first of these: those before it are forgotten.
+    first: u32,
+    sealed: VecDeque<Sealed>,
+    /// So many blocks came before the sealed ones.
+    forgotten: u32,
+    /// The blocks that follow the sealed ones.
+    raw: VecDeque<Bytes>,
+    open: Vec<u8>,
+    hot: RefCell<Vec<(u32, Bytes)>>,
+    /// Its tables are as large as a block: they are made once.
+    packer: Option<Compressor<'static>>,
+    /// Of all blocks that are closed.
+    size: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    block: u32,
+    at: u32,
+    len: u32,
+}
+
+struct Sealed {
+    packed: Box<[u8]>,
+    /// Bytes before they were compressed.
+    len: usize,
+    /// The number behind its last one.
+    end: u32,
+}
+
+impl Packed {
+    pub fn new(fresh: usize) -> Packed {
+        Packed {
+            fresh,
+            places: VecDeque::new(),
+            first: 0,
+            sealed: VecDeque::new(),
+            forgotten: 0,
+            raw: VecDeque::new(),
+            open: Vec::new(),
+            hot: RefCell::default(),
+            packer: None,
+            size: 0,
+        }
+    }
+
+    /// How many there are, with those that are forgotten.
+    pub fn len(&self) -> u32 {
+        self.first + self.places.len() as u32
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of the first that is not forgotten.
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// Memory that all of them take up, in bytes.
+    pub fn size(&self) -> usize {
+        self.size + self.open.capacity() + self.places.len() * size_of::<Place>()
+    }
+
+    /// Appends the next.
+    pub fn put(&mut self, bytes: &[u8]) {
+        if !self.open.is_empty() && self.open.len() + bytes.len() > BLOCK {
+            self.close();
+        }
+        self.places.push_back(Place {
+            block: self.open_block(),
+            at: self.open.len() as u32,
+            len: bytes.len() as u32,
+        });
+        self.open.extend_from_slice(bytes);
+    }
+
+    /// `None`: it is forgotten, or was never there.
+    pub fn get(&self, index: u32) -> Option<Bytes> {
+        let place = self.places.get(index.checked_sub(self.first)? as usize)?;
+        let range = place.at as usize..(place.at + place.len) as usize;
+        let after = place.block.checked_sub(self.forgotten + self.sealed.len() as u32);
+        let block = match after.map(|after| self.raw.get(after as usize)) {
+            None => self.unpacked(place.block)?,
+            Some(Some(block)) => block.clone(),
+            Some(None) => return Some(Bytes::copy_from_slice(self.open.get(range)?)),
+        };
+        (range.end <= block.len()).then(|| block.slice(range))
+    }
+
+    /// Forgets the oldest block that is compressed. False: there is none.
+    pub fn forget(&mut self) -> bool {
+        let Some(oldest) = self.sealed.pop_front() else { return false };
+        self.hot.borrow_mut().retain(|(number, _)| *number != self.forgotten);
+        self.size -= oldest.packed.len();
+        self.forgotten += 1;
+        self.places.drain(..(oldest.end - self.first) as usize);
+        self.first = oldest.end;
+        true
+    }
+
+    /// The number of the block that is not closed yet.
+    fn open_block(&self) -> u32 {
+        self.forgotten + (self.sealed.len() + self.raw.len()) as u32
+    }
+
+    fn unpacked(&self, number: u32) -> Option<Bytes> {
+        let mut hot = self.hot.borrow_mut();
+        if let Some(at) = hot.iter().position(|(n, _)| *n == number) {
+            let found = hot.remove(at);
+            let block = found.1.clone();
+            hot.push(found);
+            return Some(block);
+        }
+        let sealed = self.sealed.get(number.checked_sub(self.forgotten)? as usize)?;
+        let block = Bytes::from(zstd::bulk::decompress(&sealed.packed, sealed.len).ok()?);
+        if hot.len() == HOT {
+            hot.remove(0);
+        }
+        hot.push((number, block.clone()));
+        Some(block)
+    }
+
+    /// The open block is full: it is one of the newest, and the oldest of those is sealed.
+    fn close(&mut self) {
+        let full = std::mem::replace(&mut self.open, Vec::with_capacity(BLOCK));
+        self.size += full.len();
+        self.raw.push_back(full.into());
+        if self.raw.len() > self.fresh
+            && let Some(oldest) = self.raw.front()
+            && let Some(packed) = pack(&mut self.packer, oldest)
+        {
+            let (number, len) = (self.forgotten + self.sealed.len() as u32, oldest.len());
+            let end = self.first + self.places.partition_point(|place| place.block <= number) as u32;
+            self.size = self.size + packed.len() - len;
+            self.sealed.push_back(Sealed { packed: packed.into(), len, end });
+            self.raw.pop_front();
+        }
+    }
+}
+
+/// `None`: there is no memory for it, and the block stays as it is.
+fn pack(packer: &mut Option<Compressor<'static>>, block: &[u8]) -> Option<Vec<u8>> {
+    if packer.is_none() {
+        *packer = Compressor::new(1).ok();
+    }
+    packer.as_mut()?.compress(block).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(i: usize) -> Vec<u8> {
+        vec![(i % 251) as u8; 1 + (i * 37) % 3000]
+    }
+
+    #[test]
+    fn all_come_back_from_open_and_sealed_and_other_blocks() {
+        let mut packed = Packed::new(32);
+        (0..8000).for_each(|i| packed.put(&body(i)));
+        assert!(packed.sealed.len() > 2 && packed.raw.len() == 32, "several blocks are sealed");
+        for i in (0..8000).rev() {
+            assert_eq!(packed.get(i as u32).as_deref(), Some(body(i).as_slice()), "{i}");
+        }
+        assert_eq!((packed.len(), packed.get(8000)), (8000, None));
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten_and_take_up_nothing() {
+        let mut packed = Packed::new(2);
+        (0..8000).for_each(|i| packed.put(&body(i)));
+        let (all, held) = (packed.size(), packed.sealed.iter().map(|sealed| sealed.packed.len()));
+        let (held, blocks) = (held.sum::<usize>(), packed.sealed.len());
+        let mut first = 0;
+        for left in (0..blocks).rev() {
+            assert_eq!(packed.get(first).as_deref(), Some(body(first as usize).as_slice()));
+            assert!(packed.forget() && packed.first() > first && packed.sealed.len() == left);
+            assert_eq!(packed.get(first), None);
+            first = packed.first();
+        }
+        assert!(!packed.forget(), "what is not compressed stays");
+        assert_eq!(packed.len(), 8000);
+        assert_eq!(packed.size(), all - held - first as usize * size_of::<Place>());
+        for i in first..8000 {
+            assert_eq!(packed.get(i).as_deref(), Some(body(i as usize).as_slice()), "{i}");
+        }
+        (8000..9000).for_each(|i| packed.put(&body(i)));
+        for i in packed.first()..9000 {
+            assert_eq!(packed.get(i).as_deref(), Some(body(i as usize).as_slice()), "{i}");
+        }
+    }
+}
