@@ -1,5 +1,6 @@
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
@@ -74,6 +75,8 @@ pub struct Catalog {
     names: HashMap<BlobId, Arc<[Sym]>>,
     bodies: Box<dyn Bodies>,
     recent: Recent,
+    /// Contents of other bytes that mean the same.
+    same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
     redact: Option<Arc<dyn Redact>>,
     seed: u64,
     /// Made of the seed once: a seeded hash would make it anew for each resource.
@@ -94,6 +97,7 @@ impl Catalog {
             names: HashMap::new(),
             bodies,
             recent: Recent::default(),
+            same: RefCell::default(),
             redact,
             seed,
             secret: secret(seed),
@@ -205,6 +209,16 @@ impl Catalog {
     /// when it is the older one.
     pub fn compared(&self, payload: BlobId) -> Option<Bytes> {
         self.recent.get(payload.0, &*self.bodies)
+    }
+
+    /// Notes that two contents mean the same.
+    pub fn note_same(&self, a: BlobId, b: BlobId) {
+        self.same.borrow_mut().insert((a, b));
+    }
+
+    /// Whether that was noted.
+    pub fn is_noted_same(&self, a: BlobId, b: BlobId) -> bool {
+        self.same.borrow().contains(&(a, b))
     }
 
     /// The body as it lies in [`Bodies`]: of a wrapper the bytes around its payload.

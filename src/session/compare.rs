@@ -45,9 +45,17 @@ pub(crate) fn hollow(catalog: &Catalog, id: BlobId) -> bool {
     matches!(&catalog.blob(id).form, Form::Wrapper { wrapper, .. } if wrapper.payload.is_none())
 }
 
+/// How contents are compared of which the bytes differ.
+#[derive(Clone, Copy)]
+pub(crate) struct Compare<'a> {
+    pub(crate) meaning: &'a Same,
+    /// All of it was compared before, and what is the same was noted: no content is read again.
+    pub(crate) again: bool,
+}
+
 /// Whether two entries hold the same content: equal payload bytes, or equal by meaning. What a redaction
 /// changed is compared by the bytes that were on the wire only.
-pub(crate) fn same_content(catalog: &Catalog, meaning: Option<&Same>, a: BlobId, b: BlobId) -> bool {
+pub(crate) fn same_content(catalog: &Catalog, compare: Option<Compare<'_>>, a: BlobId, b: BlobId) -> bool {
     if a == b {
         return true;
     }
@@ -55,14 +63,21 @@ pub(crate) fn same_content(catalog: &Catalog, meaning: Option<&Same>, a: BlobId,
     if a == b {
         return true;
     }
-    let Some(meaning) = meaning else { return false };
+    let Some(compare) = compare else { return false };
+    if compare.again {
+        return catalog.is_noted_same(a, b);
+    }
     if catalog.blob(a).redacted || catalog.blob(b).redacted {
         return false;
     }
-    match (catalog.compared(a), catalog.compared(b)) {
-        (Some(a), Some(b)) => meaning.same(&a, &b),
+    let same = match (catalog.compared(a), catalog.compared(b)) {
+        (Some(a), Some(b)) => compare.meaning.same(&a, &b),
         _ => false,
+    };
+    if same {
+        catalog.note_same(a, b);
     }
+    same
 }
 
 /// How a list of entries differs from an older one.

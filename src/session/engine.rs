@@ -4,6 +4,7 @@ use crate::content::{Catalog, Form};
 use crate::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::{Body, End, Frame, Message, Open, What};
 
+use super::compare::Compare;
 use super::names::NameRuns;
 use super::outcome::{Happened, Outcome};
 use super::sotw::Prior;
@@ -92,8 +93,8 @@ impl Engine {
         earlier.filter_map(|other| self.streams.get(*other))
     }
 
-    /// Takes a frame. Nothing in it can fail.
-    pub(crate) fn handle(&mut self, catalog: &mut Catalog, frame: &Frame) -> Outcome {
+    /// Takes a frame; `again` one that it took before it was set back. Nothing in it can fail.
+    pub(crate) fn handle(&mut self, catalog: &mut Catalog, frame: &Frame, again: bool) -> Outcome {
         let Frame { at, stream: id, what } = frame;
         let mut outcome = Outcome { stream: *id, at: *at, seq: None, track: None, what: Happened::Counted };
         if let (What::Open(open), false) = (what, self.by_id.contains_key(id)) {
@@ -109,7 +110,7 @@ impl Engine {
         let Some(stream) = self.streams.get_mut(index) else { return outcome };
         match what {
             What::Open(_) => {}
-            What::Message(message) => self.message(catalog, index, message, &mut outcome),
+            What::Message(message) => self.message((catalog, again), index, message, &mut outcome),
             What::Opaque { dir, messages, bytes } => {
                 match (stream.is_grpc(), messages, bytes) {
                     (true, 0, 0) => stream.ping(*dir, *at),
@@ -197,7 +198,13 @@ impl Engine {
         }
     }
 
-    fn message(&mut self, catalog: &mut Catalog, index: usize, message: &Message, outcome: &mut Outcome) {
+    fn message(
+        &mut self,
+        (catalog, again): (&mut Catalog, bool),
+        index: usize,
+        message: &Message,
+        outcome: &mut Outcome,
+    ) {
         self.messages += 1;
         let (at, dir) = (outcome.at, message.dir());
         let seq = Seq(self.messages);
@@ -228,9 +235,10 @@ impl Engine {
         outcome.track = Some(track);
         let first = stream.tracks.get(track).is_some_and(|track| track.requests == 0);
         let prior = if dir == Dir::Req && first { self.prior(index, &type_url) } else { None };
+        let compare = self.meaning.as_deref().map(|meaning| Compare { meaning, again });
         let mut ctx = Context {
             catalog,
-            meaning: self.meaning.as_deref().filter(|_| dir == Dir::Req || !self.by_bytes),
+            compare: compare.filter(|_| dir == Dir::Req || !self.by_bytes),
             judge: self.meaning.as_deref(),
             runs: &mut self.runs,
             specials: self.specials,

@@ -6,10 +6,10 @@ use indexmap::IndexMap;
 use crate::content::{BlobId, Catalog, List};
 use crate::event::{DenseHash, Sym};
 
-use super::compare::{align, hollow, key, nameless, same_content, version, without_repeats};
+use super::AbsentBy;
+use super::compare::{Compare, align, hollow, key, nameless, same_content, version, without_repeats};
 use super::names::SymSet;
 use super::responses::Order;
-use super::{AbsentBy, Same};
 
 /// What is known of one resource on a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,7 +286,7 @@ impl Holdings {
     pub(crate) fn take_full(
         &mut self,
         catalog: &mut Catalog,
-        meaning: Option<&Same>,
+        compare: Option<Compare<'_>>,
         taken: Taken<'_>,
         covered: impl Fn(Sym) -> bool,
     ) -> Change {
@@ -296,7 +296,7 @@ impl Holdings {
         let mut blobs = found.unique;
         for (was, id) in &found.pairs {
             let version = self.version_here(catalog, key(catalog, *id), *was);
-            change.pair(catalog, meaning, (*was, version), (*id, taken.version));
+            change.pair(catalog, compare, (*was, version), (*id, taken.version));
         }
         for id in &found.fresh {
             change.fresh(catalog, self, *id, taken.version);
@@ -357,11 +357,11 @@ impl Holdings {
     pub(crate) fn take_partial(
         &mut self,
         catalog: &mut Catalog,
-        meaning: Option<&Same>,
+        compare: Option<Compare<'_>>,
         taken: Taken<'_>,
     ) -> Change {
         if taken.list.len() > SMALL || (self.count == 0 && taken.list.len() > 8) {
-            return self.take_large(catalog, meaning, taken);
+            return self.take_large(catalog, compare, taken);
         }
         let (blobs, twice) = without_repeats(catalog, taken.list.blobs());
         let mut change = Change { twice, ..Change::default() };
@@ -376,7 +376,7 @@ impl Holdings {
                 Some(Slot { blob: Some(blob), version, state, .. }) => {
                     // What came from before is not known to have been sent at that version here.
                     let version = if state == Held::Present { version } else { Sym::EMPTY };
-                    change.pair(catalog, meaning, (blob, version), (id, taken.version));
+                    change.pair(catalog, compare, (blob, version), (id, taken.version));
                 }
                 _ => change.fresh(catalog, self, id, taken.version),
             }
@@ -388,13 +388,18 @@ impl Holdings {
         change
     }
 
-    fn take_large(&mut self, catalog: &mut Catalog, meaning: Option<&Same>, taken: Taken<'_>) -> Change {
+    fn take_large(
+        &mut self,
+        catalog: &mut Catalog,
+        compare: Option<Compare<'_>>,
+        taken: Taken<'_>,
+    ) -> Change {
         let old = self.flat(catalog);
         let found = align(catalog, &old, taken.list.blobs());
         let mut change = Change { same: found.same, twice: found.twice, ..Change::default() };
         for (was, id) in &found.pairs {
             let version = self.version_here(catalog, key(catalog, *id), *was);
-            change.pair(catalog, meaning, (*was, version), (*id, taken.version));
+            change.pair(catalog, compare, (*was, version), (*id, taken.version));
         }
         for id in &found.fresh {
             change.fresh(catalog, self, *id, taken.version);
@@ -461,7 +466,7 @@ impl Holdings {
     pub(crate) fn refused(
         &self,
         catalog: &Catalog,
-        meaning: Option<&Same>,
+        compare: Option<Compare<'_>>,
         list: &List,
         order: Order,
     ) -> Vec<Sym> {
@@ -470,12 +475,12 @@ impl Holdings {
         if list.len() <= SMALL {
             let differs = list.blobs().iter().copied().filter(|id| {
                 let held = self.get(catalog, key(catalog, *id)).filter(Slot::here).and_then(|slot| slot.blob);
-                !hollow(catalog, *id) && !held.is_some_and(|held| same_content(catalog, meaning, held, *id))
+                !hollow(catalog, *id) && !held.is_some_and(|held| same_content(catalog, compare, held, *id))
             });
             return names(differs.collect()).filter(|name| !newer(*name)).collect();
         }
         let found = align(catalog, &self.flat(catalog), list.blobs());
-        let pairs = found.pairs.into_iter().filter(|(was, id)| !same_content(catalog, meaning, *was, *id));
+        let pairs = found.pairs.into_iter().filter(|(was, id)| !same_content(catalog, compare, *was, *id));
         let differs = found.fresh.into_iter().chain(pairs.map(|(_, id)| id));
         names(differs.filter(|id| !hollow(catalog, *id)).collect()).filter(|name| !newer(*name)).collect()
     }
@@ -516,13 +521,13 @@ impl Change {
     fn pair(
         &mut self,
         catalog: &Catalog,
-        meaning: Option<&Same>,
+        compare: Option<Compare<'_>>,
         (was, version): (BlobId, Sym),
         (id, response_version): (BlobId, Sym),
     ) {
         if hollow(catalog, id) {
             self.hollow.push(id);
-        } else if same_content(catalog, meaning, was, id) {
+        } else if same_content(catalog, compare, was, id) {
             self.same += 1;
         } else {
             self.changed.push(key(catalog, id));

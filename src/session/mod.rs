@@ -45,6 +45,7 @@ pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured};
 
 use crate::content::Catalog;
 use crate::event::{Seq, Sym, Time};
+use compare::Compare;
 use names::NameRuns;
 pub(crate) use names::{SymMap, SymSet};
 
@@ -56,7 +57,7 @@ pub(crate) type Same = dyn Means;
 /// What the handling of one message has at hand.
 pub(crate) struct Context<'a> {
     catalog: &'a mut Catalog,
-    meaning: Option<&'a Same>,
+    compare: Option<Compare<'a>>,
     /// What files hold is judged by it.
     judge: Option<&'a Same>,
     runs: &'a mut NameRuns,

@@ -283,7 +283,7 @@ impl Track {
             return Change { hollow: taken.list.blobs().to_vec(), ..Change::default() };
         }
         if !full {
-            return self.sent.take_partial(ctx.catalog, ctx.meaning, taken);
+            return self.sent.take_partial(ctx.catalog, ctx.compare, taken);
         }
         let (want, aliases) = (&self.want, &self.aliases);
         let aliased = |name: Sym| {
@@ -291,7 +291,7 @@ impl Track {
             known && !aliases.is_empty()
         };
         let covered = |name: Sym| want.is_wildcard() || want.names.contains(name) || aliased(name);
-        self.sent.take_full(ctx.catalog, ctx.meaning, taken, covered)
+        self.sent.take_full(ctx.catalog, ctx.compare, taken, covered)
     }
 
     /// Delta: the entries that say nothing new, not even a time to live, and that nothing waits for; with

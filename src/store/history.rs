@@ -283,6 +283,11 @@ impl History {
         self.bytes + rows + self.messages.size() + self.lines.size()
     }
 
+    /// Whether what comes next came before.
+    pub(super) fn is_back(&self) -> bool {
+        self.shown.rows < self.rows.len()
+    }
+
     fn make_room(&mut self, catalog: &Catalog) {
         while self.bytes > self.budget / FRESH && self.first_fresh + 1 < self.rows.len() {
             self.put_away(catalog);

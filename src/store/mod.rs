@@ -99,7 +99,7 @@ impl Store {
     /// Folds in the next frame. Frames come in recorded order; time never goes back.
     pub fn handle(&mut self, frame: Frame) {
         self.advance(frame.at);
-        let outcome = self.engine.handle(&mut self.catalog, &frame);
+        let outcome = self.engine.handle(&mut self.catalog, &frame, self.history.is_back());
         if self.states_only {
             self.latest = Some(outcome);
             return;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use insta::assert_snapshot;
@@ -136,6 +137,29 @@ proptest! {
             prop_assert_eq!(facts(cursor.store(), cursor.findings()), folded(&text, cursor.position()));
         }
     }
+}
+
+#[test]
+fn what_was_compared_once_is_known_wherever_it_goes() {
+    let compared = Arc::new(AtomicUsize::new(0));
+    let count = compared.clone();
+    // Contents that differ by their last byte mean the same, now and then.
+    let meaning = Arc::new(move |a: &[u8], b: &[u8]| {
+        count.fetch_add(1, Ordering::Relaxed);
+        a.last().is_some_and(|last| last % 4 == 0) && a[..a.len() - 1] == b[..b.len() - 1]
+    });
+    let (rules, options) = (bounded(&Schema::builtin()), store::Options::default());
+    let (mut cursor, _) = Cursor::new(loaded(&long()), options, meaning, rules);
+    let (once, end) = (compared.load(Ordering::Relaxed), facts(cursor.store(), cursor.findings()));
+    let lines = || cursor.store();
+    let same = (0..lines().rows()).filter_map(|row| lines().line(row)).filter(|line| line.same > 0).count();
+    assert!(once > 100 && same > 10 && same < 120, "{once} {same}");
+    for n in [200, 3, 150, 0] {
+        cursor.seek(cursor.of_message(Seq(n)).expect("a place"));
+    }
+    cursor.seek(cursor.end());
+    assert_eq!(facts(cursor.store(), cursor.findings()), end);
+    assert_eq!(compared.load(Ordering::Relaxed), once);
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Track {
             return;
         }
         if let Some(body) = self.responses.settle(order, Status::Nacked) {
-            let refused = self.accepted.refused(ctx.catalog, ctx.meaning, &body.list, order);
+            let refused = self.accepted.refused(ctx.catalog, ctx.compare, &body.list, order);
             self.refused.extend(refused);
         }
         let (code, message) = nack.map_or((0, Arc::from("")), |nack| (nack.code, nack.message.clone()));
