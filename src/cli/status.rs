@@ -50,7 +50,8 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     let mut summaries = store.summaries();
     summaries.retain(|cell| shown.contains(&(cell.stream, &cell.type_url)));
     let streams: HashSet<StreamId> = picked.streams.iter().map(|stream| stream.stream).collect();
-    let mut matrix = Rows::build(picked.streams.into_iter().map(Arc::new).collect(), summaries);
+    let streams_shown = picked.streams.into_iter().map(Arc::new).collect();
+    let mut matrix = Rows::build(streams_shown, summaries.into_iter().map(Arc::new).collect());
     if !filter.is_empty() {
         matrix.rows.retain(|row| row.cells.iter().any(Option::is_some));
     }

@@ -25,13 +25,13 @@ pub struct Row {
     pub streams: Vec<Arc<StreamFact>>,
     pub reconnects: usize,
     /// One per type.
-    pub cells: Vec<Option<SummaryFact>>,
+    pub cells: Vec<Option<Arc<SummaryFact>>>,
     pub worst: TypeState,
 }
 
 impl Rows {
     /// `cells` are those to be shown, all or filtered.
-    pub fn build(streams: Vec<Arc<StreamFact>>, cells: Vec<SummaryFact>) -> Rows {
+    pub fn build(streams: Vec<Arc<StreamFact>>, cells: Vec<Arc<SummaryFact>>) -> Rows {
         let mut seen = HashSet::new();
         let firsts = cells.iter().map(|cell| &cell.type_url).filter(|url| seen.insert(*url));
         let mut types: Vec<TypeUrl> = firsts.cloned().collect();
@@ -57,7 +57,7 @@ pub struct LastWord {
 impl Row {
     /// The last words of its types, if it is closed.
     pub fn last_words(&self, times: &str) -> Vec<LastWord> {
-        let word = |cell: &SummaryFact| {
+        let word = |cell: &Arc<SummaryFact>| {
             let state = cell.last_state.filter(|state| is_problem(*state))?;
             let label = type_label(cell.type_url.as_str());
             Some(LastWord {
@@ -65,7 +65,7 @@ impl Row {
                 closed: cell.since,
                 type_url: cell.type_url.clone(),
                 state,
-                text: format!("{label} {}", state_text(state, cell, times)),
+                text: format!("{label} {}", state_text(state, &**cell, times)),
             })
         };
         self.cells.iter().flatten().filter_map(word).collect()
@@ -163,7 +163,7 @@ fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
 }
 
 /// Puts each state into its cell; of several streams of one node the worst stands there.
-fn fill(rows: &mut [Row], types: &[TypeUrl], cells: Vec<SummaryFact>) {
+fn fill(rows: &mut [Row], types: &[TypeUrl], cells: Vec<Arc<SummaryFact>>) {
     let mut row_of: HashMap<StreamId, usize> = HashMap::new();
     for (i, row) in rows.iter_mut().enumerate() {
         row.cells = vec![None; types.len()];

@@ -5,21 +5,22 @@ use std::sync::Arc;
 use crate::event::{Seq, StreamId, Sym, Time, TypeUrl};
 use crate::session::{Held, Stream, Track};
 
-use super::{Store, TypeState};
+use super::{Store, SummaryFact, TypeState};
 
 /// What a [`StateFact`](super::StateFact) says, asked for one by one.
 pub struct StateView<'a> {
     store: &'a Store,
     stream: &'a Stream,
     track: &'a Track,
+    summary: &'a SummaryFact,
 }
 
 impl Store {
-    /// The state of one type of one stream.
-    pub fn state_view(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateView<'_>> {
-        let stream = self.engine.stream(stream)?;
-        let track = stream.tracks_shown().find(|track| track.type_url == *type_url)?;
-        Some(StateView { store: self, stream, track })
+    /// The state of which the summary is known.
+    pub fn state_view<'a>(&'a self, summary: &'a SummaryFact) -> Option<StateView<'a>> {
+        let stream = self.engine.stream(summary.stream)?;
+        let track = stream.tracks_shown().find(|track| track.type_url == summary.type_url)?;
+        Some(StateView { store: self, stream, track, summary })
     }
 }
 
@@ -41,11 +42,11 @@ impl StateView<'_> {
     }
 
     pub fn state(&self) -> TypeState {
-        self.store.word(self.stream, self.track).0
+        self.summary.state
     }
 
     pub fn since(&self) -> Time {
-        self.store.word(self.stream, self.track).2
+        self.summary.since
     }
 
     pub fn ack_ms(&self) -> Option<(f64, f64)> {

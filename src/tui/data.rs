@@ -295,7 +295,7 @@ impl Data for StoreData<'_> {
         applied.filter.state(fact, self.store)
     }
     fn cell_matches(&self, applied: &Applied, cell: &SummaryFact) -> bool {
-        let view = self.store.state_view(cell.stream, &cell.type_url);
+        let view = self.store.state_view(cell);
         view.is_some_and(|view| applied.filter.state_view(&view, self.store))
     }
     fn applied(&self, state: &StateFact) -> Option<Account> {

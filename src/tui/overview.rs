@@ -52,7 +52,7 @@ pub struct Table {
     /// What was wrong when streams closed, over all nodes.
     pub last_words: Vec<LastWord>,
     /// All streams and states of its moment. What is typed and sorted asks for no others.
-    facts: (Vec<Arc<StreamFact>>, Vec<SummaryFact>),
+    facts: (Vec<Arc<StreamFact>>, Vec<Arc<SummaryFact>>),
     of: Option<Of>,
 }
 
@@ -116,8 +116,8 @@ impl Table {
 
     fn read(&mut self, data: &dyn Data) {
         let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
-        let cells = data.summaries();
-        let last = |cell: &SummaryFact| cell.last_state.is_some_and(is_problem);
+        let cells: Vec<_> = data.summaries().into_iter().map(Arc::new).collect();
+        let last = |cell: &Arc<SummaryFact>| cell.last_state.is_some_and(is_problem);
         self.last_words = match cells.iter().any(last) {
             true => last_words(&Rows::build(streams.clone(), cells.clone())),
             false => Vec::new(),
@@ -128,7 +128,7 @@ impl Table {
 
     fn derive(&mut self, data: &dyn Data, filter: Option<&Applied>, of: Of) {
         let (streams, cells) = &self.facts;
-        let shown = |cell: &&SummaryFact| {
+        let shown = |cell: &&Arc<SummaryFact>| {
             of.type_url.as_ref().is_none_or(|only| cell.type_url == *only)
                 && filter.is_none_or(|applied| data.cell_matches(applied, cell))
         };

@@ -32,7 +32,7 @@ pub fn overview_row(model: &Model, row: &Row) -> Vec<Span> {
     } else if row.variant.is_none() {
         cells.push(span(row.opaque(), Role::Muted));
     } else {
-        cells.extend(row.cells.iter().map(|cell| state(model, cell.as_ref(), narrow)));
+        cells.extend(row.cells.iter().map(|cell| state(model, cell.as_deref(), narrow)));
     }
     cells
 }
@@ -331,7 +331,7 @@ fn selected(model: &Model, canvas: &mut Canvas, area: Rect) {
         let nack = cell.as_ref().and_then(|cell| cell.last_nack);
         let nack = nack.map(|(n, _)| format!("  last NACK #{}", n.0)).unwrap_or_default();
         let label = pad(&type_label(url.as_str()), 8);
-        vec![span(format!(" {label} "), Role::Muted), state(model, cell.as_ref(), false), plain(nack)]
+        vec![span(format!(" {label} "), Role::Muted), state(model, cell.as_deref(), false), plain(nack)]
     }));
     canvas.lines(rest, &lines, 0);
 }
