@@ -250,6 +250,8 @@ pub struct Model {
     pub clock: Clock,
     /// A key waits for its frame: what can wait is not made anew.
     pub hurried: bool,
+    /// Keys came a moment ago: the next may come while something is made anew.
+    pub at_keys: bool,
     /// What `problems` are of.
     pub seen: Option<Moment>,
     pub problems: Vec<ProblemFact>,
@@ -289,6 +291,7 @@ impl Model {
             now: Time::ZERO,
             clock: Clock::default(),
             hurried: false,
+            at_keys: false,
             seen: None,
             problems: Vec::new(),
             overview: Overview::default(),
@@ -322,6 +325,7 @@ impl Model {
     /// Rows of the timeline, or resources, are still looked for.
     pub fn searching(&self) -> bool {
         match self.screen {
+            Screen::Overview => self.overview.table.behind,
             Screen::Timeline => !self.timeline.index.complete(),
             Screen::Resources => self.resources.tree.searching() || self.resources.detail.searching(),
             Screen::Subs => self.subs.searching(),

@@ -16,9 +16,11 @@ use super::sort::Sort;
 const MANY: usize = 50;
 /// From so many streams on, the table is not made anew with each message.
 const LARGE: usize = 200;
-/// It stands this long; and this long where a key waits for its frame.
+/// It stands this long; this long while keys come, one of which would have to wait;
 const YOUNG: Duration = Duration::from_millis(100);
-const HURRIED: Duration = Duration::from_secs(1);
+const TYPING: Duration = Duration::from_secs(1);
+/// and where a key waits for its frame it is made anew right after that, unless it is this old.
+const OLD: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
@@ -54,6 +56,8 @@ pub struct Table {
     /// All streams and states of its moment. What is typed and sorted asks for no others.
     facts: (Vec<Arc<StreamFact>>, Vec<Arc<SummaryFact>>),
     of: Option<Of>,
+    /// It is to be made anew once the key that waits has its frame.
+    pub behind: bool,
 }
 
 /// What a table was made of.
@@ -73,6 +77,10 @@ pub struct Pace {
     pub live: bool,
     /// A key waits for its frame.
     pub hurried: bool,
+    /// Keys come one after the other.
+    pub at_keys: bool,
+    /// It went into a prompt: what is typed there acts on no row.
+    pub typed: bool,
     /// The screen is paused: what is shown is as of then.
     pub held: bool,
 }
@@ -85,9 +93,12 @@ impl Table {
             return true;
         }
         let Some((then, now)) = then.zip(now) else { return false };
-        let most = if pace.hurried { HURRIED } else { YOUNG };
-        let young = self.streams >= LARGE && then.1 <= now.1 && now.1.since(then.1) < most;
-        then == now || (pace.live && young)
+        let most = match pace {
+            Pace { hurried: true, .. } => OLD,
+            Pace { at_keys: true, .. } => TYPING,
+            _ => YOUNG,
+        };
+        then == now || (pace.live && self.streams >= LARGE && is_younger(then, now, most))
     }
 }
 
@@ -100,10 +111,15 @@ pub fn stream_of(row: &Row, column: usize) -> Option<StreamId> {
 impl Table {
     /// Brings it in line with the facts and with what is wanted, as far as a person sees.
     pub fn settle(&mut self, data: &dyn Data, filter: Option<&Applied>, wanted: Of, pace: Pace) {
+        self.behind = false;
         match self.of.as_ref().map(|of| of.moment).filter(|then| self.stands(*then, wanted.moment, pace)) {
             Some(moment) => {
+                let moments = moment.zip(wanted.moment).filter(|_| pace.live && !pace.held);
+                let aged = moments.is_some_and(|(then, now)| !is_younger(then, now, TYPING));
                 let of = Of { moment, ..wanted };
-                if self.of.as_ref() != Some(&of) {
+                let differs = self.of.as_ref() != Some(&of);
+                self.behind = pace.hurried && self.streams >= LARGE && (aged || (pace.typed && differs));
+                if differs && !(self.behind && pace.typed) {
                     self.derive(data, filter, of);
                 }
             }
@@ -163,6 +179,10 @@ impl Table {
         let of = Some(of);
         *self = Table { types, rows, folded, nodes, counts, of, ..std::mem::take(self) };
     }
+}
+
+fn is_younger(then: Moment, now: Moment, than: Duration) -> bool {
+    then.1 <= now.1 && now.1.since(then.1) < than
 }
 
 fn last_words(rows: &Rows) -> Vec<LastWord> {
@@ -226,12 +246,14 @@ mod tests {
         };
         let live = Pace { live: true, ..Pace::default() };
         let hurried = Pace { hurried: true, ..live };
-        let stand = |pace| [0, 99, 100, 999, 1000].map(|since| of(LARGE, pace, (5000, 5000 + since)));
-        assert_eq!(stand(live), [true, true, false, false, false]);
-        assert_eq!(stand(hurried), [true, true, true, true, false]);
+        let stand = |pace| [0, 99, 100, 999, 1999, 2000].map(|since| of(LARGE, pace, (5000, 5000 + since)));
+        let t = true;
+        assert_eq!(stand(live), [t, t, !t, !t, !t, !t]);
+        assert_eq!(stand(Pace { at_keys: t, ..live }), [t, t, t, t, !t, !t]);
+        assert_eq!(stand(hurried), [t, t, t, t, t, !t]);
         // At a place of a recording all is as of that place.
-        assert_eq!(stand(Pace::default()), [true, false, false, false, false]);
-        assert_eq!(stand(Pace { held: true, ..live }), [true; 5]);
+        assert_eq!(stand(Pace::default()), [t, !t, !t, !t, !t, !t]);
+        assert_eq!(stand(Pace { held: true, ..live }), [t; 6]);
         assert!(!of(LARGE - 1, hurried, (5000, 5001)) && !of(LARGE, hurried, (5000, 4999)));
     }
 

@@ -15,6 +15,8 @@ const FRAME: Duration = Duration::from_millis(33);
 const SLOW_FRAME: Duration = Duration::from_millis(200);
 /// Between two frames that keys ask for: below what a person sees, above what a held key needs.
 const KEY_FRAME: Duration = Duration::from_millis(8);
+/// After a key the next one comes within this time, if somebody types.
+const TYPING: Duration = Duration::from_millis(300);
 /// Ages tick this often.
 const TICK: Duration = Duration::from_secs(1);
 /// A search for matching rows has this much of each frame.
@@ -83,13 +85,16 @@ impl<W: Write> Screens<W> {
         }
         let mut effects = Vec::new();
         let model = &mut self.model;
+        model.at_keys = !is_over(self.answered, TYPING);
         if !messages.is_empty() || model.searching() {
             self.dirty = true;
             feed.read(&mut |data| {
                 let start = Instant::now();
                 // A key comes first.
                 while messages.is_empty() && model.searching() && start.elapsed() < SEARCH {
-                    search(model, data);
+                    if !search(model, data) {
+                        break;
+                    }
                 }
                 if messages.is_empty() {
                     messages.push(Msg::Changed);

@@ -175,7 +175,9 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
     let moment = data.moment();
     // Where nothing is shown yet, there is nothing to be held.
     let held = frozen && model.overview.table.streams > 0;
-    let pace = Pace { live: model.info.bar.is_none(), hurried: model.hurried, held };
+    let typed = model.hurried && model.overlays.last().is_some_and(Overlay::is_prompt);
+    let (live, hurried, at_keys) = (model.info.bar.is_none(), model.hurried, model.at_keys);
+    let pace = Pace { live, hurried, at_keys, typed, held };
     if !frozen {
         model.now = data.now();
         model.clock = data.clock();

@@ -279,6 +279,30 @@ fn many_nodes_fold_to_those_with_a_problem() {
 }
 
 #[test]
+fn of_many_streams_a_letter_has_its_frame_first() {
+    let mut data = story();
+    for id in 100..350 {
+        let stream = story::stream(id, &format!("edge-{id}"), Variant::Ads, "13:53:00");
+        data.states.push(story::state(&stream, crate::event::Kind::Lds, TypeState::Synced, "13:53:20"));
+        data.streams.push(stream);
+    }
+    data.moment = Some((data.rows.len(), data.now));
+    let mut model = typed(&data, "z");
+    let all = model.overview.table.rows.len();
+    let press = |model: &mut _, typed: &str| {
+        update_all(model, keys(typed).into_iter().map(Msg::Key).collect(), &data);
+    };
+    press(&mut model, "/type:cds");
+    assert_eq!((model.overview.table.rows.len(), model.searching()), (all, true));
+    update(&mut model, Msg::Changed, &data);
+    let some = model.overview.table.rows.len();
+    assert!((1..all).contains(&some) && !model.searching(), "{some}");
+    // What acts on rows acts on those that match.
+    press(&mut model, "?<enter>");
+    assert_eq!((model.overview.table.rows.len(), model.searching()), (0, false));
+}
+
+#[test]
 fn hostile_text_reaches_the_screen_spelled_out() {
     let evil = "\x1b]0;owned\x07\x1b[2J\u{202e}evil\r\n";
     let mut data = story();

@@ -9,7 +9,7 @@ use crate::store::{
     EndFact, LineFact, MessageFact, MessageKind, NackFact, ProblemFact, PushFact, ReconnectFact, RowFact,
     StateFact, StreamFact, SummaryFact, TypeState, Wildcard,
 };
-use crate::tui::data::{Applied, Data, Format, Info, Mode};
+use crate::tui::data::{Applied, Data, Format, Info, Mode, Moment};
 use crate::wire::{NodeInfo, Tls};
 
 /// 13:52:00 UTC on 2 March 2026.
@@ -25,9 +25,14 @@ pub struct Story {
     pub streams: Vec<StreamFact>,
     pub states: Vec<StateFact>,
     pub problems: Vec<ProblemFact>,
+    /// That of facts that stand still.
+    pub moment: Option<Moment>,
 }
 
 impl Data for Story {
+    fn moment(&self) -> Option<Moment> {
+        self.moment
+    }
     fn rows(&self) -> usize {
         self.rows.len()
     }
@@ -507,7 +512,7 @@ pub fn story() -> Story {
             "server owes CDS cart-backend, nothing sent yet (limit 15s)",
         ),
     ];
-    Story { now: at("14:02:31"), rows: rows(), streams, states, problems }
+    Story { now: at("14:02:31"), rows: rows(), streams, states, problems, moment: None }
 }
 
 /// A source of nothing but messages, made when asked for, which counts how often it is asked.
