@@ -31,11 +31,14 @@ fn memory(key: &str) -> f64 {
     kb.unwrap_or(0.0) / 1000.0
 }
 
+/// The default of `--memory`.
+const MEMORY: usize = 512_000_000;
+
 /// The whole file as the screens of `replay` read it, all rules on.
 fn replay(file: &str) -> Cursor {
     let schema = Schema::builtin();
     let recording = record::start(Path::new(file)).expect("readable").expect("a recording");
-    let (options, meaning) = (Options::default(), schema.clone());
+    let (options, meaning) = (Options { history: MEMORY, ..Options::default() }, schema.clone());
     let read = Cursor::read(recording, options, meaning, watched::bounded(&schema), &|_| ());
     let ((cursor, _), _) = read.expect("all of it");
     cursor
@@ -61,7 +64,8 @@ pub fn child(work: &str, file: &str) -> ExitCode {
             let mut dice = traffic::Dice(5);
             let mut seeks = Vec::new();
             for _ in 0..200 {
-                let n = Seq(1 + dice.roll(cursor.messages() as usize) as u64);
+                let within = cursor.messages() - cursor.before();
+                let n = Seq(1 + cursor.before() + dice.roll(within as usize) as u64);
                 let start = Instant::now();
                 cursor.seek(cursor.of_message(n).expect("a place"));
                 let store = cursor.store();

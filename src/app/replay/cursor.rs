@@ -110,26 +110,28 @@ impl Frames {
 /// Places that can be gone back to without handling all that came before.
 struct Checkpoints {
     all: Vec<(usize, Checkpoint)>,
-    /// Frames between two of them.
+    /// Work since the last one, and that between two of them: a frame is one, and so are some entries of a response.
+    since: usize,
     spacing: usize,
 }
 
 impl Checkpoints {
-    /// Going back handles no more than one in so many of a source's frames again.
+    /// Going back does no more than one in so many parts of a source's work again.
     const LEAST: usize = 64;
-    /// Frames between two of them, at least.
     const SPACING: usize = 64;
+    const ENTRIES: usize = 1024;
 
     fn new(start: Checkpoint) -> Checkpoints {
-        Checkpoints { all: vec![(0, start)], spacing: Checkpoints::SPACING }
+        Checkpoints { all: vec![(0, start)], since: 0, spacing: Checkpoints::SPACING }
     }
 
     /// Adds one if it is time for it, and takes every other one away once there are twice as many as needed.
-    fn pass(&mut self, frames: usize, checkpoint: impl FnOnce() -> Checkpoint) {
-        let newest = self.all.last().map_or(0, |(frames, _)| *frames);
-        if frames < newest + self.spacing {
+    fn pass(&mut self, frames: usize, work: usize, checkpoint: impl FnOnce() -> Checkpoint) {
+        self.since += work;
+        if self.since < self.spacing {
             return;
         }
+        self.since = 0;
         self.all.push((frames, checkpoint()));
         if self.all.len() > 2 * Checkpoints::LEAST {
             let mut number = 0;
@@ -339,8 +341,13 @@ impl Coming {
     fn take(&mut self, frame: Frame) {
         self.looks.until(&mut self.store, frame.at);
         self.frames.push(&frame);
+        let entries = match &frame.what {
+            What::Message(message) => message.resources().map_or(0, |list| list.len()),
+            _ => 0,
+        };
         self.store.handle(frame);
-        self.checkpoints.pass(self.frames.count, || self.store.checkpoint());
+        let work = 1 + entries / Checkpoints::ENTRIES;
+        self.checkpoints.pass(self.frames.count, work, || self.store.checkpoint());
     }
 
     fn end(self, end: Time) -> (Cursor, Looks) {
