@@ -74,6 +74,20 @@ impl List {
         })
     }
 
+    /// Adds them up from another list, of which this one has most entries in their places.
+    pub fn add_up_from(&self, other: &List, catalog: &Catalog) {
+        let known = other.kept.get().copied().filter(|_| self.len() == other.len());
+        let Some((mut bytes, false)) = known else { return };
+        let (mut redacted, entry) = (false, |id: &BlobId| catalog.blob(*id));
+        for (old, new) in other.blobs.iter().zip(&self.blobs).filter(|(old, new)| old != new) {
+            let (old, new) = (entry(old), entry(new));
+            let size = |kept: u32| varint_len(u64::from(kept)) as u64 + u64::from(kept);
+            bytes = bytes + size(new.kept) - size(old.kept);
+            redacted |= new.redacted;
+        }
+        self.kept.get_or_init(|| (bytes, redacted));
+    }
+
     pub(super) fn new(blobs: Vec<BlobId>) -> List {
         let fingerprint = fingerprint(&blobs);
         List {
@@ -167,5 +181,32 @@ impl ListBuilder {
 
     pub fn finish(self, catalog: &mut Catalog) -> Arc<List> {
         catalog.intern_list(self.blobs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::content::{Blob, Form};
+
+    proptest! {
+        #[test]
+        fn what_is_added_up_from_another_list_is_what_is_added_up(
+            sizes in prop::collection::vec((1u32..100_000, prop::bool::weighted(0.1)), 8),
+            base in prop::collection::vec(0u32..8, 0..12),
+            next in prop::collection::vec(0u32..8, 0..12),
+        ) {
+            let mut catalog = Catalog::in_memory();
+            for (hash, (kept, redacted)) in (0..).zip(sizes) {
+                catalog.restore(Blob::new(hash, kept, kept, redacted, Form::Other));
+            }
+            let list = |ids: &[u32]| List::new(ids.iter().map(|id| BlobId(*id)).collect());
+            let (base, from, whole) = (list(&base), list(&next), list(&next));
+            base.kept(&catalog);
+            from.add_up_from(&base, &catalog);
+            prop_assert_eq!(from.kept(&catalog), whole.kept(&catalog));
+        }
     }
 }

@@ -393,6 +393,9 @@ impl Reader {
         let blobs = script.apply(base.as_ref().map(|list| list.blobs()))?;
         self.take_entries(blobs.len())?;
         let list = catalog.intern_list(blobs);
+        if let Some(base) = base {
+            list.add_up_from(&base, catalog);
+        }
         state.lists.push(list.clone());
         Some(list)
     }
