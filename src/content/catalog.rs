@@ -488,14 +488,17 @@ impl Catalog {
     /// The list of these entries, that which others hold where there is one.
     pub fn list(&self, blobs: Vec<BlobId>) -> Arc<List> {
         let list = List::new(blobs);
-        let known = self.lists.get(&list.fingerprint()).and_then(Weak::upgrade);
-        known.unwrap_or_else(|| Arc::new(list))
+        self.known_list(&list).unwrap_or_else(|| Arc::new(list))
+    }
+
+    fn known_list(&self, list: &List) -> Option<Arc<List>> {
+        self.lists.get(&list.fingerprint()).and_then(Weak::upgrade)
     }
 
     /// The one list of these entries.
     pub fn intern_list(&mut self, blobs: Vec<BlobId>) -> Arc<List> {
         let list = List::new(blobs);
-        if let Some(known) = self.lists.get(&list.fingerprint()).and_then(Weak::upgrade) {
+        if let Some(known) = self.known_list(&list) {
             return known;
         }
         if self.lists.len() >= 1024 && self.lists.len().is_power_of_two() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use twox_hash::XxHash3_128;
 
 use super::stretch::{self, Stretch};
-use super::{BlobId, Catalog};
+use super::{Blob, BlobId, Catalog};
 use crate::event::{DenseHash, Sym};
 use crate::pb::varint_len;
 
@@ -22,6 +22,14 @@ pub struct List {
 
 /// Searches without an index: of a list that is replaced by the next push, rarely more names are looked up.
 const SEARCHES: u8 = 4;
+/// No more than one entry in so many differs from a list that another is added up from.
+const FEW: usize = 4;
+
+/// Bytes of an entry as kept, its length in front.
+fn len(blob: &Blob) -> u64 {
+    let kept = u64::from(blob.kept);
+    varint_len(kept) as u64 + kept
+}
 
 impl PartialEq for List {
     fn eq(&self, other: &List) -> bool {
@@ -67,22 +75,21 @@ impl List {
     pub fn kept(&self, catalog: &Catalog) -> (u64, bool) {
         *self.kept.get_or_init(|| {
             let entries = self.blobs.iter().map(|id| catalog.blob(*id));
-            entries.fold((0, false), |(bytes, redacted), blob| {
-                let kept = u64::from(blob.kept);
-                (bytes + varint_len(kept) as u64 + kept, redacted || blob.redacted)
-            })
+            entries.fold((0, false), |(bytes, redacted), blob| (bytes + len(blob), redacted || blob.redacted))
         })
     }
 
-    /// Adds them up from another list, of which this one has most entries in their places.
+    /// Adds them up from another list, if this one has most of its entries in their places.
     pub fn add_up_from(&self, other: &List, catalog: &Catalog) {
         let known = other.kept.get().copied().filter(|_| self.len() == other.len());
         let Some((mut bytes, false)) = known else { return };
-        let (mut redacted, entry) = (false, |id: &BlobId| catalog.blob(*id));
+        let (mut redacted, mut left) = (false, self.len() / FEW);
         for (old, new) in other.blobs.iter().zip(&self.blobs).filter(|(old, new)| old != new) {
-            let (old, new) = (entry(old), entry(new));
-            let size = |kept: u32| varint_len(u64::from(kept)) as u64 + u64::from(kept);
-            bytes = bytes + size(new.kept) - size(old.kept);
+            // Of a list in another order nothing is gained.
+            let Some(fewer) = left.checked_sub(1) else { return };
+            left = fewer;
+            let new = catalog.blob(*new);
+            bytes = bytes + len(new) - len(catalog.blob(*old));
             redacted |= new.redacted;
         }
         self.kept.get_or_init(|| (bytes, redacted));
@@ -189,7 +196,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::content::{Blob, Form};
+    use crate::content::Form;
 
     proptest! {
         #[test]

@@ -60,15 +60,6 @@ impl Packed {
         }
     }
 
-    /// How many there are, with those that are forgotten.
-    pub fn len(&self) -> u32 {
-        self.first + self.places.len() as u32
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The number of the first that is not forgotten.
     pub fn first(&self) -> u32 {
         self.first
@@ -180,7 +171,7 @@ mod tests {
         for i in (0..8000).rev() {
             assert_eq!(packed.get(i as u32).as_deref(), Some(body(i).as_slice()), "{i}");
         }
-        assert_eq!((packed.len(), packed.get(8000)), (8000, None));
+        assert_eq!(packed.get(8000), None);
     }
 
     #[test]
@@ -197,7 +188,7 @@ mod tests {
             first = packed.first();
         }
         assert!(!packed.forget(), "what is not compressed stays");
-        assert_eq!(packed.len(), 8000);
+        assert_eq!(first as usize + packed.places.len(), 8000);
         assert_eq!(packed.size(), all - held - first as usize * size_of::<Place>());
         for i in first..8000 {
             assert_eq!(packed.get(i).as_deref(), Some(body(i as usize).as_slice()), "{i}");

@@ -160,15 +160,19 @@ impl History {
 
     /// The frame of a message, of one too that came once, before it went back.
     pub(super) fn frame(&self, n: Seq, catalog: &Catalog) -> Option<Frame> {
-        let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
-        let row = self.rows.get(*self.by_seq.get(at)? as usize)?;
+        let row = self.came(n)?;
         Some(Frame { at: row.at, stream: row.id, what: What::Message(self.held(row, catalog)?) })
     }
 
     /// When it came.
     pub(super) fn time_of(&self, n: Seq) -> Option<Time> {
+        Some(self.came(n)?.at)
+    }
+
+    /// The row of a message, of one too that came once.
+    fn came(&self, n: Seq) -> Option<&Row> {
         let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
-        Some(self.rows.get(*self.by_seq.get(at)? as usize)?.at)
+        self.rows.get(*self.by_seq.get(at)? as usize)
     }
 
     /// Messages that are forgotten.

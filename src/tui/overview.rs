@@ -16,10 +16,11 @@ use super::sort::Sort;
 const MANY: usize = 50;
 /// From so many streams on, the table is not made anew with each message.
 const LARGE: usize = 200;
-/// It stands this long; this long while keys come, one of which would have to wait;
+/// It stands this long.
 const YOUNG: Duration = Duration::from_millis(100);
+/// The same while keys come, for one of them may have to wait until it is made.
 const TYPING: Duration = Duration::from_secs(1);
-/// and where a key waits for its frame it is made anew right after that, unless it is this old.
+/// At this age it is made anew although a key waits for its frame; a younger one only after that frame.
 const OLD: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug, Default)]

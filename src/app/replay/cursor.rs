@@ -238,6 +238,11 @@ impl Cursor {
         Position { frames: self.frames.until(now, &self.store).max(self.start.frames), now }
     }
 
+    /// So many messages came until then.
+    pub fn messages_until(&self, at: Time) -> u64 {
+        self.frames.messages_in(self.frames.until(at, &self.store))
+    }
+
     /// One message back or on; `None` if there is none.
     pub fn step(&self, on: bool) -> Option<Position> {
         let so_far = Seq(self.store.messages());

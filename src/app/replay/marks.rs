@@ -68,10 +68,10 @@ impl Marks {
         for at in looks.late {
             let place = cursor.of_time(at);
             problems.push((place, false));
-            all.push(Mark { at, n: messages_until(cursor, at), sign: Sign::Late });
+            all.push(Mark { at, n: cursor.messages_until(at), sign: Sign::Late });
         }
         for finding in cursor.findings().iter().filter(|finding| finding.severity > Severity::Info) {
-            let n = finding.at.map_or_else(|| messages_until(cursor, finding.first), |n| n.0);
+            let n = finding.at.map_or_else(|| cursor.messages_until(finding.first), |n| n.0);
             all.push(Mark { at: finding.first, n, sign: Sign::Finding });
         }
         problems.sort_unstable();
@@ -84,17 +84,6 @@ impl Marks {
         let mut places = self.problems.iter().filter(|(_, nack)| all || *nack).map(|(place, _)| *place);
         if on { places.find(|place| *place > from) } else { places.rfind(|place| *place < from) }
     }
-}
-
-fn messages_until(cursor: &Cursor, at: Time) -> u64 {
-    let store = cursor.store();
-    let rows = store.rows();
-    let (mut low, mut high) = (0, rows);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if store.line(middle).is_some_and(|line| line.at <= at) { low = middle + 1 } else { high = middle }
-    }
-    (0..low).rev().find_map(|row| store.line(row)?.n).map_or(0, |n| n.0)
 }
 
 /// When what is late now became late.

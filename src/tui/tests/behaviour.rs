@@ -263,14 +263,20 @@ fn a_search_ends_when_all_rows_were_looked_at() {
     assert_eq!((model.searching(), model.timeline.index.len()), (false, 10_000));
 }
 
-#[test]
-fn many_nodes_fold_to_those_with_a_problem() {
+/// The story with so many healthy nodes more.
+fn with_nodes(count: u32) -> Story {
     let mut data = story();
-    for id in 100..200 {
+    for id in 100..100 + count {
         let stream = story::stream(id, &format!("node-{id}"), Variant::Ads, "13:53:00");
         data.states.push(story::state(&stream, crate::event::Kind::Lds, TypeState::Synced, "13:53:20"));
         data.streams.push(stream);
     }
+    data
+}
+
+#[test]
+fn many_nodes_fold_to_those_with_a_problem() {
+    let data = with_nodes(100);
     let folded = typed(&data, "");
     assert_eq!((folded.overview.table.rows.len(), folded.overview.table.folded), (4, 102));
     let shown = screen(&data, "", 100, 30);
@@ -280,12 +286,7 @@ fn many_nodes_fold_to_those_with_a_problem() {
 
 #[test]
 fn of_many_streams_a_letter_has_its_frame_first() {
-    let mut data = story();
-    for id in 100..350 {
-        let stream = story::stream(id, &format!("edge-{id}"), Variant::Ads, "13:53:00");
-        data.states.push(story::state(&stream, crate::event::Kind::Lds, TypeState::Synced, "13:53:20"));
-        data.streams.push(stream);
-    }
+    let mut data = with_nodes(250);
     data.moment = Some((data.rows.len(), data.now));
     let mut model = typed(&data, "z");
     let all = model.overview.table.rows.len();

@@ -487,6 +487,10 @@ proptest! {
         prop_assert_eq!(kept.as_deref(), Some(bytes.as_slice()));
         let back = again(&message, &mut catalog);
         prop_assert_eq!(back.bytes(&catalog), Some(bytes));
+        let packed = message.pack(&catalog);
+        // A part of it is no message, and does no harm.
+        prop_assert!((0..packed.len()).all(|end| Message::unpack(&packed[..end], &catalog).is_none()));
+        prop_assert_eq!(Message::unpack(&packed, &catalog), Some(message));
     }
 }
 
