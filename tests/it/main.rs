@@ -7,6 +7,7 @@ mod applied;
 mod cli;
 mod client;
 mod config;
+mod constraints;
 mod corpora;
 mod doctor;
 mod equal;

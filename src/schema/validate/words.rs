@@ -162,11 +162,13 @@ impl WellKnown {
                 let name = text.strip_prefix(':').unwrap_or(text);
                 !name.is_empty() && name.bytes().all(is_token)
             }
-            WellKnown::HeaderName { strict: false } => !text.is_empty() && is_line(text),
             WellKnown::HeaderValue { strict: true } => {
                 text.bytes().all(|byte| byte == b'\t' || !(byte < b' ' || byte == 0x7f))
             }
-            WellKnown::HeaderValue { strict: false } => is_line(text),
+            // Both patterns are `^[^\x00\n\r]*$`, which matches the empty string.
+            WellKnown::HeaderName { strict: false } | WellKnown::HeaderValue { strict: false } => {
+                is_line(text)
+            }
         }
     }
 }
