@@ -34,33 +34,17 @@
 //!   them to it.
 //! * No third-party `.proto` or descriptor is in the tree: `build.rs` reads them from locked dependencies.
 
+#[cfg(all(feature = "net", feature = "tui"))]
 pub mod app;
-pub mod applied;
+#[cfg(all(feature = "net", feature = "tui"))]
 pub mod cli;
-pub mod client;
-pub mod content;
-pub mod diff;
-pub mod event;
-pub mod filter;
-pub mod graph;
-pub mod json;
-pub mod links;
-pub mod lint;
-pub mod logs;
-pub mod nack;
+pub mod engine;
 #[cfg(feature = "net")]
 pub mod net;
-pub mod observe;
-pub mod pb;
-pub mod pcap;
-pub mod record;
-pub mod report;
+pub mod peers;
+pub mod present;
 pub mod schema;
-pub mod script;
-pub mod server;
-pub mod session;
-pub mod store;
-pub mod text;
+pub mod sources;
 #[cfg(feature = "tui")]
 pub mod tui;
 pub mod wire;

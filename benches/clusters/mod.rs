@@ -1,7 +1,7 @@
 //! Clusters as servers send them, the same for every benchmark: of 300 to 600 bytes, from their numbers alone.
 
 use bytes::Bytes;
-use xdscope::pb::{put_len_field, put_tag, put_varint};
+use xdscope::wire::pb::{put_len_field, put_tag, put_varint};
 
 pub const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 

@@ -1,9 +1,9 @@
 //! What is held in memory: for 100,000 clusters, for each push that repeats them, and for streams that share them.
 //! As this process's resident memory, less what it was before; Linux only.
 
-use xdscope::event::StreamId;
 use xdscope::schema::Schema;
 use xdscope::wire::Shape;
+use xdscope::wire::event::StreamId;
 
 use crate::clusters::{self, CLUSTER};
 use crate::{Engine, Judged, say};

@@ -15,13 +15,13 @@ use std::time::Instant;
 
 use xdscope::app::tap::meaning;
 use xdscope::app::watched::{Watched, bounded, rules};
-use xdscope::content::{Catalog, MemoryBodies};
-use xdscope::event::{Clock, StreamId, Time};
-use xdscope::lint;
-use xdscope::pb::Fields;
+use xdscope::engine::lint;
+use xdscope::engine::store::{Options, Store};
 use xdscope::schema::Schema;
 use xdscope::schema::redact::Redactor;
-use xdscope::store::{Options, Store};
+use xdscope::wire::content::{Catalog, MemoryBodies};
+use xdscope::wire::event::{Clock, StreamId, Time};
+use xdscope::wire::pb::Fields;
 use xdscope::wire::{Frame, Message, Open, Shape, What};
 
 /// Memory goes first, while none is lying about.

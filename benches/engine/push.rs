@@ -1,9 +1,9 @@
 //! Large pushes: the first one, and those that repeat all but one resource.
 
 use bytes::Bytes;
-use xdscope::event::StreamId;
 use xdscope::schema::Schema;
 use xdscope::wire::Shape;
+use xdscope::wire::event::StreamId;
 
 use crate::clusters::{self, CLUSTER};
 use crate::{Engine, Judged, median, say, seconds, split_and_hash};

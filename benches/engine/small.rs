@@ -1,10 +1,10 @@
 //! Small messages: delta updates of one resource each with their ACKs, over ten streams.
 
 use bytes::Bytes;
-use xdscope::event::StreamId;
-use xdscope::pb::{put_len_field, put_tag, put_varint};
 use xdscope::schema::Schema;
 use xdscope::wire::Shape;
+use xdscope::wire::event::StreamId;
+use xdscope::wire::pb::{put_len_field, put_tag, put_varint};
 
 use crate::clusters::{CLUSTER, any, cluster, grpc, message, text};
 use crate::{Engine, Judged, median, say, seconds, split_and_hash};

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use twox_hash::XxHash3_64;
-use xdscope::pcap::{self, Options};
 use xdscope::schema::Schema;
+use xdscope::sources::pcap::{self, Options};
 use xdscope::wire::What;
 
 use crate::capture::{self, ADS, Form, Link, Session, Writer};

@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use xdscope::app::replay::Cursor;
 use xdscope::app::watched;
-use xdscope::event::Seq;
-use xdscope::record;
+use xdscope::engine::store::Options;
 use xdscope::schema::Schema;
-use xdscope::store::Options;
+use xdscope::sources::record;
+use xdscope::wire::event::Seq;
 
 use crate::{say, traffic};
 

@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use xdscope::record::{Loaded, open};
+use xdscope::sources::record::{Loaded, open};
 use xdscope::wire::{Shape, What};
 
 use crate::{clusters, large, say, traffic};

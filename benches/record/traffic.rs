@@ -4,10 +4,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use xdscope::content::Catalog;
-use xdscope::event::{Clock, StreamId, Time};
-use xdscope::pb::put_len_field;
-use xdscope::record::{Header, Writer};
+use xdscope::sources::record::{Header, Writer};
+use xdscope::wire::content::Catalog;
+use xdscope::wire::event::{Clock, StreamId, Time};
+use xdscope::wire::pb::put_len_field;
 use xdscope::wire::{Frame, Message, Open, Shape, What};
 
 use crate::clusters;
@@ -46,8 +46,8 @@ impl Recording {
     pub fn new(path: &Path, method: &str) -> Recording {
         let header =
             Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
-        let file = xdscope::record::create(path).expect("a file");
-        let catalog = Catalog::new(1, None, Box::new(xdscope::content::MemoryBodies::default()));
+        let file = xdscope::sources::record::create(path).expect("a file");
+        let catalog = Catalog::new(1, None, Box::new(xdscope::wire::content::MemoryBodies::default()));
         let (writer, stream) = (Writer::in_file(file, header).expect("a header"), StreamId(1));
         let mut out =
             Recording { catalog, writer, path: path.to_owned(), stream, now: 0, flushed: 0, raw: 0 };

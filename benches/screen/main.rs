@@ -15,9 +15,9 @@ mod wire;
 
 use std::time::Duration;
 
-use xdscope::event::StreamId;
 use xdscope::schema::Schema;
 use xdscope::tui::{Msg, Screen};
+use xdscope::wire::event::StreamId;
 
 use fleet::{DELTA, Fleet, SOTW, Size};
 use keys::keys;

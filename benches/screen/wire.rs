@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use xdscope::event::Dir;
 use xdscope::net::tap::Copies;
-use xdscope::observe::{ConnId, Happened};
+use xdscope::sources::observe::{ConnId, Happened};
+use xdscope::wire::event::Dir;
 
 /// Streams on one connection.
 const TOGETHER: usize = 100;

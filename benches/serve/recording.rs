@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use xdscope::content::Catalog;
-use xdscope::event::{Clock, StreamId, Time};
-use xdscope::record::{Header, Writer};
+use xdscope::sources::record::{Header, Writer};
+use xdscope::wire::content::Catalog;
+use xdscope::wire::event::{Clock, StreamId, Time};
 use xdscope::wire::{Frame, Message, Open, Shape, What};
 
 use crate::clusters;
@@ -68,7 +68,7 @@ impl Load {
     pub fn record(self, folder: &Path, every: Duration) {
         let header =
             Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
-        let file = xdscope::record::create(&self.file(folder)).expect("a file");
+        let file = xdscope::sources::record::create(&self.file(folder)).expect("a file");
         let mut catalog = Catalog::in_memory();
         let mut writer = Writer::in_file(file, header).expect("a header");
         let mut at = Time::ZERO;

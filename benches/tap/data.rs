@@ -1,7 +1,7 @@
 //! What the servers of the scenarios send, and what is answered.
 
 use bytes::Bytes;
-use xdscope::pb::put_len_field;
+use xdscope::wire::pb::put_len_field;
 
 pub use crate::clusters::{CLUSTER, push, request};
 use crate::clusters::{any, cluster, grpc, message, response, text};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::applied::{self, Beside};
+use crate::engine::applied::{self, Beside};
 use crate::schema::Schema;
 
 /// How often the file is looked at.

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::event::{ApiVersion, Method, Seq};
+use crate::engine::store::Store;
 use crate::schema::{Names, Schema};
-use crate::store::Store;
 use crate::wire::Message;
+use crate::wire::event::{ApiVersion, Method, Seq};
 
 /// The full name of the discovery message that `message` is on a stream of this method.
 fn name(message: &Message, method: &str) -> String {

@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::client::{self, Client, Effect, Lane, Ruling};
-use crate::content::Catalog;
-use crate::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
-use crate::filter::Filter;
+use crate::engine::filter::Filter;
+use crate::engine::store;
 use crate::net::client::{DialError, Event, Happened, Server, Streams};
-use crate::record::Loaded;
+use crate::peers::client::{self, Client, Effect, Lane, Ruling};
 use crate::schema::redact;
 use crate::schema::{Names, Schema};
-use crate::store;
+use crate::sources::record::Loaded;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::wire::{Assembler, End, Frame, Message, Open, Tls, What};
 
 use super::kept::{Begun, Kept, since};

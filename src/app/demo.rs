@@ -94,9 +94,9 @@ mod tests {
 
     use super::*;
     use crate::app::tap::{Front, Options, Running};
-    use crate::event::Kind;
+    use crate::engine::store::{self, TypeState};
     use crate::net::tap::Tls;
-    use crate::store::{self, TypeState};
+    use crate::wire::event::Kind;
 
     /// Runs a scenario through the tap until `done`; within a limit.
     fn until(scenario: Scenario, done: impl Fn(&store::Store) -> bool) {

@@ -10,10 +10,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::client;
-use crate::event::StreamId;
-use crate::record::ResponseFile;
+use crate::peers::client;
 use crate::schema::Schema;
+use crate::sources::record::ResponseFile;
+use crate::wire::event::StreamId;
 use crate::wire::{Frame, What};
 
 use super::kept::{Begun, Kept, since};
@@ -31,7 +31,7 @@ pub struct Options {
     /// The session file.
     pub record: Option<(PathBuf, std::fs::File)>,
     pub keep_secrets: bool,
-    pub store: crate::store::Options,
+    pub store: crate::engine::store::Options,
     pub schema: Arc<Schema>,
     /// What the run says of itself: `watch clusters.yaml`.
     pub source: String,

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::content::{Catalog, MemoryBodies, Redact};
-use crate::event::{Clock, Time};
-use crate::record::Header;
+use crate::engine::store::{self, Store};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
-use crate::store::{self, Store};
+use crate::sources::record::Header;
+use crate::wire::content::{Catalog, MemoryBodies, Redact};
+use crate::wire::event::{Clock, Time};
 
 use super::live::{Keep, Sink};
 use super::recorder::Recorder;

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::event::Time;
 use crate::net::tap::Copies;
-use crate::observe::{Copied, Pipeline};
+use crate::sources::observe::{Copied, Pipeline};
 use crate::wire::Frame;
+use crate::wire::event::Time;
 
 use super::recorder::Recorder;
 use super::watched::Watched;
@@ -270,11 +270,11 @@ impl Keep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::{Catalog, MemoryBodies};
-    use crate::event::{Clock, Dir};
-    use crate::lint;
-    use crate::observe::{ConnId, Happened};
-    use crate::store::{Options, Store};
+    use crate::engine::lint;
+    use crate::engine::store::{Options, Store};
+    use crate::sources::observe::{ConnId, Happened};
+    use crate::wire::content::{Catalog, MemoryBodies};
+    use crate::wire::event::{Clock, Dir};
 
     fn shared() -> Arc<Shared> {
         let catalog = Catalog::new(1, None, Box::new(MemoryBodies::default()));

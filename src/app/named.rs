@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use crate::event::Seq;
-use crate::record::{self, Header, Loaded, Writer};
-use crate::text::size;
+use crate::sources::record::{self, Header, Loaded, Writer};
+use crate::wire::event::Seq;
+use crate::wire::text::size;
 
 /// One that goes on.
 pub(super) struct Named {
@@ -67,7 +67,7 @@ impl Named {
         writer.advance(session.end);
         writer.finish().map_err(failed)?;
         let bytes = std::fs::metadata(&path).map_err(failed)?.len();
-        let messages = crate::text::plural(kept.len() as u64, "message");
+        let messages = crate::wire::text::plural(kept.len() as u64, "message");
         Ok(format!("{messages} recorded to {} ({})", path.display(), size(bytes)))
     }
 }

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::content::Catalog;
-use crate::event::Time;
-use crate::record::{Header, Writer};
+use crate::sources::record::{Header, Writer};
 use crate::wire::Frame;
+use crate::wire::content::Catalog;
+use crate::wire::event::Time;
 
 /// What is new reaches the file at least this often; `kill -9` loses no more than that.
 const FLUSH: Duration = Duration::from_millis(100);

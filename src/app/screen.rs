@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::client::Ruling;
-use crate::content::BlobId;
-use crate::event::{Nonce, Seq};
-use crate::record::Loaded;
+use crate::engine::store::{MessageFact, Store};
+use crate::peers::client::Ruling;
 use crate::schema::{self, Names, Schema};
-use crate::store::{MessageFact, Store};
-use crate::text::{display_safe, hex};
+use crate::sources::record::Loaded;
 use crate::tui::{Bodies, Data, Feed, Format, Held, Info, Mode, Msg, Seek, StoreData, Tell};
 use crate::wire::What;
+use crate::wire::content::BlobId;
+use crate::wire::event::{Nonce, Seq};
+use crate::wire::text::{display_safe, hex};
 
 use super::applied::AppliedFile;
 use super::body;
@@ -43,7 +43,7 @@ impl Bodies for Decoded {
     }
 
     fn json(&self, store: &Store, fact: &MessageFact) -> String {
-        crate::json::message(fact, &store.clock()).to_string()
+        crate::present::json::message(fact, &store.clock()).to_string()
     }
 
     fn content(&self, store: &Store, id: BlobId, format: Format, limit: usize) -> Vec<String> {

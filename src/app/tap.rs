@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::content::{Catalog, MemoryBodies, Redact};
+use crate::engine::session::Meaning;
+use crate::engine::store::{self, Store};
 use crate::net::serve;
 use crate::net::tap::{Address, Config, ListenError, QUEUE, Tap, Tls};
-use crate::observe::Pipeline;
-use crate::record::Header;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
-use crate::session::Meaning;
-use crate::store::{self, Store};
+use crate::sources::observe::Pipeline;
+use crate::sources::record::Header;
+use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::h2::Changes;
 
 use super::live::{Live, Shared, Sink};

@@ -3,12 +3,12 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::event::Time;
-use crate::links;
-use crate::lint::{self, Finding, Lint, Reference};
+use crate::engine::lint::{self, Finding, Lint, Reference};
+use crate::engine::store::{self, Store};
 use crate::schema::Schema;
-use crate::store::{self, Store};
+use crate::schema::links;
 use crate::wire::Frame;
+use crate::wire::event::Time;
 
 /// Contents whose references live runs and replays look up, and that they hold against constraints: beyond it each push
 /// would cost more than it may while traffic, or a person, waits, so from there on such rules are silent. `xdscope lint` on the recording

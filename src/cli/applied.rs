@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::applied::{self, Beside, DumpError};
+use crate::engine::applied::{self, Beside, DumpError};
 use crate::schema::Schema;
 
 use super::error::CliError;
@@ -20,7 +20,7 @@ pub(super) fn open(path: &Path, schema: &Arc<Schema>) -> Result<Beside, CliError
     let failed = || CliError::unreadable(format!("cannot read --applied {}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| failed().because(error))?.len();
     if size > LARGEST {
-        return Err(failed().because(format!("{} are too much", crate::text::size(size))));
+        return Err(failed().because(format!("{} are too much", crate::wire::text::size(size))));
     }
     let content = std::fs::read(path).map_err(|error| failed().because(error))?;
     let dump = applied::read(&path.to_string_lossy(), &content, schema).map_err(|error| {
@@ -52,7 +52,6 @@ pub(super) fn notices(path: &Path, beside: &Beside, nodes: &HashSet<&str>) -> Ve
 }
 
 /// The same for screens, which read it again when it changes.
-#[cfg(all(feature = "net", feature = "tui"))]
 pub(super) fn file(
     path: Option<&Path>,
     schema: &Arc<Schema>,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::client::{self, Manner, Others};
-use crate::event::{Kind, Variant};
 use crate::net::client::Server;
 use crate::net::identity::Identity;
 use crate::net::tap::Address;
 use crate::net::tls;
+use crate::peers::client::{self, Manner, Others};
+use crate::wire::event::{Kind, Variant};
 
 use super::args::VariantWord;
 use super::client::{Ask, reach};

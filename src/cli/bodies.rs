@@ -8,12 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::app::body;
-use crate::content::BlobId;
-use crate::event::Seq;
-use crate::filter::Lookup;
+use crate::engine::filter::Lookup;
+use crate::engine::store::{ResourceFact, Store};
 use crate::schema::{self, Names, Schema};
-use crate::store::{ResourceFact, Store};
-use crate::text::display_safe;
+use crate::wire::content::BlobId;
+use crate::wire::event::Seq;
+use crate::wire::text::display_safe;
 
 /// A message's content: `null` where it was lost.
 pub(super) fn message(store: &Store, schema: &Schema, n: Seq, names: Names) -> Value {

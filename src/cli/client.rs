@@ -8,16 +8,16 @@ use serde_json::{Map, Value, json};
 
 use crate::app::client::{Judge, Options, Progress, Running, Want};
 use crate::app::watched;
-use crate::client::{self, BadName, Others, Refused};
-use crate::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
-use crate::filter::Rows;
-use crate::json as words;
+use crate::engine::filter::Rows;
 use crate::net::client::{DialError, Server};
 use crate::net::identity::Identity;
 use crate::net::tap::Address;
 use crate::net::tls;
+use crate::peers::client::{self, BadName, Others, Refused};
+use crate::present::json as words;
 use crate::schema::{Names, Schema};
-use crate::text::{display_safe, type_label};
+use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
+use crate::wire::text::{display_safe, type_label};
 
 use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs};
 use super::error::{CliError, Exit};
@@ -58,7 +58,11 @@ pub(super) struct Ask<'a> {
 
 impl Ask<'_> {
     /// The options of the run; the caller fills in what is kept.
-    pub(super) fn options(&self, store: crate::store::Options, io: &mut Io<'_>) -> Result<Options, CliError> {
+    pub(super) fn options(
+        &self,
+        store: crate::engine::store::Options,
+        io: &mut Io<'_>,
+    ) -> Result<Options, CliError> {
         let bootstrap = self.flags.bootstrap.as_deref().map(identity::read_bootstrap).transpose()?;
         let bootstrap = bootstrap.unwrap_or_default();
         let like = self.flags.like.as_deref().map(|text| identity::like(text, self.flags, &self.schema, io));
@@ -147,7 +151,7 @@ impl Ask<'_> {
     }
 
     /// `--nack 'EXPR => text'`.
-    fn refusals(&self, io: &Io<'_>) -> Result<Vec<(crate::filter::Filter, String)>, CliError> {
+    fn refusals(&self, io: &Io<'_>) -> Result<Vec<(crate::engine::filter::Filter, String)>, CliError> {
         let read = |rule: &String| {
             let (expr, text) = rule.split_once("=>").ok_or_else(|| {
                 CliError::usage(format!("`{rule}` is no EXPR => TEXT"))

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::record::raw;
 use crate::schema::Schema;
-use crate::script::Codec;
+use crate::sources::record::raw;
+use crate::sources::script::Codec;
 
 /// Encodes and decodes what other forms of a session write as protobuf JSON.
 pub(super) struct SchemaCodec(pub Arc<Schema>);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use crate::content::Redact;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
-use crate::text::{count, display_safe, plural};
+use crate::wire::content::Redact;
+use crate::wire::text::{count, display_safe, plural};
 
 use super::args::{At, DescriptorFlags, DescriptorsArgs, DescriptorsVerb, Global, SourceArgs};
 use super::error::{CliError, Exit};
@@ -32,16 +32,10 @@ pub(super) fn schema(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
 }
 
 /// What the server of `--reflection` gives, and its name.
-#[cfg(feature = "net")]
 fn reflected(flags: &DescriptorFlags) -> Result<Option<(String, Vec<u8>)>, CliError> {
     let Some(server) = &flags.reflection else { return Ok(None) };
     let set = super::connect::reflection(server, &flags.reflection_symbol, &flags.connect)?;
     Ok(Some((server.clone(), set)))
-}
-
-#[cfg(not(feature = "net"))]
-fn reflected(_: &DescriptorFlags) -> Result<Option<(String, Vec<u8>)>, CliError> {
-    Ok(None)
 }
 
 /// Takes secrets out of sources that may hold some.
@@ -106,7 +100,7 @@ fn check(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cl
     let mut unknown: BTreeMap<String, u64> = BTreeMap::new();
     let mut known = 0u64;
     for blob in catalog.blobs() {
-        let crate::content::Form::Any { type_url, .. } = &blob.form else { continue };
+        let crate::wire::content::Form::Any { type_url, .. } = &blob.form else { continue };
         let url = catalog.text(*type_url);
         match schema.message(url) {
             Some(_) => known += 1,

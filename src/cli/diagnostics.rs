@@ -60,8 +60,5 @@ impl Write for Stderr {
 }
 
 fn is_drawn() -> bool {
-    #[cfg(feature = "tui")]
-    return crossterm::terminal::is_raw_mode_enabled().unwrap_or(false);
-    #[cfg(not(feature = "tui"))]
-    return false;
+    crossterm::terminal::is_raw_mode_enabled().unwrap_or(false)
 }

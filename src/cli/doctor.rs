@@ -3,11 +3,10 @@
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use crate::event::Variant;
-#[cfg(feature = "net")]
-use crate::json::StepOf;
-use crate::json::{DoctorOf, ServerOf, SettingOf, doctor};
-use crate::text::display_safe;
+use crate::present::json::StepOf;
+use crate::present::json::{DoctorOf, ServerOf, SettingOf, doctor};
+use crate::wire::event::Variant;
+use crate::wire::text::display_safe;
 
 use super::args::{DoctorArgs, Format, Global};
 use super::error::{CliError, Exit};
@@ -23,7 +22,6 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> Result<Exit, CliError> {
     let report = report(global, config, matches, io);
-    #[cfg(feature = "net")]
     let report = DoctorOf { server: server(args)?, ..report };
     if args.output == Format::Text {
         write(&report, io)?;
@@ -41,7 +39,6 @@ fn speaks(server: &ServerOf) -> bool {
     server.steps.iter().any(|step| step.state == "ok" && Variant::parse(step.step).is_some())
 }
 
-#[cfg(feature = "net")]
 fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
     let Some(typed) = &args.server else { return Ok(None) };
     let (address, tls) = super::client::reach(typed, &args.connect)?;
@@ -109,14 +106,8 @@ fn setting(name: &str, config: &Config, matches: &ArgMatches) -> Option<SettingO
     Some(SettingOf { name: name.to_owned(), value, from: from.0, where_from: from.1 })
 }
 
-#[cfg(feature = "tui")]
 fn size(io: &Io<'_>) -> Option<(u16, u16)> {
     if io.stdout_is_terminal { crate::tui::terminal_size() } else { None }
-}
-
-#[cfg(not(feature = "tui"))]
-fn size(_: &Io<'_>) -> Option<(u16, u16)> {
-    None
 }
 
 /// How `y` would reach the clipboard.

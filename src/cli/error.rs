@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
 
-use crate::text::{display_safe, width};
+use crate::wire::text::{display_safe, width};
 
 /// How the program ends (ux.md section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

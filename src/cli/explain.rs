@@ -2,10 +2,10 @@
 
 use std::io::Write as _;
 
-use crate::lint;
-use crate::logs;
-use crate::store::{MessageKind, ResourceState, TypeState};
-use crate::text::display_safe;
+use crate::engine::lint;
+use crate::engine::store::{MessageKind, ResourceState, TypeState};
+use crate::present::logs;
+use crate::wire::text::display_safe;
 
 use super::args::ExplainArgs;
 use super::descriptors;
@@ -69,7 +69,6 @@ fn own_words(words: &str, io: &mut Io<'_>) -> Result<bool, CliError> {
         found = true;
         log_line(&meaning, io)?;
     }
-    #[cfg(feature = "tui")]
     if let Some((screen, others)) = crate::tui::answering(&wanted) {
         found = true;
         let (title, number) = (screen.title(), screen.number());

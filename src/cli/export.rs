@@ -6,16 +6,16 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::content::Catalog;
-use crate::event::{Clock, Seq, StreamId, Time};
-use crate::filter::Rows;
-use crate::json;
-use crate::record;
+use crate::engine::filter::Rows;
+use crate::engine::store::Store;
+use crate::present::json;
 use crate::schema::Schema;
-use crate::script;
-use crate::store::Store;
-use crate::text::plural;
+use crate::sources::record;
+use crate::sources::script;
 use crate::wire::Frame;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Seq, StreamId, Time};
+use crate::wire::text::plural;
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::bodies::{self, Contents};
@@ -81,7 +81,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     io.flush()?;
     if !global.quiet {
         for notice in notices.into_iter().chain(unread) {
-            io.say(&crate::text::display_safe(&notice));
+            io.say(&crate::wire::text::display_safe(&notice));
         }
         if let Some(path) = &args.output {
             let all = store.messages();

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::StreamId;
-use crate::graph::{self, Graph};
-use crate::report;
-use crate::text::plural;
+use crate::engine::graph::{self, Graph};
+use crate::present::report;
+use crate::wire::event::StreamId;
+use crate::wire::text::plural;
 
 use super::args::{At, ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::applied;
-use crate::content::{Catalog, MemoryBodies};
-use crate::event::{ApiVersion, Clock, Kind, StreamId, Time};
-use crate::lint;
-use crate::record::{Loaded, ResponseFile};
+use crate::engine::applied;
+use crate::engine::lint;
 use crate::schema::{Format, Schema};
+use crate::sources::record::{Loaded, ResponseFile};
 use crate::wire::Frame;
+use crate::wire::content::{Catalog, MemoryBodies};
+use crate::wire::event::{ApiVersion, Clock, Kind, StreamId, Time};
 
 use super::args::SourceArgs;
 use super::descriptors;

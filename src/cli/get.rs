@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::event::{Kind, StreamId, TypeUrl};
-use crate::filter::{Filter, Rows};
-use crate::graph::{self, Graph, State};
-use crate::json;
-use crate::report::{self, Role};
+use crate::engine::filter::{Filter, Rows};
+use crate::engine::graph::{self, Graph, State};
+use crate::engine::session::glob_matches;
+use crate::engine::store::{ResourceFact, ResourceState, StateFact, Store};
+use crate::present::json;
+use crate::present::report::{self, Role};
 use crate::schema::{Names, Schema};
-use crate::session::glob_matches;
-use crate::store::{ResourceFact, ResourceState, StateFact, Store};
-use crate::text::{count, size, type_label};
+use crate::wire::event::{Kind, StreamId, TypeUrl};
+use crate::wire::text::{count, size, type_label};
 
 use super::args::{At, Format, GetArgs, Global, SourceArgs, StreamPick};
 use super::bodies::{self, Contents};
@@ -31,10 +31,8 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
     let whats: Vec<What> = args.what.iter().map(|text| What::parse(text)).collect();
-    #[cfg_attr(not(feature = "net"), expect(unused_mut, reason = "nothing is asked for"))]
     let mut asked = SourceArgs { ask: args.what.clone(), ..args.source.clone() };
     // What a tree refers to is wanted too.
-    #[cfg(feature = "net")]
     if args.output == Some(Format::Tree) && !asked.client.no_expand {
         asked.client.expand = true;
     }
@@ -100,7 +98,7 @@ const MANY: u64 = 20_000;
 
 /// A structured name, which says its type itself, as it is asked for: parameters in order, no directives (row K-08).
 fn structured(text: &str) -> Option<(TypeUrl, String)> {
-    text.starts_with("xdstp:").then(|| crate::client::asked(text)).flatten()
+    text.starts_with("xdstp:").then(|| crate::peers::client::asked(text)).flatten()
 }
 
 /// `TYPE`, `TYPE/NAME`, or a structured name.
@@ -120,7 +118,7 @@ impl What {
             let kind = Kind::of_message(&type_text).map(|(kind, _)| kind);
             return What { text: text.to_owned(), kind, type_text, name: Some(name) };
         }
-        let (type_text, name) = match text.strip_prefix(crate::event::TYPE_PREFIX) {
+        let (type_text, name) = match text.strip_prefix(crate::wire::event::TYPE_PREFIX) {
             Some(rest) => match rest.split_once('/') {
                 Some((message, name)) => (message, Some(name)),
                 None => (rest, None),
@@ -267,7 +265,7 @@ impl Get<'_> {
             let state = word(fact).0;
             let about =
                 format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
-            writeln!(out, "---\n# {}", crate::text::display_safe(&about))?;
+            writeln!(out, "---\n# {}", crate::wire::text::display_safe(&about))?;
             match bodies::resource(self.store, self.schema, fact, Names::Original) {
                 Some(body) => bodies::write_yaml(out, &body, "", terminal)?,
                 None => writeln!(out, "# no content")?,
@@ -280,7 +278,7 @@ impl Get<'_> {
         let mut seen = HashSet::new();
         self.each(&mut |fact| {
             let name = format!("{}/{}", json::type_word(&fact.type_url), fact.name);
-            let name = crate::text::display_safe(&name).into_owned();
+            let name = crate::wire::text::display_safe(&name).into_owned();
             if seen.insert(name.clone()) {
                 writeln!(out, "{name}")?;
             }

@@ -5,8 +5,8 @@ use std::io::Write as _;
 
 use clap::{Command, CommandFactory};
 
-use crate::filter::Field;
-use crate::store::MessageKind;
+use crate::engine::filter::Field;
+use crate::engine::store::MessageKind;
 
 use super::args::Cli;
 use super::error::{CliError, Exit};
@@ -36,7 +36,6 @@ struct Topic {
 }
 
 const TOPICS: &[Topic] = &[
-    #[cfg(feature = "net")]
     Topic {
         name: "client",
         about: "xdscope as a client, and what is said of a server that fails",
@@ -51,7 +50,6 @@ const TOPICS: &[Topic] = &[
     Topic { name: "exit-codes", about: "what a verb ends with", print: exit_codes },
     Topic { name: "filter", about: "the language of --filter and /", print: filter },
     Topic { name: "json", about: "a JSON Schema of what -o json prints", print: topics::json },
-    #[cfg(feature = "tui")]
     Topic {
         name: "keys",
         about: "all keys of the screens, with the names of their commands",

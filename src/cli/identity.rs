@@ -6,13 +6,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::app::client::Want;
-use crate::event::{StreamId, Variant};
+use crate::engine::store::{Store, StreamFact, Wildcard};
 use crate::net::client::Server;
 use crate::net::identity::{self, Identity, Upstream};
 use crate::net::tap::Address;
 use crate::net::tls;
 use crate::schema::Schema;
-use crate::store::{Store, StreamFact, Wildcard};
+use crate::wire::event::{StreamId, Variant};
 
 use super::args::{ClientFlags, ConnectFlags, DescriptorFlags, SourceArgs, StreamPick, TimerFlags};
 use super::client::reach;
@@ -185,6 +185,6 @@ fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<Want>, boo
         let names = state.names.iter().filter(|name| &***name != "*").map(|name| name.to_string()).collect();
         wants.push(Want { type_url: state.type_url, wildcard: state.wildcard != Wildcard::None, names });
     }
-    wants.sort_by_cached_key(|want| crate::report::type_order(&want.type_url));
+    wants.sort_by_cached_key(|want| crate::present::report::type_order(&want.type_url));
     (wants, legacy)
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::event::Variant;
-use crate::json;
-use crate::report;
-use crate::store::{MessageKind, Store};
-use crate::text::{age, count, display_safe, plural, size};
+use crate::engine::store::{MessageKind, Store};
+use crate::present::json;
+use crate::present::report;
+use crate::wire::event::Variant;
+use crate::wire::text::{age, count, display_safe, plural, size};
 
 use super::args::{At, Format, Global, InfoArgs};
 use super::error::{CliError, Exit};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 
-use crate::report::Role;
+use crate::present::report::Role;
 
 use super::args::{Color, Global, TimeFormat};
 use super::error::CliError;
@@ -45,8 +45,7 @@ impl Io<'static> {
 impl Io<'_> {
     /// Whether there are screens, and a terminal to draw them on.
     pub fn has_screen(&self) -> bool {
-        cfg!(feature = "tui")
-            && self.stdin_is_terminal
+        self.stdin_is_terminal
             && self.stdout_is_terminal
             && (self.env)("TERM").is_none_or(|term| term != "dumb")
     }

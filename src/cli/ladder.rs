@@ -4,10 +4,10 @@ use std::io::Write;
 
 use jiff::tz::TimeZone;
 
-use crate::event::{Dir, StreamId};
-use crate::report;
-use crate::store::{MessageFact, MessageKind, Store, StreamFact};
-use crate::text::{display_safe, latency, pad, pad_left, time_of_day, width};
+use crate::engine::store::{MessageFact, MessageKind, Store, StreamFact};
+use crate::present::report;
+use crate::wire::event::{Dir, StreamId};
+use crate::wire::text::{display_safe, latency, pad, pad_left, time_of_day, width};
 
 use super::error::CliError;
 use super::io::Style;

@@ -3,15 +3,15 @@
 use std::io::Write as _;
 
 use crate::app::watched::{self, Watched};
-use crate::content::Catalog;
-use crate::event::Clock;
-use crate::json;
-use crate::lint::{self, Bootstrap, Finding, Severity};
-use crate::report::{self, Role};
-use crate::script;
-use crate::store::{Store, TypeState};
-use crate::text::plural;
+use crate::engine::lint::{self, Bootstrap, Finding, Severity};
+use crate::engine::store::{Store, TypeState};
+use crate::present::json;
+use crate::present::report::{self, Role};
+use crate::sources::script;
 use crate::wire::Profile;
+use crate::wire::content::Catalog;
+use crate::wire::event::Clock;
+use crate::wire::text::plural;
 
 use super::args::{Global, LintArgs, LintFormat, ProfileWord, SeverityWord, SourceArgs};
 use super::codec::SchemaCodec;
@@ -38,7 +38,6 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         source: args.source.clone().unwrap_or_default(),
         ask: Vec::new(),
         patience: None,
-        #[cfg(feature = "net")]
         client: args.client.clone(),
         keep_secrets: false,
         broken: true,
@@ -76,7 +75,6 @@ fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
     if source == "-" {
         return Ok(None);
     }
-    #[cfg(feature = "net")]
     if source::is_server(source) {
         return Ok(None);
     }
@@ -121,7 +119,7 @@ fn print(
         // They are no rule's, and yet nothing was seen of whoever can't connect.
         for problem in store.problems().iter().filter(|problem| problem.state == TypeState::Down) {
             let who = problem.node.as_deref().unwrap_or("-");
-            io.say(&crate::text::display_safe(&format!("{who}: {}", problem.text)));
+            io.say(&crate::wire::text::display_safe(&format!("{who}: {}", problem.text)));
         }
         io.say(&summary(findings));
     }
@@ -197,7 +195,7 @@ fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>
     let failures = script::check(&script, &SchemaCodec(schema), options.0, options.1, meaning)
         .map_err(|error| CliError::unreadable(format!("cannot read {}", source.source)).because(error))?;
     for failure in &failures {
-        writeln!(io.stdout, "{}: {}", source.source, crate::text::display_safe(&failure.to_string()))?;
+        writeln!(io.stdout, "{}: {}", source.source, crate::wire::text::display_safe(&failure.to_string()))?;
     }
     let all = script.lines.iter().filter(|line| matches!(line.item, script::Item::Expect(_))).count() as u64;
     if !global.quiet {
@@ -229,7 +227,7 @@ fn table(
         };
         let since = match store.clock().untimed {
             true => "-".to_owned(),
-            false => crate::text::time_of_day(finding.first, store.clock(), zone),
+            false => crate::wire::text::time_of_day(finding.first, store.clock(), zone),
         };
         table.row(vec![
             Cell::role(finding.severity.word(), role),
@@ -244,14 +242,13 @@ fn table(
 }
 
 /// A line of a live run.
-#[cfg(feature = "net")]
 pub(super) fn line(finding: &Finding, store: &Store, zone: &jiff::tz::TimeZone, style: Style) -> String {
-    let time = crate::text::time_of_day(finding.first, store.clock(), zone);
+    let time = crate::wire::text::time_of_day(finding.first, store.clock(), zone);
     let at = finding.at.map(|at| format!("#{}  ", at.0)).unwrap_or_default();
     let (severity, rule) = (finding.severity.word(), finding.rule.id);
     let (place, text) = (report::place(finding), report::finding(finding, style.pick("×", "x")));
     let line = format!("{time}  {at}{place}  lint {severity} {rule}  {text}");
-    crate::text::display_safe(&line).into_owned()
+    crate::wire::text::display_safe(&line).into_owned()
 }
 
 /// "1 error, 3 warnings, 2 notes; xdscope explain nonce-unknown says more".

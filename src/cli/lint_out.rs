@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use crate::json::time;
-use crate::lint::{Finding, Severity, rules};
-use crate::report;
-use crate::store::Store;
+use crate::engine::lint::{Finding, Severity, rules};
+use crate::engine::store::Store;
+use crate::present::json::time;
+use crate::present::report;
 
 /// Where and what, in one line.
 fn line(finding: &Finding) -> String {
@@ -109,7 +109,7 @@ pub(super) fn junit(
 /// Text fit for an XML attribute; control characters have no form there.
 fn xml(text: &str) -> String {
     let mut out = String::new();
-    for c in crate::text::display_safe(text).chars() {
+    for c in crate::wire::text::display_safe(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -137,7 +137,7 @@ pub(super) fn github(source: &str, findings: &[&Finding], out: &mut dyn Write) -
 
 /// A command ends with its line.
 fn escape(text: &str) -> String {
-    crate::text::display_safe(text).replace('%', "%25")
+    crate::wire::text::display_safe(text).replace('%', "%25")
 }
 
 /// A property ends with a comma or a colon.

@@ -11,12 +11,14 @@ use crate::app::demo::Demo;
 use crate::app::live::{Shared, Sink};
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Front, Options, Running, StartError};
-use crate::event::Seq;
-use crate::filter::Rows;
+use crate::engine::filter::Rows;
 use crate::net::demo::Scenario;
 use crate::net::tap::{Address, Tls};
+use crate::present::json;
 use crate::schema::Schema;
-use crate::{json, record, text};
+use crate::sources::record;
+use crate::wire::event::Seq;
+use crate::wire::text;
 
 use super::args::{DemoArgs, Format, Global, LiveFlags, TapArgs};
 use super::error::{CliError, Exit};
@@ -27,7 +29,6 @@ use super::{connect, descriptors, lint, log, select, source};
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A rewound run plays its silences no longer than this.
-#[cfg(feature = "tui")]
 const IDLE: Duration = Duration::from_secs(2);
 
 /// Sessions kept under their own names, at most.
@@ -41,7 +42,6 @@ pub(super) struct Run<'a> {
     pub decode: bool,
     /// The words before the addresses: `tap`, `demo`, `serve`.
     pub verb: &'static str,
-    #[cfg_attr(not(feature = "tui"), expect(dead_code, reason = "what an empty screen says"))]
     pub empty: Vec<String>,
     pub notice: Option<String>,
 }
@@ -264,7 +264,6 @@ impl Run<'_> {
         }))
     }
 
-    #[cfg(feature = "tui")]
     pub(super) fn screens(
         &self,
         io: &mut Io<'_>,
@@ -297,20 +296,7 @@ impl Run<'_> {
         result
     }
 
-    /// A build without screens has none to show; it never gets here ([`Io::has_screen`]).
-    #[cfg(not(feature = "tui"))]
-    pub(super) fn screens(
-        &self,
-        _: &mut Io<'_>,
-        _: Shown<'_>,
-        _: Arc<Schema>,
-        _: std::sync::mpsc::Receiver<Signal>,
-    ) -> Result<(), CliError> {
-        Err(CliError::usage("this build has no screens").next("--no-tui"))
-    }
-
     /// How the session file is read while it is written, to go back in it.
-    #[cfg(feature = "tui")]
     fn reopen(&self, shown: &Shown<'_>, schema: &Arc<Schema>, io: &Io<'_>) -> crate::app::screen::Reopen {
         let timers = self.flags.timers;
         let (schema, source) = (schema.clone(), shown.source.clone());
@@ -372,7 +358,6 @@ pub(super) fn say_kept(
 }
 
 /// What the screens show of a run.
-#[cfg_attr(not(feature = "tui"), expect(dead_code, reason = "shown on screens alone"))]
 pub(super) struct Shown<'a> {
     pub shared: Arc<Shared>,
     pub recording: Option<PathBuf>,

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::event::{Dir, Time};
-use crate::filter::{Filter, Rows};
-use crate::json;
-use crate::report::{self, Role};
+use crate::engine::filter::{Filter, Rows};
+use crate::engine::store::{MessageFact, Store};
+use crate::present::json;
+use crate::present::report::{self, Role};
 use crate::schema::{Names, Schema};
-use crate::store::{MessageFact, Store};
-use crate::text::{display_safe, latency, plural, size, time_of_day, type_label};
+use crate::wire::event::{Dir, Time};
+use crate::wire::text::{display_safe, latency, plural, size, time_of_day, type_label};
 
 use super::args::{Format, Global, LogArgs, TimeFormat};
 use super::bodies::{self, Contents};
@@ -28,7 +28,6 @@ use super::words;
 const LARGE: u64 = 4 << 20;
 
 pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    #[cfg(feature = "net")]
     if args.follow {
         return super::watch::follow(args, global, io);
     }
@@ -238,7 +237,7 @@ impl Printer<'_> {
     fn time(&self, at: Time) -> String {
         let clock = self.store.clock();
         let relative = self.args.time == TimeFormat::Relative;
-        let clock = if relative { crate::event::Clock { epoch: None, ..clock } } else { clock };
+        let clock = if relative { crate::wire::event::Clock { epoch: None, ..clock } } else { clock };
         time_of_day(at, clock, &self.zone)
     }
 }

@@ -6,14 +6,11 @@
 
 mod applied;
 pub mod args;
-#[cfg(feature = "net")]
 mod asked;
 mod bodies;
-#[cfg(feature = "net")]
 mod client;
 mod codec;
 mod completions;
-#[cfg(feature = "net")]
 mod connect;
 mod defect;
 mod descriptors;
@@ -27,7 +24,6 @@ mod export_graph;
 mod folder;
 mod get;
 mod help;
-#[cfg(feature = "net")]
 mod identity;
 mod info;
 pub mod io;
@@ -35,7 +31,6 @@ mod json_out;
 mod ladder;
 mod lint;
 mod lint_out;
-#[cfg(feature = "net")]
 mod live;
 pub mod log;
 mod man;
@@ -43,10 +38,8 @@ mod progress;
 mod redact;
 mod refusals;
 mod replay;
-#[cfg(all(feature = "net", feature = "tui"))]
 mod screens;
 mod select;
-#[cfg(feature = "net")]
 mod serve;
 mod settings;
 mod source;
@@ -57,13 +50,9 @@ mod table;
 mod tests;
 mod topics;
 mod tree;
-#[cfg(feature = "net")]
 mod unnamed;
-#[cfg(feature = "net")]
 mod wait;
-#[cfg(feature = "net")]
 mod watch;
-#[cfg(feature = "net")]
 mod watch_files;
 mod words;
 
@@ -122,14 +111,11 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         }
         None => Err(error),
     });
-    #[cfg(feature = "net")]
     let named = parsed.as_ref().err().and_then(|error| unnamed::with_bootstrap(error, &args, io));
-    #[cfg(feature = "net")]
     let parsed = match &named {
         Some((args, _)) => parse(args),
         None => parsed,
     };
-    #[cfg_attr(not(any(feature = "tui", feature = "net")), expect(unused_mut, reason = "nothing is settled"))]
     let (mut cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return not_parsed(&error, io),
@@ -141,15 +127,12 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     if let Some(error) = unread.filter(|_| !talks) {
         return Err(error);
     }
-    #[cfg(feature = "tui")]
     {
         cli.global.keys = config.keys.clone();
     }
-    #[cfg(feature = "net")]
     if let Some((_, note)) = named.filter(|_| !cli.global.quiet) {
-        io.say(&crate::text::display_safe(&note));
+        io.say(&crate::wire::text::display_safe(&note));
     }
-    #[cfg(feature = "net")]
     if let Some(verb) = &mut cli.verb {
         unnamed::settle(verb, io)?;
     }
@@ -160,15 +143,10 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
             io.stdout.write_all(help::SHORT.as_bytes())?;
             Ok(Exit::Yes)
         }
-        #[cfg(feature = "net")]
         Some(Verb::Demo(args)) => live::demo(args, global, io),
-        #[cfg(feature = "net")]
         Some(Verb::Tap(args)) => live::tap(args, global, io),
-        #[cfg(feature = "net")]
         Some(Verb::Serve(args)) => serve::run(args, global, io),
-        #[cfg(feature = "net")]
         Some(Verb::Watch(args)) => watch::run(args, global, io),
-        #[cfg(feature = "net")]
         Some(Verb::Wait(args)) => wait::run(args, global, io),
         Some(Verb::Replay(args)) => replay::run(args, global, io),
         Some(Verb::Status(args)) => status::run(args, global, io),
@@ -189,7 +167,6 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Man(args)) => man::run(args, io),
         Some(Verb::Help(args)) => help::run(args.topic.as_deref(), io),
     };
-    #[cfg(feature = "net")]
     if let Some(signal) = crate::app::signals::cause().filter(|_| !global.quiet) {
         io.say(&format!("ended by {signal}"));
     }

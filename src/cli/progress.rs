@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use crate::text::{display_safe, size};
+use crate::wire::text::{display_safe, size};
 
 use super::args::Global;
 use super::io::Io;

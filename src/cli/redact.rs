@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::content::{self, Blob, Catalog, MemoryBodies, Redact};
-use crate::event::Seq;
-use crate::record::Loaded;
 use crate::schema::redact;
-use crate::text::plural;
+use crate::sources::record::Loaded;
+use crate::wire::content::{self, Blob, Catalog, MemoryBodies, Redact};
+use crate::wire::event::Seq;
+use crate::wire::text::plural;
 use crate::wire::{End, Frame, Message, Open, What};
 
 use super::args::{ExportTo, Global, RedactArgs, SourceArgs};

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::json;
-use crate::nack::{self, Card, Found};
+use crate::engine::nack::{self, Card, Found};
+use crate::engine::store::{MessageFact, MessageKind, Store};
+use crate::present::json;
 use crate::schema::Schema;
-use crate::store::{MessageFact, MessageKind, Store};
-use crate::text::display_safe;
+use crate::wire::text::display_safe;
 
 use super::bodies;
 use super::error::CliError;

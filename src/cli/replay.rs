@@ -1,17 +1,15 @@
 //! `replay`: a recording with a time cursor, as screens; without a terminal a line per event.
 
-#[cfg(all(feature = "net", feature = "tui"))]
 mod screens;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::filter::Rows;
-use crate::record::Loaded;
+use crate::engine::filter::Rows;
 use crate::schema::Schema;
+use crate::sources::record::Loaded;
 
-#[cfg(feature = "net")]
 use super::args::LogArgs;
 use super::args::{At, Format, Global, ReplayArgs, SourceArgs, StreamPick, TimeFormat};
 use super::error::{CliError, Exit};
@@ -30,7 +28,6 @@ pub(super) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
         is_file(&args.source)?;
     }
     let seed = descriptors::seed()?;
-    #[cfg(all(feature = "net", feature = "tui"))]
     if args.output.is_none() && !args.no_tui && io.has_screen() {
         return screens::run(args, seed, global, io);
     }
@@ -47,7 +44,6 @@ pub(super) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
 }
 
 /// `log FILE --follow`.
-#[cfg(feature = "net")]
 pub(super) fn follow_lines(
     args: &LogArgs,
     output: Format,

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 
-use crate::event::StreamId;
-use crate::filter::{Filter, FilterError, Rows};
-use crate::store::{Store, StreamFact};
+use crate::engine::filter::{Filter, FilterError, Rows};
+use crate::engine::store::{Store, StreamFact};
+use crate::wire::event::StreamId;
 
 use super::args::StreamPick;
 use super::error::CliError;

@@ -9,14 +9,14 @@ use std::time::{Duration, SystemTime};
 use jiff::tz::TimeZone;
 
 use crate::app::tap::Front;
-use crate::event::TypeUrl;
+use crate::engine::store::{Store, StreamFact};
 use crate::net::serve::{Control, Say};
 use crate::net::tap::Address;
-use crate::report;
+use crate::peers::server::{Pace, Plan, Script, Scripts, Snapshot};
+use crate::present::report;
 use crate::schema::Schema;
-use crate::server::{Pace, Plan, Script, Scripts, Snapshot};
-use crate::store::{Store, StreamFact};
-use crate::text::{count, display_safe, plural, type_label};
+use crate::wire::event::TypeUrl;
+use crate::wire::text::{count, display_safe, plural, type_label};
 
 use super::args::{ClientFlags, Global, LiveFlags, ServeArgs, ServeMode, SourceArgs};
 use super::error::{CliError, Exit};
@@ -180,7 +180,7 @@ fn of_types(snapshot: &Snapshot) -> String {
 }
 
 fn named(url: &TypeUrl, name: &str) -> String {
-    format!("{}/{name}", crate::json::type_word(url))
+    format!("{}/{name}", crate::present::json::type_word(url))
 }
 
 fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliError> {

@@ -39,7 +39,6 @@ pub(super) struct Preset {
 #[derive(Default)]
 pub(super) struct Config {
     pub presets: Vec<Preset>,
-    #[cfg(feature = "tui")]
     pub keys: crate::tui::Keymap,
 }
 
@@ -121,7 +120,6 @@ impl File<'_> {
         Ok(config)
     }
 
-    #[cfg(feature = "tui")]
     fn keys(&self, table: &DeTable<'_>, config: &mut Config) -> Result<(), CliError> {
         use crate::tui::{Change, Keymap};
         let mut changes: Vec<(usize, Change)> = Vec::new();
@@ -146,11 +144,6 @@ impl File<'_> {
         config.keys = Keymap::rebound(&changes).map_err(|(at, why)| {
             self.wrong(lines.get(at).copied().unwrap_or(1), why).next("xdscope help keys")
         })?;
-        Ok(())
-    }
-
-    #[cfg(not(feature = "tui"))]
-    fn keys(&self, _: &DeTable<'_>, _: &mut Config) -> Result<(), CliError> {
         Ok(())
     }
 }

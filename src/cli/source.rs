@@ -12,16 +12,16 @@ use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::applied::{self, Dump, DumpError};
-use crate::content::{self, BlobId, Catalog, MemoryBodies};
-use crate::event::{Clock, Sym, Time, TypeUrl};
-use crate::lint;
-use crate::pcap;
-use crate::record::{self, Loaded};
+use crate::engine::applied::{self, Dump, DumpError};
+use crate::engine::lint;
+use crate::engine::store::{Meaning, Options};
 use crate::schema::{Format, Schema};
-use crate::script::{self, Script};
-use crate::store::{Meaning, Options};
-use crate::text::plural;
+use crate::sources::pcap;
+use crate::sources::record::{self, Loaded};
+use crate::sources::script::{self, Script};
+use crate::wire::content::{self, BlobId, Catalog, MemoryBodies};
+use crate::wire::event::{Clock, Sym, Time, TypeUrl};
+use crate::wire::text::plural;
 use crate::wire::{Body, Frame, What};
 
 use super::args::{Global, SourceArgs, TimerFlags};
@@ -44,7 +44,6 @@ pub(super) enum Form {
     /// What a client says that it has applied.
     Dump(applied::Origin),
     /// A server, asked now.
-    #[cfg(feature = "net")]
     Live,
 }
 
@@ -80,7 +79,6 @@ impl Form {
             Form::Folder => "directory of files with resources",
             Form::Dump(applied::Origin::ConfigDump) => "config dump of an Envoy",
             Form::Dump(applied::Origin::Csds) => "CSDS answer",
-            #[cfg(feature = "net")]
             Form::Live => "live server",
         }
     }
@@ -117,7 +115,6 @@ pub(super) fn open_any(
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Source, CliError> {
-    #[cfg(feature = "net")]
     if is_server(&args.source) {
         return super::client::fetch(args, seed, global, io);
     }
@@ -140,7 +137,7 @@ pub(super) fn open_keyed(
 
 fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {
     for notice in notices.iter().filter(|_| !global.quiet) {
-        io.say(&crate::text::display_safe(notice));
+        io.say(&crate::wire::text::display_safe(notice));
     }
 }
 
@@ -208,7 +205,6 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
 }
 
 /// A server's address, and no file of that name.
-#[cfg(feature = "net")]
 pub(super) fn is_server(source: &str) -> bool {
     let forced = ["grpc:", "http://", "https://", "unix:"].iter().any(|scheme| source.starts_with(scheme));
     forced || (!source.starts_with("file:") && looks_like_server(source) && !Path::new(source).exists())
@@ -345,7 +341,7 @@ fn read_response(
     if !is_read && !args.broken {
         let error = CliError::unreadable(format!("{name} is no recording, and no file with resources"));
         return Err(error
-            .because(crate::text::display_safe(&loaded.notices.join("; ")).into_owned())
+            .because(crate::wire::text::display_safe(&loaded.notices.join("; ")).into_owned())
             .next(format!("xdscope lint {name}")));
     }
     Ok(loaded)
@@ -470,7 +466,6 @@ fn form(name: &str, head: &[u8]) -> Form {
 }
 
 /// What a file is, by its ending and how it begins; `None`: it can't be read.
-#[cfg(feature = "net")]
 pub(super) fn form_of(path: &Path) -> Option<Form> {
     let mut head = Vec::new();
     File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head)).ok()?;

@@ -7,17 +7,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::applied::{Account, Beside};
-use crate::event::{Kind, StreamId, Variant};
-use crate::filter;
-use crate::json;
-use crate::report::{self, Role, Row, Rows, Warming};
+use crate::engine::applied::{Account, Beside};
+use crate::engine::filter;
+use crate::engine::store::{ProblemFact, StateFact, Store, TypeState};
+use crate::present::json;
+use crate::present::report::{self, Role, Row, Rows, Warming};
 use crate::schema::Schema;
-use crate::store::{ProblemFact, StateFact, Store, TypeState};
-use crate::text::{age, count, display_safe, latency, plural, type_label};
+use crate::wire::event::{Kind, StreamId, Variant};
+use crate::wire::text::{age, count, display_safe, latency, plural, type_label};
 
 use super::applied;
-#[cfg(feature = "net")]
 use super::args::SourceArgs;
 use super::args::{Format, Global, StatusArgs};
 use super::error::{CliError, Exit};
@@ -26,17 +25,12 @@ use super::json_out::Objects;
 use super::select::{self, Picked};
 use super::source;
 use super::table::{Cell, Table};
-#[cfg(feature = "net")]
 use super::wait;
 use super::words;
 
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let filter = select::filter(args.rows.filter.as_deref(), filter::Rows::States, &io.zone)?;
-    #[cfg(feature = "net")]
     let source = &SourceArgs { patience: args.wait, ..args.source.clone() };
-    #[cfg(not(feature = "net"))]
-    let source = &args.source;
-    #[cfg(feature = "net")]
     let in_time = synced(args, global, io)?;
     let (store, schema) = source::states(source, global, io)?;
     let beside = match &args.applied {
@@ -142,7 +136,6 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
         let again = format!("xdscope status {} -o wide", args.source.source);
         io.say(&format!("{}; {again} says who owes what", plural(problems, "problem")));
     }
-    #[cfg(feature = "net")]
     if !in_time {
         return Ok(Exit::Never);
     }
@@ -150,7 +143,6 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
 }
 
 /// `--wait` on a recording: until all in it are in sync. False: they never were, which is said.
-#[cfg(feature = "net")]
 fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, CliError> {
     let Some(patience) = args.wait else { return Ok(true) };
     if source::is_server(&args.source.source) {
@@ -363,7 +355,7 @@ fn same(state: &StateFact) -> String {
 /// Resources that are there; of those asked for by name, where that can be said.
 fn held(state: &StateFact) -> String {
     match state.wildcard {
-        crate::store::Wildcard::None if !state.names.is_empty() => {
+        crate::engine::store::Wildcard::None if !state.names.is_empty() => {
             format!("{} of {}", count(state.resources), count(state.names.len() as u64))
         }
         _ => count(state.resources),

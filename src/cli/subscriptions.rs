@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use crate::json;
-use crate::report::{self, Role};
+use crate::engine::store::{Silence, StateFact, Store};
+use crate::present::json;
+use crate::present::report::{self, Role};
 use crate::schema::Schema;
-use crate::store::{Silence, StateFact, Store};
-use crate::text::{count, type_label};
+use crate::wire::text::{count, type_label};
 
 use super::args::{Format, GetArgs};
 use super::error::CliError;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::report::Role;
-use crate::text::{display_safe, pad, pad_left, width};
+use crate::present::report::Role;
+use crate::wire::text::{display_safe, pad, pad_left, width};
 
 use super::io::{Style, sgr};
 

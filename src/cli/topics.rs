@@ -5,18 +5,17 @@ use std::fmt::Write as _;
 use clap::CommandFactory;
 
 use crate::schema::Schema;
-use crate::text::count;
+use crate::wire::text::count;
 
 use super::args::Cli;
 use super::settings;
 
 /// The JSON Schema of what `-o json` and `-o jsonl` print.
 pub(super) fn json() -> String {
-    format!("{:#}\n", crate::json::schema())
+    format!("{:#}\n", crate::present::json::schema())
 }
 
 /// xdscope as a client: what it asks for, how it answers, what it says of a server that fails.
-#[cfg(feature = "net")]
 pub(super) fn client() -> String {
     "\
 xdscope watch HOST:PORT [WHAT...]     every screen; a line per event with --no-tui
@@ -45,10 +44,9 @@ What is said of a server that fails, with the attempt and the time to the next o
 }
 
 /// Every key of the screens: where, key, command, what it does.
-#[cfg(feature = "tui")]
 pub(super) fn keys() -> String {
-    use crate::text::wrap;
     use crate::tui::{Context, Keymap};
+    use crate::wire::text::wrap;
     let keymap = Keymap::default();
     let mut out = String::new();
     for context in Context::ALL {

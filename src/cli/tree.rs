@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use crate::event::{ApiVersion, Kind, StreamId, TypeUrl};
-use crate::graph::{self, Graph, State};
-use crate::links;
+use crate::engine::graph::{self, Graph, State};
+use crate::engine::store::ResourceFact;
 use crate::schema::Names;
-use crate::store::ResourceFact;
-use crate::text::{display_safe, type_label};
+use crate::schema::links;
+use crate::wire::event::{ApiVersion, Kind, StreamId, TypeUrl};
+use crate::wire::text::{display_safe, type_label};
 
 use super::bodies;
 use super::error::CliError;

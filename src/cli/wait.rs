@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::app::client::{Progress, Running};
-use crate::filter::{Filter, Rows};
-use crate::store::{ResourceState, Store, TypeState};
+use crate::engine::filter::{Filter, Rows};
+use crate::engine::store::{ResourceState, Store, TypeState};
 
 use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{Ask, Waiting, broken, listed};

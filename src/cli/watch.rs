@@ -62,7 +62,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
             let trouble = running.shared.trouble();
             if trouble != said && !global.quiet {
                 match (&trouble, &said) {
-                    (Some(trouble), _) => io.say(&crate::text::display_safe(trouble)),
+                    (Some(trouble), _) => io.say(&crate::wire::text::display_safe(trouble)),
                     (None, _) => io.say("connected"),
                 }
             }

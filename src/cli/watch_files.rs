@@ -83,7 +83,7 @@ pub(super) fn run(
             let trouble = running.shared.trouble().unwrap_or_default();
             let lines: Vec<String> = trouble.lines().map(str::to_owned).collect();
             for line in lines.iter().filter(|line| !global.quiet && !said.contains(*line)) {
-                io.say(&crate::text::display_safe(line));
+                io.say(&crate::wire::text::display_safe(line));
             }
             said = lines;
             let met = until.is_some_and(|until| until.is_met(&running.shared.store(), None));

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::event::Time;
-use crate::json;
-use crate::report::{self, Role};
-use crate::store::{LineFact, Silence, SummaryFact, TypeState};
-use crate::text::age;
+use crate::engine::store::{LineFact, Silence, SummaryFact, TypeState};
+use crate::present::json;
+use crate::present::report::{self, Role};
 use crate::wire::Tls;
+use crate::wire::event::Time;
+use crate::wire::text::age;
 
 use super::io::Style;
 use super::table::Cell;

@@ -17,7 +17,7 @@ use super::stream::{self, Carry, WINDOW};
 use super::tap::Address;
 use super::tls;
 use super::token::Token;
-use crate::event::Side;
+use crate::wire::event::Side;
 use crate::wire::{End, Secured};
 
 /// Requests of a stream that may wait to be sent.

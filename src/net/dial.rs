@@ -11,7 +11,7 @@ use tonic::transport::{Channel, Endpoint};
 use super::heard::{First, Heard, Instead};
 use super::tap::{Address, Leg};
 use super::tls;
-use crate::observe::Step;
+use crate::sources::observe::Step;
 use crate::wire::Secured;
 
 /// Whom to connect to, and how.

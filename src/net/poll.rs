@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::client::{Answer, DialError, Event, Line, Server};
-use crate::event::Side;
+use crate::wire::event::Side;
 use crate::wire::{End, Secured};
 
 const JSON: &str = "application/json";

@@ -13,7 +13,7 @@ use super::dial::{self, Dial, DialError};
 use super::rpc;
 use super::tap::Address;
 use super::tls;
-use crate::pb::{Fields, put_len_field};
+use crate::wire::pb::{Fields, put_len_field};
 
 /// Both have the same messages.
 const PATHS: [&str; 2] = [
@@ -101,7 +101,7 @@ impl Server<'_> {
             let what = format!("{} has no server reflection, neither v1 nor v1alpha", self.address);
             return self.fail(what, &["connect", "v1", "v1alpha"], Some("--protoset FILE".into()));
         }
-        let code = crate::event::Code(status.code().into());
+        let code = crate::wire::event::Code(status.code().into());
         let what = format!("{}: server reflection failed: {code} {}", self.address, dial::causes(status));
         let silent = self.tls.is_none() && status.code() != Code::Unauthenticated;
         let next = silent.then(|| "--cacert FILE or --insecure, if it wants TLS".to_owned());

@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 
 use super::client::{Event, Line};
 use super::heard::First;
-use crate::event::{Code, Side};
-use crate::pb::{Fields, Value};
+use crate::wire::event::{Code, Side};
 use crate::wire::h2::Trailers;
+use crate::wire::pb::{Fields, Value};
 use crate::wire::{End, Messages, Piece};
 
 /// Bytes that a server may send before they are looked at, a stream.
@@ -301,7 +301,7 @@ pub(super) async fn keepalive(mut pings: PingPong, every: &AtomicU64, patience: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pb::put_len_field;
+    use crate::wire::pb::put_len_field;
 
     #[test]
     fn details_of_a_status_are_read_without_their_types() {

@@ -3,7 +3,7 @@ use super::table::{Field, Kind, Shape, Table};
 use super::walk::inside;
 use super::wellknown::{duration, pair, timestamp};
 use super::{LIMIT, Schema, message_name};
-use crate::pb::{Fields, Value};
+use crate::wire::pb::{Fields, Value};
 
 impl Schema {
     /// Whether two serialized `Any`s surely say different things, found without decoding either: most changes
@@ -87,7 +87,7 @@ fn told_apart(a: &[u8], b: &[u8], text: fn((i64, i32)) -> Option<String>) -> boo
 fn other_length<'a>(
     table: &Table,
     (a, b): (Fields<'_>, Fields<'_>),
-    ends: impl Iterator<Item = Result<crate::pb::Field<'a>, crate::pb::FieldError>>,
+    ends: impl Iterator<Item = Result<crate::wire::pb::Field<'a>, crate::wire::pb::FieldError>>,
 ) -> bool {
     let counted = |fields: Fields<'_>, field: &Field| {
         fields.flatten().filter(|one| one.number == field.number && field.fits(&one.value)).count()

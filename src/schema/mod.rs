@@ -11,6 +11,7 @@ mod encode;
 mod explain;
 mod fault;
 mod file;
+pub mod links;
 mod place;
 mod pool;
 mod raw;

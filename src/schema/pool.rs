@@ -9,7 +9,7 @@ use prost_reflect::{
 use super::builtin;
 use super::table::{Field, Kind, Table};
 use super::validate::Compiled;
-use crate::pb::field_bit;
+use crate::wire::pb::field_bit;
 
 /// One descriptor pool and the walker's tables over it, each made when its type is first met.
 #[derive(Debug)]

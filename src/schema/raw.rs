@@ -1,7 +1,7 @@
 use super::LIMIT;
 use super::sink::Sink;
 use super::walk::{Raw, Walk};
-use crate::pb::{Fields, Value};
+use crate::wire::pb::{Fields, Value};
 
 /// What is seen without a descriptor: members are field numbers, values what their wire form allows.
 ///

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, MessageDescriptor};
 
-use crate::pb::Value;
+use crate::wire::pb::Value;
 
 /// What the walker needs to know of one message type.
 #[derive(Debug)]

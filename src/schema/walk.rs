@@ -6,7 +6,7 @@ use super::pool::Pool;
 use super::sink::Sink;
 use super::table::{Field, Kind, Shape, Table};
 use super::{LIMIT, Names, Schema};
-use crate::pb::{Fields, Value, read_varint};
+use crate::wire::pb::{Fields, Value, read_varint};
 
 /// Reads messages off the wire into a [`Sink`], as protobuf JSON. Every byte of the input is looked at a
 /// bounded number of times, whatever it holds; what can't be read is written as what it is.

@@ -4,7 +4,7 @@ use super::pool::Pool;
 use super::sink::Sink;
 use super::table::{Kind, Shape, Table};
 use super::walk::{Walk, entry, in_order};
-use crate::pb::{Fields, Value};
+use crate::wire::pb::{Fields, Value};
 
 /// The well-known types in their own JSON forms. One that its form can't hold (a duration of mixed signs,
 /// fields that it should not have) is written as a plain message instead.
@@ -87,7 +87,7 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
     }
 
     fn struct_list(&mut self, pool: &'s Pool, bytes: &'b [u8], path: &Path) -> Option<()> {
-        let fits = |field: &crate::pb::Field| field.number == 1 && matches!(field.value, Value::Len(_));
+        let fits = |field: &crate::wire::pb::Field| field.number == 1 && matches!(field.value, Value::Len(_));
         if !Fields::new(bytes).all(|field| field.is_ok_and(|field| fits(&field))) {
             return None;
         }

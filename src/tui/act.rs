@@ -4,7 +4,7 @@ mod place;
 
 pub use place::{goto, goto_message};
 
-use crate::event::Seq;
+use crate::wire::event::Seq;
 
 use super::command::Command;
 use super::copy;
@@ -321,7 +321,7 @@ pub fn to_diff(model: &mut Model, step: Step) {
 fn diff_marked(model: &mut Model, data: &dyn Data) {
     let step = here(model);
     let fact = model.timeline.current.as_ref().map(|shown| shown.fact.clone());
-    let fact = fact.filter(|fact| fact.dir == Some(crate::event::Dir::Resp));
+    let fact = fact.filter(|fact| fact.dir == Some(crate::wire::event::Dir::Resp));
     let Some((n, url)) = fact.and_then(|fact| Some((fact.n?, fact.type_url.clone()))) else {
         model.say("only pushes can be marked and compared");
         return;

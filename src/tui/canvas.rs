@@ -3,10 +3,10 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::text::{self, Keep, display_safe};
+use crate::wire::text::{self, Keep, display_safe};
 
 use super::theme::{self, Glyphs, Theme};
-use crate::report::Role;
+use crate::present::report::Role;
 
 /// A text and what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]

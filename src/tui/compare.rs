@@ -1,7 +1,7 @@
 //! The refused body against the last good one, line by line.
 
-use crate::diff::LineDiff;
-use crate::nack::Subject;
+use crate::engine::diff::LineDiff;
+use crate::engine::nack::Subject;
 
 use super::tree::{self, Folds, TreeLine};
 

@@ -1,7 +1,7 @@
 //! What `y` copies, and how it reaches the clipboard of a terminal at the other end of an SSH connection.
 
-use crate::event::Kind;
-use crate::text;
+use crate::wire::event::Kind;
+use crate::wire::text;
 
 use super::data::{Data, Format};
 use super::model::{Model, Pane, Screen};

@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::applied::{Account, Beside};
-use crate::content::BlobId;
-use crate::event::{Clock, Seq, StreamId, Time, TypeUrl, Variant};
-use crate::filter::{Filter, FilterError};
-use crate::links::{self, Link};
-use crate::lint::Finding;
-use crate::nack::{self, Card};
-use crate::schema::Schema;
-use crate::store::{
+use crate::engine::applied::{Account, Beside};
+use crate::engine::filter::{Filter, FilterError};
+use crate::engine::lint::Finding;
+use crate::engine::nack::{self, Card};
+use crate::engine::store::{
     LineFact, MessageFact, NackFact, ProblemFact, ResourceFact, StateFact, Store, StreamFact, SummaryFact,
     Versions,
 };
+use crate::schema::Schema;
+use crate::schema::links::{self, Link};
+use crate::wire::content::BlobId;
+use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl, Variant};
 
 use super::replay::{Bar, Marked, Seek};
 use super::tell::Tell;

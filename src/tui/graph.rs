@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::event::{Kind, Seq, StreamId};
-use crate::graph::{self, Building, Graph, Id, Node, References, Row, Rows, State, View, What};
-use crate::store::Store;
-use crate::text::plural;
+use crate::engine::graph::{self, Building, Graph, Id, Node, References, Row, Rows, State, View, What};
+use crate::engine::store::Store;
+use crate::wire::event::{Kind, Seq, StreamId};
+use crate::wire::text::plural;
 
 use super::act::{self, here};
 use super::command::Command;
@@ -29,7 +29,7 @@ type Mark = (u64, usize);
 pub struct GraphScreen {
     pub stream: Option<StreamId>,
     mark: Option<Mark>,
-    built: crate::event::Time,
+    built: crate::wire::event::Time,
     known: References,
     pub graph: Graph,
     /// The next one, in the making; and what is left of the one before.

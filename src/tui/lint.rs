@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use ratatui::layout::Rect;
 
-use crate::lint::{Finding, Severity};
-use crate::report;
+use crate::engine::lint::{Finding, Severity};
+use crate::present::report;
 
 use super::act::{self, here};
 use super::command::Command;
@@ -78,7 +78,7 @@ fn matches(data: &dyn Data, applied: &Applied, finding: &Finding) -> bool {
         report::place(finding),
         report::finding(finding, "x")
     );
-    let message = |n: &crate::event::Seq| {
+    let message = |n: &crate::wire::event::Seq| {
         let fact = data.row_of(*n).and_then(|row| data.row(row));
         fact.is_some_and(|fact| data.row_matches(applied, &fact))
     };

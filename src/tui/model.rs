@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 
-use crate::event::{Clock, StreamId, Time, TypeUrl};
-use crate::filter::FilterError;
-use crate::store::{ProblemFact, TypeState};
+use crate::engine::filter::FilterError;
+use crate::engine::store::{ProblemFact, TypeState};
+use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
 
 use super::command::Command;
 use super::data::{Applied, Info, Moment};
@@ -343,7 +343,7 @@ impl Model {
 
     /// How long ago, as of what is shown.
     pub fn age(&self, since: Time) -> String {
-        if self.clock.untimed { "-".to_owned() } else { crate::text::age(self.now.since(since)) }
+        if self.clock.untimed { "-".to_owned() } else { crate::wire::text::age(self.now.since(since)) }
     }
 
     /// What was loaded holds no more: the cursor went back.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::event::{Seq, StreamId, TypeUrl};
-use crate::nack::Card;
-use crate::store::{NackFact, StateFact};
+use crate::engine::nack::Card;
+use crate::engine::store::{NackFact, StateFact};
+use crate::wire::event::{Seq, StreamId, TypeUrl};
 
 use super::act::{self, here};
 use super::command::Command;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{StreamId, Time, TypeUrl};
+use crate::wire::event::{StreamId, Time, TypeUrl};
 
 use super::data::{Applied, Contents};
 

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{StreamId, TypeUrl};
-use crate::report::{LastWord, Row, Rows, is_problem, severity};
-use crate::store::{StreamFact, SummaryFact, TypeState};
+use crate::engine::store::{StreamFact, SummaryFact, TypeState};
+use crate::present::report::{LastWord, Row, Rows, is_problem, severity};
+use crate::wire::event::{StreamId, TypeUrl};
 
 use super::data::{Applied, Data, Moment};
 use super::model::Pane;
@@ -237,7 +237,7 @@ pub fn scroll(top: usize, at: usize, height: usize, len: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{LARGE, Pace, Table, scroll};
-    use crate::event::Time;
+    use crate::wire::event::Time;
 
     #[test]
     fn with_many_streams_the_newest_moment_waits() {

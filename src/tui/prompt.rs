@@ -1,6 +1,6 @@
 //! The two prompts: a filter, checked while it is typed, and the palette of commands.
 
-use crate::logs;
+use crate::present::logs;
 
 use super::act;
 use super::command::Command;

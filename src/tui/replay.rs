@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::{Seq, Time};
+use crate::wire::event::{Seq, Time};
 
 use super::data::Data;
 use super::model::{Model, Screen};

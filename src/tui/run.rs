@@ -9,8 +9,8 @@ use crossterm::terminal::size;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::event::Seq;
-use crate::text;
+use crate::wire::event::Seq;
+use crate::wire::text;
 
 use super::copy::{LIMIT, Multiplexer, osc52};
 use super::data::{Feed, Held};

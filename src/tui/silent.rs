@@ -1,9 +1,9 @@
 //! Likely reasons for what does not come, for the screens that say what is waited for.
 
-use crate::event::{StreamId, TypeUrl};
-use crate::graph::{self, Graph};
-use crate::report;
-use crate::store::{Reason, Silence};
+use crate::engine::graph::{self, Graph};
+use crate::engine::store::{Reason, Silence};
+use crate::present::report;
+use crate::wire::event::{StreamId, TypeUrl};
 
 use super::data::Data;
 

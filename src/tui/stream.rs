@@ -1,9 +1,9 @@
 //! Screen 2: what one client has been offered, what it runs, what is open.
 
-use crate::applied::Account;
-use crate::event::{StreamId, TypeUrl};
-use crate::report::type_order;
-use crate::store::{StateFact, StreamFact, TypeState};
+use crate::engine::applied::Account;
+use crate::engine::store::{StateFact, StreamFact, TypeState};
+use crate::present::report::type_order;
+use crate::wire::event::{StreamId, TypeUrl};
 
 use super::data::Data;
 use super::silent::Silent;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use crate::event::{Dir, Seq, StreamId, Time, TypeUrl};
-use crate::report::type_order;
-use crate::store::{AskedFact, ResourceFact, SummaryFact, Wildcard};
+use crate::engine::store::{AskedFact, ResourceFact, SummaryFact, Wildcard};
+use crate::present::report::type_order;
+use crate::wire::event::{Dir, Seq, StreamId, Time, TypeUrl};
 
 use super::act::{self, here};
 use super::command::Command;
@@ -114,7 +114,7 @@ impl Subs {
     }
 
     pub fn type_word(&self) -> Option<&str> {
-        Some(crate::json::type_word(self.selected.as_ref()?))
+        Some(crate::present::json::type_word(self.selected.as_ref()?))
     }
 
     fn get(&self, at: usize) -> Option<&Arc<str>> {

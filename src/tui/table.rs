@@ -2,11 +2,11 @@
 
 use ratatui::layout::Rect;
 
-use crate::text::{self, Keep, cut, cut_name, display_safe, pad};
+use crate::wire::text::{self, Keep, cut, cut_name, display_safe, pad};
 
 use super::canvas::{Canvas, Line, Span, span};
 use super::theme::Glyphs;
-use crate::report::Role;
+use crate::present::report::Role;
 
 /// How a cell too narrow for its text is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

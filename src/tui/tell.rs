@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::client;
-use crate::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
-use crate::json::type_word;
-use crate::store::TypeState;
-use crate::text::type_label;
+use crate::engine::store::TypeState;
+use crate::peers::client;
+use crate::present::json::type_word;
+use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
+use crate::wire::text::type_label;
 
 use super::command::Command;
 use super::data::Data;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::report::{Role, state_word};
-use crate::store::TypeState;
+use crate::engine::store::TypeState;
+use crate::present::report::{Role, state_word};
 
 /// Roles to styles: the terminal's own 16 colours, foreground only; without colour, weight alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

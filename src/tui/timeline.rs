@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::Seq;
-use crate::store::{LineFact, MessageFact};
+use crate::engine::store::{LineFact, MessageFact};
+use crate::wire::event::Seq;
 
 use super::data::{Applied, Data, Format};
 use super::index::Index;

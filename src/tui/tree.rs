@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::schema::to_yaml;
-use crate::text::{count, plural, size};
+use crate::wire::text::{count, plural, size};
 
 /// Values under a field from which on it is folded at first.
 const LARGE: usize = 60;

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::event::StreamId;
+use crate::wire::event::StreamId;
 
 use super::act;
 use super::command::Command;

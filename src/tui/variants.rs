@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::store::{ResourceState, StateFact};
-use crate::text::type_label;
+use crate::engine::store::{ResourceState, StateFact};
+use crate::wire::text::type_label;
 
 use super::act::{here, to_diff};
 use super::data::Data;

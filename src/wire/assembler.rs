@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::content::Catalog;
-use crate::event::{Dir, Method, StreamId, Time};
+use crate::wire::content::Catalog;
+use crate::wire::event::{Dir, Method, StreamId, Time};
 
 use super::{End, Frame, MessageBuilder, Open, Shape, Shared, What};
 
@@ -154,7 +154,7 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pb::put_len_field;
+    use crate::wire::pb::put_len_field;
 
     fn kinds(frames: &[Frame]) -> Vec<String> {
         frames

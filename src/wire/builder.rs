@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::content::{BlobId, Catalog, List, ListBuilder, Strings};
-use crate::event::{Nonce, Sym, TypeUrl, VersionInfo};
-use crate::pb::{Field, Fields, SplitError, Splitter, Value, put_len_field, rebuild, tag_len};
+use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Strings};
+use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
+use crate::wire::pb::{Field, Fields, SplitError, Splitter, Value, put_len_field, rebuild, tag_len};
 
 use super::discovery::*;
 

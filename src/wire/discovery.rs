@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::content::{BlobId, Catalog, List};
-use crate::event::{Dir, Method, Nonce, Sym, TypeUrl, VersionInfo};
-use crate::pb::{self, Fields, put_len_field};
+use crate::wire::content::{BlobId, Catalog, List};
+use crate::wire::event::{Dir, Method, Nonce, Sym, TypeUrl, VersionInfo};
+use crate::wire::pb::{self, Fields, put_len_field};
 
 use super::{MAX_FIELD, MessageBuilder};
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::event::{Code, Dir, Side, StreamId, Time};
+use crate::wire::event::{Code, Dir, Side, StreamId, Time};
 
 use super::{Message, Tls};
 

@@ -5,13 +5,17 @@
 
 mod assembler;
 mod builder;
+pub mod content;
 mod discovery;
+pub mod event;
 mod frame;
 mod grpc;
 pub mod h2;
 pub mod http1;
 mod pack;
+pub mod pb;
 mod shared;
+pub mod text;
 mod tls;
 
 pub use assembler::Assembler;

@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::discovery::{Body, Message, NodeInfo};
-use crate::content::BlobId;
-use crate::event::TypeUrl;
+use crate::wire::content::BlobId;
+use crate::wire::event::TypeUrl;
 
 /// Type URLs that are kept at hand: a source has a dozen, a hostile one any number.
 const URLS: usize = 32;
@@ -60,9 +60,9 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::Catalog;
-    use crate::pb::put_len_field;
     use crate::wire::Shape;
+    use crate::wire::content::Catalog;
+    use crate::wire::pb::put_len_field;
 
     fn request(node: &str, url: &str, catalog: &mut Catalog) -> Message {
         let (mut id, mut bytes) = (Vec::new(), Vec::new());

@@ -11,10 +11,10 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use xdscope::content::Catalog;
-use xdscope::pb::{Fields, put_len_field};
-use xdscope::record::{Header, Loaded, Writer, raw};
-use xdscope::script::{self, Codec};
+use xdscope::wire::content::Catalog;
+use xdscope::wire::pb::{Fields, put_len_field};
+use xdscope::sources::record::{Header, Loaded, Writer, raw};
+use xdscope::sources::script::{self, Codec};
 use xdscope::wire::{Frame, What};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -14,13 +14,15 @@ use xdscope::app::replay::{self, ReplayFeed};
 use xdscope::app::screen::{About, Decoded, LiveFeed};
 use xdscope::app::tap::{Front, Options, Running, meaning};
 use xdscope::app::watched::{Watched, bounded};
-use xdscope::event::{Dir, Seq, Time};
-use xdscope::lint::Finding;
+use xdscope::cli;
+use xdscope::engine::lint::Finding;
+use xdscope::engine::store::{self, Store};
 use xdscope::net::tap::{Address, Tls};
+use xdscope::present::json;
 use xdscope::schema::Schema;
-use xdscope::store::{self, Store};
+use xdscope::sources::record;
 use xdscope::tui::{Data, Feed, Format, Info, Seek, Speed, StoreData};
-use xdscope::{cli, json, record};
+use xdscope::wire::event::{Dir, Seq, Time};
 
 use crate::support::{
     bootstrap::Variant,

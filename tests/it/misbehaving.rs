@@ -10,15 +10,13 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use xdscope::{
-    app::watched,
-    content::Catalog,
-    event::{Clock, Time},
-    lint::{self, Finding, Lint},
-    observe::Pipeline,
-    store::Store,
-    wire::{Frame, What},
-};
+use xdscope::app::watched;
+use xdscope::engine::lint::{self, Finding, Lint};
+use xdscope::engine::store::Store;
+use xdscope::sources::observe::Pipeline;
+use xdscope::wire::content::Catalog;
+use xdscope::wire::event::{Clock, Time};
+use xdscope::wire::{Frame, What};
 
 use crate::support::{
     bootstrap::{self, Variant},

@@ -10,20 +10,18 @@ use std::{
 };
 
 use serde_json::Value;
-use xdscope::{
-    content::{Catalog, MemoryBodies},
-    event::{Clock, Dir, Side},
-    net::tap::Copies,
-    observe::{ConnId, Copied, Happened, Pipeline},
-    pb::put_len_field,
-    pcap,
-    record::{self, Header, Loaded, Writer},
-    schema::{
-        Schema,
-        redact::{self, Redactor},
-    },
-    wire::{Frame, What},
+use xdscope::net::tap::Copies;
+use xdscope::schema::{
+    Schema,
+    redact::{self, Redactor},
 };
+use xdscope::sources::observe::{ConnId, Copied, Happened, Pipeline};
+use xdscope::sources::pcap;
+use xdscope::sources::record::{self, Header, Loaded, Writer};
+use xdscope::wire::content::{Catalog, MemoryBodies};
+use xdscope::wire::event::{Clock, Dir, Side};
+use xdscope::wire::pb::put_len_field;
+use xdscope::wire::{Frame, What};
 
 use crate::support::{
     bootstrap::Variant,
@@ -404,7 +402,7 @@ fn what_a_capture_lacks_is_a_gap_where_it_is() {
     segments.iter().for_each(|segment| writer.segment(segment).expect("memory"));
     let loaded = read(&writer.into_inner());
     let missing = data.len() * (1448 + 54 - 1000);
-    let notice = format!("{} bytes of TCP streams", xdscope::text::count(missing as u64));
+    let notice = format!("{} bytes of TCP streams", xdscope::wire::text::count(missing as u64));
     assert!(loaded.notices.iter().any(|said| said.starts_with(&notice)), "{notice}: {:?}", loaded.notices);
 }
 

@@ -144,7 +144,7 @@ fn holds(id: &str, proof: &str, rules: &str) -> Result<(), String> {
 
 #[test]
 fn every_row_is_held_or_says_why_not() {
-    let rules = read("src/lint/rules.txt").expect("the rules");
+    let rules = read("src/engine/lint/rules.txt").expect("the rules");
     let mut wrong = Vec::new();
     for row in table().iter().filter(|row| row.reason().is_none()) {
         for proof in row.held.split(' ') {

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use xdscope::app::screen::Decoded;
-use xdscope::content::{Catalog, MemoryBodies};
-use xdscope::event::Clock;
+use xdscope::engine::store::Store;
 use xdscope::schema::Schema;
-use xdscope::store::Store;
 use xdscope::tui::{self, Data, Feed, Held, Info, Keymap, Screen, Seek, StoreData, Theme};
+use xdscope::wire::content::{Catalog, MemoryBodies};
+use xdscope::wire::event::Clock;
 
 use crate::support::{
     bootstrap::Variant,

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use xdscope::engine::store::{self, Store};
 use xdscope::schema::Schema;
-use xdscope::store::{self, Store};
 use xdscope::tui::{Info, StoreData};
 
 use crate::support::{
@@ -73,7 +73,7 @@ pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
 
 /// Every screen of a recording at its end.
 pub(crate) fn drawn(recording: &Recording) -> String {
-    let loaded = xdscope::record::open(&recording.file).expect("a recording");
+    let loaded = xdscope::sources::record::open(&recording.file).expect("a recording");
     let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
     loaded.frames.into_iter().for_each(|frame| store.handle(frame));
     store.advance(loaded.end);

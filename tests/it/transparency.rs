@@ -6,8 +6,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use xdscope::content::Catalog;
-use xdscope::observe::{Happened, Pipeline};
+use xdscope::sources::observe::{Happened, Pipeline};
+use xdscope::wire::content::Catalog;
 use xdscope::wire::{Frame, What};
 
 use crate::support::tap;

@@ -13,9 +13,9 @@ use std::{
 use bytes::Bytes;
 use tokio_stream::StreamExt;
 use tonic::transport::server::TcpIncoming;
-use xdscope::content::Catalog;
 use xdscope::net::rpc::{Handler, Responses, Streams};
-use xdscope::pb::put_len_field;
+use xdscope::wire::content::Catalog;
+use xdscope::wire::pb::put_len_field;
 use xdscope::wire::{Body, Message, Shape};
 
 use crate::support::tap::xdscope;

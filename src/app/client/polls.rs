@@ -7,12 +7,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Into, Work};
-use crate::client::Lane;
-use crate::event::{Dir, Method, Time, Variant};
 use crate::net::client::Answer;
-use crate::observe::rest::{Bodies, Sink};
+use crate::peers::client::Lane;
 use crate::schema::{Names, Schema};
+use crate::sources::observe::rest::{Bodies, Sink};
 use crate::wire::What;
+use crate::wire::event::{Dir, Method, Time, Variant};
 
 pub(super) struct Polls {
     bodies: Bodies,

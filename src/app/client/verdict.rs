@@ -8,11 +8,11 @@ use bytes::Bytes;
 use super::{Judge, Work};
 use crate::app::kept::since;
 use crate::app::live::Into;
-use crate::client::{self, Effect, Lane, Preview, Ruling};
-use crate::event::{Dir, StreamId, Time};
+use crate::engine::store::Store;
 use crate::net::client::Sent;
-use crate::store::Store;
+use crate::peers::client::{self, Effect, Lane, Preview, Ruling};
 use crate::wire::Message;
+use crate::wire::event::{Dir, StreamId, Time};
 
 /// A response that is passing: its newest bytes wait, so that its verdict need not wait until they are taken in. They
 /// are copied: what they came in is filled again meanwhile, and what they wait in is this thread's to use again.
@@ -197,7 +197,7 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pb::put_len_field;
+    use crate::wire::pb::put_len_field;
 
     /// A response with a name of so many bytes.
     fn response(len: usize, version: &str) -> Vec<u8> {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::marks::Looks;
 use crate::app::watched::{Checkpoint, Watched};
-use crate::content::Catalog;
-use crate::event::{Clock, Seq, Time};
-use crate::lint::{self, Finding};
-use crate::record::{Loaded, Reading, RecordReadError};
-use crate::session::Meaning;
-use crate::store::{Options, Store};
+use crate::engine::lint::{self, Finding};
+use crate::engine::session::Meaning;
+use crate::engine::store::{Options, Store};
+use crate::sources::record::{Loaded, Reading, RecordReadError};
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Seq, Time};
 use crate::wire::{Frame, What};
 
 /// Without times a message is played each so often.

@@ -7,14 +7,14 @@ use std::rc::Rc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use crate::event::{Seq, Time};
-use crate::lint;
-use crate::record::Loaded;
-use crate::session::Meaning;
-use crate::store;
-use crate::text::{self, display_safe};
+use crate::engine::lint;
+use crate::engine::session::Meaning;
+use crate::engine::store;
+use crate::sources::record::Loaded;
 use crate::tui::{Bar, Data, Feed, Held, Info, Mode, Seek, Speed, StoreData};
 use crate::wire::What;
+use crate::wire::event::{Seq, Time};
+use crate::wire::text::{self, display_safe};
 
 use super::cursor::{Cursor, Position};
 use super::marks::{Looks, Marks};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::app::watched::Watched;
-use crate::event::{Clock, Seq, Time};
-use crate::lint::Severity;
-use crate::session::MessageKind;
-use crate::store::{Options, Store, TypeState};
+use crate::engine::lint::Severity;
+use crate::engine::session::MessageKind;
+use crate::engine::store::{Options, Store, TypeState};
 use crate::tui::{Mark, Sign};
+use crate::wire::event::{Clock, Seq, Time};
 
 use super::cursor::{Cursor, Position};
 

@@ -9,11 +9,11 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use super::{ReplayFeed, saved};
 use crate::app::screen::Decoded;
-use crate::content::Catalog;
-use crate::event::Clock;
-use crate::store::{self, Store};
-use crate::text::{display_safe, size};
+use crate::engine::store::{self, Store};
 use crate::tui::{Data, Feed, Held, Info, Mode, Seek, StoreData};
+use crate::wire::content::Catalog;
+use crate::wire::event::Clock;
+use crate::wire::text::{display_safe, size};
 
 /// What is being opened, and who does it.
 pub struct Opening<T, E> {

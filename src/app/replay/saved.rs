@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::event::{Seq, Time};
 use crate::tui::Marked;
+use crate::wire::event::{Seq, Time};
 
 /// A file of marks is no larger: there are 62 letters.
 const LARGEST: u64 = 64 << 10;

@@ -15,16 +15,16 @@ use super::{Opened, Options, ReplayFeed, saved};
 use crate::app::named::Named;
 use crate::app::screen::Decoded;
 use crate::app::watched::{Watched, bounded};
-use crate::content::{Catalog, MemoryBodies};
-use crate::event::{Seq, Time};
-use crate::lint::Finding;
-use crate::record::{self, Header, Loaded, Writer};
+use crate::engine::lint::Finding;
+use crate::engine::session::Meaning;
+use crate::engine::store::{self, Store};
 use crate::schema::Schema;
-use crate::script::{self, Codec};
-use crate::session::Meaning;
-use crate::store::{self, Store};
-use crate::text::plural;
+use crate::sources::record::{self, Header, Loaded, Writer};
+use crate::sources::script::{self, Codec};
 use crate::tui::{Effect, Feed, Model, Msg, Seek, Sign, Speed, Theme, drawn as shown, search, update};
+use crate::wire::content::{Catalog, MemoryBodies};
+use crate::wire::event::{Seq, Time};
+use crate::wire::text::plural;
 
 mod opening;
 

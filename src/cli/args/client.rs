@@ -6,10 +6,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::*;
-use crate::event::ApiVersion;
+use crate::wire::event::ApiVersion;
 
 /// Who xdscope is as a client, and how it behaves. The default is for sources that are no servers: nobody reads it.
-#[cfg(feature = "net")]
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Client")]
 pub struct ClientFlags {
@@ -142,7 +141,6 @@ pub enum AckWord {
 }
 
 /// `watch`: be a client and stay subscribed.
-#[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
 pub struct WatchArgs {
     /// The control plane: host:port, http://, https:// or unix:/path; or a file with a DiscoveryResponse, or a directory
@@ -162,7 +160,6 @@ pub struct WatchArgs {
 }
 
 /// `wait`: block until a condition holds.
-#[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
 pub struct WaitArgs {
     /// synced: all that is subscribed is; nack: something is refused; or an expression over resources or states

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-#[cfg(feature = "net")]
 use super::ClientFlags;
 use super::values::*;
 
@@ -34,10 +33,7 @@ pub struct SourceArgs {
     /// A server (host:port, http://, https://, unix:/path), a recording, raw JSONL, an arrow script, a file or a
     /// directory of resources; `-` is stdin, a bare name a kept session. With --bootstrap the server is that of it
     #[arg(value_name = "SOURCE", index = 1)]
-    #[cfg_attr(
-        feature = "net",
-        arg(default_value = "", hide_default_value = true, required_unless_present = "bootstrap")
-    )]
+    #[arg(default_value = "", hide_default_value = true, required_unless_present = "bootstrap")]
     pub source: String,
     /// What to ask a server for, where the verb has words for that.
     #[arg(skip)]
@@ -48,7 +44,6 @@ pub struct SourceArgs {
     /// How long a server may take, where the verb says so.
     #[arg(skip)]
     pub patience: Option<Duration>,
-    #[cfg(feature = "net")]
     #[command(flatten)]
     pub client: ClientFlags,
     /// Leave secrets in what raw JSONL and scripts hold; recordings have none left
@@ -89,14 +84,11 @@ pub struct DescriptorFlags {
     #[arg(short = 'I', value_name = "DIR")]
     pub include: Vec<PathBuf>,
     /// A server to ask for its types (gRPC server reflection, v1 or v1alpha)
-    #[cfg(feature = "net")]
     #[arg(long, value_name = "SERVER")]
     pub reflection: Option<String>,
     /// A type to ask it for beside those of its services, such as what it puts into an Any
-    #[cfg(feature = "net")]
     #[arg(long, value_name = "TYPE", requires = "reflection")]
     pub reflection_symbol: Vec<String>,
-    #[cfg(feature = "net")]
     #[command(flatten)]
     pub connect: ConnectFlags,
 }
@@ -117,7 +109,6 @@ pub struct RowArgs {
 }
 
 /// How servers are connected to: the upstreams of a tap, and the server of --reflection.
-#[cfg(feature = "net")]
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct ConnectFlags {

@@ -1,16 +1,13 @@
 //! Flags of the verbs that run until they are stopped: `tap`, `demo` and `serve`.
 
 use std::path::PathBuf;
-#[cfg(feature = "net")]
 use std::time::Duration;
 
 use clap::Args;
 
 use super::*;
-#[cfg(feature = "net")]
 use crate::net::demo::Scenario;
-#[cfg(feature = "net")]
-use crate::server::Pace;
+use crate::peers::server::Pace;
 
 /// Flags of the verbs that run until they are stopped.
 #[derive(Clone, Debug, Args)]
@@ -57,7 +54,6 @@ pub struct LiveFlags {
 }
 
 /// TLS of the verbs that listen.
-#[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
 pub struct ListenFlags {
     /// Listen with TLS: the certificate that clients get (PEM, with its chain)
@@ -72,7 +68,6 @@ pub struct ListenFlags {
 }
 
 /// `tap`: proxy streams to a control plane, show and record them.
-#[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
 pub struct TapArgs {
     /// The control plane: host:port or unix:/path
@@ -100,7 +95,6 @@ pub struct TapArgs {
 }
 
 /// `serve`: be the control plane.
-#[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
 pub struct ServeArgs {
     /// A recording, raw JSONL, an arrow script, a file or a directory of resources; `-` is stdin, a bare name a kept
@@ -136,14 +130,12 @@ pub struct ServeArgs {
 }
 
 /// What `serve` does.
-#[cfg(feature = "net")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ServeMode {
     Snapshot,
     Script,
 }
 
-#[cfg(feature = "net")]
 fn pace(text: &str) -> Result<Pace, String> {
     if text == "max" {
         return Ok(Pace::Full);
@@ -153,7 +145,6 @@ fn pace(text: &str) -> Result<Pace, String> {
 }
 
 /// `demo`: a built-in control plane and clients on loopback.
-#[cfg(feature = "net")]
 #[derive(Clone, Debug, Args)]
 pub struct DemoArgs {
     /// Which of its nodes take part (`--list`)
@@ -169,7 +160,6 @@ pub struct DemoArgs {
     pub live: LiveFlags,
 }
 
-#[cfg(feature = "net")]
 fn scenario(text: &str) -> Result<Scenario, String> {
     Scenario::ALL.into_iter().find(|scenario| scenario.word() == text).ok_or_else(|| {
         let words: Vec<_> = Scenario::ALL.iter().map(|scenario| scenario.word()).collect();

@@ -1,6 +1,5 @@
 //! The words and flags of the command line, as parsed.
 
-#[cfg(feature = "net")]
 mod client;
 mod flags;
 mod live;
@@ -9,7 +8,6 @@ mod verbs;
 
 use clap::{Args, Parser, Subcommand};
 
-#[cfg(feature = "net")]
 pub use client::*;
 pub use flags::*;
 pub use live::*;
@@ -47,14 +45,12 @@ pub struct Global {
     #[arg(long, global = true)]
     pub ascii: bool,
     /// The keys of the screens, by `config.toml`.
-    #[cfg(feature = "tui")]
     #[arg(skip)]
     pub keys: crate::tui::Keymap,
 }
 
 impl Global {
     /// For what is read on the side.
-    #[cfg(feature = "net")]
     pub(super) fn silent() -> Global {
         Global {
             quiet: true,
@@ -62,7 +58,6 @@ impl Global {
             log_file: None,
             color: Color::Never,
             ascii: true,
-            #[cfg(feature = "tui")]
             keys: crate::tui::Keymap::default(),
         }
     }
@@ -71,20 +66,15 @@ impl Global {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// A built-in control plane and clients on loopback, through the real tap
-    #[cfg(feature = "net")]
     Demo(DemoArgs),
     /// Stand between clients and a control plane: forward, show, record
-    #[cfg(feature = "net")]
     Tap(TapArgs),
     /// Be the control plane, from a recording or from files of resources
-    #[cfg(feature = "net")]
     Serve(ServeArgs),
     /// Be a client of a control plane: subscribe, show and record what comes
-    #[cfg(feature = "net")]
     #[command(visible_alias = "client")]
     Watch(WatchArgs),
     /// Wait until something is so: for scripts and CI
-    #[cfg(feature = "net")]
     Wait(WaitArgs),
     /// A recording with a time cursor: step, play, seek, and every screen as of then
     Replay(ReplayArgs),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::{diff, filter, lint};
+use crate::engine::{diff, filter, lint};
 
 /// The forms of `-o`; each verb takes some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

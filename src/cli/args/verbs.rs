@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::*;
-use crate::{diff, lint};
+use crate::engine::{diff, lint};
 
 /// `replay`: a recording with a time cursor.
 #[derive(Clone, Debug, Args)]
@@ -60,11 +60,9 @@ pub struct StatusArgs {
     ]))]
     pub output: Format,
     /// How long a server may take to be in sync, instead of --resource-timeout; or a recording that is still growing
-    #[cfg(feature = "net")]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub wait: Option<Duration>,
     /// With --wait on a recording: so many nodes, and all of them in sync
-    #[cfg(feature = "net")]
     #[arg(long, value_name = "N", requires = "wait")]
     pub nodes: Option<u64>,
     /// What the client has applied, to hold against what it was sent: a config dump of Envoy, or a CSDS answer
@@ -88,7 +86,6 @@ pub struct LogArgs {
     #[arg(long, value_name = "N")]
     pub tail: Option<usize>,
     /// Stay subscribed to a server, or with a file that grows, and print what comes
-    #[cfg(feature = "net")]
     #[arg(long, conflicts_with_all = ["tail", "ladder", "body"])]
     pub follow: bool,
     /// Draw the messages between the two ends
@@ -176,8 +173,7 @@ pub struct LintArgs {
     /// A recording, raw JSONL, an arrow script, a file with a DiscoveryResponse, or a bootstrap; `-` is stdin, a
     /// bare name a kept session
     #[arg(value_name = "SOURCE")]
-    #[cfg_attr(feature = "net", arg(required_unless_present_any = ["list_rules", "bootstrap"]))]
-    #[cfg_attr(not(feature = "net"), arg(required_unless_present = "list_rules"))]
+    #[arg(required_unless_present_any = ["list_rules", "bootstrap"])]
     pub source: Option<String>,
     /// sarif, junit, github: for what reads them
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -209,7 +205,6 @@ pub struct LintArgs {
     /// No line of column titles
     #[arg(long)]
     pub no_headers: bool,
-    #[cfg(feature = "net")]
     #[command(flatten)]
     pub client: ClientFlags,
     #[command(flatten)]
@@ -344,11 +339,9 @@ pub struct ManArgs {
 #[derive(Clone, Debug, Args)]
 pub struct DoctorArgs {
     /// A server to look at, too: name, port, TLS, HTTP/2, variants, reflection
-    #[cfg(feature = "net")]
     #[arg(value_name = "SERVER")]
     pub server: Option<String>,
     /// The node to be there
-    #[cfg(feature = "net")]
     #[arg(
         long,
         value_name = "ID",
@@ -357,7 +350,6 @@ pub struct DoctorArgs {
         help_heading = "Connection"
     )]
     pub node_id: String,
-    #[cfg(feature = "net")]
     #[command(flatten)]
     pub connect: ConnectFlags,
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]

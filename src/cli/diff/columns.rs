@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::diff::{LineDiff, Pair, Part, Side, emphasis, folded};
-use crate::report::Role;
-use crate::text::{display_safe, pad_left, plural, width as cells, wrap_parts};
+use crate::engine::diff::{LineDiff, Pair, Part, Side, emphasis, folded};
+use crate::present::report::Role;
+use crate::wire::text::{display_safe, pad_left, plural, width as cells, wrap_parts};
 
 use super::super::io::{Io, Style, sgr};
 
@@ -22,7 +22,6 @@ pub(super) fn width(io: &Io<'_>) -> usize {
     if let Some(columns) = (io.env)("COLUMNS").and_then(|columns| columns.parse().ok()) {
         return columns;
     }
-    #[cfg(feature = "tui")]
     if io.stdout_is_terminal
         && let Ok((columns, _)) = crossterm::terminal::size()
     {

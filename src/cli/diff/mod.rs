@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::content::BlobId;
-use crate::diff::{Comparison, Op, Options, Path, compare, sets, versions};
-use crate::event::{StreamId, TypeUrl};
-use crate::json;
-use crate::report::type_order;
+use crate::engine::diff::{Comparison, Op, Options, Path, compare, sets, versions};
+use crate::present::json;
+use crate::present::report::type_order;
 use crate::schema::Schema;
-use crate::text::{display_safe, plural};
+use crate::wire::content::BlobId;
+use crate::wire::event::{StreamId, TypeUrl};
+use crate::wire::text::{display_safe, plural};
 
 use super::args::{DiffArgs, Global, SourceArgs};
 use super::error::{CliError, Exit};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::diff::Version;
-use crate::event::{Dir, Method, Seq, StreamId, TypeUrl};
-use crate::text::display_safe;
+use crate::engine::diff::Version;
+use crate::wire::event::{Dir, Method, Seq, StreamId, TypeUrl};
+use crate::wire::text::display_safe;
 use crate::wire::{Body, Message, What as Frames};
 
 use super::super::args::StreamPick;

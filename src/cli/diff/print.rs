@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::diff::{Change, LineDiff, Op, Part, Side, Tag, emphasis, folded};
-use crate::json;
-use crate::report::Role;
+use crate::engine::diff::{Change, LineDiff, Op, Part, Side, Tag, emphasis, folded};
+use crate::present::json;
+use crate::present::report::Role;
 use crate::schema::to_yaml;
-use crate::text::{count, display_safe, plural, type_label};
+use crate::wire::text::{count, display_safe, plural, type_label};
 
 use super::super::args::{DiffArgs, Format};
 use super::super::bodies;

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::applied::{self, Dump};
-use crate::content::Redact;
-use crate::event::TypeUrl;
-use crate::pb::put_len_field;
-use crate::record;
+use crate::engine::applied::{self, Dump};
 use crate::schema::Schema;
+use crate::sources::record;
+use crate::wire::content::Redact;
+use crate::wire::event::TypeUrl;
+use crate::wire::pb::put_len_field;
 
 use super::super::args::SourceArgs;
 use super::super::error::CliError;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::content::BlobId;
-use crate::diff::Version;
-use crate::event::{StreamId, TypeUrl};
-use crate::record;
+use crate::engine::diff::Version;
+use crate::engine::store::{ResourceFact, ResourceState, Store};
 use crate::schema::Schema;
-use crate::store::{ResourceFact, ResourceState, Store};
-use crate::text::display_safe;
+use crate::sources::record;
+use crate::wire::content::BlobId;
+use crate::wire::event::{StreamId, TypeUrl};
+use crate::wire::text::display_safe;
 
 use super::super::args::{At, DiffArgs, Global, SourceArgs};
 use super::super::error::CliError;

@@ -1,6 +1,6 @@
 //! What the words after SOURCE ask for.
 
-use crate::event::Seq;
+use crate::wire::event::Seq;
 
 use super::super::args::At;
 use super::super::error::CliError;
@@ -126,7 +126,6 @@ fn is_source(word: &str, after: usize, io: &Io<'_>) -> bool {
     if word.starts_with('@') {
         return false;
     }
-    #[cfg(feature = "net")]
     if source::is_server(word) {
         return true;
     }

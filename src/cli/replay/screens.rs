@@ -19,11 +19,11 @@ use crate::cli::args::{At, Global, ReplayArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::io::Io;
 use crate::cli::{applied, descriptors, screens, source};
-use crate::event::Seq;
-use crate::filter::Moment;
-use crate::record;
+use crate::engine::filter::Moment;
 use crate::schema::Schema;
+use crate::sources::record;
 use crate::tui::{Feed, Seek, Speed};
+use crate::wire::event::Seq;
 
 use super::follow;
 

@@ -8,13 +8,13 @@ use crate::cli::args::{Global, SourceArgs, TimerFlags};
 use crate::cli::error::CliError;
 use crate::cli::io::Io;
 use crate::cli::progress::Progress;
-use crate::content::Catalog;
-use crate::event::{Clock, Time, TypeUrl};
-use crate::pcap::{self, CaptureError};
-use crate::record::{self, Loaded};
+use crate::engine::store::Store;
 use crate::schema::Schema;
-use crate::store::Store;
+use crate::sources::pcap::{self, CaptureError};
+use crate::sources::record::{self, Loaded};
 use crate::wire::Frame;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Time, TypeUrl};
 
 use super::{
     Form, Source, capture, capture_options, locate, meaning, no_session, options, read, say, unreadable,
@@ -115,7 +115,7 @@ pub(in crate::cli) fn states(
     // Nothing is in sync in a file of which nothing is left.
     if store.streams().is_empty() && !notices.is_empty() {
         let error = CliError::unreadable(format!("nothing of {} can be read", args.source));
-        return Err(error.because(crate::text::display_safe(&notices.join("; "))));
+        return Err(error.because(crate::wire::text::display_safe(&notices.join("; "))));
     }
     say(&notices, global, io);
     Ok((store, schema))
@@ -128,7 +128,6 @@ fn quietly<T: Fold>(
     begin: impl FnOnce(Catalog, Clock, &Arc<Schema>) -> T,
 ) -> Result<Folded<T>, CliError> {
     let seed = crate::cli::descriptors::seed()?;
-    #[cfg(feature = "net")]
     if super::is_server(&args.source) {
         return Ok(whole(crate::cli::client::fetch(args, seed, global, io)?, begin));
     }

@@ -6,11 +6,11 @@ use jiff::tz::TimeZone;
 
 use crate::cli::args::{At, TimerFlags};
 use crate::cli::error::CliError;
-use crate::event::{Seq, Time};
-use crate::filter::Moment;
-use crate::record::Loaded;
+use crate::engine::filter::Moment;
+use crate::engine::store::Store;
 use crate::schema::Schema;
-use crate::store::Store;
+use crate::sources::record::Loaded;
+use crate::wire::event::{Seq, Time};
 use crate::wire::{Frame, What};
 
 use super::{Form, Source, store};

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{TOUR, run};
-use crate::content::Catalog;
-use crate::event::{Clock, Dir, StreamId, Time};
-use crate::record;
+use crate::sources::record;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Dir, StreamId, Time};
 use crate::wire::{Certificate, End, Frame, Open, Secured, Tls, What};
 
 /// A validator of the part of JSON Schema that the contract uses; it refuses keywords that it does not know.
@@ -182,7 +182,7 @@ fn under_tls(path: &std::path::Path) {
 
 #[test]
 fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
-    let schema = crate::json::schema();
+    let schema = crate::present::json::schema();
     let mut check = Check { schema: &schema, met: BTreeSet::new() };
     let folder = tempfile::tempdir().unwrap();
     let secured = folder.path().join("tls.xdsrec");
@@ -206,7 +206,7 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
             &["diff", source, "@start", "@end", "-o", "jsonl"],
             &["lint", source, "-o", "jsonl"],
         ];
-        let kinds = crate::event::Kind::all().map(|kind| kind.word());
+        let kinds = crate::wire::event::Kind::all().map(|kind| kind.word());
         let get: Vec<_> = kinds.map(|word| ["get", source, word, "-o", "jsonl"]).collect();
         for args in verbs.into_iter().chain(get.iter().map(|args| &args[..])) {
             let said = run(args);
@@ -225,7 +225,6 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
         ],
         &["diff", TOUR, "cds/reviews", "41", "42", "-o", "json"],
         &["doctor", "-o", "json"],
-        #[cfg(feature = "net")]
         &["doctor", "unix:/no/such/socket", "-o", "json"],
         &["lint", "--list-rules", "-o", "json"],
         &["lint", "tests/fixtures/lint/break-before-make.bad.xds", "-o", "json"],
@@ -253,7 +252,7 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
 
 #[test]
 fn an_object_that_is_not_of_the_contract_is_told() {
-    let schema = crate::json::schema();
+    let schema = crate::present::json::schema();
     let mut check = Check { schema: &schema, met: BTreeSet::new() };
     let said = run(&["log", TOUR, "-o", "jsonl", "--tail", "1"]);
     let object: Value = serde_json::from_str(&said.out).unwrap();

@@ -9,11 +9,11 @@ use tokio_stream::StreamExt;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::content::Catalog;
-use crate::event::{ApiVersion, Kind, Method, Variant};
 use crate::net::rpc;
-use crate::pb::put_len_field;
 use crate::schema::Schema;
+use crate::wire::content::Catalog;
+use crate::wire::event::{ApiVersion, Kind, Method, Variant};
+use crate::wire::pb::put_len_field;
 use crate::wire::{Body, ErrorDetail, Message, Shape};
 
 /// One client of the demo.

@@ -11,10 +11,10 @@ use tokio_stream::StreamExt;
 use tonic::Streaming;
 use tonic::transport::server::TcpIncoming;
 
-use crate::content::Catalog;
-use crate::event::{ApiVersion, Kind};
 use crate::net::rpc::{Handler, Responses, Streams};
-use crate::pb::put_len_field;
+use crate::wire::content::Catalog;
+use crate::wire::event::{ApiVersion, Kind};
+use crate::wire::pb::put_len_field;
 use crate::wire::{Body, Message, Shape};
 
 use super::Mesh;
@@ -138,7 +138,7 @@ impl Session {
         self.cut |= message.node().is_some_and(|node| node.id == CUT);
         let first = !self.wants.contains_key(&kind);
         let want = self.wants.entry(kind).or_default();
-        let text = |names: &[crate::event::Sym]| -> BTreeSet<String> {
+        let text = |names: &[crate::wire::event::Sym]| -> BTreeSet<String> {
             names.iter().map(|name| self.catalog.text(*name).to_owned()).collect()
         };
         let news = match &message.body {

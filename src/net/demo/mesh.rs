@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::event::{ApiVersion, Kind};
 use crate::schema::Schema;
+use crate::wire::event::{ApiVersion, Kind};
 
 /// Services of the shop by name; others have numbers.
 const SERVICES: [&str; 6] = ["cart", "payments", "ratings", "reviews", "search", "shipping"];
@@ -112,11 +112,14 @@ impl Mesh {
 
     /// The same with its bytes.
     pub(super) fn put_bytes(&mut self, kind: Kind, name: &str, value: &[u8]) {
-        let url =
-            format!("{}{}", crate::event::TYPE_PREFIX, kind.message(ApiVersion::V3).unwrap_or_default());
+        let url = format!(
+            "{}{}",
+            crate::wire::event::TYPE_PREFIX,
+            kind.message(ApiVersion::V3).unwrap_or_default()
+        );
         let mut any = Vec::with_capacity(url.len() + value.len() + 8);
-        crate::pb::put_len_field(&mut any, 1, url.as_bytes());
-        crate::pb::put_len_field(&mut any, 2, value);
+        crate::wire::pb::put_len_field(&mut any, 1, url.as_bytes());
+        crate::wire::pb::put_len_field(&mut any, 2, value);
         let version = self.versions.get(&kind).cloned().unwrap_or_default();
         self.resources.entry(kind).or_default().insert(name.to_owned(), Arc::new(Resource { version, any }));
     }

@@ -3,9 +3,9 @@
 
 use serde_json::json;
 
-use crate::event::{ApiVersion, Kind, Variant};
-use crate::pb::put_len_field;
 use crate::schema::Schema;
+use crate::wire::event::{ApiVersion, Kind, Variant};
+use crate::wire::pb::put_len_field;
 
 use super::Client;
 use super::mesh::{Mesh, Random, ads};

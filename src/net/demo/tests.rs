@@ -1,8 +1,8 @@
 //! The same seed gives the same demo, another one another; each name that is asked for is there, but those that
 //! the story leaves out.
 
-use crate::event::Kind;
 use crate::schema::Schema;
+use crate::wire::event::Kind;
 
 use super::{Mesh, Scenario, Storm};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::event::{Kind, Variant};
+use crate::wire::event::{Kind, Variant};
 
 use super::Client;
 

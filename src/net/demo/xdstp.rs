@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::event::{Kind, Variant};
 use crate::schema::Schema;
+use crate::wire::event::{Kind, Variant};
 
 use super::mesh::ads;
 use super::{Client, Mesh};

@@ -10,8 +10,8 @@ use super::dial::{self, Dial};
 use super::reflection;
 use super::tap::{Address, Leg};
 use super::tls;
-use crate::observe::Step as Reached;
-use crate::pb::put_len_field;
+use crate::sources::observe::Step as Reached;
+use crate::wire::pb::put_len_field;
 use crate::wire::{Certificate, Secured, date};
 use http2::Answer;
 

@@ -10,9 +10,9 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use super::{State, Step};
-use crate::event::{ApiVersion, Kind, Method, Variant};
 use crate::net::{dial, rpc};
-use crate::pb::{Fields, put_len_field};
+use crate::wire::event::{ApiVersion, Kind, Method, Variant};
+use crate::wire::pb::{Fields, put_len_field};
 
 /// A stream that neither answers nor is refused for this long is open.
 const SETTLED: Duration = Duration::from_secs(1);
@@ -124,7 +124,7 @@ fn step<'a>(variant: Variant, came: impl Iterator<Item = &'a (usize, Vec<Kind>, 
             Came::Open => open.extend(words),
             Came::Refused(status) if status.code() == Code::Unimplemented => none.extend(words),
             Came::Refused(status) => {
-                let code = crate::event::Code(status.code().into());
+                let code = crate::wire::event::Code(status.code().into());
                 let text = format!("{code}: {}", dial::causes(status));
                 if !refused.contains(&text) {
                     refused.push(text);

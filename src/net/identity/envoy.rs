@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{Identity, Source, Upstream, field, list, text, unsupported};
-use crate::client::Others;
-use crate::event::{Kind, Variant};
-use crate::filter::duration;
+use crate::engine::filter::duration;
 use crate::net::bootstrap::{BootstrapError, endpoint, plain_uri};
 use crate::net::tls::{ClientOptions, Pem};
+use crate::peers::client::Others;
 use crate::schema::base64;
+use crate::wire::event::{Kind, Variant};
 
 /// Endpoints of a cluster that are tried.
 const ENDPOINTS: usize = 16;

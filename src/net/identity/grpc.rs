@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{Identity, Source, Upstream, field, file, list, unsupported};
-use crate::client::Others;
-use crate::event::Variant;
 use crate::net::bootstrap::{BootstrapError, plain_uri};
 use crate::net::tls::ClientOptions;
+use crate::peers::client::Others;
+use crate::wire::event::Variant;
 
 /// Features of a server that ask nothing of a client which only looks.
 const KNOWN: [&str; 4] = ["xds_v2", "xds_v3", "trusted_xds_server", "fail_on_data_errors"];

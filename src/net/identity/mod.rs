@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::bootstrap::{BootstrapError, get};
 use super::tls::{ClientOptions, Pem};
-use crate::client::Others;
-use crate::event::{Kind, Variant};
+use crate::peers::client::Others;
+use crate::wire::event::{Kind, Variant};
 
 /// What is read of a bootstrap.
 #[derive(Clone, Debug, Default)]

@@ -9,11 +9,11 @@ use tokio::task::JoinSet;
 
 use super::gather::Gather;
 use super::{PATIENCE, Shared, stream};
-use crate::event::Side;
 use crate::net::tap::{Accepted, Leg, Speaks, alert, refuse, speaks};
 use crate::net::tls::{Failure, Server};
-use crate::observe::{ConnId, Happened, Step};
+use crate::sources::observe::{ConnId, Happened, Step};
 use crate::wire::Secured;
+use crate::wire::event::Side;
 
 /// What HTTP/2 holds of a stream's responses until the client takes them.
 const HELD: usize = 2 << 20;

@@ -1,4 +1,4 @@
-//! The control plane's sockets: listens, speaks HTTP/2 and gRPC, and lets a [`server::Stream`](crate::server::Stream) say
+//! The control plane's sockets: listens, speaks HTTP/2 and gRPC, and lets a [`server::Stream`](crate::peers::server::Stream) say
 //! what is answered. What is said is told as a tap tells it, so that everything behind a tap works behind this too; but by the message.
 
 mod connection;
@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use super::tap::{Address, Company, ListenError, Listener, Tap, Watch, accept};
 use super::tls;
-use crate::event::Time;
-use crate::server::Plan;
+use crate::peers::server::Plan;
+use crate::wire::event::Time;
 
 /// How long a TLS handshake may take.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -11,10 +11,10 @@ use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, HeaderValue, Request, Response};
 
 use super::Shared;
-use crate::event::{Code, Dir, Side};
 use crate::net::tap::percent;
-use crate::observe::{ConnId, Happened, Spoken};
-use crate::server::{Next, Stream};
+use crate::peers::server::{Next, Stream};
+use crate::sources::observe::{ConnId, Happened, Spoken};
+use crate::wire::event::{Code, Dir, Side};
 use crate::wire::h2::Head;
 use crate::wire::{End, Messages, Piece};
 

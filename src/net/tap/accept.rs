@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
 use super::{Address, Counters, Leg, Listener};
-use crate::observe::ConnId;
+use crate::sources::observe::ConnId;
 
 /// An accepted connection.
 pub(in crate::net) struct Accepted {

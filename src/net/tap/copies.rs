@@ -2,8 +2,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::event::{Clock, Dir, Time};
-use crate::observe::{ConnId, Copied, Happened, Spoken};
+use crate::sources::observe::{ConnId, Copied, Happened, Spoken};
+use crate::wire::event::{Clock, Dir, Time};
 
 /// How long copies wait for company before the drainer is let at them. Waking it for each chunk would cost the traffic
 /// nearly as much as a second hop.

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_rustls::TlsStream;
 
 use super::Address;
-use crate::observe::Step;
+use crate::sources::observe::Step;
 
 /// What is read at once of what a client says first.
 const FIRST: usize = 16 << 10;

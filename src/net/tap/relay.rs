@@ -14,10 +14,10 @@ use super::buffers::Buffers;
 use super::leg::Leg;
 use super::secure::{self, Legs, Meeting};
 use super::{Tls, Watch};
-use crate::event::{Dir, Side};
 use crate::net::tls;
-use crate::observe::{ConnId, Happened, Step};
+use crate::sources::observe::{ConnId, Happened, Step};
 use crate::wire::Secured;
+use crate::wire::event::{Dir, Side};
 use crate::wire::h2::{Changes, Rewrite, Unchanged};
 
 /// What is kept of requests until the first byte of an answer. A client that wrote more before it got any can't be

@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::answer::{self, Speaks};
 use super::relay::Shared;
 use super::{Address, Leg};
-use crate::event::Side;
 use crate::net::tls::{self, Failure};
-use crate::observe::{ConnId, Happened, Step};
+use crate::sources::observe::{ConnId, Happened, Step};
 use crate::wire::Secured;
+use crate::wire::event::Side;
 
 /// What to do where headers can't be changed.
 pub(super) const AS_IT_IS: &str = "without -H and --authority it passes as it is";

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{Copies, Counters};
-use crate::observe::{ConnId, Happened};
+use crate::sources::observe::{ConnId, Happened};
 
 /// Whoever has connections tells what happens on them.
 #[derive(Clone)]

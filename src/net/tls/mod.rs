@@ -23,7 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_rustls::server::StartHandshake;
 use tokio_rustls::{LazyConfigAcceptor, TlsConnector, TlsStream};
 
-use crate::event::Side;
+use crate::wire::event::Side;
 use crate::wire::{Certificate, Secured};
 
 use verify::{Presents, Verifier};

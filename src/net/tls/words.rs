@@ -2,7 +2,7 @@ use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
-use crate::event::Side;
+use crate::wire::event::Side;
 use crate::wire::{Secured, date};
 
 /// A handshake that failed: what is said of it, and what to do.

@@ -15,8 +15,8 @@ use super::pool::Pool;
 use super::table::{Kind, Shape, Table};
 use super::walk::redacted;
 use super::{LIMIT, Schema, message_name};
-use crate::content::Redact;
-use crate::pb::{Field, Fields, Value, WIRE_LEN, field_bit, rebuild};
+use crate::wire::content::Redact;
+use crate::wire::pb::{Field, Fields, Value, WIRE_LEN, field_bit, rebuild};
 
 /// Redacts by a schema. Equal secrets of one seed get equal ids.
 pub struct Redactor {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem;
 
-use crate::pb::{Fields, Value, WIRE_LEN, read_varint};
+use crate::wire::pb::{Fields, Value, WIRE_LEN, read_varint};
 
 /// What both lines of a PEM block of a private key end with, whatever the key's kind.
 static LABEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("PRIVATE KEY-----"));

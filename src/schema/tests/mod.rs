@@ -8,7 +8,7 @@ mod redaction;
 mod sets;
 mod walker;
 
-use crate::pb::put_len_field;
+use crate::wire::pb::put_len_field;
 
 /// An `Any` of a message by full name.
 pub fn packed(name: &str, value: &[u8]) -> Vec<u8> {

@@ -6,10 +6,10 @@ use prost_reflect::DescriptorPool;
 use serde_json::json;
 
 use super::packed;
-use crate::content::Redact;
-use crate::event::{ApiVersion, Kind};
 use crate::schema::redact::Redactor;
 use crate::schema::{Schema, builtin};
+use crate::wire::content::Redact;
+use crate::wire::event::{ApiVersion, Kind};
 
 /// The descriptor set that protoc made of the same sources, as the locked package carries it.
 fn protoc_set() -> Vec<u8> {
@@ -134,7 +134,7 @@ fn users_protos_may_import_each_other_and_the_api() {
     assert_eq!(schema.any_to_json(&bytes), value);
     // Within a built-in message too, and its secrets are known.
     let mut socket = Vec::new();
-    crate::pb::put_len_field(&mut socket, 3, &bytes);
+    crate::wire::pb::put_len_field(&mut socket, 3, &bytes);
     let shown = schema.message_to_json("envoy.config.core.v3.TransportSocket", &socket);
     assert_eq!(shown, json!({"typed_config": value}));
     let clean = Redactor::new(schema, 1).resource(&packed("envoy.config.core.v3.TransportSocket", &socket));

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::field;
 use super::packed as pack;
 use super::random::Random;
-use crate::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 use crate::schema::pool::Pool;
 use crate::schema::{Names, Schema, builtin};
+use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 
 /// For each name of an enum value that is not the first of its number: the first.
 static ALIASES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {

@@ -7,7 +7,7 @@ use super::super::{LIMIT, Schema, message_name};
 use super::compile::number;
 use super::rules::*;
 use super::{MOST, Violation, words};
-use crate::pb::Fields;
+use crate::wire::pb::Fields;
 
 pub(super) const ANY: &str = "google.protobuf.Any";
 

@@ -1,12 +1,12 @@
 //! Commands that lead to another place: the next problem, type or stream, a message, a moment.
 
-use crate::event::{Seq, Time, TypeUrl};
-use crate::filter::Moment;
-use crate::report::type_order;
+use crate::engine::filter::Moment;
+use crate::present::report::type_order;
 use crate::tui::data::Data;
 use crate::tui::model::{Model, Pane, Screen};
 use crate::tui::replay::{self, Seek};
 use crate::tui::update::{Effect, total};
+use crate::wire::event::{Seq, Time, TypeUrl};
 
 use super::go;
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::diff::{Change, Push};
-use crate::event::{Dir, Kind, Seq, StreamId, TypeUrl};
-use crate::store::{NackFact, StateFact, TypeState};
+use crate::engine::diff::{Change, Push};
+use crate::engine::store::{NackFact, StateFact, TypeState};
 use crate::tui::command::Command;
 use crate::tui::data::Data;
 use crate::tui::model::{Model, Pane, Screen};
 use crate::tui::overview::stream_of;
 use crate::tui::update::{current_stream, total};
+use crate::wire::event::{Dir, Kind, Seq, StreamId, TypeUrl};
 
 use super::load::columns;
 use super::{Diff, Row, Target};
@@ -328,5 +328,5 @@ pub fn copied(model: &Model) -> Option<String> {
     let change = change(model)?;
     let value = |value: &Option<Value>| value.as_ref().map_or_else(|| "-".to_owned(), Value::to_string);
     let text = format!("{}  {}  {}", change.path, value(&change.from), value(&change.to));
-    Some(crate::text::display_safe(&text).into_owned())
+    Some(crate::wire::text::display_safe(&text).into_owned())
 }

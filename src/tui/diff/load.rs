@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::content::BlobId;
-use crate::diff::{
+use crate::engine::diff::{
     Comparison, LineDiff, Op, Options, Tag, Verdict, Version, around, compare, folded, more_versions,
 };
-use crate::event::{Seq, StreamId, TypeUrl};
+use crate::engine::store::Store;
 use crate::schema::{Schema, to_yaml};
-use crate::store::Store;
-use crate::text::type_label;
 use crate::tui::data::Data;
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::Model;
 use crate::tui::overview::scroll;
 use crate::tui::update::total;
+use crate::wire::content::BlobId;
+use crate::wire::event::{Seq, StreamId, TypeUrl};
+use crate::wire::text::type_label;
 
 use super::{Base, Compared, Diff, Row, Target, Wanted};
 

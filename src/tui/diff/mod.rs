@@ -6,8 +6,8 @@ mod load;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::diff::{Change, Comparison, LineDiff, Push, Version};
-use crate::event::{Seq, StreamId, TypeUrl};
+use crate::engine::diff::{Change, Comparison, LineDiff, Push, Version};
+use crate::wire::event::{Seq, StreamId, TypeUrl};
 
 pub use act::{act, change, command, copied, from_here, open_named, open_push, open_variants};
 pub use load::{absent, ready, rows_high, settle};
@@ -158,9 +158,12 @@ impl Diff {
     pub fn starts(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         let changed = |row: &Row| match row {
             Row::Path(_) => true,
-            Row::Line(at) => {
-                self.compared.lines.rows().get(*at).is_some_and(|row| row.tag != crate::diff::Tag::Same)
-            }
+            Row::Line(at) => self
+                .compared
+                .lines
+                .rows()
+                .get(*at)
+                .is_some_and(|row| row.tag != crate::engine::diff::Tag::Same),
             Row::Pair(at) => self.compared.lines.pairs().get(*at).is_some_and(|pair| pair.changed),
             _ => false,
         };

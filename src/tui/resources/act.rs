@@ -1,8 +1,8 @@
-use crate::event::{ApiVersion, Kind};
 use crate::tui::act::{moves, page};
 use crate::tui::command::Command;
 use crate::tui::data::{Contents, Data, Format};
 use crate::tui::model::Model;
+use crate::wire::event::{ApiVersion, Kind};
 
 use super::{Focus, Place, Resources};
 
@@ -169,7 +169,7 @@ fn open(model: &mut Model, contents: Contents<'_>) {
 }
 
 /// The resource that a link leads to, if the stream knows one.
-fn target(contents: Contents<'_>, screen: &Resources, link: &crate::links::Link) -> Option<Place> {
+fn target(contents: Contents<'_>, screen: &Resources, link: &crate::schema::links::Link) -> Option<Place> {
     let stream = screen.tree.stream()?;
     let type_url = link.kind.type_url(ApiVersion::V3)?;
     let several = matches!(link.kind, Kind::Vhds | Kind::Srds);

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::event::{ApiVersion, Seq, StreamId, TypeUrl};
-use crate::links::Link;
-use crate::nack::Found;
-use crate::store::{ResourceFact, ResourceState, VersionFact, Versions};
-use crate::text::{display_safe, wrap};
+use crate::engine::nack::Found;
+use crate::engine::store::{ResourceFact, ResourceState, VersionFact, Versions};
+use crate::schema::links::Link;
 use crate::tui::data::{Contents, Data, Format};
 use crate::tui::overview::scroll;
 use crate::tui::tree::{self, Folds, TreeLine};
+use crate::wire::event::{ApiVersion, Seq, StreamId, TypeUrl};
+use crate::wire::text::{display_safe, wrap};
 
 use super::Place;
 use super::users::Users;
@@ -47,7 +47,7 @@ pub struct Detail {
     pub wrap: bool,
     folds: Folds,
     /// The body as it was last made into lines.
-    made: Option<(Option<crate::content::BlobId>, Format, Folds)>,
+    made: Option<(Option<crate::wire::content::BlobId>, Format, Folds)>,
     body: Option<Value>,
     pub lines: Vec<TreeLine>,
     pub references: Vec<Reference>,
@@ -173,7 +173,7 @@ impl Detail {
     }
 
     /// The content shown.
-    pub fn content(&self) -> Option<crate::content::BlobId> {
+    pub fn content(&self) -> Option<crate::wire::content::BlobId> {
         match self.versions.get(self.shown()) {
             Some(version) => version.content,
             None => self.fact.as_ref().and_then(|fact| fact.content),
@@ -212,7 +212,7 @@ impl Detail {
         lines.map(|line| wrap(&display_safe(&line.text), width.saturating_sub(4)).len()).sum()
     }
 
-    fn make(&mut self, contents: Contents<'_>, content: Option<crate::content::BlobId>) {
+    fn make(&mut self, contents: Contents<'_>, content: Option<crate::wire::content::BlobId>) {
         self.lines.clear();
         self.references.clear();
         self.body = None;

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::event::{StreamId, TypeUrl};
-use crate::report::type_order;
-use crate::store::{ResourceFact, ResourceState, SummaryFact};
+use crate::engine::store::{ResourceFact, ResourceState, SummaryFact};
+use crate::present::report::type_order;
 use crate::tui::data::{Applied, Contents, Data};
 use crate::tui::narrow::{Names, Narrowed};
 use crate::tui::overview::scroll;
+use crate::wire::event::{StreamId, TypeUrl};
 
 use super::Place;
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use crate::event::TypeUrl;
-use crate::json::type_word;
+use crate::present::json::type_word;
+use crate::wire::event::TypeUrl;
 
 use super::data::Data;
 use super::layout::{self, Layout};
@@ -129,5 +129,5 @@ pub fn copied(model: &Model) -> Option<String> {
         fact.and_then(|fact| fact.version.as_deref()).unwrap_or("-").to_owned(),
         fact.map_or("-", |fact| if fact.refused { "NACK" } else { fact.state.word() }).to_owned(),
     ];
-    Some(words.map(|word| crate::text::display_safe(&word).into_owned()).join("  "))
+    Some(words.map(|word| crate::wire::text::display_safe(&word).into_owned()).join("  "))
 }

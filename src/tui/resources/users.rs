@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::event::{ApiVersion, Kind, StreamId};
-use crate::links::referrers;
+use crate::schema::links::referrers;
 use crate::tui::data::Contents;
+use crate::wire::event::{ApiVersion, Kind, StreamId};
 
 use super::Place;
 
@@ -68,7 +68,7 @@ impl Users {
         let fact = from.name.as_ref().and_then(|name| contents.resource(self.stream, &from.type_url, name));
         let content = fact.and_then(|fact| fact.content).filter(|id| contents.size(*id) <= SEARCHED_SIZE);
         let links = content.and_then(|id| contents.body(id)).map(|body| contents.links(&body));
-        let means = |link: &crate::links::Link| link.kind == self.kind && link.means(&self.name);
+        let means = |link: &crate::schema::links::Link| link.kind == self.kind && link.means(&self.name);
         links.unwrap_or_default().iter().any(means)
     }
 }

@@ -2,11 +2,11 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use crate::event::{Seq, Variant};
-use crate::store::TypeState;
+use crate::engine::store::TypeState;
 use crate::tui::data::Data;
 use crate::tui::model::{Model, Overlay, Screen};
 use crate::tui::update::{Effect, Msg, search, update, update_all};
+use crate::wire::event::{Seq, Variant};
 
 use super::story::{self, Long, Story, story};
 use super::{PLAIN, drawn, drawn_text, keys, model, screen, text, type_keys};
@@ -175,7 +175,7 @@ fn types_cycle_and_return_to_all() {
     let mut seen = Vec::new();
     for _ in 0..6 {
         type_keys(&mut model, &data, "t");
-        seen.push(model.scope.type_url.as_ref().map(|url| crate::text::type_label(url.as_str())));
+        seen.push(model.scope.type_url.as_ref().map(|url| crate::wire::text::type_label(url.as_str())));
     }
     let words: Vec<Option<&str>> = seen.iter().map(Option::as_deref).collect();
     assert_eq!(words, [Some("LDS"), Some("CDS"), Some("RDS"), Some("EDS"), Some("SDS"), None]);
@@ -268,7 +268,7 @@ fn with_nodes(count: u32) -> Story {
     let mut data = story();
     for id in 100..100 + count {
         let stream = story::stream(id, &format!("node-{id}"), Variant::Ads, "13:53:00");
-        data.states.push(story::state(&stream, crate::event::Kind::Lds, TypeState::Synced, "13:53:20"));
+        data.states.push(story::state(&stream, crate::wire::event::Kind::Lds, TypeState::Synced, "13:53:20"));
         data.streams.push(stream);
     }
     data

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 
-use crate::event::Kind;
 use crate::tui::model::{Model, Screen};
 use crate::tui::resources::Focus;
 use crate::tui::theme::Theme;
 use crate::tui::update::Effect;
+use crate::wire::event::Kind;
 
 use super::real::Real;
 use super::story::url;

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use crate::content::BlobId;
-use crate::diff::Op;
-use crate::event::Seq;
+use crate::engine::diff::Op;
+use crate::engine::store::{MessageFact, Options, Store};
 use crate::schema::Schema;
-use crate::script;
-use crate::store::{MessageFact, Options, Store};
+use crate::sources::script;
 use crate::tui::data::{Bodies, Data, Format, StoreData};
 use crate::tui::diff::Row;
 use crate::tui::model::{Model, Screen};
 use crate::tui::theme::Theme;
 use crate::tui::update::{Msg, update};
 use crate::wire::Frame;
+use crate::wire::content::BlobId;
+use crate::wire::event::Seq;
 
 use super::{PLAIN, drawn, model, screen_in, text, type_keys};
 

@@ -1,20 +1,15 @@
 //! The screens, by typing and looking.
 
 mod behaviour;
-#[cfg(feature = "net")]
 mod contents;
 mod diff;
 mod random;
-#[cfg(feature = "net")]
 mod real;
 mod screens;
-#[cfg(feature = "net")]
 mod steps;
 mod story;
 mod tell;
-#[cfg(feature = "net")]
 mod told;
-#[cfg(feature = "net")]
 mod views;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -67,7 +67,6 @@ proptest! {
     }
 }
 
-#[cfg(feature = "net")]
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]

@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::app::screen::Decoded;
 use crate::app::watched::{Watched, rules};
-use crate::content::{Catalog, MemoryBodies};
-use crate::event::{Side, StreamId, Time};
+use crate::engine::store::{Options, Store};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
-use crate::script::{self, Codec};
-use crate::store::{Options, Store};
+use crate::sources::script::{self, Codec};
 use crate::tui::data::StoreData;
+use crate::wire::content::{Catalog, MemoryBodies};
+use crate::wire::event::{Side, StreamId, Time};
 use crate::wire::{End, Frame, Open, What};
 
 struct BySchema(Arc<Schema>);

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::event::StreamId;
-use crate::graph::{Building, Graph, References, View};
+use crate::engine::graph::{Building, Graph, References, View};
 use crate::tui::data::{Applied, Data};
 use crate::tui::model::{Model, Screen};
 use crate::tui::update::{Msg, search, update};
+use crate::wire::event::StreamId;
 
 use super::real::Real;
 use super::{PLAIN, drawn_text, keys, model, type_keys};
@@ -156,7 +156,7 @@ fn a_filter_means_the_same_states_with_and_without_their_facts() {
     let filters: Vec<Applied> = filters
         .into_iter()
         .filter_map(|text| {
-            let filter = crate::filter::Filter::parse(text).ok()?;
+            let filter = crate::engine::filter::Filter::parse(text).ok()?;
             Some(Applied { text: text.to_owned(), filter })
         })
         .collect();

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
-use crate::filter::{Filter, FilterError};
-use crate::store::{
+use crate::engine::filter::{Filter, FilterError};
+use crate::engine::store::{
     EndFact, LineFact, MessageFact, MessageKind, NackFact, ProblemFact, PushFact, ReconnectFact, RowFact,
     StateFact, StreamFact, SummaryFact, TypeState, Wildcard,
 };
 use crate::tui::data::{Applied, Data, Format, Info, Mode, Moment};
+use crate::wire::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::wire::{NodeInfo, Tls};
 
 /// 13:52:00 UTC on 2 March 2026.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::event::Kind;
-use crate::store::TypeState;
+use crate::engine::store::TypeState;
 use crate::tui::data::Info;
 use crate::tui::model::{Model, Overlay};
 use crate::tui::tell::Tell;
 use crate::tui::update::Effect;
+use crate::wire::event::Kind;
 
 use super::story::{Story, info, story, url};
 use super::{PLAIN, drawn_text, model, type_keys};

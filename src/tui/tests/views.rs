@@ -2,10 +2,10 @@
 
 use insta::assert_snapshot;
 
-use crate::event::Kind;
 use crate::tui::model::{Model, Screen};
 use crate::tui::theme::Theme;
 use crate::tui::update::Effect;
+use crate::wire::event::Kind;
 
 use super::real::Real;
 use super::{PLAIN, drawn, model, screen, screen_in, text, type_keys};

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use ratatui::layout::Rect;
 
-use crate::event::Time;
-use crate::report::Role;
-use crate::text::{count, time_of_day, width};
+use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, Line, plain, span};
 use crate::tui::model::Model;
 use crate::tui::replay::{Bar, Sign};
+use crate::wire::event::Time;
+use crate::wire::text::{count, time_of_day, width};
 
 pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &Bar) {
     let untimed = model.clock.untimed;

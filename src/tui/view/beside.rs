@@ -1,10 +1,10 @@
 //! The refused body beside the last good one.
 
-use crate::report::Role;
-use crate::text::{Keep, cut, display_safe, pad, plural};
+use crate::present::report::Role;
 use crate::tui::canvas::{Line, span};
 use crate::tui::compare::{Compared, Pair};
 use crate::tui::model::Model;
+use crate::wire::text::{Keep, cut, display_safe, pad, plural};
 
 /// From this width on the two stand side by side.
 const WIDE: usize = 96;

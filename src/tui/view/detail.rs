@@ -1,13 +1,13 @@
 //! The selected thing in full: nothing cut, long texts wrapped.
 
-use crate::event::{Dir, Seq};
-use crate::report::{self, Role};
-use crate::store::{StateFact, TypeState};
-use crate::text::{self, count, latency, plural, size, time_of_day, wrap};
+use crate::engine::store::{StateFact, TypeState};
+use crate::present::report::{self, Role};
 use crate::tui::canvas::{Line, plain, span};
 use crate::tui::layout;
 use crate::tui::model::{Model, Screen};
 use crate::tui::timeline::Current;
+use crate::wire::event::{Dir, Seq};
+use crate::wire::text::{self, count, latency, plural, size, time_of_day, wrap};
 
 use super::stream::detail_width;
 

@@ -2,13 +2,13 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::diff::{Op, Part, Side, Tag, Verdict, emphasis};
-use crate::report::Role;
-use crate::text::{count, display_safe, pad, pad_left, plural, size, type_label, width, wrap_parts};
+use crate::engine::diff::{Op, Part, Side, Tag, Verdict, emphasis};
+use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::diff::{Row, absent, ready};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane};
+use crate::wire::text::{count, display_safe, pad, pad_left, plural, size, type_label, width, wrap_parts};
 
 use super::frame::node_of;
 use super::stream::focused;
@@ -147,7 +147,7 @@ fn title(model: &Model) -> String {
     let two = stream(diff.old).zip(stream(diff.new)).is_some_and(|(old, new)| old != new);
     let word = |at: Option<usize>| {
         let Some(version) = diff.version(at) else { return "nothing".to_owned() };
-        let own = |other: &&crate::diff::Version| {
+        let own = |other: &&crate::engine::diff::Version| {
             other.stream == version.stream && other.verdict == Verdict::Accepted
         };
         let in_force = diff.versions.iter().rev().find(own).is_some_and(|last| std::ptr::eq(last, version));

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
-use crate::report::{self, Role, severity};
-use crate::store::TypeState;
-use crate::text::{self, count, size, time_of_day_secs, type_label};
+use crate::engine::store::TypeState;
+use crate::present::report::{self, Role, severity};
 use crate::tui::canvas::{Canvas, Line, plain, span};
 use crate::tui::command::Command;
 use crate::tui::data::Mode;
@@ -17,6 +16,7 @@ use crate::tui::layout::Layout;
 use crate::tui::model::{Model, Overlay, Screen};
 use crate::tui::tell::{Ask, Tell};
 use crate::tui::theme;
+use crate::wire::text::{self, count, size, time_of_day_secs, type_label};
 
 /// Lines of a notice, at most.
 const NOTICE: usize = 5;
@@ -148,7 +148,7 @@ fn scope(model: &Model, layout: &Layout) -> Line {
 }
 
 /// The node of a stream, from whatever has been loaded.
-pub(super) fn node_of(model: &Model, stream: crate::event::StreamId) -> Option<String> {
+pub(super) fn node_of(model: &Model, stream: crate::wire::event::StreamId) -> Option<String> {
     let rows = model.overview.table.rows.iter();
     let row = rows.flat_map(|row| row.streams.iter().map(move |s| (s.stream, &row.name)));
     let row = row.filter(|(id, _)| *id == stream).map(|(_, name)| name.clone()).next();
@@ -360,7 +360,7 @@ fn filter_prompt(
     canvas: &mut Canvas,
     area: Rect,
     input: &str,
-    error: Option<&crate::filter::FilterError>,
+    error: Option<&crate::engine::filter::FilterError>,
 ) -> Position {
     let start = canvas.text(area, " / ", Role::Key);
     let room = Rect { x: start, width: area.right().saturating_sub(start), ..area };

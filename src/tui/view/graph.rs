@@ -1,14 +1,14 @@
 use ratatui::layout::Position;
 
-use crate::event::Kind;
-use crate::graph::{CHAIN, Id, Node, Row, State, What};
-use crate::report::Role;
-use crate::store::ResourceState;
-use crate::text::{self, cut_name, display_safe, pad, plural};
+use crate::engine::graph::{CHAIN, Id, Node, Row, State, What};
+use crate::engine::store::ResourceState;
+use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::graph::parts;
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::Model;
+use crate::wire::event::Kind;
+use crate::wire::text::{self, cut_name, display_safe, pad, plural};
 
 use super::detail::field;
 
@@ -155,7 +155,7 @@ fn accepted(node: &Node) -> &str {
 fn state(model: &Model, id: Id, node: &Node, folded: bool) -> Vec<Span> {
     let glyphs = model.theme.glyphs();
     let since =
-        |at: Option<crate::event::Time>| at.map(|at| format!(" {}", model.age(at))).unwrap_or_default();
+        |at: Option<crate::wire::event::Time>| at.map(|at| format!(" {}", model.age(at))).unwrap_or_default();
     let mut text = match &node.state {
         State::Ready => format!("{} {}", glyphs.ok, accepted(node)),
         State::Orphan => format!("{} {} orphan", glyphs.ok, accepted(node)),

@@ -2,9 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use crate::report::Role;
-use crate::store::TypeState;
-use crate::text::{pad, wrap};
+use crate::engine::store::TypeState;
+use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, Line, plain, span};
 use crate::tui::command::Command;
 use crate::tui::keymap::{self, Context};
@@ -12,6 +11,7 @@ use crate::tui::layout::{self, Layout};
 use crate::tui::model::Model;
 use crate::tui::prompt;
 use crate::tui::theme;
+use crate::wire::text::{pad, wrap};
 
 const FILTER: [&str; 6] = [
     "type:cds node:edge* kind:nack lat>100ms",

@@ -2,14 +2,14 @@
 
 use ratatui::layout::Rect;
 
-use crate::event::Dir;
-use crate::report::{self, Role};
-use crate::store::{LineFact, MessageKind};
-use crate::text::{self, Keep, cut, display_safe, latency, pad, time_of_day};
+use crate::engine::store::{LineFact, MessageKind};
+use crate::present::report::{self, Role};
 use crate::tui::canvas::{Canvas, Line, plain, span};
 use crate::tui::model::Model;
 use crate::tui::theme::Glyphs;
 use crate::tui::timeline::Shown;
+use crate::wire::event::Dir;
+use crate::wire::text::{self, Keep, cut, display_safe, latency, pad, time_of_day};
 
 /// Cells left of the client's line: mark and time.
 const LEFT: usize = 14;

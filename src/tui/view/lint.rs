@@ -1,13 +1,13 @@
 use ratatui::layout::Position;
 
-use crate::lint::Finding;
-use crate::report::{self, Role};
-use crate::text::{display_safe, plural, time_of_day_secs, wrap};
+use crate::engine::lint::Finding;
+use crate::present::report::{self, Role};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::layout::{self, Layout};
 use crate::tui::lint::parts;
 use crate::tui::model::{Model, Pane};
 use crate::tui::table::{self, Column, Cut, column};
+use crate::wire::text::{display_safe, plural, time_of_day_secs, wrap};
 
 use super::detail::field;
 use super::stream::focused;

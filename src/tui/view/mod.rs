@@ -35,7 +35,7 @@ pub use timeline::timeline_row;
 use super::canvas::Canvas;
 use super::layout::SMALLEST;
 use super::model::{Model, Overlay, Screen};
-use crate::report::Role;
+use crate::present::report::Role;
 
 /// Draws the whole screen. Returns where the terminal's cursor belongs: on the selected row, or in a prompt.
 pub fn view(model: &Model, buf: &mut Buffer) -> Option<Position> {

@@ -1,14 +1,16 @@
 use ratatui::layout::Position;
 
-use crate::nack::{Found, Subject};
-use crate::report::Role;
-use crate::store::Verdict;
-use crate::text::{count, display_safe, latency, plural, time_of_day, time_of_day_secs, type_label, wrap};
+use crate::engine::nack::{Found, Subject};
+use crate::engine::store::Verdict;
+use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane, Scope};
 use crate::tui::nacks::{Group, parts};
 use crate::tui::table::{self, Column, Cut, column};
+use crate::wire::text::{
+    count, display_safe, latency, plural, time_of_day, time_of_day_secs, type_label, wrap,
+};
 
 use super::beside;
 use super::detail::{bounded, field};

@@ -1,16 +1,16 @@
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
-use crate::event::Variant;
-use crate::report::{self, Role, Row};
-use crate::store::{StreamFact, SummaryFact, TypeState};
-use crate::text::{self, count, pad, plural, size, type_label};
+use crate::engine::store::{StreamFact, SummaryFact, TypeState};
+use crate::present::report::{self, Role, Row};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane};
 use crate::tui::overview::scroll;
 use crate::tui::table::{self, Column, Cut, column};
 use crate::tui::theme;
+use crate::wire::event::Variant;
+use crate::wire::text::{self, count, pad, plural, size, type_label};
 
 /// Lines of the matrix and of the problems, with their titles and rules.
 pub fn overview_lines(model: &Model) -> (usize, usize) {

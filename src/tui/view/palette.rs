@@ -2,14 +2,14 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::report::Role;
-use crate::text::{Keep, cut, display_safe, pad, width};
+use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, plain, span};
 use crate::tui::keymap;
 use crate::tui::layout::{Layout, split};
 use crate::tui::model::Model;
 use crate::tui::overview::scroll;
 use crate::tui::prompt::{WITH_ARGUMENT, candidates};
+use crate::wire::text::{Keep, cut, display_safe, pad, width};
 
 /// Returns the place of the cursor.
 pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, input: &str, chosen: usize) -> Position {

@@ -1,20 +1,21 @@
 use ratatui::layout::{Position, Rect};
 
-use crate::report::Role;
-use crate::store::{ResourceFact, ResourceState, Verdict, VersionFact};
-use crate::text::{
-    self, Keep, count, cut, cut_name, display_safe, pad, plural, size, time_of_day_secs, type_label, wrap,
-};
+use crate::engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
+use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::Model;
 use crate::tui::resources::{Focus, Place, Row, parts};
 use crate::tui::theme::Glyphs;
+use crate::wire::text::{
+    self, Keep, count, cut, cut_name, display_safe, pad, plural, size, time_of_day_secs, type_label, wrap,
+};
 
 pub fn summary(model: &Model) -> String {
     let types = &model.resources.tree.types;
-    let sum =
-        |of: &dyn Fn(&crate::store::SummaryFact) -> u64| types.iter().map(|list| of(&list.fact)).sum::<u64>();
+    let sum = |of: &dyn Fn(&crate::engine::store::SummaryFact) -> u64| {
+        types.iter().map(|list| of(&list.fact)).sum::<u64>()
+    };
     let mut words = vec![plural(sum(&|fact| fact.resources), "resource")];
     for (n, word) in [(sum(&|fact| fact.refused), "refused"), (sum(&|fact| fact.missing), "not sent")] {
         if n > 0 {

@@ -1,15 +1,15 @@
 use ratatui::layout::Position;
 
-use crate::applied::Account;
-use crate::event::TypeUrl;
-use crate::report::{self, Role};
-use crate::store::{StateFact, StreamFact, TypeState, Wildcard};
-use crate::text::{count, latency, plural, time_of_day_secs, type_label};
+use crate::engine::applied::Account;
+use crate::engine::store::{StateFact, StreamFact, TypeState, Wildcard};
+use crate::present::report::{self, Role};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane};
 use crate::tui::table::{self, Column, Cut, column};
 use crate::tui::theme;
+use crate::wire::event::TypeUrl;
+use crate::wire::text::{count, latency, plural, time_of_day_secs, type_label};
 
 use super::detail::{detail_lines, field};
 use super::overview::variant_words;
@@ -148,7 +148,7 @@ fn stream_history(model: &Model, stream: &StreamFact, width: usize) -> Vec<Line>
     let time = |at| time_of_day_secs(at, model.clock, &model.zone);
     let mut lines = Vec::new();
     let mut event = |at: String, word: &str, role: Role, text: String| {
-        let label = format!(" {}  {} ", crate::text::pad(&at, 8), crate::text::pad(word, 7));
+        let label = format!(" {}  {} ", crate::wire::text::pad(&at, 8), crate::wire::text::pad(word, 7));
         lines.extend(field(&label, &text, role, width));
     };
     let method = stream.method.rsplit('/').next().unwrap_or(&stream.method);
@@ -195,7 +195,7 @@ fn stream_history(model: &Model, stream: &StreamFact, width: usize) -> Vec<Line>
         );
     }
     if let Some(keepalive) = stream.keepalive {
-        let (by, every) = (keepalive.by.word(), crate::text::age(keepalive.every));
+        let (by, every) = (keepalive.by.word(), crate::wire::text::age(keepalive.every));
         event(time(keepalive.last), "ping", Role::Plain, format!("the {by} pings every {every}; the newest"));
     }
     if stream.gaps > 0 {
@@ -205,8 +205,8 @@ fn stream_history(model: &Model, stream: &StreamFact, width: usize) -> Vec<Line>
         let end = stream.end.as_ref();
         let by = end.and_then(|end| end.by).map_or(String::new(), |side| format!(" by the {}", side.word()));
         let why = end.map(report::end_words).unwrap_or_default();
-        let age = crate::text::age(closed.since(stream.opened));
-        let silent = stream.last_message.map(|at| crate::text::age(closed.since(at)));
+        let age = crate::wire::text::age(closed.since(stream.opened));
+        let silent = stream.last_message.map(|at| crate::wire::text::age(closed.since(at)));
         let silent = silent.map(|age| format!(", silent for {age} before")).unwrap_or_default();
         event(time(closed), "close", Role::Warn, format!("{why}{by} after {age}{silent}"));
     }

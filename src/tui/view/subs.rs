@@ -1,13 +1,13 @@
 use ratatui::layout::{Position, Rect};
 
-use crate::report::Role;
-use crate::store::{ResourceState, Wildcard};
-use crate::text::{count, latency, plural, time_of_day_secs, type_label};
+use crate::engine::store::{ResourceState, Wildcard};
+use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane};
 use crate::tui::subs::{NameRow, OfType, parts};
 use crate::tui::table::{self, Cut, column};
+use crate::wire::text::{count, latency, plural, time_of_day_secs, type_label};
 
 use super::detail::field;
 use super::stream::focused;
@@ -180,7 +180,9 @@ fn changes(model: &Model, canvas: &mut Canvas, area: Rect) {
     }
     lines.push(vec![]);
     lines.push(vec![span(" how it is subscribed", Role::Title)]);
-    for line in crate::text::wrap(wildcard_words(of.wildcard), usize::from(area.width).saturating_sub(2)) {
+    for line in
+        crate::wire::text::wrap(wildcard_words(of.wildcard), usize::from(area.width).saturating_sub(2))
+    {
         lines.push(vec![plain(format!(" {line}"))]);
     }
     canvas.lines(area, &lines, 0);

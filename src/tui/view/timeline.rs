@@ -1,14 +1,14 @@
 use ratatui::layout::{Position, Rect};
 
-use crate::event::Dir;
-use crate::report::{self, Role};
-use crate::store::{MessageFact, MessageKind};
-use crate::text::{count, latency, plural, size, time_of_day, type_label};
+use crate::engine::store::{MessageFact, MessageKind};
+use crate::present::report::{self, Role};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
 use crate::tui::layout::{self, Layout};
 use crate::tui::model::{Model, Pane};
 use crate::tui::table::{self, Column, Cut, column};
 use crate::tui::timeline::Shown;
+use crate::wire::event::Dir;
+use crate::wire::text::{count, latency, plural, size, time_of_day, type_label};
 
 use super::detail::detail_lines;
 use super::ladder;

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::content::{MemoryBodies, Redact};
-use crate::pb::{WIRE_VARINT, put_tag, put_varint};
+use crate::wire::content::{MemoryBodies, Redact};
+use crate::wire::pb::{WIRE_VARINT, put_tag, put_varint};
 
 fn any(url: &str, value: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();

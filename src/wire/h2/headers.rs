@@ -1,6 +1,6 @@
 use loona_hpack::Decoder;
 
-use crate::event::Code;
+use crate::wire::event::Code;
 
 /// Header tables larger than this are not followed; gRPC and Envoy use 4 KiB.
 const MAX_TABLE: usize = 1 << 20;

@@ -12,7 +12,7 @@ pub use rewrite::{Changes, Rewrite, Unchanged};
 
 use std::collections::BTreeMap;
 
-use crate::event::{Dir, Side};
+use crate::wire::event::{Dir, Side};
 
 use super::grpc::{Messages, Piece};
 use super::{End, MAX_FIELD};

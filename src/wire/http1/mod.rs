@@ -13,7 +13,7 @@ pub use head::Head;
 
 use std::collections::VecDeque;
 
-use crate::event::Dir;
+use crate::wire::event::Dir;
 use body::Body;
 
 /// A head longer than this is not read.

@@ -1,9 +1,9 @@
 use serde_json::Value;
 
-use xdscope::lint;
-use xdscope::pb::{Fields, put_len_field};
-use xdscope::script::{self, Codec, Line, Script};
-use xdscope::store;
+use xdscope::engine::lint;
+use xdscope::engine::store;
+use xdscope::sources::script::{self, Codec, Line, Script};
+use xdscope::wire::pb::{Fields, put_len_field};
 
 /// A text is refused at one of its places, or means the same after it was written and read again. What it loads to
 /// can be written as a script again, which loads to the same messages. No rule falls over it.
@@ -43,7 +43,7 @@ fn round_trip(script: &Script) {
     }
 }
 
-fn messages(loaded: &xdscope::record::Loaded) -> impl Iterator<Item = Option<Vec<u8>>> {
+fn messages(loaded: &xdscope::sources::record::Loaded) -> impl Iterator<Item = Option<Vec<u8>>> {
     loaded.frames.iter().filter_map(|frame| match &frame.what {
         xdscope::wire::What::Message(message) => Some(message.bytes(&loaded.catalog)),
         _ => None,

@@ -1,8 +1,8 @@
 use std::collections::HashSet;
 use std::io::{self, Read};
 
-use xdscope::pcap::{self, Options};
 use xdscope::schema::Schema;
+use xdscope::sources::pcap::{self, Options};
 use xdscope::wire::{Frame, What};
 
 use super::Input;

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use xdscope::event::Dir;
+use xdscope::wire::event::Dir;
 use xdscope::wire::h2::{Connection, Event};
 
 use super::{Digest, Input, PREFACE, http2_frame};

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use xdscope::event::{Dir, Side};
+use xdscope::wire::event::{Dir, Side};
 use xdscope::wire::h2::{Connection, Event};
 
 use super::{Digest, Input, PREFACE, http2_frame};

@@ -1,9 +1,9 @@
 use std::sync::{Arc, LazyLock};
 
-use xdscope::content::{Catalog, MemoryBodies, Redact};
-use xdscope::pb::{Fields, SplitError, Splitter, Value};
 use xdscope::schema::Schema;
 use xdscope::schema::redact::Redactor;
+use xdscope::wire::content::{Catalog, MemoryBodies, Redact};
+use xdscope::wire::pb::{Fields, SplitError, Splitter, Value};
 use xdscope::wire::{Body, Message, MessageBuilder, Shape};
 
 use super::Input;

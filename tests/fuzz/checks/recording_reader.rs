@@ -3,8 +3,8 @@ use std::hash::Hasher;
 use std::io::Write;
 
 use twox_hash::XxHash3_64;
-use xdscope::event::Clock;
-use xdscope::record::{self, Format, Header, Loaded};
+use xdscope::sources::record::{self, Format, Header, Loaded};
+use xdscope::wire::event::Clock;
 use xdscope::wire::{Frame, What};
 use zstd::stream::write::Encoder;
 

@@ -21,14 +21,12 @@ use tonic::{
     Status, Streaming,
     transport::{Endpoint, Server, server::TcpIncoming},
 };
-use xdscope::{
-    content::Catalog,
-    event::{Dir, Side, StreamId, Sym, Time},
-    net::rpc::{self, Handler, Responses, Streams},
-    schema::Schema,
-    script::{self, Codec},
-    wire::{Body, End, Frame, Message, Shape, What},
-};
+use xdscope::net::rpc::{self, Handler, Responses, Streams};
+use xdscope::schema::Schema;
+use xdscope::sources::script::{self, Codec};
+use xdscope::wire::content::Catalog;
+use xdscope::wire::event::{Dir, Side, StreamId, Sym, Time};
+use xdscope::wire::{Body, End, Frame, Message, Shape, What};
 
 use super::wait::PATIENCE;
 

@@ -23,17 +23,17 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status, Streaming};
 use xdscope::app::client::{Command, Judge, Options, Running, Want};
 use xdscope::app::watched;
-use xdscope::client::{Config, Manner, Others, Ruling};
-use xdscope::content::Catalog;
-use xdscope::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
-use xdscope::json;
-use xdscope::lint;
+use xdscope::engine::lint;
+use xdscope::engine::store;
 use xdscope::net::client::Server;
 use xdscope::net::rpc::{Handler, Responses, Streams};
-use xdscope::record::Loaded;
+use xdscope::peers::client::{Config, Manner, Others, Ruling};
+use xdscope::present::json;
 use xdscope::schema::{Names, Schema};
-use xdscope::script::{self, Body, Codec, Expect, Item, Line, Script};
-use xdscope::store;
+use xdscope::sources::record::Loaded;
+use xdscope::sources::script::{self, Body, Codec, Expect, Item, Line, Script};
+use xdscope::wire::content::Catalog;
+use xdscope::wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
 use xdscope::wire::{self, Message, Shape, What};
 
 use super::wait::{PATIENCE, wait_for};
@@ -120,7 +120,9 @@ impl Drop for Plane {
 
 /// A word of the client's first line that asks for something: `cds`, `eds/a`, `xdstp://…`.
 fn want(word: &str) -> Want {
-    if let Some((type_url, _)) = word.starts_with("xdstp:").then(|| xdscope::client::asked(word)).flatten() {
+    if let Some((type_url, _)) =
+        word.starts_with("xdstp:").then(|| xdscope::peers::client::asked(word)).flatten()
+    {
         return Want { type_url, wildcard: false, names: vec![word.to_owned()] };
     }
     let (kind, name) = word.split_once('/').unwrap_or((word, "*"));
@@ -205,9 +207,9 @@ impl Setup {
 
     fn start(&self, node: &script::Node, planes: &[Plane], schema: &Arc<Schema>) -> Running {
         let mut bytes = Vec::new();
-        xdscope::pb::put_len_field(&mut bytes, 1, node.id.as_bytes());
+        xdscope::wire::pb::put_len_field(&mut bytes, 1, node.id.as_bytes());
         for feature in &node.features {
-            xdscope::pb::put_len_field(&mut bytes, 10, feature.as_bytes());
+            xdscope::wire::pb::put_len_field(&mut bytes, 10, feature.as_bytes());
         }
         let server = |plane: &Plane| Server {
             address: plane.address.parse().expect("an address"),

@@ -3,9 +3,9 @@
 use loona_hpack::Encoder;
 
 use super::*;
-use crate::content::Catalog;
-use crate::observe::Pipeline;
+use crate::sources::observe::Pipeline;
 use crate::wire::What;
+use crate::wire::content::Catalog;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SECRET: &str = "Bearer hunter2-hunter2";

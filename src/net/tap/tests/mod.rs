@@ -6,8 +6,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
 use super::*;
-use crate::event::Dir;
-use crate::observe::{Copied, Happened, Step};
+use crate::sources::observe::{Copied, Happened, Step};
+use crate::wire::event::Dir;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 

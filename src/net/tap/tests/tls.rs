@@ -11,8 +11,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use super::*;
-use crate::event::Side;
 use crate::net::tls::{Client, ClientOptions, Server, ServerOptions};
+use crate::wire::event::Side;
 
 /// A self-signed certificate and its key, for all who speak TLS here.
 struct Pair {

@@ -1,0 +1,208 @@
+//! Envoy's config dump: a section for each type, and in it what came by xDS (`dynamic_...`); what the bootstrap holds
+//! (`static_...`) was never sent and is left out.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::wire::event::{ApiVersion, Kind};
+
+use super::{Client, Content, Entry, Lack, Reader, field, list, text};
+
+/// Where items of a section stand.
+struct Place {
+    list: &'static str,
+    /// The resource within an item.
+    inner: &'static str,
+    warming: bool,
+}
+
+const fn place(list: &'static str, inner: &'static str, warming: bool) -> Place {
+    Place { list, inner, warming }
+}
+
+/// Message of the section, its type, its lists.
+const SECTIONS: [(&str, Kind, &[Place]); 7] = [
+    ("ListenersConfigDump", Kind::Lds, &[place("dynamic_listeners", "listener", false)]),
+    (
+        "ClustersConfigDump",
+        Kind::Cds,
+        &[
+            place("dynamic_active_clusters", "cluster", false),
+            place("dynamic_warming_clusters", "cluster", true),
+        ],
+    ),
+    ("RoutesConfigDump", Kind::Rds, &[place("dynamic_route_configs", "route_config", false)]),
+    (
+        "ScopedRoutesConfigDump",
+        Kind::Srds,
+        &[place("dynamic_scoped_route_configs", "scoped_route_configs", false)],
+    ),
+    ("EndpointsConfigDump", Kind::Eds, &[place("dynamic_endpoint_configs", "endpoint_config", false)]),
+    (
+        "SecretsConfigDump",
+        Kind::Sds,
+        &[place("dynamic_active_secrets", "secret", false), place("dynamic_warming_secrets", "secret", true)],
+    ),
+    ("EcdsConfigDump", Kind::Ecds, &[place("ecds_filters", "ecds_filter", false)]),
+];
+
+/// The version of a secret that Envoy has asked for and not got.
+const NOT_GOT: &str = "uninitialized";
+
+/// Whether a type URL is that of a part of a config dump.
+pub(super) fn is_section(url: &str) -> bool {
+    url.rsplit('/').next().is_some_and(|name| name.starts_with("envoy.admin.") && name.contains("ConfigDump"))
+}
+
+/// The client that a config dump is of.
+pub(super) fn client(dump: &Value, reader: &mut Reader<'_>) -> Client {
+    let mut client = Client::default();
+    for config in list(&dump["configs"]) {
+        let Some(url) = config["@type"].as_str() else { continue };
+        let message = url.rsplit('/').next().unwrap_or_default();
+        let message = message.split('.').skip_while(|part| !part.ends_with("ConfigDump")).collect::<Vec<_>>();
+        match message.as_slice() {
+            ["BootstrapConfigDump"] => {
+                (client.node, client.id) = reader.node(&field(config, "bootstrap")["node"]);
+            }
+            [name] => section(name, config, &mut client, reader),
+            // `/config_dump?resource=...` gives the items alone.
+            [name, _] => {
+                if let Some((_, kind, places)) = SECTIONS.iter().find(|(known, ..)| known == name)
+                    && let Some(place) = places.first()
+                {
+                    about(*kind, None, &mut client);
+                    item(*kind, config, place, &mut client, reader);
+                }
+            }
+            _ => {}
+        }
+    }
+    if let Some(names) = by_eds(dump) {
+        let eds = |entry: &Entry| kind_of(entry) == Some(Kind::Eds);
+        client.entries.retain(|entry| !eds(entry) || names.contains(&*entry.name));
+    }
+    client.merge();
+    client
+}
+
+fn kind_of(entry: &Entry) -> Option<Kind> {
+    Kind::of_type_url(entry.type_url.as_str()).map(|(kind, _)| kind)
+}
+
+/// Names of the endpoints that clusters get by EDS: the dump lists those of all other clusters, too. `None`: it has no
+/// clusters to tell by.
+fn by_eds(dump: &Value) -> Option<BTreeSet<&str>> {
+    let is_clusters =
+        |config: &&Value| config["@type"].as_str().is_some_and(|url| url.ends_with(".ClustersConfigDump"));
+    let section = list(&dump["configs"]).iter().find(is_clusters)?;
+    let lists = ["static_clusters", "dynamic_active_clusters", "dynamic_warming_clusters"];
+    let clusters =
+        lists.into_iter().flat_map(|name| list(field(section, name))).map(|item| field(item, "cluster"));
+    let eds = clusters.filter(|cluster| cluster["type"] == "EDS");
+    let names = eds.filter_map(|cluster| {
+        let service = field(field(cluster, "eds_cluster_config"), "service_name").as_str();
+        service.filter(|name| !name.is_empty()).or_else(|| cluster["name"].as_str())
+    });
+    Some(names.collect())
+}
+
+fn about(kind: Kind, version: Option<Arc<str>>, client: &mut Client) {
+    if let Some(url) = kind.type_url(ApiVersion::V3) {
+        client.about(url, version);
+    }
+}
+
+/// One section, by the message that it is: a dump's own, or the like in CSDS.
+pub(super) fn section(name: &str, section: &Value, client: &mut Client, reader: &mut Reader<'_>) {
+    let Some((_, kind, places)) = SECTIONS.iter().find(|(known, ..)| *known == name) else { return };
+    about(*kind, text(field(section, "version_info")), client);
+    for place in *places {
+        for found in list(field(section, place.list)) {
+            item(*kind, found, place, client, reader);
+        }
+    }
+}
+
+fn item(kind: Kind, item: &Value, place: &Place, client: &mut Client, reader: &mut Reader<'_>) {
+    let refused = reader.refused(field(item, "error_state"));
+    let lack = match field(item, "client_status").as_str() {
+        Some("REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR") => Some(Lack::Requested),
+        Some("DOES_NOT_EXIST") => Some(Lack::DoesNotExist),
+        _ => None,
+    };
+    let name = text(&item["name"]);
+    let mut found: Vec<Entry> = Vec::new();
+    let mut hold = |state: &Value, inner: &str, warming: bool, reader: &mut Reader<'_>| {
+        let version = text(field(state, "version_info"));
+        let resources = match field(state, inner) {
+            Value::Array(items) => items.as_slice(),
+            Value::Null => &[],
+            one => std::slice::from_ref(one),
+        };
+        for resource in resources {
+            let Some((type_url, own, any)) = reader.resource(resource) else { continue };
+            let Some(name) = own.or_else(|| name.clone()) else { continue };
+            let content = Some(Content { version: version.clone(), any });
+            let mut entry = Entry::new(type_url, name);
+            if version.as_deref() == Some(NOT_GOT) {
+                entry.lack = Some(Lack::Requested);
+            } else if warming {
+                entry.warming = content;
+            } else {
+                entry.active = content;
+            }
+            found.push(entry);
+        }
+    };
+    if kind == Kind::Lds {
+        hold(field(item, "active_state"), place.inner, false, reader);
+        hold(field(item, "warming_state"), place.inner, true, reader);
+    } else {
+        hold(item, place.inner, place.warming, reader);
+    }
+    let url = found.first().map(|entry| entry.type_url.clone()).or_else(|| kind.type_url(ApiVersion::V3));
+    let name = name.or_else(|| found.first().map(|entry| entry.name.clone())).or_else(|| {
+        // Only the refused content may tell the name.
+        let failed = field(field(item, "error_state"), "failed_configuration");
+        ["name", "cluster_name"].into_iter().find_map(|name| text(field(failed, name)))
+    });
+    client.entries.append(&mut found);
+    if let (Some(url), Some(name)) = (url, name)
+        && (refused.is_some() || lack.is_some())
+    {
+        client.entries.push(Entry { refused, lack, ..Entry::new(url, name) });
+    }
+}
+
+/// Takes out of endpoints what Envoy adds when it dumps them: health where that is good, weights and other defaults.
+pub(super) fn without_additions(assignment: &mut Value) {
+    let is = |fields: &Map<String, Value>, name: &str, value: &Value| fields.get(name) == Some(value);
+    let empty = Value::Object(Map::new());
+    let drop = |of: &mut Value, name: &str, values: &[Value]| {
+        if let Some(fields) = of.as_object_mut() {
+            let spelled = if fields.contains_key(name) { name.to_owned() } else { super::camel(name) };
+            if values.iter().any(|value| is(fields, &spelled, value)) {
+                fields.shift_remove(&spelled);
+            }
+        }
+    };
+    for locality in assignment["endpoints"].as_array_mut().into_iter().flatten() {
+        drop(locality, "locality", std::slice::from_ref(&empty));
+        drop(locality, "load_balancing_weight", &[0.into()]);
+        let endpoints = if locality.get("lbEndpoints").is_some() { "lbEndpoints" } else { "lb_endpoints" };
+        for endpoint in locality[endpoints].as_array_mut().into_iter().flatten() {
+            drop(endpoint, "health_status", &["HEALTHY".into()]);
+            drop(endpoint, "load_balancing_weight", &[1.into()]);
+            if let Some(inner) = endpoint.get_mut("endpoint") {
+                drop(inner, "health_check_config", std::slice::from_ref(&empty));
+            }
+        }
+    }
+    if let Some(policy) = assignment.get_mut("policy") {
+        drop(policy, "overprovisioning_factor", &[140.into()]);
+    }
+    drop(assignment, "policy", &[empty]);
+}

@@ -1,0 +1,79 @@
+//! CSDS: `ClientStatusResponse`, with a list of resources for each client (gRPC, and Envoy of today), or with the
+//! sections of a config dump (`xds_config`, of older servers).
+
+use serde_json::Value;
+
+use crate::wire::event::TypeUrl;
+
+use super::{Client, Content, Entry, Lack, Reader, config_dump, field, list, text};
+
+/// Fields of `PerXdsConfig`, and the sections that they are.
+const SECTIONS: [(&str, &str); 6] = [
+    ("listener_config", "ListenersConfigDump"),
+    ("cluster_config", "ClustersConfigDump"),
+    ("route_config", "RoutesConfigDump"),
+    ("scoped_route_config", "ScopedRoutesConfigDump"),
+    ("endpoint_config", "EndpointsConfigDump"),
+    ("ecds_config", "EcdsConfigDump"),
+];
+
+/// The clients; what one node says in several scopes (a gRPC channel and a server have one each) is put together.
+pub(super) fn clients(response: &Value, reader: &mut Reader<'_>) -> Vec<Client> {
+    let mut clients: Vec<Client> = Vec::new();
+    for config in list(&response["config"]) {
+        let (node, id) = reader.node(&config["node"]);
+        let known = clients.iter_mut().find(|client| client.id.is_some() && client.id == id);
+        let mut of = Client { node, id, ..Client::default() };
+        for per_type in list(field(config, "xds_config")) {
+            for (name, section) in SECTIONS {
+                let value = field(per_type, name);
+                if value.is_object() {
+                    config_dump::section(section, value, &mut of, reader);
+                }
+            }
+        }
+        for generic in list(field(config, "generic_xds_configs")) {
+            resource(generic, &mut of, reader);
+        }
+        match known {
+            Some(known) => {
+                of.types.into_iter().for_each(|(url, version)| known.about(url, version));
+                known.entries.append(&mut of.entries);
+                known.merge();
+            }
+            None => {
+                of.merge();
+                clients.push(of);
+            }
+        }
+    }
+    clients
+}
+
+/// A `GenericXdsConfig`.
+fn resource(generic: &Value, client: &mut Client, reader: &mut Reader<'_>) {
+    if field(generic, "is_static_resource").as_bool() == Some(true) {
+        return;
+    }
+    let (Some(url), Some(name)) = (text(field(generic, "type_url")), text(&generic["name"])) else { return };
+    let url = match url.contains('/') {
+        true => TypeUrl::new(&*url),
+        false => TypeUrl::new(format!("type.googleapis.com/{url}")),
+    };
+    client.about(url.clone(), None);
+    let held = field(generic, "xds_config");
+    let any = if held.is_object() { reader.resource(held).and_then(|(_, _, any)| any) } else { None };
+    let refused = reader.refused(field(generic, "error_state"));
+    let status = field(generic, "client_status").as_str().unwrap_or_default();
+    let mut entry = Entry::new(url, name);
+    if held.is_object() {
+        entry.active = Some(Content { version: text(field(generic, "version_info")), any });
+    }
+    entry.refused = refused;
+    entry.lack = match status {
+        "REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR" => Some(Lack::Requested),
+        "DOES_NOT_EXIST" => Some(Lack::DoesNotExist),
+        _ => None,
+    };
+    client.entries.push(entry);
+}

@@ -1,0 +1,208 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::engine::store::{Options, ResourceState, Store, TypeState};
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Time};
+
+const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const SECRET: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
+
+fn cluster(name: &str, timeout: &str) -> Value {
+    json!({"@type": CLUSTER, "name": name, "type": "EDS", "connect_timeout": timeout})
+}
+
+fn section(name: &str, mut fields: Value) -> Value {
+    fields["@type"] = json!(format!("type.googleapis.com/envoy.admin.v3.{name}"));
+    fields
+}
+
+fn dump(configs: &[Value]) -> Dump {
+    let text = json!({ "configs": configs }).to_string();
+    read("dump.json", text.as_bytes(), &Schema::builtin()).unwrap()
+}
+
+fn store_of(dump: &Dump) -> Store {
+    let mut catalog = Catalog::in_memory();
+    let frames = dump.frames("dump.json", &mut catalog);
+    let mut store = Store::new(catalog, Clock { epoch: None, untimed: true }, Options::default());
+    frames.into_iter().for_each(|frame| store.handle(frame));
+    store.advance(Time::ZERO);
+    store
+}
+
+/// Names with the state of each, whether it is refused, and its newest and its accepted version.
+fn resources(store: &Store) -> Vec<(String, ResourceState, bool, Option<String>, Option<String>)> {
+    let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
+    let states = store.states();
+    let all = states.iter().flat_map(|state| store.resources(state.stream, &state.type_url));
+    all.map(|fact| {
+        (fact.name.to_string(), fact.state, fact.refused, text(&fact.version), text(&fact.acked_version))
+    })
+    .collect()
+}
+
+#[test]
+fn a_config_dump_is_told_as_the_session_that_led_to_it() {
+    let dump = dump(&[
+        section("BootstrapConfigDump", json!({"bootstrap": {"node": {"id": "edge-1", "cluster": "edge"}}})),
+        section(
+            "ClustersConfigDump",
+            json!({
+                "version_info": "3",
+                "static_clusters": [{"cluster": cluster("xds", "1s")}],
+                "dynamic_active_clusters": [
+                    {"version_info": "1", "cluster": cluster("a", "1s")},
+                    {"version_info": "2", "cluster": cluster("b", "1s"), "error_state": {
+                        "details": "no", "version_info": "3", "failed_configuration": cluster("b", "0s")}}],
+                "dynamic_warming_clusters": [{"version_info": "3", "cluster": cluster("a", "2s")}],
+            }),
+        ),
+        section(
+            "SecretsConfigDump",
+            json!({"dynamic_warming_secrets": [{"name": "s", "version_info": "uninitialized",
+                "secret": {"@type": SECRET, "name": "s"}}]}),
+        ),
+    ]);
+    assert_eq!((dump.origin, dump.notices.as_slice()), (Origin::ConfigDump, &[][..]));
+    let store = store_of(&dump);
+    let of = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        resources(&store),
+        [
+            ("a".into(), ResourceState::Present, false, of("3"), of("1")),
+            ("b".into(), ResourceState::Present, true, of("3"), of("2")),
+            ("s".into(), ResourceState::Waiting, false, None, None),
+        ]
+    );
+    let states = store.states();
+    let clusters = states.iter().find(|state| state.type_url.as_str() == CLUSTER).unwrap();
+    assert_eq!((clusters.state, clusters.node.as_deref()), (TypeState::Nack, Some("edge-1")));
+    assert_eq!(&*clusters.nacks[0].message, "b: no");
+    let stream = &store.streams()[0];
+    assert_eq!(stream.variant.map(|variant| variant.word()), Some("dump"));
+}
+
+#[test]
+fn csds_of_several_clients_is_a_stream_each() {
+    let resource = |name: &str, status: &str, body: Value| json!({"typeUrl": CLUSTER, "name": name, "versionInfo": "7", "xdsConfig": body, "clientStatus": status});
+    let text = json!({"config": [
+        {"node": {"id": "one"}, "clientScope": "a", "genericXdsConfigs": [resource("a", "ACKED", cluster("a", "1s"))]},
+        {"node": {"id": "two"}, "xdsConfig": [{"clusterConfig": {"dynamicActiveClusters":
+            [{"versionInfo": "1", "cluster": cluster("c", "1s"), "clientStatus": "ACKED"}]}}]},
+        {"node": {"id": "one"}, "clientScope": "b", "genericXdsConfigs": [
+            resource("gone", "DOES_NOT_EXIST", Value::Null), resource("asked", "REQUESTED", Value::Null),
+            json!({"type_url": CLUSTER, "name": "static", "is_static_resource": true})]},
+    ]});
+    let dump = read("csds.json", text.to_string().as_bytes(), &Schema::builtin()).unwrap();
+    assert_eq!((dump.origin, dump.clients.len()), (Origin::Csds, 2));
+    let store = store_of(&dump);
+    let states: Vec<_> = resources(&store).into_iter().map(|(name, state, ..)| (name, state)).collect();
+    assert_eq!(
+        states,
+        [
+            ("gone".into(), ResourceState::Absent),
+            ("a".into(), ResourceState::Present),
+            ("asked".into(), ResourceState::Waiting),
+            ("c".into(), ResourceState::Present),
+        ]
+    );
+}
+
+#[test]
+fn what_is_applied_is_held_against_what_was_sent() {
+    let node = section("BootstrapConfigDump", json!({"bootstrap": {"node": {"id": "edge-1"}}}));
+    let sent = |clusters: &[Value]| {
+        let items: Vec<_> = clusters.iter().map(|one| json!({"version_info": "2", "cluster": one})).collect();
+        store_of(&dump(&[
+            node.clone(),
+            section("ClustersConfigDump", json!({"dynamic_active_clusters": items})),
+        ]))
+    };
+    let store = sent(&["same", "older", "warm", "gone"].map(|name| cluster(name, "2s")));
+    let has = dump(&[
+        node.clone(),
+        section(
+            "ClustersConfigDump",
+            json!({
+                "dynamic_active_clusters": [
+                    {"version_info": "1", "cluster": cluster("same", "2s")},
+                    {"version_info": "1", "cluster": cluster("older", "1s")},
+                    {"version_info": "1", "cluster": cluster("warm", "1s")},
+                    {"version_info": "1", "cluster": cluster("more", "1s")}],
+                "dynamic_warming_clusters": [{"version_info": "2", "cluster": cluster("warm", "2s")}],
+            }),
+        ),
+    ]);
+    let beside = Beside::new(has, Schema::builtin());
+    let state = &store.states()[0];
+    let account = beside.account(state, &store).unwrap();
+    let names = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<Vec<Arc<str>>>();
+    let expected = Account {
+        of: 4,
+        applied: 1,
+        warming: names(&["warm"]),
+        other: names(&["older"]),
+        missing: names(&["gone"]),
+        extra: names(&["more"]),
+        ..Account::default()
+    };
+    assert_eq!(account, expected);
+    assert!(account.is_problem());
+    assert_eq!(account.summary(), "1 of 4, 1 warming, 1 of another content, 1 missing, 1 not sent");
+    // Of another node, and of a type that the dump does not tell of.
+    let other = section("BootstrapConfigDump", json!({"bootstrap": {"node": {"id": "edge-2"}}}));
+    let clusters = section("ClustersConfigDump", json!({}));
+    let account = |configs: &[Value]| Beside::new(dump(configs), Schema::builtin()).account(state, &store);
+    assert_eq!(account(&[other, clusters.clone()]), None);
+    assert_eq!(account(&[node, section("RoutesConfigDump", json!({}))]), None);
+    // A dump without its bootstrap is of anybody.
+    assert_eq!(account(&[clusters]).map(|account| account.missing.len()), Some(4));
+}
+
+#[test]
+fn what_is_newer_than_the_descriptors_is_left_out_and_told() {
+    let mut novel = cluster("a", "1s");
+    novel["novel_field"] = json!(1);
+    let mut odd = cluster("b", "1s");
+    odd["connect_timeout"] = json!("soon");
+    let of = |cluster: &Value| json!({"version_info": "1", "cluster": cluster, "novel": true});
+    let dump = dump(&[section(
+        "ClustersConfigDump",
+        json!({"dynamic_active_clusters": [of(&novel), of(&odd)], "novel_list": [1]}),
+    )]);
+    assert_eq!(dump.notices.len(), 2, "{:?}", dump.notices);
+    assert!(dump.notices[0].starts_with("CDS a: left out"), "{:?}", dump.notices);
+    assert!(dump.notices[0].contains("novel_field"), "{:?}", dump.notices);
+    assert!(dump.notices[1].starts_with("CDS b can't be read"), "{:?}", dump.notices);
+    assert_eq!(dump.clients[0].entries.len(), 2);
+}
+
+#[test]
+fn endpoints_are_read_without_what_envoy_adds() {
+    let mut assignment = json!({"cluster_name": "c", "policy": {"overprovisioning_factor": 140}, "endpoints": [
+        {"locality": {}, "load_balancing_weight": 0, "lb_endpoints": [{"health_status": "HEALTHY",
+            "load_balancing_weight": 1, "endpoint": {"health_check_config": {}, "address": {}}}]},
+        {"locality": {"region": "r"}, "lbEndpoints": [{"healthStatus": "UNHEALTHY"}]}]});
+    config_dump::without_additions(&mut assignment);
+    let expected = json!({"cluster_name": "c", "endpoints": [{"lb_endpoints": [{"endpoint": {"address": {}}}]},
+        {"locality": {"region": "r"}, "lbEndpoints": [{"healthStatus": "UNHEALTHY"}]}]});
+    assert_eq!(assignment, expected);
+}
+
+#[test]
+fn what_is_no_dump_is_refused() {
+    let read = |text: &str| {
+        super::read("x.json", text.as_bytes(), &Schema::builtin()).map(|dump| dump.clients.len())
+    };
+    for text in
+        ["{}", "[]", "1", r#"{"configs": []}"#, r#"{"configs": [{"@type": "other"}]}"#, r#"{"config": 1}"#]
+    {
+        assert_eq!(read(text), Err(DumpError::NoDump), "{text}");
+    }
+    assert!(matches!(read(r#"{"configs": [{"@ty"#), Err(DumpError::Syntax(_))));
+    assert_eq!(read(r#"{"config": []}"#), Ok(0));
+    assert_eq!(super::read("x", b"\xff\xfe", &Schema::builtin()).err(), Some(DumpError::NoDump));
+}

@@ -1,0 +1,167 @@
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::engine::store::{LineFact, MessageKind, Store};
+use crate::wire::content::BlobId;
+use crate::wire::event::{Dir, Seq, StreamId, TypeUrl};
+
+use super::sets::sets;
+use super::tree::Op;
+use super::versions::sent;
+
+/// Rows that are looked through for the push before one, or the verdict on it.
+const ROWS: usize = 1 << 14;
+/// The same for what one resource held before.
+const NEAR: usize = 1 << 12;
+
+/// A resource that a push changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub op: Op,
+    pub name: Arc<str>,
+}
+
+/// What a push changed: against what was sent before it, or against another push.
+#[derive(Clone, Debug)]
+pub struct Push {
+    pub n: Seq,
+    /// The push that it is compared with, if that is not what the client held.
+    pub against: Option<Seq>,
+    pub stream: StreamId,
+    pub type_url: TypeUrl,
+    pub version: Arc<str>,
+    /// Version of the push before it, or of the other one.
+    pub before: Option<Arc<str>>,
+    /// Changed, added, removed.
+    pub entries: Vec<Entry>,
+    /// Resources re-sent unchanged, and their bytes; then all bytes.
+    pub same: u64,
+    pub bytes_same: u64,
+    pub bytes: u64,
+    /// The client refused it.
+    pub refused: bool,
+}
+
+impl Push {
+    /// How many entries went through this.
+    pub fn count(&self, op: Op) -> usize {
+        self.entries.iter().filter(|entry| entry.op == op).count()
+    }
+
+    /// What response `n` changed, as of the first `rows` rows; `None` if there is no such response in them.
+    pub fn of(store: &Store, n: Seq, rows: usize) -> Option<Push> {
+        let row = store.row_of(n).filter(|row| *row < rows)?;
+        let fact = store.row(row).filter(|fact| fact.dir == Some(Dir::Resp))?;
+        let mut entries = Vec::new();
+        for (op, names) in
+            [(Op::Changed, &fact.changed), (Op::Added, &fact.added), (Op::Removed, &fact.removed)]
+        {
+            entries.extend(names.iter().map(|name| Entry { op, name: name.clone() }));
+        }
+        let here = |line: &LineFact| line.stream == fact.stream && line.type_url == fact.type_url;
+        let earlier = (row.saturating_sub(ROWS)..row).rev().filter_map(|row| store.line(row));
+        let before =
+            earlier.filter(&here).find(|line| line.dir == Some(Dir::Resp)).map(|line| line.row.version);
+        let mut push = Push {
+            n,
+            against: None,
+            stream: fact.stream,
+            type_url: fact.type_url.clone(),
+            version: fact.version.clone(),
+            before,
+            same: fact.same,
+            bytes_same: if fact.same > 0 { unchanged(store, n, &entries) } else { 0 },
+            bytes: fact.size,
+            entries,
+            refused: false,
+        };
+        push.hear(store, row + 1..rows);
+        Some(push)
+    }
+
+    /// Takes in what the client said to it in these rows.
+    pub fn hear(&mut self, store: &Store, rows: Range<usize>) {
+        let last = store.row_of(self.n).map_or(0, |row| row.saturating_add(ROWS));
+        let mut later = (rows.start..rows.end.min(last)).filter_map(|row| store.line(row));
+        self.refused |= later.any(|line| {
+            line.kind == MessageKind::Nack
+                && line.answers == Some(self.n)
+                && line.stream == self.stream
+                && line.type_url == self.type_url
+        });
+    }
+
+    /// What response `n` holds other than response `against`, whatever came between them.
+    pub fn between(store: &Store, against: Seq, n: Seq, rows: usize) -> Option<Push> {
+        let push = Push::of(store, n, rows)?;
+        let other = store.line(store.row_of(against)?)?;
+        let (old, new) = (contents(store, against)?, contents(store, n)?);
+        let names =
+            |list: &[(Arc<str>, BlobId)]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let found = sets(&names(&old), &names(&new), |i, j| {
+            old.get(i).map(|(_, content)| content) == new.get(j).map(|(_, content)| content)
+        });
+        let mut entries = Vec::new();
+        let changed = found.changed.iter().map(|(_, at)| *at);
+        let of = |list: &[(Arc<str>, BlobId)], op: Op, at: usize| {
+            list.get(at).map(|(name, _)| Entry { op, name: name.clone() })
+        };
+        entries.extend(changed.filter_map(|at| of(&new, Op::Changed, at)));
+        entries.extend(found.added.iter().filter_map(|at| of(&new, Op::Added, *at)));
+        entries.extend(found.removed.iter().filter_map(|at| of(&old, Op::Removed, *at)));
+        let same = found.same as u64;
+        let bytes_same = unchanged(store, n, &entries);
+        Some(Push {
+            against: Some(against),
+            before: Some(other.row.version),
+            entries,
+            same,
+            bytes_same,
+            ..push
+        })
+    }
+}
+
+/// Names and contents of a response.
+fn contents(store: &Store, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
+    let catalog = store.catalog();
+    let mut met = HashSet::new();
+    let message = store.message(n)?;
+    let list = message.resources()?.blobs().iter();
+    let entry = |id: &BlobId| {
+        let entry = catalog.entry(*id);
+        met.insert(entry.name).then(|| Some((Arc::from(catalog.text(entry.name)), entry.payload?))).flatten()
+    };
+    Some(list.filter_map(entry).collect())
+}
+
+/// Bytes of the resources of a response that it did not change.
+fn unchanged(store: &Store, n: Seq, entries: &[Entry]) -> u64 {
+    let catalog = store.catalog();
+    let strings = catalog.strings();
+    let changed: HashSet<_> = entries.iter().filter_map(|entry| strings.find(&entry.name)).collect();
+    let list = store.message(n).and_then(|message| message.resources().cloned());
+    let blobs = list.as_ref().map(|list| list.blobs()).unwrap_or_default();
+    let same = blobs.iter().filter(|id| !changed.contains(&catalog.entry(**id).name));
+    same.map(|id| u64::from(catalog.blob(*id).size)).sum()
+}
+
+/// The content that a resource had before response `n` on its stream, and the one in it.
+pub fn around(store: &Store, n: Seq, against: Option<Seq>, name: &str) -> (Option<BlobId>, Option<BlobId>) {
+    let Some(name) = store.catalog().strings().find(name) else { return (None, None) };
+    let content = |n: Seq| sent(store, n, name).map(|(_, content)| content);
+    let new = content(n);
+    if let Some(against) = against {
+        return (content(against), new);
+    }
+    let Some((row, line)) = store.row_of(n).and_then(|row| Some((row, store.line(row)?))) else {
+        return (None, new);
+    };
+    let earlier = (row.saturating_sub(NEAR)..row).rev().filter_map(|row| store.line(row));
+    let old = earlier
+        .filter(|before| before.dir == Some(Dir::Resp) && before.stream == line.stream)
+        .filter(|before| before.type_url == line.type_url)
+        .find_map(|before| content(before.n?));
+    (old, new)
+}

@@ -1,0 +1,97 @@
+use proptest::prelude::*;
+
+use crate::engine::diff::{LineDiff, Part, Side, Tag, emphasis, folded};
+
+fn marked(parts: &[Part<'_>]) -> String {
+    parts
+        .iter()
+        .map(|part| if part.changed { format!("<{}>", part.text) } else { part.text.to_owned() })
+        .collect()
+}
+
+#[test]
+fn changed_words_are_marked() {
+    let (old, new) = emphasis("    connect_timeout: 5s", "    connect_timeout: 0.25s");
+    assert_eq!(
+        (marked(&old), marked(&new)),
+        ("    connect_timeout: <5s>".into(), "    connect_timeout: <0.25s>".into())
+    );
+    let (old, new) = emphasis("alpha", "omega: 1");
+    assert_eq!((marked(&old), marked(&new)), ("<alpha>".into(), "<omega: 1>".into()));
+}
+
+#[test]
+fn rows_and_pairs_tell_the_same() {
+    let diff = LineDiff::new("a\nb\nc\nd\n".into(), "a\nB\nC\nX\nd\n".into());
+    let rows: Vec<String> = diff
+        .rows()
+        .iter()
+        .map(|row| match row.tag {
+            Tag::Same => format!(" {}", diff.line(Side::New, row.new.unwrap())),
+            Tag::Removed => format!("-{}", diff.line(Side::Old, row.old.unwrap())),
+            Tag::Added => format!("+{}", diff.line(Side::New, row.new.unwrap())),
+        })
+        .collect();
+    assert_eq!(rows, [" a", "-b", "-c", "+B", "+C", "+X", " d"]);
+    let pairs: Vec<_> = diff.pairs().iter().map(|pair| (pair.left, pair.right, pair.changed)).collect();
+    assert_eq!(
+        pairs,
+        [
+            (Some(0), Some(0), false),
+            (Some(1), Some(1), true),
+            (Some(2), Some(2), true),
+            (None, Some(3), true),
+            (Some(3), Some(4), false)
+        ]
+    );
+}
+
+#[test]
+fn unchanged_runs_fold_and_single_rows_do_not() {
+    let changed = |at: usize| at == 5 || at == 12;
+    assert_eq!(
+        folded(20, 2, changed),
+        [(0..3, true), (3..8, false), (8..10, true), (10..15, false), (15..20, true)]
+    );
+    assert_eq!(folded(3, 1, |at| at == 2), [(0..3, false)]);
+    assert_eq!(folded(4, 9, |_| false), [(0..4, true)]);
+    assert_eq!(folded(0, 1, |_| true), []);
+}
+
+proptest! {
+    #[test]
+    fn both_texts_are_in_the_rows(a in "([ab]{0,2}\n){0,12}", b in "([ab]{0,2}\n){0,12}") {
+        let diff = LineDiff::new(a.clone(), b.clone());
+        let text = |side: Side| -> String {
+            let number = |row: &crate::engine::diff::Row| match (side, row.tag) {
+                (Side::Old, Tag::Added) | (Side::New, Tag::Removed) => None,
+                (Side::Old, _) => row.old,
+                (Side::New, _) => row.new,
+            };
+            diff.rows().iter().filter_map(number).map(|n| format!("{}\n", diff.line(side, n))).collect()
+        };
+        prop_assert_eq!(text(Side::Old), a);
+        prop_assert_eq!(text(Side::New), b);
+    }
+
+    #[test]
+    fn nothing_is_left_out_of_folds(len in 0usize..40, context in 0usize..5, changes in prop::collection::vec(0usize..40, 0..6)) {
+        let runs = folded(len, context, |at| changes.contains(&at));
+        let mut next = 0;
+        for (range, fold) in runs {
+            prop_assert_eq!(range.start, next);
+            prop_assert!(range.end > range.start);
+            next = range.end;
+            prop_assert!(!fold || range.clone().all(|at| !changes.contains(&at)));
+        }
+        prop_assert_eq!(next, len);
+    }
+
+    #[test]
+    fn pieces_are_the_whole_line(a in "\\PC{0,30}", b in "\\PC{0,30}") {
+        let (old, new) = emphasis(&a, &b);
+        let text = |parts: &[Part<'_>]| parts.iter().map(|part| part.text).collect::<String>();
+        prop_assert_eq!(text(&old), a.clone());
+        prop_assert_eq!(text(&new), b.clone());
+    }
+}

@@ -1,0 +1,30 @@
+use crate::engine::diff::{By, Path, Pattern, Step};
+
+#[test]
+fn paths_read_back_as_patterns() {
+    let path = Path(vec![
+        Step::Field("virtual_hosts".into()),
+        Step::Item { by: By::Name, key: "a]\"b".into(), at: None },
+        Step::Field("envoy.filters".into()),
+        Step::Index { old: Some(3), new: Some(3) },
+        Step::Field("x".into()),
+    ]);
+    assert_eq!(path.to_string(), r#"virtual_hosts[name="a]\"b"]["envoy.filters"][3].x"#);
+    assert!(Pattern::parse(&path.to_string()).is_ok());
+}
+
+#[test]
+fn bad_patterns_say_where() {
+    for (text, at) in
+        [("", 0), ("a.", 2), ("a..b", 2), (".a", 0), ("a[", 1), ("a[]", 2), ("a[x]b", 4), ("**", 0)]
+    {
+        assert_eq!(Pattern::parse(text).map_err(|(at, _)| at), Err(at), "{text}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_pattern_panics(text in "[a\\[\\].\"*=\\\\é]{0,12}") {
+        let _ = Pattern::parse(&text);
+    }
+}

@@ -1,0 +1,63 @@
+//! Places in time, as filters, `--at` and `:goto` name them.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
+
+use crate::wire::event::{Clock, Seq, Time};
+
+use super::units;
+
+/// A place in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// `#487`.
+    Message(Seq),
+    /// `+30s` from the source's start.
+    Offset(Duration),
+    /// `14:02` or `14:02:08.155`: nanoseconds from midnight.
+    TimeOfDay(u64),
+    /// `2026-03-02T14:02:08Z`.
+    Date(Timestamp),
+}
+
+impl Moment {
+    /// Reads any of the forms.
+    pub fn parse(text: &str) -> Option<Moment> {
+        if let Some(number) = text.strip_prefix('#') {
+            return number.parse().ok().map(|n| Moment::Message(Seq(n)));
+        }
+        if let Some(offset) = text.strip_prefix('+') {
+            return units::duration(offset).map(Moment::Offset);
+        }
+        units::time_of_day(text).map(Moment::TimeOfDay).or_else(|| text.parse().ok().map(Moment::Date))
+    }
+
+    /// The time in a source whose clock stands at `now`; zero if it is before the source's start. `None` for a
+    /// message's number, and for a date where the source has none.
+    pub fn time(&self, clock: Clock, now: Time, zone: &TimeZone) -> Option<Time> {
+        let nanos = self.nanos(clock, now, zone)?.max(0);
+        Some(Time(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+
+    /// The same in nanoseconds from the source's start, negative before it.
+    pub(super) fn nanos(&self, clock: Clock, now: Time, zone: &TimeZone) -> Option<i128> {
+        match self {
+            Moment::Message(_) => None,
+            Moment::Offset(offset) => i128::try_from(offset.as_nanos()).ok(),
+            Moment::Date(date) => Some(date.as_nanosecond().saturating_sub(clock.epoch?)),
+            Moment::TimeOfDay(nanos) => {
+                let nanos = i128::from(*nanos);
+                let Some(epoch) = clock.epoch else { return Some(nanos) };
+                let start = Timestamp::from_nanosecond(epoch).ok()?.to_zoned(zone.clone());
+                let on = |day: &Zoned| Some(day.start_of_day().ok()?.timestamp().as_nanosecond() + nanos);
+                let first = on(&start)?;
+                // A source that runs past midnight: a time before its start means the next day.
+                let next = start.checked_add(1.day()).ok().and_then(|day| on(&day));
+                let end = epoch.saturating_add(i128::from(now.0));
+                Some(next.filter(|next| first < epoch && *next <= end).unwrap_or(first) - epoch)
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! One condition of an expression: a word, a field with its value, a range of messages.
+
+use std::time::Duration;
+
+use crate::engine::store::{MessageKind, ResourceState, TypeState};
+use crate::wire::event::{Dir, Kind, StreamId};
+
+use super::content::Path;
+use super::lexer::Char;
+use super::moment::Moment;
+use super::pattern::{Extent, Pattern};
+use super::{FilterError, Rows, units};
+
+/// A field of the language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    Type,
+    Node,
+    Stream,
+    Dir,
+    Kind,
+    State,
+    Name,
+    Version,
+    Nonce,
+    Err,
+    Rule,
+    After,
+    Before,
+    Size,
+    Lat,
+    Age,
+    Res,
+    Number,
+    Has,
+    /// `field:PATH=VALUE`.
+    Content,
+}
+
+impl Field {
+    /// All that are written with a word.
+    pub const WORDS: [(&'static str, Field); 19] = [
+        ("type", Field::Type),
+        ("node", Field::Node),
+        ("stream", Field::Stream),
+        ("dir", Field::Dir),
+        ("kind", Field::Kind),
+        ("state", Field::State),
+        ("name", Field::Name),
+        ("version", Field::Version),
+        ("nonce", Field::Nonce),
+        ("err", Field::Err),
+        ("rule", Field::Rule),
+        ("after", Field::After),
+        ("before", Field::Before),
+        ("size", Field::Size),
+        ("lat", Field::Lat),
+        ("age", Field::Age),
+        ("res", Field::Res),
+        ("has", Field::Has),
+        ("field", Field::Content),
+    ];
+
+    /// `type`, `node`, …; `#` for message numbers.
+    pub fn word(self) -> &'static str {
+        Field::WORDS.iter().find(|(_, field)| *field == self).map_or("#", |(word, _)| word)
+    }
+
+    /// Those that rows of some kind have, and message numbers.
+    pub fn in_use() -> impl Iterator<Item = Field> {
+        let all = Field::WORDS.iter().map(|(_, field)| *field).chain([Field::Number]);
+        all.filter(|field| Rows::ALL.into_iter().any(|rows| field.applies(rows)))
+    }
+
+    fn parse(word: &str) -> Option<Field> {
+        Field::WORDS.iter().find(|(known, _)| *known == word).map(|(_, field)| *field)
+    }
+
+    fn is_number(self) -> bool {
+        matches!(self, Field::Size | Field::Lat | Field::Age | Field::Res)
+    }
+
+    /// Whether rows of this kind have it. `rule` belongs to findings.
+    pub(super) fn applies(self, rows: Rows) -> bool {
+        use Field as F;
+        match rows {
+            Rows::Messages => !matches!(self, F::State | F::Rule),
+            Rows::States => !matches!(self, F::Dir | F::Kind | F::Rule | F::Has | F::Content),
+            Rows::Resources => !matches!(
+                self,
+                F::Dir
+                    | F::Kind
+                    | F::Rule
+                    | F::Nonce
+                    | F::Err
+                    | F::Lat
+                    | F::Age
+                    | F::Res
+                    | F::Number
+                    | F::After
+                    | F::Before
+            ),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compare {
+    Less,
+    AtMost,
+    Equal,
+    AtLeast,
+    More,
+}
+
+impl Compare {
+    pub(super) fn holds<T: PartialOrd>(self, left: &T, right: &T) -> bool {
+        match self {
+            Compare::Less => left < right,
+            Compare::AtMost => left <= right,
+            Compare::Equal => left == right,
+            Compare::AtLeast => left >= right,
+            Compare::More => left > right,
+        }
+    }
+}
+
+/// Operators, longest first.
+const OPERATORS: [(&str, Compare); 6] = [
+    (">=", Compare::AtLeast),
+    ("<=", Compare::AtMost),
+    (":", Compare::Equal),
+    ("=", Compare::Equal),
+    (">", Compare::More),
+    ("<", Compare::Less),
+];
+
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    /// Any text of the row.
+    Row(Pattern),
+    Type {
+        kind: Option<Kind>,
+        url: Pattern,
+    },
+    Stream(StreamId),
+    /// Any other field of text.
+    Text(Pattern),
+    Bytes(Compare, u64),
+    Time(Compare, Duration),
+    Count(Compare, u64),
+    /// `#FROM..#TO`, ends included.
+    Numbers(u64, u64),
+    Moment(Moment),
+    Content(Path, Option<Pattern>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    /// With its place; `None` for a word that matches the row.
+    field: Option<(Field, usize)>,
+    pub test: Test,
+}
+
+impl Term {
+    pub(super) fn field(&self) -> Option<(Field, usize)> {
+        self.field
+    }
+}
+
+/// A regex that stands alone.
+pub(super) fn regex(at: usize, regex: &str) -> Result<Term, FilterError> {
+    Ok(Term { field: None, test: Test::Row(Pattern::regex(at, regex)?) })
+}
+
+/// `name:/…/`.
+pub(super) fn field_regex(at: usize, word: &str, place: usize, regex: &str) -> Result<Term, FilterError> {
+    let field = known(at, word)?;
+    let pattern = Pattern::regex(place, regex)?;
+    let test = match field {
+        Field::Type => Test::Type { kind: None, url: pattern },
+        Field::Node | Field::Name | Field::Version | Field::Nonce | Field::Err | Field::Rule => {
+            Test::Text(pattern)
+        }
+        Field::Kind | Field::State | Field::Dir => Test::Text(one_of(field, place, pattern)?),
+        _ => return Err(FilterError { at: place, reason: format!("`{word}` takes no regex") }),
+    };
+    Ok(Term { field: Some((field, at)), test })
+}
+
+/// Everything that is neither a regex nor an operator.
+pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
+    if let Some(term) = numbers(at, word)? {
+        return Ok(term);
+    }
+    let letters = word.iter().take_while(|(c, quoted)| !quoted && c.is_ascii_alphabetic()).count();
+    let (name, rest) = word.split_at(letters);
+    let name = plain(name);
+    let operator = OPERATORS.iter().find(|(sign, _)| starts_with(rest, sign));
+    if let (Some((sign, compare)), false) = (operator, name.is_empty()) {
+        let value = &rest[sign.len()..];
+        // `xdstp://…` and unknown words before a comparison are text; an unknown word with a colon is a typo.
+        let is_text = *sign != ":" || starts_with(rest, "://");
+        if Field::parse(&name).is_some() || !is_text {
+            let field = known(at, &name)?;
+            let place = at + name.len() + sign.len();
+            if !matches!(*sign, ":" | "=") && !field.is_number() {
+                return Err(FilterError {
+                    at: at + name.len(),
+                    reason: format!("`{name}` takes `:`, not `{sign}`"),
+                });
+            }
+            if value.is_empty() {
+                return Err(FilterError { at: place, reason: format!("a value for `{name}` is missing") });
+            }
+            return Ok(Term { field: Some((field, at)), test: test(field, *compare, place, value)? });
+        }
+    }
+    Ok(Term { field: None, test: Test::Row(Pattern::word(at, word, Extent::Part)?) })
+}
+
+fn known(at: usize, word: &str) -> Result<Field, FilterError> {
+    Field::parse(word).ok_or_else(|| {
+        let words: Vec<_> = Field::in_use().map(Field::word).collect();
+        let reason =
+            format!("no field `{word}` (fields: {}; quote the word to match it as text)", words.join(" "));
+        FilterError { at, reason }
+    })
+}
+
+fn test(field: Field, compare: Compare, at: usize, value: &[Char]) -> Result<Test, FilterError> {
+    let text = plain(value);
+    let wrong = |expected: &str| FilterError { at, reason: format!("`{text}` is not {expected}") };
+    Ok(match field {
+        Field::Type => {
+            let kind = Kind::parse(&text);
+            Test::Type { kind, url: Pattern::word(at, value, Extent::Whole)? }
+        }
+        Field::Node | Field::Name | Field::Version | Field::Nonce | Field::Rule => {
+            Test::Text(Pattern::word(at, value, Extent::Whole)?)
+        }
+        Field::Err => Test::Text(Pattern::word(at, value, Extent::Part)?),
+        Field::Kind | Field::State | Field::Dir => {
+            Test::Text(one_of(field, at, Pattern::word(at, value, Extent::Whole)?)?)
+        }
+        Field::Stream => {
+            let digits = text.strip_prefix('#').unwrap_or(&text);
+            Test::Stream(StreamId(digits.parse().map_err(|_| wrong("the number of a stream"))?))
+        }
+        Field::Size => {
+            Test::Bytes(compare, units::bytes(&text).ok_or_else(|| wrong("a size such as 1M or 44kB"))?)
+        }
+        Field::Lat | Field::Age => {
+            Test::Time(compare, units::duration(&text).ok_or_else(|| wrong("a time such as 100ms or 30s"))?)
+        }
+        Field::Res | Field::Number => Test::Count(compare, text.parse().map_err(|_| wrong("a count"))?),
+        Field::After | Field::Before => {
+            Test::Moment(Moment::parse(&text).ok_or_else(|| wrong("a time such as 14:02:08, +30s or #487"))?)
+        }
+        Field::Has => Test::Content(Path::parse(&text).ok_or_else(|| wrong("a field path"))?, None),
+        Field::Content => {
+            let equal = value.iter().position(|c| *c == ('=', false));
+            let Some((path, wanted)) = equal.map(|equal| (&value[..equal], &value[equal + 1..])) else {
+                return Err(wrong("PATH=VALUE"));
+            };
+            let path = Path::parse(&plain(path)).ok_or_else(|| wrong("PATH=VALUE"))?;
+            Test::Content(path, Some(Pattern::word(at, wanted, Extent::Whole)?))
+        }
+    })
+}
+
+/// Refuses a pattern that none of the field's words matches.
+fn one_of(field: Field, at: usize, pattern: Pattern) -> Result<Pattern, FilterError> {
+    let words: Vec<&str> = match field {
+        Field::Kind => MessageKind::ALL.iter().map(|kind| kind.word()).collect(),
+        Field::Dir => vec![Dir::Req.word(), Dir::Resp.word()],
+        _ => {
+            let types = TypeState::ALL.iter().map(|state| state.word());
+            types.chain(ResourceState::ALL.iter().map(|state| state.word())).collect()
+        }
+    };
+    if words.iter().any(|word| pattern.matches(word)) {
+        return Ok(pattern);
+    }
+    Err(FilterError { at, reason: format!("not a {} (they are: {})", field.word(), words.join(" ")) })
+}
+
+/// `#487`, `#478..#498`, `#478..`.
+fn numbers(at: usize, word: &[Char]) -> Result<Option<Term>, FilterError> {
+    let text = plain(word);
+    if !text.starts_with('#') || word.iter().any(|(_, quoted)| *quoted) {
+        return Ok(None);
+    }
+    let read = |text: &str| text.trim_start_matches('#').parse::<u64>().ok();
+    let range = match text.split_once("..") {
+        None => read(&text).map(|n| (n, n)),
+        Some((from, "")) => read(from).map(|from| (from, u64::MAX)),
+        Some((from, to)) => read(from).zip(read(to)),
+    };
+    match range {
+        Some((from, to)) => {
+            Ok(Some(Term { field: Some((Field::Number, at)), test: Test::Numbers(from, to) }))
+        }
+        None => Err(FilterError { at, reason: "expected a message number, #487 or #478..#498".into() }),
+    }
+}
+
+fn plain(word: &[Char]) -> String {
+    word.iter().map(|(c, _)| c).collect()
+}
+
+fn starts_with(word: &[Char], sign: &str) -> bool {
+    word.len() >= sign.len() && word.iter().zip(sign.chars()).all(|((c, quoted), s)| !quoted && *c == s)
+}

@@ -1,0 +1,96 @@
+//! The graph for other programs.
+
+use std::fmt::Write as _;
+
+use crate::wire::event::Kind;
+use crate::wire::text::display_safe;
+
+use super::{Graph, Node, State};
+
+/// Colour of a node, in words that both languages know.
+fn color(state: &State) -> &'static str {
+    match state {
+        State::Ready => "green",
+        State::Sent | State::Waiting { .. } => "blue",
+        State::Refused | State::Dangling => "red",
+        State::Warming { .. } | State::Missing { .. } => "orange",
+        State::Gone(_) | State::NotAsked | State::Orphan => "gray",
+    }
+}
+
+fn lines(node: &Node) -> [String; 3] {
+    let version = node.version.as_deref().filter(|version| !version.is_empty());
+    let state = match (&node.state, version) {
+        (State::Ready, Some(version)) => version.to_owned(),
+        (state, Some(version)) if state.here() => format!("{version} {}", state.word()),
+        (state, _) => state.word().to_owned(),
+    };
+    let state =
+        if node.orphan() && node.state != State::Orphan { format!("{state}, not referenced") } else { state };
+    [node.kind.label().to_owned(), display_safe(&node.name).into_owned(), display_safe(&state).into_owned()]
+}
+
+/// Edges as places of two nodes, and the field.
+fn edges(graph: &Graph) -> impl Iterator<Item = (usize, usize, &str)> {
+    graph
+        .nodes
+        .iter()
+        .enumerate()
+        .flat_map(|(from, node)| node.uses.iter().map(move |(to, path)| (from, *to, &**path)))
+}
+
+/// Graphviz.
+pub fn dot(graph: &Graph, title: &str) -> String {
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let mut out =
+        format!("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", quoted(&display_safe(title)));
+    for (id, node) in graph.nodes.iter().enumerate() {
+        let label = lines(node).map(|line| quoted(&line)).join("\\n");
+        let style =
+            if matches!(node.state, State::Dangling | State::NotAsked) { ", style=dashed" } else { "" };
+        let _ = writeln!(out, "  n{id} [label=\"{label}\", color={}{style}];", color(&node.state));
+    }
+    for (from, to, path) in edges(graph) {
+        let _ = writeln!(out, "  n{from} -> n{to} [tooltip=\"{}\"];", quoted(&display_safe(path)));
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// Mermaid.
+pub fn mermaid(graph: &Graph, title: &str) -> String {
+    // Quotes and brackets end a label; entities don't.
+    let escaped = |text: &str| {
+        let mut out = String::new();
+        for c in text.chars() {
+            match c {
+                '"' | '#' | '&' | '<' | '>' | ';' | '`' => {
+                    let _ = write!(out, "#{};", u32::from(c));
+                }
+                c => out.push(c),
+            }
+        }
+        out
+    };
+    let mut out = format!("%% {}\nflowchart LR\n", display_safe(title));
+    for (id, node) in graph.nodes.iter().enumerate() {
+        let label = lines(node).map(|line| escaped(&line)).join("<br/>");
+        let _ = writeln!(out, "  n{id}[\"{label}\"]:::{}", color(&node.state));
+    }
+    for (from, to, _) in edges(graph) {
+        let _ = writeln!(out, "  n{from} --> n{to}");
+    }
+    for color in ["green", "blue", "red", "orange", "gray"] {
+        let _ = writeln!(out, "  classDef {color} stroke:{color}");
+    }
+    out
+}
+
+/// `1 listener → 1 route → 119 clusters`: the types in their order, those that are there.
+pub const CHAIN: [(Kind, &str); 5] = [
+    (Kind::Lds, "listener"),
+    (Kind::Rds, "route"),
+    (Kind::Cds, "cluster"),
+    (Kind::Eds, "endpoint"),
+    (Kind::Sds, "secret"),
+];

@@ -1,0 +1,164 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::*;
+use crate::engine::store::Options;
+use crate::wire::content::{Catalog, MemoryBodies};
+
+/// A store out of steps: stream, direction and message are written by hand, so that no reader of scripts is needed.
+struct World {
+    store: Store,
+    schema: Arc<Schema>,
+}
+
+impl World {
+    fn new() -> World {
+        let catalog = Catalog::new(7, None, Box::new(MemoryBodies::default()));
+        World {
+            store: Store::new(catalog, crate::wire::event::Clock::default(), Options::default()),
+            schema: Schema::builtin(),
+        }
+    }
+
+    fn any(&self, kind: Kind, body: Value) -> Vec<u8> {
+        let mut body = body;
+        body["@type"] = kind.type_url(ApiVersion::V3).unwrap().as_str().into();
+        self.schema.encode("google.protobuf.Any", &body).unwrap()
+    }
+}
+
+/// A graph put together by hand: kind, name, state and what it refers to.
+fn graph(nodes: &[(Kind, &str, State, &[(Kind, &str)])]) -> Graph {
+    let mut out = Graph::default();
+    for (kind, name, state, _) in nodes {
+        let id = out.find_or_add(&Link {
+            path: String::new(),
+            kind: *kind,
+            name: (*name).to_owned(),
+            source: None,
+            way: None,
+        });
+        out.nodes[id].state = state.clone();
+    }
+    for (from, (_, _, _, uses)) in nodes.iter().enumerate() {
+        for (kind, name) in *uses {
+            out.connect(
+                from,
+                &Link {
+                    path: "field".into(),
+                    kind: *kind,
+                    name: (*name).to_owned(),
+                    source: None,
+                    way: None,
+                },
+            );
+        }
+    }
+    (0..out.nodes.len()).for_each(|id| out.settle(id, &[]));
+    out.trouble();
+    out
+}
+
+fn names(graph: &Graph, view: &View) -> Vec<String> {
+    let name = |row: &Row| match row.what {
+        What::Node { id, .. } => format!("{}{}", "  ".repeat(row.follows.len()), graph.get(id).unwrap().name),
+        What::More { count, .. } => format!("{}+{count}", "  ".repeat(row.follows.len())),
+        What::Loose { count } => format!("loose {count}"),
+    };
+    graph.rows(view).iter().map(name).collect()
+}
+
+fn mesh() -> Graph {
+    let missing = State::Missing { since: None };
+    graph(&[
+        (Kind::Lds, "web", State::Ready, &[(Kind::Rds, "edge")]),
+        (Kind::Rds, "edge", State::Ready, &[(Kind::Cds, "a"), (Kind::Cds, "b")]),
+        (Kind::Cds, "a", State::Ready, &[(Kind::Eds, "a")]),
+        (Kind::Cds, "b", State::Ready, &[(Kind::Eds, "b")]),
+        (Kind::Cds, "old", State::Ready, &[]),
+        (Kind::Eds, "a", State::Ready, &[]),
+        (Kind::Eds, "b", missing, &[]),
+    ])
+}
+
+#[test]
+fn a_cluster_warms_while_its_endpoints_are_missing() {
+    let graph = mesh();
+    let state = |kind, name| graph.get(graph.find(kind, name).unwrap()).unwrap().state.word();
+    assert_eq!((state(Kind::Cds, "a"), state(Kind::Cds, "b")), ("in sync", "warming"));
+    assert_eq!(state(Kind::Lds, "web"), "in sync", "a listener waits for its routes only");
+    let orphans: Vec<_> = graph.orphans().map(|id| &*graph.get(id).unwrap().name).collect();
+    assert_eq!(orphans, ["old"]);
+}
+
+#[test]
+fn trouble_is_seen_from_above() {
+    let graph = mesh();
+    let troubled: Vec<_> = graph.nodes.iter().filter(|node| node.troubled).map(|node| &*node.name).collect();
+    assert_eq!(troubled, ["web", "edge", "b", "b"]);
+    let view = View { problems: true, ..View::default() };
+    assert_eq!(names(&graph, &view), ["web", "  edge", "    b", "      b"]);
+}
+
+#[test]
+fn rows_stand_below_what_refers_to_them() {
+    let graph = mesh();
+    assert_eq!(
+        names(&graph, &View::default()),
+        ["web", "  edge", "    b", "      b", "    a", "      a", "loose 1", "old"]
+    );
+    let up = View { users_of: graph.find(Kind::Eds, "b"), ..View::default() };
+    assert_eq!(names(&graph, &up), ["b", "  b", "    edge", "      web"]);
+}
+
+#[test]
+fn a_row_folds_by_its_key() {
+    let graph = mesh();
+    let edge = graph.rows(&View::default())[1].key;
+    let view = View { turned: [edge].into(), ..View::default() };
+    assert_eq!(names(&graph, &view), ["web", "  edge", "loose 1", "old"]);
+}
+
+#[test]
+fn many_without_a_problem_are_one_row() {
+    let clusters: Vec<String> = (0..100).map(|i| format!("c{i}")).collect();
+    let uses: Vec<(Kind, &str)> = clusters.iter().map(|name| (Kind::Cds, name.as_str())).collect();
+    let mut nodes: Vec<(Kind, &str, State, &[(Kind, &str)])> = vec![(Kind::Lds, "web", State::Ready, &uses)];
+    nodes.extend(clusters.iter().map(|name| (Kind::Cds, name.as_str(), State::Ready, &[][..])));
+    let graph = graph(&nodes);
+    let web = graph.rows(&View::default())[0].key;
+    let mut view = View { turned: [web].into(), ..View::default() };
+    let rows = graph.rows(&view);
+    assert_eq!((rows.len(), &rows[9].what), (10, &What::More { kind: Kind::Cds, count: 92 }));
+    view.turned.insert(rows[9].key);
+    assert_eq!(graph.rows(&view).len(), 102);
+}
+
+#[test]
+fn references_in_a_circle_end() {
+    let graph = graph(&[
+        (Kind::Lds, "web", State::Ready, &[(Kind::Cds, "a")]),
+        (Kind::Cds, "a", State::Ready, &[(Kind::Cds, "b")]),
+        (Kind::Cds, "b", State::Ready, &[(Kind::Cds, "a")]),
+    ]);
+    assert_eq!(names(&graph, &View::default()), ["web", "  a", "    b"]);
+}
+
+#[test]
+fn names_of_peers_stay_inside_their_labels() {
+    let graph = graph(&[(Kind::Cds, "a\"]; x[\"\n\u{1b}[31m", State::Ready, &[])]);
+    let (dot, mermaid) = (dot(&graph, "t\"\n}"), mermaid(&graph, "t\nx"));
+    assert!(dot.contains("a\\\"]; x[\\\"") && dot.lines().count() == 5, "{dot}");
+    assert!(!mermaid.contains("\"]; x") && mermaid.lines().count() == 8, "{mermaid}");
+    assert!(!dot.contains('\u{1b}') && !mermaid.contains('\u{1b}'));
+}
+
+#[test]
+fn references_are_read_once_for_each_content() {
+    let world = World::new();
+    let any = world.any(Kind::Cds, serde_json::json!({"name": "c", "eds_cluster_config": {}}));
+    let links = links::of(&world.schema, &world.schema.any_to_json(&any));
+    assert_eq!(links.iter().map(|link| (link.kind, &*link.name)).collect::<Vec<_>>(), [(Kind::Eds, "c")]);
+    assert!(Graph::of(&world.store, &world.schema, &[]).nodes.is_empty());
+}

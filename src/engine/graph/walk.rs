@@ -1,0 +1,151 @@
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::wire::event::Kind;
+
+use super::{Graph, Id};
+
+/// Levels that are followed: references of the API go four deep, aggregate clusters some more.
+const DEPTH: usize = 16;
+/// Children without a problem that are shown before the rest is told in one row.
+const SHOWN: usize = 8;
+/// Graphs of up to this many nodes are open at first; of larger ones, what has a problem.
+const SMALL: usize = 40;
+/// Rows, at most.
+const ROWS: usize = 200_000;
+
+/// How the graph is looked at.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// Only branches with a problem.
+    pub problems: bool,
+    /// From this node to who refers to it, and so on up.
+    pub users_of: Option<Id>,
+    /// Rows that are folded or not, other than they would be.
+    pub turned: HashSet<u64>,
+}
+
+/// A line of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The same row of a later graph has the same key.
+    pub key: u64,
+    /// For each level above, whether more follows there; empty for a root.
+    pub follows: Vec<bool>,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// `open`: `None` for one that has nothing below.
+    Node { id: Id, open: Option<bool> },
+    /// So many more of the same parent, none with a problem.
+    More { kind: Kind, count: usize },
+    /// What stands below is referred to by nothing.
+    Loose { count: usize },
+}
+
+pub type Rows = Vec<Row>;
+
+fn key(parent: u64, part: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (parent, part).hash(&mut hasher);
+    hasher.finish()
+}
+
+struct Walk<'a> {
+    graph: &'a Graph,
+    view: &'a View,
+    rows: Rows,
+    path: Vec<Id>,
+}
+
+impl Graph {
+    /// The lines of a view, in order.
+    pub fn rows(&self, view: &View) -> Rows {
+        let mut walk = Walk { graph: self, view, rows: Vec::new(), path: Vec::new() };
+        if let Some(id) = view.users_of {
+            walk.children(&[id], 0, &mut Vec::new());
+            return walk.rows;
+        }
+        let (roots, loose) = (&self.roots, &self.loose);
+        walk.children(roots, 0, &mut Vec::new());
+        let shown = !view.problems || loose.iter().any(|id| self.get(*id).is_some_and(|n| n.troubled));
+        if !loose.is_empty() && shown {
+            if !roots.is_empty() {
+                let what = What::Loose { count: loose.len() };
+                walk.rows.push(Row { key: key(1, "loose"), follows: Vec::new(), what });
+            }
+            walk.children(loose, 2, &mut Vec::new());
+        }
+        walk.rows
+    }
+}
+
+impl Walk<'_> {
+    fn below(&self, id: Id) -> Vec<Id> {
+        let Some(node) = self.graph.get(id) else { return Vec::new() };
+        match self.view.users_of {
+            Some(_) => node.users.clone(),
+            None => node.uses.iter().map(|(to, _)| *to).collect(),
+        }
+    }
+
+    fn turned(&self, key: u64, open: bool) -> bool {
+        open != self.view.turned.contains(&key)
+    }
+
+    fn children(&mut self, ids: &[Id], parent: u64, follows: &mut Vec<bool>) {
+        let troubled = |id: &Id| self.graph.get(*id).is_some_and(|node| node.troubled);
+        let (bad, good): (Vec<Id>, Vec<Id>) = ids.iter().copied().partition(troubled);
+        let good = if self.view.problems && self.view.users_of.is_none() { Vec::new() } else { good };
+        let more = key(parent, "more");
+        let all = self.turned(more, good.len() <= SHOWN + 1);
+        let few = if all { good.len() } else { SHOWN };
+        let shown: Vec<Id> = bad.into_iter().chain(good.iter().copied().take(few)).collect();
+        let rest = good.get(few..).unwrap_or_default();
+        for (i, id) in shown.iter().enumerate() {
+            let last = i + 1 == shown.len() && good.len() <= SHOWN + 1;
+            self.node(*id, parent, follows, last);
+        }
+        let first = rest.first().or(good.first()).and_then(|id| self.graph.get(*id));
+        if let (Some(node), true) = (first, good.len() > SHOWN + 1 && self.rows.len() < ROWS) {
+            let what = What::More { kind: node.kind, count: rest.len() };
+            self.rows.push(Row { key: more, follows: branch(follows, parent, true), what });
+        }
+    }
+
+    fn node(&mut self, id: Id, parent: u64, follows: &mut Vec<bool>, last: bool) {
+        let Some(node) = self.graph.get(id) else { return };
+        if self.rows.len() >= ROWS || self.path.contains(&id) || self.path.len() >= DEPTH {
+            return;
+        }
+        let own = key(parent, (node.kind, &node.name));
+        let below = self.below(id);
+        let small = self.graph.nodes.len() <= SMALL || self.view.users_of.is_some();
+        let open = (!below.is_empty()).then(|| self.turned(own, small || node.troubled));
+        let what = What::Node { id, open };
+        self.rows.push(Row { key: own, follows: branch(follows, parent, last), what });
+        if open == Some(true) {
+            self.path.push(id);
+            let root = parent == 0 || parent == 2;
+            if !root {
+                follows.push(!last);
+            }
+            self.children(&below, own, follows);
+            if !root {
+                follows.pop();
+            }
+            self.path.pop();
+        }
+    }
+}
+
+/// Levels of a row: those above it, and its own unless it is a root.
+fn branch(follows: &[bool], parent: u64, last: bool) -> Vec<bool> {
+    let mut out = follows.to_vec();
+    if parent != 0 && parent != 2 {
+        out.push(!last);
+    }
+    out
+}

@@ -1,0 +1,505 @@
+//! The catalog is closed: every rule has its manual and its fixtures, and what is not checked says why.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use super::*;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Dir, StreamId};
+use crate::wire::{Open, Shape, What};
+
+/// Rules whose bad fixture is too large to be a file ([`large`] and [`lists`] have them), or is about what a script does
+/// not say ([`opened`], [`mapped`], [`hops`], [`pings`]).
+const BUILT: [&str; 9] = [
+    "over-4mib",
+    "delta-would-save",
+    "collection-form",
+    "rest-noncanonical",
+    "fs-format-mismatch",
+    "xdstp-authority-unmapped",
+    "relay-leak",
+    "relay-version-rewritten",
+    "stream-silent",
+];
+
+fn fixtures() -> BTreeMap<String, String> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lint");
+    let mut out = BTreeMap::new();
+    for entry in std::fs::read_dir(root).expect("the fixtures").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.ends_with(".xds") {
+            continue;
+        }
+        out.insert(name, std::fs::read_to_string(entry.path()).expect("text"));
+    }
+    out
+}
+
+#[test]
+fn every_rule_has_a_bad_and_a_good_fixture() {
+    let fixtures = fixtures();
+    let mut wrong = Vec::new();
+    for rule in rules().filter(|rule| !of_files(rule)) {
+        let has = |kind: &str, line: String| {
+            let text = fixtures.get(&format!("{}.{kind}.xds", rule.id));
+            let close = |line: &str| line == "expect lint only" || line == "expect lint none";
+            text.is_some_and(|text| text.contains(&line) && text.lines().last().is_some_and(close))
+        };
+        if !has("bad", format!("\nexpect lint {}", rule.id)) && !BUILT.contains(&rule.id) {
+            wrong.push(format!("{} has no bad fixture", rule.id));
+        }
+        if !has("good", format!("\nexpect no {}", rule.id)) {
+            wrong.push(format!("{} has no good fixture", rule.id));
+        }
+    }
+    for name in fixtures.keys() {
+        let id = name.split('.').next().unwrap_or_default();
+        if rule(id).is_none() {
+            wrong.push(format!("{name} is of no rule"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Rules about files that are no sessions.
+fn of_files(rule: &Rule) -> bool {
+    rule.on.iter().all(|on| matches!(on, rule::On::Bootstrap(_)))
+}
+
+#[test]
+fn every_rule_about_bootstraps_has_a_bad_and_a_good_one() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let found = |file: &str| {
+        let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let file = Bootstrap::read(&text).unwrap_or_else(|| panic!("{file} is a bootstrap"));
+        let findings = file.findings();
+        assert!(findings.iter().all(|finding| finding.place.is_some()));
+        findings.into_iter().map(|finding| finding.rule.id).collect::<BTreeSet<_>>()
+    };
+    let mut seen = 0;
+    for rule in rules().filter(|rule| of_files(rule)) {
+        assert_eq!(found(&format!("tests/fixtures/lint/{}.bad.yaml", rule.id)), [rule.id].into());
+        assert_eq!(found(&format!("tests/fixtures/lint/{}.good.yaml", rule.id)), [].into(), "{}", rule.id);
+        seen += 1;
+    }
+    assert_eq!(seen, 3);
+    for file in ["examples/bootstraps/envoy-ads.yaml", "examples/bootstraps/grpc.json"] {
+        assert_eq!(found(file), [].into(), "{file}");
+    }
+    assert!(Bootstrap::read("a: 1").is_none() && Bootstrap::read("{").is_none());
+}
+
+/// Rules found when a stream opens with that metadata.
+fn opened(method: &str, metadata: &[(&str, &str)]) -> BTreeSet<&'static str> {
+    let metadata = metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let mut store =
+        Store::new(Catalog::in_memory(), Clock::default(), crate::engine::store::Options::default());
+    let mut lint = Lint::new(Options::default());
+    let what = What::Open(Box::new(Open { method: method.to_owned(), metadata, ..Open::default() }));
+    lint.handle(&mut store, Frame { at: Time(1), stream: StreamId(1), what });
+    lint.findings().iter().map(|finding| finding.rule.id).collect()
+}
+
+/// Rows C-03 and D-04.
+#[test]
+fn what_a_stream_says_of_itself_is_held_against_rules() {
+    let rest = "/v3/discovery:clusters";
+    assert_eq!(opened(rest, &[(Open::JSON_NAMES, "proto")]), ["rest-noncanonical"].into());
+    assert_eq!(opened(rest, &[]), [].into());
+    let file = |ending: &str| opened("file:", &[(Open::FORMAT, "YAML"), (Open::ENDING, ending)]);
+    assert_eq!(file("JSON"), ["fs-format-mismatch"].into());
+    assert_eq!(file("YAML"), [].into());
+}
+
+/// Rules found in a session of our own client, which has servers for these authorities.
+fn mapped(authorities: &str, text: &str) -> BTreeSet<&'static str> {
+    let mut loaded = frames(text);
+    for frame in &mut loaded.frames {
+        if let What::Open(open) = &mut frame.what {
+            open.metadata.push((Open::AUTHORITIES.to_owned(), authorities.to_owned()));
+        }
+    }
+    found(loaded, |_| None)
+}
+
+/// Row K-24.
+#[test]
+fn authorities_without_a_server_are_found() {
+    let l = "envoy.config.listener.v3.Listener";
+    let redirect = format!(
+        "node me\nstream 1 delta lds\n> sub=[\"xdstp://a/{l}/x\"]\n\
+         < n=1 [\"xdstp://a/{l}/x\"=>\"xdstp://b/{l}/x\"@1]\n"
+    );
+    let list = format!(
+        "node me\nstream 1 delta lds\n> sub=[\"xdstp://a/{l}Collection/x\"]\n\
+         < n=1 [\"xdstp://a/{l}Collection/x\"{{entries: [{{locator: \"xdstp:///{l}/y\"}}]}}@1]\n"
+    );
+    for text in [&redirect, &list] {
+        assert_eq!(mapped("a", text), ["xdstp-authority-unmapped"].into());
+        assert_eq!(mapped(",a,b", text), [].into());
+        assert_eq!(found(frames(text), |_| None), [].into(), "one server answers for all");
+    }
+}
+
+/// Rules found where a relay's stream upstream is the first: from `from` to the control plane, and what two clients of it
+/// get at `to`.
+fn hops(from: &str, to: &str, said: &str) -> BTreeSet<&'static str> {
+    let x = |name: &str| format!("\"xdstp://a/envoy.config.cluster.v3.Cluster/{name}\"");
+    let text = "node relay\nstream 1 delta cds\n> sub=[$x $y]\n< n=1 [$x@1 $y@1]\n> n=1\n\
+                node a\nstream 2 delta cds\n> sub=[$x]\nnode b\nstream 3 delta cds\n> sub=[$y]\n2 < n=1 [$said]\n";
+    let text = text.replace("$said", said).replace("$x", &x("x")).replace("$y", &x("y"));
+    let mut loaded = frames(&text);
+    for frame in &mut loaded.frames {
+        let relay = frame.stream == StreamId(1);
+        if let What::Open(open) = &mut frame.what {
+            open.peer = Some(if relay { from } else { "10.0.0.9:1" }.to_owned());
+            open.server = Some(if relay { "10.0.0.1:18000" } else { to }.to_owned());
+        }
+    }
+    found(loaded, |_| None)
+}
+
+/// Row K-30.
+#[test]
+fn relays_are_found_by_their_addresses() {
+    let same = |said: &str| hops("10.0.0.5:4711", "10.0.0.5:18001", said);
+    assert_eq!(same("$x@1"), [].into());
+    assert_eq!(same("$x@r7"), ["relay-version-rewritten"].into());
+    assert_eq!(same("$x@1 $y@1"), ["relay-leak", "unrequested-resource"].into());
+    // Other content is none that was passed on.
+    assert_eq!(same("$x~2@r7"), [].into());
+    // On one host the nodes tell; on another it is no relay.
+    assert_eq!(hops("127.0.0.1:4711", "127.0.0.1:18001", "$x@r7"), ["relay-version-rewritten"].into());
+    assert_eq!(hops("10.0.0.6:4711", "10.0.0.5:18001", "$x@r7 $y@1"), ["unrequested-resource"].into());
+}
+
+/// Rules found on a stream on whose connection PINGs pass, at these seconds, until `end`.
+fn pings(at: &[u64], end: u64) -> BTreeSet<&'static str> {
+    let time = |secs: u64| Time::ZERO.after(Duration::from_secs(secs));
+    let mut loaded = frames("node n\nstream 1 sotw cds\n>\n< v=1 n=1 [a]\n> v=1 n=1\n");
+    let ping = What::Opaque { dir: Dir::Req, messages: 0, bytes: 0 };
+    let ping = |at: &u64| Frame { at: time(*at), stream: StreamId(1), what: ping.clone() };
+    loaded.frames.extend(at.iter().map(ping));
+    loaded.end = time(end);
+    found(loaded, |_| None)
+}
+
+/// Row I-12.
+#[test]
+fn a_keepalive_that_stops_is_found() {
+    assert_eq!(pings(&[30, 60, 90], 179), [].into());
+    assert_eq!(pings(&[30, 60, 90], 180), ["stream-silent"].into());
+    // Not by the clock, and none at all.
+    assert_eq!(pings(&[30, 60, 150], 900), [].into());
+    assert_eq!(pings(&[], 900), [].into());
+}
+
+#[test]
+fn every_rule_has_a_manual() {
+    let mut titles = BTreeSet::new();
+    for rule in rules() {
+        let manual = rule.manual();
+        for part in ["\nWhy: ", "\nExample:\n", "\nInstead: ", "\nProtocol: "] {
+            assert!(manual.contains(part), "{} lacks {part:?}", rule.id);
+        }
+        assert!(manual.trim_end().ends_with(&format!("{}.", rule.rows)), "{} names its rows", rule.id);
+        assert!(
+            !rule.title().is_empty() && titles.insert(rule.title()),
+            "{} has a sentence of its own",
+            rule.id
+        );
+        assert!(
+            rule.id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+            "{}",
+            rule.id
+        );
+    }
+}
+
+/// The catalog: severity and rows of each rule.
+fn catalog() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)> {
+    let lines = include_str!("rules.txt").lines().filter(|line| !line.starts_with('#'));
+    let parts = lines.map(|line| line.split(" | ").collect::<Vec<_>>());
+    let row = |parts: Vec<&'static str>| match parts[..] {
+        [id, severity, rows] => (id, (severity, rows.split(", ").collect())),
+        _ => panic!("three columns: {parts:?}"),
+    };
+    parts.map(row).collect()
+}
+
+#[test]
+fn the_rules_are_those_of_the_catalog() {
+    let catalog = catalog();
+    assert_eq!(catalog.len(), 137, "sections O and P");
+    assert_eq!(rules().count(), catalog.len());
+    for rule in rules() {
+        let (severity, rows) = catalog.get(rule.id).unwrap_or_else(|| panic!("{}", rule.id));
+        let own: BTreeSet<&str> = rule.rows.split(", ").collect();
+        assert_eq!(*severity, rule.severity.word(), "{}", rule.id);
+        assert!(rows.is_subset(&own), "{}: {own:?} of {rows:?}", rule.id);
+    }
+}
+
+/// A session of CDS pushes, each as large as `sizes` says, acknowledged one by one; one cluster changes.
+fn large(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'static str> {
+    use crate::wire::pb::put_len_field;
+    let mut store =
+        Store::new(Catalog::in_memory(), Clock::default(), crate::engine::store::Options::default());
+    let mut lint = Lint::new(Options::default());
+    let method = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters".to_owned();
+    let mut feed = |store: &mut Store, what| {
+        let at = Time(store.messages() * 1_000_000);
+        lint.handle(store, Frame { at, stream: StreamId(1), what });
+    };
+    feed(&mut store, What::Open(Box::new(Open { method, ..Open::default() })));
+    let mut node = Vec::new();
+    put_len_field(&mut node, 1, b"n1");
+    for push in 0..=pushes {
+        let mut request = Vec::new();
+        put_len_field(&mut request, 2, &node);
+        if push > 0 {
+            put_len_field(&mut request, 1, push.to_string().as_bytes());
+            put_len_field(&mut request, 5, push.to_string().as_bytes());
+        }
+        let message = Message::parse(Shape::of(&method_of(), Dir::Req), &request, store.catalog_mut());
+        feed(&mut store, What::Message(std::sync::Arc::new(message)));
+        if push == pushes {
+            break;
+        }
+        let mut response = Vec::new();
+        put_len_field(&mut response, 1, (push + 1).to_string().as_bytes());
+        for cluster in 0..clusters {
+            let mut value = Vec::new();
+            put_len_field(&mut value, 1, format!("c{cluster}").as_bytes());
+            let content = if cluster == 0 { push as u8 } else { 0 };
+            put_len_field(&mut value, 28, &vec![b'a' + content; bytes]);
+            let mut any = Vec::new();
+            put_len_field(&mut any, 1, b"type.googleapis.com/envoy.config.cluster.v3.Cluster");
+            put_len_field(&mut any, 2, &value);
+            put_len_field(&mut response, 2, &any);
+        }
+        put_len_field(&mut response, 5, (push + 1).to_string().as_bytes());
+        let message = Message::parse(Shape::of(&method_of(), Dir::Resp), &response, store.catalog_mut());
+        feed(&mut store, What::Message(std::sync::Arc::new(message)));
+    }
+    lint.findings().iter().map(|finding| finding.rule.id).collect()
+}
+
+fn method_of() -> crate::wire::event::Method {
+    let method = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters";
+    crate::wire::event::Method::parse(method).expect("a method")
+}
+
+#[test]
+fn large_messages_and_pushes_of_the_same_are_found() {
+    assert_eq!(large(1, 3, 2 << 20), ["over-4mib"]);
+    assert_eq!(large(14, 100, 4 << 10), ["delta-would-save"]);
+    assert_eq!(large(14, 100, 100), Vec::<&str>::new());
+    // Two pushes are not enough to tell.
+    assert_eq!(large(2, 100, 10 << 10), Vec::<&str>::new());
+}
+
+#[test]
+fn a_loop_is_one_finding_with_its_count() {
+    let ids = large(40, 3, 2 << 20);
+    // The first is a warning; once the client has taken it the rest are notes.
+    assert_eq!(ids.iter().filter(|id| **id == "over-4mib").count(), 2, "{ids:?}");
+}
+
+/// Rules found in a session in which a list of `entries` members comes `times` times within a minute.
+fn lists(entries: usize, times: usize) -> BTreeSet<&'static str> {
+    let list = "xdstp://a/envoy.config.listener.v3.ListenerCollection/c";
+    let members: Vec<String> = (0..entries).map(|i| format!("{{inline: m{i}, version: \"1\"}}")).collect();
+    let mut text = format!("node n1\nstream 1 delta lds\n> sub=[\"{list}\"]\n");
+    for n in 1..=times {
+        let members = members.join(", ");
+        text.push_str(&format!(
+            "< n={n} [\"{list}\"{{entries: [{members}, {{inline: n{n}}}]}}@{n}]\n> n={n}\n"
+        ));
+    }
+    found(frames(&text), |_| None)
+}
+
+/// A codec for scripts whose content needs no descriptors.
+struct Bare;
+
+impl crate::sources::script::Codec for Bare {
+    fn encode(&self, _: &str, _: &serde_json::Value) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+    fn decode(&self, _: &str, _: &[u8]) -> Option<serde_json::Value> {
+        None
+    }
+}
+
+fn frames(text: &str) -> crate::sources::record::Loaded {
+    let script = crate::sources::script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error}"));
+    crate::sources::script::load(&script, &Bare).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Rules found in a session; `after` may put a frame behind each frame.
+fn found(
+    loaded: crate::sources::record::Loaded,
+    after: impl Fn(&Frame) -> Option<Frame>,
+) -> BTreeSet<&'static str> {
+    let mut store = Store::new(loaded.catalog, loaded.clock, crate::engine::store::Options::default());
+    let mut lint = Lint::new(Options::default());
+    for frame in loaded.frames {
+        let more = after(&frame);
+        lint.handle(&mut store, frame);
+        if let Some(more) = more {
+            lint.handle(&mut store, more);
+        }
+    }
+    lint.advance(&mut store, loaded.end);
+    lint.findings().iter().map(|finding| finding.rule.id).collect()
+}
+
+/// Rules that need the whole history of a stream.
+const WHOLE: [&str; 32] = [
+    "response-before-request",
+    "response-unanswered",
+    "ack-skipped",
+    "node-missing",
+    "nonce-unknown",
+    "sotw-answer-to-stale",
+    "version-churn",
+    "reconnect-new-name-unsent",
+    "nack-version-refused",
+    "sotw-needless-update",
+    "names-shrunk-on-ack",
+    "full-state-flap",
+    "name-not-delivered",
+    "unrequested-resource",
+    "new-name-not-resent",
+    "empty-treated-as-wildcard",
+    "delta-stale-sub-ignored",
+    "delta-subscribe-unanswered",
+    "delta-irv-late",
+    "delta-irv-first-stream",
+    "irv-version-surprise",
+    "delta-phantom-unsub",
+    "delta-wildcard-unsub-unanswered",
+    "delta-removed-unknown",
+    "delta-redundant-resource",
+    "ttl-expired",
+    "response-type-unrequested",
+    "not-resubscribed",
+    "rest-unchanged-response",
+    "xdstp-context-mismatch",
+    "xdstp-empty-glob-silent",
+    "version-static-content-changed",
+];
+
+#[test]
+fn what_was_lost_is_not_guessed_at() {
+    let fixtures = fixtures();
+    for id in WHOLE {
+        let text = &fixtures[&format!("{id}.bad.xds")];
+        assert!(found(frames(text), |_| None).contains(id), "{id}");
+        let gap = |frame: &Frame| match frame.what {
+            What::Open(_) => Some(Frame { what: What::Gap { messages: 1, bytes: 9 }, ..frame.clone() }),
+            _ => None,
+        };
+        assert!(!found(frames(text), gap).contains(id), "{id} after a gap");
+    }
+}
+
+#[test]
+fn a_capture_that_began_mid_stream_mutes_what_it_can_not_know() {
+    let fixtures = fixtures();
+    for id in [
+        "response-before-request",
+        "node-missing",
+        "nonce-unknown",
+        "nack-without-nonce",
+        "nack-version-refused",
+        "delta-irv-late",
+        "delta-irv-first-stream",
+        "delta-first-unsub-only",
+        "delta-phantom-unsub",
+        "delta-wildcard-unsub-unanswered",
+        "response-type-unrequested",
+        "unrequested-resource",
+    ] {
+        let mut loaded = frames(&fixtures[&format!("{id}.bad.xds")]);
+        for frame in &mut loaded.frames {
+            if let What::Open(open) = &mut frame.what {
+                open.partial = true;
+            }
+        }
+        assert!(!found(loaded, |_| None).contains(id), "{id}");
+    }
+}
+
+#[test]
+fn without_timestamps_no_timer_runs() {
+    for (name, text) in fixtures().iter().filter(|(name, _)| name.ends_with(".bad.xds")) {
+        let mut loaded = frames(text);
+        loaded.clock.untimed = true;
+        let id = name.split('.').next().unwrap_or_default();
+        let rule = rule(id).expect("a rule");
+        let timer = rule.on.iter().all(|on| matches!(on, rule::On::Alarm(..)));
+        assert!(!(timer && found(loaded, |_| None).contains(id)), "{id}");
+    }
+}
+
+#[test]
+fn the_same_frames_give_the_same_findings() {
+    for (name, text) in fixtures() {
+        let all = || {
+            let loaded = frames(&text);
+            let mut store =
+                Store::new(loaded.catalog, loaded.clock, crate::engine::store::Options::default());
+            let mut lint = Lint::new(Options::default());
+            loaded.frames.into_iter().for_each(|frame| lint.handle(&mut store, frame));
+            lint.advance(&mut store, loaded.end);
+            format!(
+                "{:?}",
+                lint.findings().iter().map(|f| (f.rule.id, &f.names, &f.text)).collect::<Vec<_>>()
+            )
+        };
+        assert_eq!(all(), all(), "{name}");
+    }
+}
+
+/// Row L-06.
+#[test]
+fn the_next_response_tells_how_the_server_reads_names_after_a_wildcard() {
+    let text = |after: &str| {
+        let text = format!("node n\nstream 1 sotw cds\n>\n< v=1 n=1 [A B]\n> v=1 n=1 names=[A]\n{after}\n");
+        let loaded = frames(&text);
+        let mut store = Store::new(loaded.catalog, loaded.clock, crate::engine::store::Options::default());
+        let mut lint = Lint::new(Options::default());
+        loaded.frames.into_iter().for_each(|frame| lint.handle(&mut store, frame));
+        let found = lint.findings().iter().find(|finding| finding.rule.id == "wildcard-dropped-by-names");
+        found.map(|finding| finding.text.clone()).expect("the finding")
+    };
+    assert!(text("").ends_with("(000: these names, 003: the wildcard goes on)"));
+    assert!(text("+20s < v=2 n=2 [A B~2]").ends_with("; the server goes on with the wildcard"));
+    assert!(text("+20s < v=2 n=2 [A~2]").ends_with("; the server sends these names"));
+    // It may have crossed the list.
+    assert!(text("< v=2 n=2 [A B~2]").ends_with("goes on)"));
+}
+
+/// Row K-22.
+#[test]
+fn large_lists_sent_often_are_found() {
+    assert_eq!(lists(1001, 11), BTreeSet::from(["collection-form"]));
+    assert_eq!(lists(1001, 10), BTreeSet::new());
+    assert_eq!(lists(900, 11), BTreeSet::new());
+}
+
+#[test]
+fn every_scenario_says_all_that_is_found() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/scripts");
+    let mut open = Vec::new();
+    for entry in std::fs::read_dir(root).expect("the scenarios").flatten() {
+        let text = std::fs::read_to_string(entry.path()).expect("text");
+        let closed = text.lines().any(|line| line == "expect lint only" || line == "expect lint none");
+        if !closed {
+            open.push(entry.path());
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}

@@ -1,0 +1,13 @@
+//! The protocol: sessions, streams, subscriptions and verdicts, the store and its queries, and everything that is
+//! derived from them.
+//!
+//! The engine has no I/O, no clock and no threads. Time is an argument, and equal input gives equal facts.
+
+pub mod applied;
+pub mod diff;
+pub mod filter;
+pub mod graph;
+pub mod lint;
+pub mod nack;
+pub mod session;
+pub mod store;

@@ -1,0 +1,336 @@
+//! What clients really wrote, and what is read out of it.
+
+mod gallery;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::wire::event::{ApiVersion, Kind, TypeUrl};
+
+struct Pushed {
+    type_url: TypeUrl,
+    names: Vec<Arc<str>>,
+    bodies: Vec<Value>,
+}
+
+impl Push for Pushed {
+    fn type_url(&self) -> &str {
+        self.type_url.as_str()
+    }
+    fn names(&self) -> &[Arc<str>] {
+        &self.names
+    }
+    fn body(&self, index: usize) -> Option<Value> {
+        self.bodies.get(index).cloned()
+    }
+}
+
+fn pushed(kind: Kind, bodies: Value) -> Pushed {
+    let type_url = kind.type_url(ApiVersion::V3).unwrap();
+    let Value::Array(mut bodies) = bodies else { panic!("a list") };
+    for body in &mut bodies {
+        body["@type"] = type_url.as_str().into();
+    }
+    let name =
+        |body: &Value| ["name", "cluster_name"].iter().find_map(|f| body[*f].as_str()).unwrap_or("").into();
+    Pushed { type_url, names: bodies.iter().map(name).collect(), bodies }
+}
+
+/// One line for each entry: `name field: reason`, guesses with a `?`, `-` for what was not found.
+fn told(kind: Kind, bodies: Value, text: &str) -> (Option<Client>, Vec<String>) {
+    let nack = read(text, &pushed(kind, bodies), &Schema::builtin());
+    let word = |found: &Option<Found>| match found {
+        None => "-".to_owned(),
+        Some(found) => format!("{}{}", found.value, if found.guessed { "?" } else { "" }),
+    };
+    let line = |entry: &Entry| format!("{} {}: {}", word(&entry.name), word(&entry.field), entry.reason);
+    (nack.client, nack.entries.iter().map(line).collect())
+}
+
+/// Name and field only.
+fn found(kind: Kind, bodies: Value, text: &str) -> Vec<String> {
+    let (_, lines) = told(kind, bodies, text);
+    lines.into_iter().map(|line| line.split(": ").next().unwrap_or_default().to_owned()).collect()
+}
+
+fn clusters() -> Value {
+    json!([
+        {"name": "c1", "type": "EDS"},
+        {"name": "c-both", "eds_cluster_config": {"eds_config": {"ads": {}}}},
+        {"name": "c-ext", "transport_socket": {"name": "nope",
+            "typed_config": {"@type": "type.googleapis.com/google.protobuf.StringValue", "value": "x"}}},
+        {"name": "c-bad1", "type": "EDS"},
+        {"name": "c-good"},
+        {"name": "c-bad2", "load_assignment": {"cluster_name": "x", "endpoints": [{"lb_endpoints": [
+            {"endpoint": {"address": {"socket_address": {"address": "not-an-ip", "port_value": 1}}}}]}]}},
+    ])
+}
+
+#[test]
+fn envoy_names_all_bad_clusters() {
+    let text = "Error adding/updating cluster(s) c-bad1: cannot create an EDS cluster without an EDS config, c-bad2: \
+                malformed IP address: not-an-ip. Consider setting resolver_name or setting cluster type to \
+                'STRICT_DNS' or 'LOGICAL_DNS'";
+    let (client, lines) = told(Kind::Cds, clusters(), text);
+    assert_eq!(client, Some(Client::Envoy));
+    assert_eq!(
+        lines,
+        [
+            "c-bad1 -: cannot create an EDS cluster without an EDS config",
+            "c-bad2 load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address?: malformed \
+             IP address: not-an-ip. Consider setting resolver_name or setting cluster type to 'STRICT_DNS' or \
+             'LOGICAL_DNS'",
+        ]
+    );
+}
+
+#[test]
+fn envoy_says_one_thing_in_many_ways() {
+    let table = [
+        ("c-both: eds_cluster_config set in a non-EDS cluster", "c-both eds_cluster_config?"),
+        (
+            "c-ext: Didn't find a registered implementation for 'nope' with type URL: 'google.protobuf.StringValue'",
+            "c-ext transport_socket.name?",
+        ),
+        ("c1: duplicate cluster c1 found", "c1 -"),
+        (
+            "reviews: Proto constraint validation failed (ClusterValidationError.ConnectTimeout: value must be \
+             greater than 0s)",
+            "reviews connect_timeout",
+        ),
+    ];
+    for (rest, wanted) in table {
+        let text = format!("Error adding/updating cluster(s) {rest}");
+        assert_eq!(found(Kind::Cds, clusters(), &text), [wanted], "{rest}");
+    }
+    let listeners = json!([{"name": "l-noaddr"}, {"name": "l-filter", "filter_chains": [{"filters": [{"name":
+        "mystery"}]}]}]);
+    let text = "Error adding/updating listener(s) l-noaddr: error adding listener named 'l-noaddr': address is \
+                necessary\nl-filter: Didn't find a registered implementation for 'mystery' with type URL: \
+                'google.protobuf.StringValue'\n";
+    assert_eq!(
+        found(Kind::Lds, listeners, text),
+        ["l-noaddr -", "l-filter filter_chains[0].filters[0].name?"]
+    );
+    assert_eq!(
+        found(Kind::Cds, clusters(), "duplicate name c1 found among added/updated resources"),
+        ["c1? -"]
+    );
+}
+
+#[test]
+fn names_with_colons_and_commas_are_taken_whole() {
+    let names = json!([{"name": "a"}, {"name": "a: b, c"}, {"name": "c: d"}]);
+    let text = "Error adding/updating cluster(s) a: b, c: why, and: more, c: d: because";
+    let (_, lines) = told(Kind::Cds, names, text);
+    assert_eq!(lines, ["a: b, c -: why, and: more", "c: d -: because"]);
+    // Of an unknown push the first name is all there is.
+    let (_, lines) = told(Kind::Cds, json!([]), "Error adding/updating cluster(s) x: why, y: too");
+    assert_eq!(lines, ["x -: why, y: too"]);
+}
+
+#[test]
+fn constraints_lead_through_embedded_messages() {
+    let route = json!([{"name": "r1", "virtual_hosts": [{"name": "v"}]}]);
+    let text = "goo.gle/debugproto    \nname: \"r1\"\nvirtual_hosts {\n  name: \"v\"\n}\n: Proto constraint validation \
+                failed (RouteConfigurationValidationError.VirtualHosts[0]: embedded message failed validation | caused \
+                by VirtualHostValidationError.Routes[0]: embedded message failed validation | caused by \
+                RouteValidationError.Match: value is required)";
+    assert_eq!(told(Kind::Rds, route, text).1, ["r1 virtual_hosts[0].routes[0].match: value is required"]);
+    let endpoints = json!([{"cluster_name": "c1"}, {"cluster_name": "c2"}]);
+    let text = "goo.gle/debugstr   \ncluster_name: \"c1\"\nendpoints {\n  priority: 200\n}\n: Proto constraint validation \
+                failed (ClusterLoadAssignmentValidationError.Endpoints[0]: embedded message failed validation | caused \
+                by LocalityLbEndpointsValidationError.Priority: value must be less than or equal to 128)";
+    assert_eq!(
+        told(Kind::Eds, endpoints, text).1,
+        ["c1 endpoints[0].priority: value must be less than or equal to 128"]
+    );
+    // In an extension: the path goes on inside of the Any.
+    let listener = json!([{"name": "l", "filter_chains": [{"filters": [{"name": "hcm", "typed_config": {"@type":
+        "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"}}]}]}]);
+    let text = "Error adding/updating listener(s) l: Proto constraint validation failed \
+                (HttpConnectionManagerValidationError.StatPrefix: value length must be at least 1 characters)";
+    assert_eq!(
+        told(Kind::Lds, listener, text).1,
+        [
+            "l filter_chains[0].filters[0].typed_config.stat_prefix: value length must be at least 1 characters"
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_said_is_looked_for_and_marked() {
+    let table = [
+        (
+            Kind::Cds,
+            json!([{"name": "c1"}, {"name": "c-neg", "connect_timeout": "-1s"}]),
+            "Invalid duration: Expected positive duration: goo.gle/debugproto    \nseconds: -1\n",
+            "c-neg? connect_timeout?",
+        ),
+        (
+            Kind::Rds,
+            json!([{"name": "r1", "virtual_hosts": [{"domains": ["b.test", "a.test"]}]}]),
+            "Only unique values for domains are permitted. Duplicate entry of domain a.test in route r1",
+            "r1? virtual_hosts[0].domains[1]?",
+        ),
+        (
+            Kind::Rds,
+            json!([{"name": "r1", "virtual_hosts": [{"routes": [{"route": {"cluster": "nowhere"}}]}]}]),
+            "route: unknown cluster 'nowhere'",
+            "r1? virtual_hosts[0].routes[0].route.cluster?",
+        ),
+        (Kind::Cds, json!([{"name": "a1"}, {"name": "b1"}]), "out of luck", "- -"),
+        (Kind::Cds, json!([{"name": "a1"}]), "", "a1? -"),
+    ];
+    for (kind, bodies, text, wanted) in table {
+        assert_eq!(found(kind, bodies, text), [wanted], "{text}");
+    }
+}
+
+#[test]
+fn grpc_core_names_fields() {
+    let text = "xDS response validation errors: [resource index 0: c-echo: INVALID_ARGUMENT: errors validating Cluster \
+                resource: [field:eds_cluster_config.eds_config error:ConfigSource is not ads or self; \
+                field:outlier_detection.base_ejection_time.seconds error:value must be in the range [0, 315576000000]; \
+                field:outlier_detection.max_ejection_percent error:value must be <= 100]; resource index 1: c-two: \
+                INVALID_ARGUMENT: errors validating Cluster resource: [field:transport_socket.typed_config.value\
+                [envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext].common_tls_context error:no CA certs \
+                configured]]";
+    let (client, lines) = told(Kind::Cds, json!([{"name": "c-echo"}, {"name": "c-two"}]), text);
+    assert_eq!(client, Some(Client::GrpcCore));
+    assert_eq!(
+        lines,
+        [
+            "c-echo eds_cluster_config.eds_config: ConfigSource is not ads or self",
+            "c-echo outlier_detection.base_ejection_time.seconds: value must be in the range [0, 315576000000]",
+            "c-echo outlier_detection.max_ejection_percent: value must be <= 100",
+            "c-two transport_socket.typed_config.common_tls_context: no CA certs configured",
+        ]
+    );
+    let text = "xDS response validation errors: [resource index 0: echo.test: INVALID_ARGUMENT: Listener has neither \
+                address nor ApiListener]";
+    assert_eq!(found(Kind::Lds, json!([{"name": "echo.test"}]), text), ["echo.test api_listener?"]);
+    // By the index alone, where the client could not read the name.
+    let text =
+        "xDS response validation errors: [resource index 1: INVALID_ARGUMENT: Can't parse Cluster resource.]";
+    assert_eq!(found(Kind::Cds, json!([{"name": "a1"}, {"name": "x1"}]), text), ["x1 -"]);
+}
+
+#[test]
+fn grpc_js_counts_resources() {
+    let text = "xDS response validation errors: [resource index 0: Cluster message validation failed: \
+                [outlier_detection.base_ejection_time out of range,eds_cluster_config.eds_config.ads and \
+                eds_cluster_config.eds_config.self both unset]; resource index 1: Cluster message validation failed: \
+                [load_balancing_policy unset and unsupported lb_policy: MAGLEV]]";
+    let bodies = json!([{"name": "c-echo"}, {"name": "c-two", "lb_policy": "MAGLEV"}]);
+    let (client, lines) = told(Kind::Cds, bodies, text);
+    assert_eq!(client, Some(Client::GrpcJs));
+    assert_eq!(
+        lines,
+        [
+            "c-echo outlier_detection.base_ejection_time: outlier_detection.base_ejection_time out of range",
+            "c-echo eds_cluster_config.eds_config.ads: eds_cluster_config.eds_config.ads and \
+             eds_cluster_config.eds_config.self both unset",
+            "c-two lb_policy?: load_balancing_policy unset and unsupported lb_policy: MAGLEV",
+        ]
+    );
+    let text = "xDS response validation errors: [resource index 0: RouteConfiguration message validation failed: \
+                [virtual_hosts[all].routes[].match: no path_specifier set]]";
+    let bodies = json!([{"name": "r", "virtual_hosts": [{"name": "all", "routes": [{}]}]}]);
+    assert_eq!(found(Kind::Rds, bodies, text), ["r virtual_hosts[all].routes[].match"]);
+}
+
+#[test]
+fn grpc_go_quotes_names_and_prints_resources() {
+    let text = "error parsing \"ClusterResource\" response: resource \"c-echo\": unexpected lbPolicy MAGLEV in response: \
+                name:\"c-echo\"  type:EDS  lb_policy:MAGLEV;\nresource \"c-two\": unsupported cluster type (STATIC, \
+                <nil>) in response: name:\"c-two\"  type:STATIC;\nresource \"c-three\": \
+                outlier_detection.base_ejection_time = -1s; must be >= 0";
+    let bodies = json!([{"name": "c-echo", "lb_policy": "MAGLEV"}, {"name": "c-two", "type": "STATIC"}]);
+    let (client, lines) = told(Kind::Cds, bodies, text);
+    assert_eq!(client, Some(Client::GrpcGo));
+    assert_eq!(
+        lines,
+        [
+            "c-echo lb_policy?: unexpected lbPolicy MAGLEV in response",
+            "c-two type?: unsupported cluster type (STATIC, <nil>) in response",
+            "c-three outlier_detection.base_ejection_time: outlier_detection.base_ejection_time = -1s; must be >= 0",
+        ]
+    );
+    // Random no-break spaces are Go's habit.
+    let text = "error parsing \"ClusterResource\" response: top level errors: failed to unmarshal resource: \
+                proto:\u{a0}cannot parse invalid wire-format data";
+    assert_eq!(found(Kind::Cds, json!([{"name": "a1"}, {"name": "b1"}]), text), ["- -"]);
+}
+
+#[test]
+fn grpc_java_writes_a_line_for_each() {
+    let text = "CDS response Cluster 'c-echo' validation error: Cluster c-echo: unsupported lb policy: MAGLEV\n\
+                CDS response Resource index 1 - can't decode Cluster: bad bytes";
+    let bodies = json!([{"name": "c-echo", "lb_policy": "MAGLEV"}, {"name": "c-two"}]);
+    let (client, lines) = told(Kind::Cds, bodies, text);
+    assert_eq!(client, Some(Client::GrpcJava));
+    assert_eq!(
+        lines,
+        [
+            "c-echo lb_policy?: Cluster c-echo: unsupported lb policy: MAGLEV",
+            "c-two -: can't decode Cluster: bad bytes",
+        ]
+    );
+}
+
+#[test]
+fn what_is_said_of_the_rest_depends_on_the_client() {
+    assert!(Client::Envoy.partly(Some(Kind::Cds)).is_some_and(|text| text.contains("Envoy")));
+    assert_eq!(Client::Envoy.partly(Some(Kind::Eds)), None);
+    assert!(Client::GrpcGo.partly(Some(Kind::Eds)).is_some());
+    for (agent, client) in [
+        ("envoy", Client::Envoy),
+        ("gRPC C-core", Client::GrpcCore),
+        ("gRPC Go", Client::GrpcGo),
+        ("gRPC Java", Client::GrpcJava),
+        ("gRPC Node Pure JS", Client::GrpcJs),
+    ] {
+        assert_eq!(Client::of_user_agent(agent), Some(client), "{agent}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_is_too_odd(text in "\\PC{0,200}", head in 0usize..6) {
+        let heads = ["", "Error adding/updating cluster(s) ", "xDS response validation errors: [resource index ",
+            "error parsing \"X\" response: ", "CDS response Cluster '", "goo.gle/debugstr "];
+        let nack = read(&format!("{}{text}", heads[head]), &pushed(Kind::Cds, clusters()), &Schema::builtin());
+        proptest::prop_assert!(!nack.entries.is_empty());
+    }
+}
+
+/// Some seconds would be a screen that stands still; what is looked for is bounded.
+#[test]
+fn hostile_texts_are_read_in_bounded_steps() {
+    let names: Vec<Value> = (0..2000).map(|i| json!({"name": format!("c-{i}")})).collect();
+    let push = pushed(Kind::Cds, Value::from(names));
+    for part in [
+        "a, ",
+        "x: ",
+        "'q' ",
+        "resource index 1: ",
+        "a.b_c ",
+        "resource \"x\": y;\n",
+        "goo.gle/debug\n: ",
+        "(",
+        "[",
+    ] {
+        for head in [
+            "",
+            "Error adding/updating cluster(s) ",
+            "xDS response validation errors: [",
+            "error parsing \"X\" response: ",
+        ] {
+            let nack = read(&format!("{head}{}", part.repeat(100_000)), &push, &Schema::builtin());
+            assert!((1..=64).contains(&nack.entries.len()), "{head}{part}");
+        }
+    }
+}

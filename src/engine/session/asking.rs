@@ -1,0 +1,78 @@
+use crate::wire::event::{Seq, Sym};
+
+use super::holdings::{Held, Slot};
+use super::subscription::Asked;
+use super::track::Track;
+use super::{Context, xdstp};
+
+/// What changes when a name comes into the subscription or leaves it, SotW and delta alike.
+impl Track {
+    pub(crate) fn asked(&self, ctx: &Context<'_>) -> Asked {
+        Asked { since: ctx.at, first: ctx.seq, last: ctx.seq, nth: self.requests, times: 1, held: false }
+    }
+
+    /// A name is wanted that was not. `covered`: the wildcard or a glob covered it already.
+    pub(crate) fn begin(&mut self, ctx: &mut Context<'_>, name: Sym, covered: bool, delta: bool) {
+        if ctx.specials.structured && xdstp::is_glob(ctx.catalog.text(name)) {
+            self.globs.push(name);
+        }
+        let asked = self.asked(ctx);
+        let canonical = self.canonical(ctx.catalog, name);
+        match self.sent.get(ctx.catalog, canonical) {
+            Some(slot) if slot.here() && (covered || self.unasked.remove(&canonical)) => {
+                // The client has it, and the server owes it all the same (rows E-36, F-14), but for a SotW
+                // member of the wildcard that is now named.
+                if delta || !covered {
+                    self.waiting.ask(canonical, Asked { held: true, ..asked });
+                }
+            }
+            Some(slot) => {
+                self.sent.put(ctx.catalog, canonical, Slot { state: Held::Again, ..slot });
+                self.waiting.ask(canonical, asked);
+            }
+            None => self.waiting.ask(name, asked),
+        }
+    }
+
+    /// A name is not wanted any more.
+    pub(crate) fn end(&mut self, ctx: &mut Context<'_>, name: Sym) {
+        self.let_go = true;
+        self.globs.retain(|glob| *glob != name);
+        self.waiting.done(name);
+        if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Held::Again) {
+            self.sent.put(ctx.catalog, name, Slot { state: Held::Released, ..slot });
+        }
+    }
+
+    /// The wildcard came or went.
+    pub(crate) fn wildcard_changed(&mut self, ctx: &Context<'_>, was: bool) {
+        self.ever_wildcard |= self.want.is_wildcard();
+        self.let_go |= was && !self.want.is_wildcard();
+        match (was, self.want.is_wildcard()) {
+            // A client without routes on demand opens VHDS with nothing, and means nothing (row A-05).
+            (false, true) if self.kind != Some(crate::wire::event::Kind::Vhds) => {
+                self.wildcard_since = Some((ctx.at, ctx.seq));
+            }
+            (true, false) => self.wildcard_since = None,
+            _ => {}
+        }
+    }
+
+    /// Counts the request; `news` asks for something.
+    pub(crate) fn count_request(&mut self, ctx: &Context<'_>, news: bool) {
+        self.requests += 1;
+        self.last_request = Some(ctx.seq);
+        if news {
+            self.question = Some(ctx.seq);
+        }
+    }
+
+    /// Requests that asked for a waiting name: how many, the first, and the last.
+    pub(crate) fn times_asked(&self, asked: &Asked, delta: bool) -> (u64, Seq, Seq) {
+        if delta {
+            return (u64::from(asked.times), asked.first, asked.last);
+        }
+        let last = self.last_request.unwrap_or(asked.last);
+        (u64::from(self.requests.saturating_sub(asked.nth).max(1)), asked.first, last)
+    }
+}

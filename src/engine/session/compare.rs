@@ -1,0 +1,286 @@
+use crate::wire::content::{BlobId, Catalog, Form};
+use crate::wire::event::Sym;
+
+use super::Same;
+use super::names::{SymMap, SymSet};
+
+/// How far ahead a name that moved is looked for before the tables are asked.
+const WINDOW: usize = 16;
+/// How often in a row that is done in vain.
+const MISSES: usize = 256;
+/// So many entries out of order are told apart by their numbers first,
+const MANY: usize = 64;
+/// if these do not lie farther apart.
+const SPREAD: usize = 256;
+
+/// The key under which an entry is held: its name, or for one without a known name its content.
+pub(crate) fn key(catalog: &Catalog, id: BlobId) -> Sym {
+    // Not by `entry`: that looks at the payload, too, which lies elsewhere.
+    let name = match &catalog.blob(id).form {
+        Form::Any { name, .. } => *name,
+        Form::Wrapper { wrapper, .. } => wrapper.name,
+        Form::Other => Sym::EMPTY,
+    };
+    if name == Sym::EMPTY { Sym(NAMELESS | id.0) } else { name }
+}
+
+/// The version of an entry itself; empty where it has that of its response.
+pub(crate) fn version(catalog: &Catalog, id: BlobId) -> Sym {
+    match &catalog.blob(id).form {
+        Form::Wrapper { wrapper, .. } => wrapper.version,
+        _ => Sym::EMPTY,
+    }
+}
+
+/// Keys from here on stand for content without a name.
+const NAMELESS: u32 = 1 << 31;
+
+/// The content that a nameless key stands for.
+pub(crate) fn nameless(key: Sym) -> Option<BlobId> {
+    (key.0 & NAMELESS != 0).then_some(BlobId(key.0 & !NAMELESS))
+}
+
+/// An entry without a payload: a heartbeat, or a not-found in the 003 style (row G-11).
+pub(crate) fn hollow(catalog: &Catalog, id: BlobId) -> bool {
+    matches!(&catalog.blob(id).form, Form::Wrapper { wrapper, .. } if wrapper.payload.is_none())
+}
+
+/// How contents are compared of which the bytes differ.
+#[derive(Clone, Copy)]
+pub(crate) struct Compare<'a> {
+    pub(crate) meaning: &'a Same,
+    /// All of it was compared before, and what is the same was noted: no content is read again.
+    pub(crate) again: bool,
+}
+
+/// Whether two entries hold the same content: equal payload bytes, or equal by meaning. What a redaction
+/// changed is compared by the bytes that were on the wire only.
+pub(crate) fn same_content(catalog: &Catalog, compare: Option<Compare<'_>>, a: BlobId, b: BlobId) -> bool {
+    if a == b {
+        return true;
+    }
+    let (Some(a), Some(b)) = (catalog.entry(a).payload, catalog.entry(b).payload) else { return false };
+    if a == b {
+        return true;
+    }
+    let Some(compare) = compare else { return false };
+    if compare.again {
+        return catalog.is_noted_same(a, b);
+    }
+    if catalog.blob(a).redacted || catalog.blob(b).redacted {
+        return false;
+    }
+    let same = match (catalog.compared(a), catalog.compared(b)) {
+        (Some(a), Some(b)) => compare.meaning.same(&a, &b),
+        _ => false,
+    };
+    if same {
+        catalog.note_same(a, b);
+    }
+    same
+}
+
+/// How a list of entries differs from an older one.
+#[derive(Debug, Default)]
+pub(crate) struct Aligned {
+    /// Same name, other entry: old and new.
+    pub(crate) pairs: Vec<(BlobId, BlobId)>,
+    /// Entries whose name the older one lacks.
+    pub(crate) fresh: Vec<BlobId>,
+    /// Entries whose name the newer one lacks.
+    pub(crate) gone: Vec<BlobId>,
+    /// Entries that are in both.
+    pub(crate) same: u64,
+    /// Names that the newer one holds more than once (row E-43).
+    pub(crate) twice: Vec<Sym>,
+    /// Then the newer one without repeats.
+    pub(crate) unique: Option<Vec<BlobId>>,
+}
+
+/// Compares two lists by name. Both in the same order, which is the rule, is one pass over two arrays; only
+/// what does not line up is looked up by name. No name stands twice in `old`.
+pub(crate) fn align(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
+    let out = line_up(catalog, old, new);
+    // Each old entry finds at most one partner, so a name that is repeated shows among the fresh ones.
+    let mut fresh: SymMap<u32> = out.fresh.iter().map(|id| (key(catalog, *id), 0)).collect();
+    if fresh.is_empty() {
+        return out;
+    }
+    let mut repeats = false;
+    for id in new {
+        if let Some(count) = fresh.get_mut(&key(catalog, *id)) {
+            *count += 1;
+            repeats |= *count > 1;
+        }
+    }
+    if !repeats {
+        return out;
+    }
+    let (unique, twice) = without_repeats(catalog, new);
+    Aligned { twice, ..Aligned { unique: Some(unique.clone()), ..line_up(catalog, old, &unique) } }
+}
+
+/// The list with the last entry of each name, as everywhere in protobuf, and the names that stood twice.
+pub(crate) fn without_repeats(catalog: &Catalog, list: &[BlobId]) -> (Vec<BlobId>, Vec<Sym>) {
+    if list.len() < 2 {
+        return (list.to_vec(), Vec::new());
+    }
+    let mut seen = SymSet::default();
+    let mut repeated = SymSet::default();
+    let (mut unique, mut twice) = (Vec::new(), Vec::new());
+    for id in list.iter().rev() {
+        let name = key(catalog, *id);
+        if seen.insert(name) {
+            unique.push(*id);
+        } else if repeated.insert(name) {
+            twice.push(name);
+        }
+    }
+    unique.reverse();
+    twice.reverse();
+    (unique, twice)
+}
+
+fn line_up(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
+    let mut out = Aligned::default();
+    let (mut left_old, mut left_new) = (Vec::new(), Vec::new());
+    let (mut i, mut j) = (0, 0);
+    // In another order nothing is near, and looking is what costs.
+    let mut misses = 0;
+    while let (Some(a), Some(b)) = (old.get(i), new.get(j)) {
+        if a == b {
+            out.same += 1;
+            misses = 0;
+        } else if key(catalog, *a) == key(catalog, *b) {
+            out.pairs.push((*a, *b));
+        } else if misses > MISSES {
+            left_old.push(*a);
+            left_new.push(*b);
+        } else if let Some(step) = ahead(new, j, *a) {
+            left_new.extend_from_slice(&new[j..j + step]);
+            j += step;
+            continue;
+        } else if let Some(step) = ahead(old, i, *b) {
+            left_old.extend_from_slice(&old[i..i + step]);
+            i += step;
+            continue;
+        } else {
+            misses += 1;
+            left_old.push(*a);
+            left_new.push(*b);
+        }
+        i += 1;
+        j += 1;
+    }
+    left_old.extend_from_slice(old.get(i..).unwrap_or_default());
+    left_new.extend_from_slice(new.get(j..).unwrap_or_default());
+    if left_old.is_empty() {
+        out.fresh = left_new;
+        return out;
+    }
+    out.same += take_common(&mut left_old, &mut left_new);
+    let mut by_name: SymMap<BlobId> = left_old.iter().map(|id| (key(catalog, *id), *id)).collect();
+    for id in left_new {
+        match by_name.remove(&key(catalog, id)) {
+            Some(was) if was == id => out.same += 1,
+            Some(was) => out.pairs.push((was, id)),
+            None => out.fresh.push(id),
+        }
+    }
+    out.gone = left_old.into_iter().filter(|id| by_name.contains_key(&key(catalog, *id))).collect();
+    out
+}
+
+/// Takes out what both have, and counts it. In another order that is nearly all: told by numbers, one bit each, it needs
+/// no names.
+fn take_common(old: &mut Vec<BlobId>, new: &mut Vec<BlobId>) -> u64 {
+    let (Some(first), Some(last)) = (old.iter().min().copied(), old.iter().max()) else { return 0 };
+    let span = (last.0 - first.0) as usize + 1;
+    if old.len() < MANY || span > old.len().saturating_mul(SPREAD) {
+        return 0;
+    }
+    let place = |id: BlobId| {
+        let at = id.0.checked_sub(first.0).map(|at| at as usize).filter(|at| *at < span)?;
+        Some((at / 64, 1u64 << (at % 64)))
+    };
+    let mut only_old = vec![0u64; span.div_ceil(64)];
+    for (word, bit) in old.iter().copied().filter_map(place) {
+        only_old[word] |= bit;
+    }
+    let before = new.len();
+    new.retain(|id| match place(*id) {
+        Some((word, bit)) if only_old[word] & bit != 0 => {
+            only_old[word] &= !bit;
+            false
+        }
+        _ => true,
+    });
+    old.retain(|id| place(*id).is_some_and(|(word, bit)| only_old[word] & bit != 0));
+    (before - new.len()) as u64
+}
+
+/// How far ahead of `at` the entry stands.
+fn ahead(list: &[BlobId], at: usize, entry: BlobId) -> Option<usize> {
+    let end = (at + 1 + WINDOW).min(list.len());
+    list.get(at + 1..end)?.iter().position(|id| *id == entry).map(|step| step + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What is left, one by one.
+    fn slowly(old: &[u32], new: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        let (mut old, mut left) = (old.to_vec(), Vec::new());
+        for id in new {
+            match old.iter().position(|other| other == id) {
+                Some(at) => drop(old.remove(at)),
+                None => left.push(*id),
+            }
+        }
+        (old, left)
+    }
+
+    proptest! {
+        #[test]
+        fn what_two_lists_have_in_common_is_found_by_number(
+            old in prop::collection::hash_set(1000u32..1400, 0..200),
+            new in prop::collection::vec(900u32..1500, 0..300),
+        ) {
+            let old: Vec<u32> = old.into_iter().collect();
+            let ids = |list: &[u32]| list.iter().copied().map(BlobId).collect::<Vec<_>>();
+            let (mut left_old, mut left_new) = (ids(&old), ids(&new));
+            let same = take_common(&mut left_old, &mut left_new);
+            if old.len() < MANY {
+                prop_assert_eq!((same, left_old, left_new), (0, ids(&old), ids(&new)));
+            } else {
+                let (slow_old, slow_new) = slowly(&old, &new);
+                prop_assert_eq!(same as usize, old.len() - slow_old.len());
+                prop_assert_eq!((left_old, left_new), (ids(&slow_old), ids(&slow_new)));
+            }
+        }
+    }
+
+    #[test]
+    fn another_order_is_no_change() {
+        let mut catalog = Catalog::in_memory();
+        let entry = |catalog: &mut Catalog, name: usize, content: u8| {
+            let mut resource = Vec::new();
+            crate::wire::pb::put_len_field(&mut resource, 3, format!("name-{name}").as_bytes());
+            crate::wire::pb::put_len_field(&mut resource, 1, &[b'a' + content]);
+            catalog.intern_entry(&resource, true, None)
+        };
+        let old: Vec<BlobId> = (0..1000).map(|name| entry(&mut catalog, name, 0)).collect();
+        // 7 steps on each time, which 1000 has no divisor in common with; one is changed, one new, one gone.
+        let mut new: Vec<BlobId> =
+            (0..1000).map(|i| old[i * 7 % 1000]).filter(|id| *id != old[500]).collect();
+        let changed = new.iter().position(|id| *id == old[300]).expect("it is there");
+        new[changed] = entry(&mut catalog, 300, 1);
+        new.insert(400, entry(&mut catalog, 1000, 0));
+        let found = align(&catalog, &old, &new);
+        assert_eq!(found.pairs, [(old[300], new[if changed >= 400 { changed + 1 } else { changed }])]);
+        assert_eq!((found.fresh, found.gone, found.same), (vec![new[400]], vec![old[500]], 998));
+    }
+}

@@ -1,0 +1,155 @@
+use std::time::Duration;
+
+use crate::wire::content::Catalog;
+use crate::wire::event::{Sym, Time};
+
+use super::holdings::{Held, Slot};
+use super::subscription::Owed;
+use super::track::Track;
+use super::{AbsentBy, Origin, ResourceState, TypeState};
+
+/// Limits that turn waiting into a state; none of them without timestamps (section 0.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    /// There are timestamps.
+    pub(crate) timed: bool,
+    pub(crate) resource_timeout: Option<Duration>,
+    pub(crate) stale_after: Option<Duration>,
+}
+
+/// The state of a type on an open stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Condition {
+    pub(crate) state: TypeState,
+    pub(crate) since: Time,
+}
+
+/// The payload of a redirect (row K-27).
+const LOCATOR: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
+
+impl Track {
+    /// The word for the track as it stands at `now`: the first that holds, worst first.
+    pub(crate) fn condition(&self, now: Time, limits: Limits) -> Condition {
+        let owed = self.owed(now, limits);
+        let pending = self.responses.pending().next().map(|response| response.at);
+        let stale = |at: &Time| limits.stale_after.is_some_and(|limit| now.since(*at) >= limit);
+        let wildcard = self.wildcard_since.map(|(at, _)| at);
+        let owed_since = match (owed.since, wildcard) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let late = |at: &Time| limits.resource_timeout.is_some_and(|limit| now.since(*at) >= limit);
+        let (state, since) = if let Some(open) = self.open {
+            (TypeState::Nack, open.since)
+        } else if let Some(at) = pending.filter(stale) {
+            (TypeState::Stale, at)
+        } else if let Some(at) = owed_since.filter(late) {
+            (TypeState::Miss, at)
+        } else if let Some(at) = pending {
+            (TypeState::Sent, at)
+        } else if let Some(at) = owed_since {
+            (TypeState::Wait, at)
+        } else if self.in_force.is_some() || self.settled_unseen {
+            (TypeState::Synced, self.last_verdict.unwrap_or(self.begun))
+        } else if !self.want.is_empty() && (self.accepted.count() > 0 || self.trusted.is_some()) {
+            // All it asks for it holds from before, and nothing says that it is out of date (row E-19).
+            (TypeState::Synced, self.begun)
+        } else {
+            (TypeState::Idle, self.wanted_at.max(self.begun))
+        };
+        Condition { state, since }
+    }
+
+    /// Names asked for that the client was never given.
+    pub(crate) fn owed(&self, now: Time, limits: Limits) -> Owed {
+        let limit = limits.resource_timeout.and_then(|timeout| {
+            let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+            now.0.checked_sub(timeout).map(Time)
+        });
+        self.waiting.owed(limit)
+    }
+
+    /// What a resource's row says at `now`.
+    pub(crate) fn resource_state(
+        &self,
+        catalog: &Catalog,
+        name: Sym,
+        slot: Option<&Slot>,
+        now: Time,
+        limits: Limits,
+    ) -> (ResourceState, Option<AbsentBy>) {
+        let asked = self.waiting.get(name);
+        let waiting = || match asked {
+            Some(asked) if asked.held && slot.is_none() => (ResourceState::Kept, None),
+            Some(asked) if limits.resource_timeout.is_some_and(|limit| now.since(asked.since) >= limit) => {
+                (ResourceState::Absent, Some(AbsentBy::Timer))
+            }
+            _ => (ResourceState::Waiting, None),
+        };
+        let Some(slot) = slot else { return waiting() };
+        let state = match slot.state {
+            Held::Again => return waiting(),
+            Held::Absent(by) => return (ResourceState::Absent, Some(by)),
+            Held::Removed => ResourceState::Removed,
+            Held::Expired => ResourceState::Expired,
+            Held::Released => ResourceState::Released,
+            Held::Present | Held::Kept => {
+                let over = self.deadlines.get(&name).is_some_and(|at| *at <= now);
+                let redirects =
+                    slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
+                match slot.state {
+                    _ if over && limits.timed => ResourceState::Expired,
+                    _ if !self.unasked.contains(&name) && !self.covers(catalog, name, Some(slot)) => {
+                        ResourceState::Released
+                    }
+                    _ if redirects => ResourceState::Redirected,
+                    Held::Kept => ResourceState::Kept,
+                    _ => ResourceState::Present,
+                }
+            }
+        };
+        (state, None)
+    }
+
+    /// Why a resource is on the track.
+    pub(crate) fn origin(&self, catalog: &Catalog, name: Sym, slot: Option<&Slot>) -> Origin {
+        match () {
+            () if self.names(catalog, name, slot) => Origin::Named,
+            () if self.glob_of(catalog, name).is_some() => Origin::Glob,
+            () if self.want.is_wildcard() => Origin::Wildcard,
+            () if self.unasked.contains(&name) => Origin::Unrequested,
+            // Let go since: by name, or with the wildcard.
+            () if self.ever_wildcard => Origin::Wildcard,
+            () => Origin::Named,
+        }
+    }
+
+    /// Resources the client has of those it wants: neither ended, nor let go, nor expired.
+    pub(crate) fn present(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
+        let trusted = match self.trusted {
+            Some(_) => {
+                let bare = |name| self.sent.get(catalog, name).is_none();
+                self.waiting.iter().filter(|(name, asked)| asked.held && bare(*name)).count()
+            }
+            None => 0,
+        };
+        if self.deadlines.is_empty() && self.aliases.is_empty() && !self.let_go {
+            return (self.sent.count() + trusted) as u64;
+        }
+        // Counting looks at each resource, so it is done once per message at most. TTLs move with the clock.
+        let messages = u64::from(self.requests) + self.pushes;
+        let known = self.counted.get().filter(|(at, _)| *at == messages && self.deadlines.is_empty());
+        if let Some((_, count)) = known {
+            return count;
+        }
+        let ended = |name: Sym, slot: &Slot| {
+            let (state, _) = self.resource_state(catalog, name, Some(slot), now, limits);
+            matches!(state, ResourceState::Released | ResourceState::Expired)
+        };
+        let slots = self.sent.slots(catalog).into_iter();
+        let here = slots.filter(|(name, slot)| slot.here() && !ended(*name, slot)).count();
+        let count = (here + trusted) as u64;
+        self.counted.set(Some((messages, count)));
+        count
+    }
+}

@@ -1,0 +1,247 @@
+use crate::wire::DeltaRequest;
+use crate::wire::event::Sym;
+
+use super::holdings::{Held, Slot};
+use super::outcome::RequestOutcome;
+use super::responses::{Order, Status};
+use super::sotw::{Prior, Verdict};
+use super::subscription::Asked;
+use super::track::Track;
+use super::{Class, Context, MessageKind, Wildcard};
+
+impl Track {
+    /// Takes a delta request (section 0.2, rows F-04 to F-26).
+    pub(crate) fn delta_request(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &DeltaRequest,
+        prior: Option<Prior>,
+    ) -> RequestOutcome {
+        let first = self.requests == 0;
+        let (class, order) = self.delta_class(request);
+        let nacks = request.error_detail.is_some();
+        let verdict = match class {
+            Some(Class::Q2) => Verdict::Ack,
+            Some(Class::Q3) => Verdict::Nack,
+            None => Verdict::Unseen,
+            _ => Verdict::None,
+        };
+        let mut outcome = RequestOutcome {
+            kind: MessageKind::Repeat,
+            class,
+            implied: false,
+            answers: None,
+            added: Vec::new(),
+            removed: Vec::new(),
+            first,
+            partial: self.partial,
+            was: self.want.wildcard,
+            about: order.and_then(|order| self.about(order)),
+            skipped: Vec::new(),
+            phantoms: Vec::new(),
+        };
+        if let (Some(Class::Q2 | Class::Q3 | Class::Q5), Some(order)) = (class, order) {
+            self.partial = false;
+            self.responses.advance(order);
+        }
+        if let (Verdict::Ack | Verdict::Nack, Some(order)) = (verdict, order) {
+            outcome.answers = self.responses.get(order).map(|response| response.seq);
+            self.judge(ctx, order, request.error_detail.as_deref(), false);
+        }
+        if verdict == Verdict::Unseen {
+            self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
+        }
+        let was = self.want.is_wildcard();
+        self.delta_names(ctx, request, first, prior, &mut outcome);
+        let (gained, lost) = (!was && self.want.is_wildcard(), was && !self.want.is_wildcard());
+        if gained || lost || !outcome.added.is_empty() || !outcome.removed.is_empty() {
+            self.wanted_at = ctx.at;
+        }
+        let news = gained || !request.subscribe.is_empty() || !request.locators_subscribe.is_empty();
+        self.count_request(ctx, news);
+        let leaves = !request.unsubscribe.is_empty() || !request.locators_unsubscribe.is_empty();
+        outcome.kind = verdict.kind(nacks, news, lost || leaves);
+        outcome
+    }
+
+    /// The class of a request; none while the nonces of this track are not known (◐).
+    fn delta_class(&self, request: &DeltaRequest) -> (Option<Class>, Option<Order>) {
+        let nonce = &request.response_nonce;
+        if self.requests == 0 && (!self.partial || nonce.is_empty()) {
+            return (Some(Class::Q1), None);
+        }
+        if nonce.is_empty() {
+            return (Some(Class::Q4), None);
+        }
+        let Some(order) = self.responses.find(nonce) else {
+            return ((!self.partial).then_some(Class::Q6), None);
+        };
+        let pending = self.responses.get(order).is_some_and(|r| r.status == Status::Pending);
+        let class = match (pending, &request.error_detail) {
+            (false, _) => Class::Q5,
+            (true, None) => Class::Q2,
+            (true, Some(_)) => Class::Q3,
+        };
+        (Some(class), Some(order))
+    }
+
+    /// The subscription step: whatever the class, names come and go (row F-07).
+    fn delta_names(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &DeltaRequest,
+        first: bool,
+        prior: Option<Prior>,
+        outcome: &mut RequestOutcome,
+    ) {
+        let was = self.want.clone();
+        // A name in both lists is undefined; it is taken as still subscribed (row F-12).
+        let leaves = request.unsubscribe.iter().chain(&request.locators_unsubscribe);
+        for name in leaves {
+            self.unsubscribe(ctx, *name, outcome);
+        }
+        outcome.phantoms.retain(|name| !request.subscribe.contains(name));
+        let comes: Vec<Sym> = request.subscribe.iter().chain(&request.locators_subscribe).copied().collect();
+        if first {
+            self.want.wildcard = match (comes.is_empty(), request.unsubscribe.is_empty()) {
+                (true, true) => Wildcard::Legacy,
+                (true, false) => Wildcard::Ambiguous,
+                (false, _) => Wildcard::None,
+            };
+        }
+        self.ever_named |= !comes.is_empty();
+        let mut fresh = Vec::new();
+        for name in comes {
+            if name == ctx.star {
+                if !was.is_wildcard() {
+                    outcome.added.push(name);
+                }
+                self.want.wildcard = Wildcard::Explicit;
+            } else if self.want.names.insert(name, ctx.runs) {
+                fresh.push(name);
+                outcome.added.push(name);
+            } else {
+                self.subscribe_again(ctx, name);
+            }
+        }
+        self.wildcard_changed(ctx, was.is_wildcard());
+        if first {
+            return self.delta_first(ctx, request, prior, fresh);
+        }
+        for name in fresh {
+            let covered = was.is_wildcard() || self.glob_of(ctx.catalog, name).is_some();
+            self.begin(ctx, name, covered, true);
+        }
+    }
+
+    /// The server owes it again, even if the client has it (row F-14).
+    fn subscribe_again(&mut self, ctx: &mut Context<'_>, name: Sym) {
+        let canonical = self.canonical(ctx.catalog, name);
+        let held = self.sent.here(ctx.catalog, canonical);
+        let asked = self.asked(ctx);
+        self.waiting.ask(if held { canonical } else { name }, Asked { held, ..asked });
+    }
+
+    fn unsubscribe(&mut self, ctx: &mut Context<'_>, name: Sym, outcome: &mut RequestOutcome) {
+        if name == ctx.star {
+            if self.want.is_wildcard() {
+                self.want.wildcard = Wildcard::None;
+                outcome.removed.push(name);
+            }
+            return;
+        }
+        // Any name of the entity will do (row F-30).
+        let canonical = self.canonical(ctx.catalog, name);
+        let mut all = vec![name, canonical];
+        let blob = self.sent.get(ctx.catalog, canonical).and_then(|slot| slot.blob);
+        if let Some(blob) = blob {
+            all.extend_from_slice(ctx.catalog.entry(blob).aliases);
+        }
+        let before = outcome.removed.len();
+        for name in all {
+            if self.want.names.remove(name, ctx.runs) {
+                outcome.removed.push(name);
+                self.end(ctx, name);
+            }
+        }
+        // A member of the wildcard, or what an alias stands for, is not unknown (row F-24).
+        if outcome.removed.len() == before && canonical == name && !self.sent.here(ctx.catalog, name) {
+            outcome.phantoms.push(name);
+        }
+        self.waiting.done(canonical);
+    }
+
+    /// The first request of a stream: what `initial_resource_versions` names at the newest version is not
+    /// waited for, the rest is (rows F-15 to F-18).
+    fn delta_first(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &DeltaRequest,
+        prior: Option<Prior>,
+        fresh: Vec<Sym>,
+    ) {
+        let claims = &request.initial_resource_versions;
+        self.account.claimed += claims.len() as u64;
+        if let Some(prior) = &prior {
+            let here = |slot: &Slot| slot.here();
+            let all = prior.accepted.slots(ctx.catalog);
+            let left =
+                all.iter().filter(|(name, slot)| here(slot) && !self.covers(ctx.catalog, *name, Some(slot)));
+            self.account.left_behind += left.count() as u64;
+        }
+        if !claims.is_empty() {
+            self.wildcard_since = None;
+            self.claim(ctx, request, prior.unwrap_or_default());
+        }
+        let mut waited = Vec::new();
+        let structured = ctx.specials.structured;
+        for name in fresh {
+            if structured && super::xdstp::is_glob(ctx.catalog.text(name)) {
+                self.globs.push(name);
+            }
+            match self.sent.get(ctx.catalog, name) {
+                Some(slot) if slot.here() => {}
+                // Claimed, but not at the newest version: held, and owed.
+                Some(_) => {
+                    let asked = self.asked(ctx);
+                    self.waiting.ask(name, Asked { held: true, ..asked });
+                }
+                None => waited.push(name),
+            }
+        }
+        if self.waiting.is_empty() {
+            let asked = self.asked(ctx);
+            self.waiting.ask_all(waited, asked, ctx.runs);
+        } else {
+            for name in waited {
+                let asked = self.asked(ctx);
+                self.waiting.ask(name, asked);
+            }
+        }
+    }
+
+    /// What the client says it holds.
+    fn claim(&mut self, ctx: &mut Context<'_>, request: &DeltaRequest, prior: Prior) {
+        let claims = &request.initial_resource_versions;
+        let (sent, accepted) = {
+            let track = &*self;
+            let wanted = |catalog: &crate::wire::content::Catalog, name: Sym, slot: &Slot| {
+                claims.get(&name) == Some(&slot.version) && track.covers(catalog, name, Some(slot))
+            };
+            (prior.sent.carry(ctx.catalog, wanted), prior.accepted.carry(ctx.catalog, wanted))
+        };
+        self.bring(sent, accepted);
+        for (name, version) in claims {
+            let known = prior.sent.get(ctx.catalog, *name).filter(Slot::here);
+            if self.sent.here(ctx.catalog, *name) || !self.covers(ctx.catalog, *name, known.as_ref()) {
+                continue;
+            }
+            let slot = Slot { state: Held::Kept, blob: None, version: *version, order: 0 };
+            self.accepted.put(ctx.catalog, *name, slot);
+            // Equal to the newest version the session saw sent, or none newer is known (row F-17).
+            let state = if known.is_some() { Held::Again } else { Held::Kept };
+            self.sent.put(ctx.catalog, *name, Slot { state, ..slot });
+        }
+        self.recount_kept();
+    }
+}

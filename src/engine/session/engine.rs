@@ -1,0 +1,323 @@
+use std::collections::HashMap;
+
+use crate::wire::content::{Catalog, Form};
+use crate::wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl, Variant};
+use crate::wire::{Body, End, Frame, Message, Open, What};
+
+use super::compare::Compare;
+use super::names::NameRuns;
+use super::outcome::{Happened, Outcome};
+use super::sotw::Prior;
+use super::stream::{Stream, type_of_name};
+use super::track::Push;
+use super::{Context, Meaning, Specials, xdstp};
+
+/// How many streams back a client's state is looked for after a reconnect.
+const LOOK_BACK: usize = 64;
+
+/// All streams of a source. A clone is a place to come back to: what is large is shared.
+#[derive(Clone, Default)]
+pub(crate) struct Engine {
+    streams: Vec<Stream>,
+    by_id: HashMap<StreamId, usize>,
+    /// Streams (by index) of one client to one endpoint with one method, in start order (section 0.2).
+    sessions: Vec<Vec<usize>>,
+    by_client: HashMap<Client, usize>,
+    runs: NameRuns,
+    specials: Specials,
+    meaning: Option<Meaning>,
+    /// What a push changes is told by bytes.
+    by_bytes: bool,
+    timed: bool,
+    messages: u64,
+}
+
+/// What makes streams one session.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Client {
+    node: Option<(String, String)>,
+    /// Without a node, the host that the stream came from.
+    host: Option<String>,
+    server: Option<String>,
+    method: String,
+}
+
+impl Client {
+    fn of(stream: &Stream) -> Client {
+        let node = stream.node.as_ref().filter(|node| !node.id.is_empty());
+        let node = node.map(|node| (node.id.clone(), node.cluster.clone()));
+        let host = stream.open.peer.as_deref().filter(|_| node.is_none());
+        let host = host.map(|peer| peer.rsplit_once(':').map_or(peer, |(host, _)| host).to_owned());
+        Client { node, host, server: stream.open.server.clone(), method: stream.open.method.clone() }
+    }
+}
+
+impl Engine {
+    /// `timed`: the source has timestamps; without them every timer is off.
+    pub(crate) fn new(timed: bool) -> Engine {
+        Engine { timed, ..Engine::default() }
+    }
+
+    /// Before the first frame.
+    pub(crate) fn set_meaning(&mut self, meaning: Meaning) {
+        self.meaning = Some(meaning);
+    }
+
+    /// Only what was refused is compared by meaning: the rest is of no state.
+    pub(crate) fn compare_by_bytes(&mut self) {
+        self.by_bytes = true;
+    }
+
+    pub(crate) fn index(&self, id: StreamId) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    pub(crate) fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    pub(crate) fn stream(&self, id: StreamId) -> Option<&Stream> {
+        self.streams.get(*self.by_id.get(&id)?)
+    }
+
+    /// Messages so far.
+    pub(crate) fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Streams of the same session before this one, newest first.
+    pub(crate) fn before(&self, stream: &Stream) -> impl Iterator<Item = &Stream> {
+        let index = self.by_id.get(&stream.id).copied().unwrap_or_default();
+        let session = stream.session.and_then(|session| self.sessions.get(session));
+        let earlier = session.into_iter().flatten().rev().filter(move |other| **other < index);
+        earlier.filter_map(|other| self.streams.get(*other))
+    }
+
+    /// Takes a frame; `again` one that it took before it was set back. Nothing in it can fail.
+    pub(crate) fn handle(&mut self, catalog: &mut Catalog, frame: &Frame, again: bool) -> Outcome {
+        let Frame { at, stream: id, what } = frame;
+        let mut outcome = Outcome { stream: *id, at: *at, seq: None, track: None, what: Happened::Counted };
+        if let (What::Open(open), false) = (what, self.by_id.contains_key(id)) {
+            self.open(*id, Open::clone(open), *at);
+            outcome.what = Happened::Open;
+            return outcome;
+        }
+        let index = match self.by_id.get(id) {
+            Some(index) => *index,
+            // A recording whose head is damaged.
+            None => self.open(*id, Open { partial: true, ..Open::default() }, *at),
+        };
+        let Some(stream) = self.streams.get_mut(index) else { return outcome };
+        match what {
+            What::Open(_) => {}
+            What::Message(message) => self.message((catalog, again), index, message, &mut outcome),
+            What::Opaque { dir, messages, bytes } => {
+                match (stream.is_grpc(), messages, bytes) {
+                    (true, 0, 0) => stream.ping(*dir, *at),
+                    _ => stream.count(*dir, *messages, *bytes, *at),
+                }
+                outcome.what = Happened::Passed(*dir);
+            }
+            What::Gap { messages, .. } => {
+                stream.gaps += (*messages).max(1);
+                for track in &mut stream.tracks {
+                    track.partial = true;
+                }
+            }
+            What::End(end) => {
+                if stream.closed.is_none() {
+                    stream.closed = Some((*at, End::clone(end)));
+                    outcome.what = Happened::Close;
+                }
+            }
+        }
+        outcome
+    }
+
+    fn open(&mut self, id: StreamId, open: Open, at: Time) -> usize {
+        let index = self.streams.len();
+        let known = open.node_hint.is_some();
+        self.streams.push(Stream::new(id, open, at));
+        self.by_id.insert(id, index);
+        if known {
+            self.join(index);
+        }
+        index
+    }
+
+    /// Puts a stream whose client is known into its session.
+    fn join(&mut self, index: usize) {
+        let Some(stream) = self.streams.get(index).filter(|stream| stream.session.is_none()) else { return };
+        let sessions = &mut self.sessions;
+        let session = *self.by_client.entry(Client::of(stream)).or_insert_with(|| {
+            sessions.push(Vec::new());
+            sessions.len() - 1
+        });
+        let Some(members) = self.sessions.get_mut(session) else { return };
+        let place = members.partition_point(|other| *other < index);
+        members.insert(place, index);
+        let opened = stream.opened;
+        let ended = |other: &usize| {
+            let other = self.streams.get(*other)?;
+            other.closed.as_ref().filter(|(closed, _)| *closed <= opened).map(|_| other.id)
+        };
+        let before = members.get(..place).unwrap_or_default().iter().rev().find_map(ended);
+        if let Some(stream) = self.streams.get_mut(index) {
+            stream.session = Some(session);
+            stream.reconnect_of = before;
+        }
+    }
+
+    /// What the client held of a type at the end of its stream before: the newest that had the type.
+    fn prior(&self, index: usize, type_url: &TypeUrl) -> Option<Prior> {
+        let stream = self.streams.get(index)?;
+        let found = self.before(stream).take(LOOK_BACK).find_map(|before| before.find(type_url))?;
+        if found.accepted.count() == 0 && (found.settled_unseen || found.trusted.is_some()) {
+            // What the client holds is from before the source.
+            return None;
+        }
+        Some(Prior { accepted: found.accepted.clone(), sent: found.sent.clone() })
+    }
+
+    /// Notes which special entries the source has had so far.
+    fn note_specials(&mut self, catalog: &Catalog) {
+        let specials = &mut self.specials;
+        if !specials.wrapped {
+            let new = catalog.blobs().get(specials.blobs..).unwrap_or_default();
+            specials.wrapped = new.iter().any(|blob| match &blob.form {
+                Form::Wrapper { wrapper, .. } => wrapper.ttl.is_some() || !wrapper.aliases.is_empty(),
+                _ => false,
+            });
+            specials.blobs = catalog.blobs().len();
+        }
+        if !specials.structured {
+            let len = catalog.strings().len();
+            let mut new = (specials.names..len).filter_map(|sym| u32::try_from(sym).ok());
+            specials.structured = new.any(|sym| xdstp::is_structured(catalog.text(Sym(sym))));
+            specials.names = len;
+        }
+    }
+
+    fn message(
+        &mut self,
+        (catalog, again): (&mut Catalog, bool),
+        index: usize,
+        message: &Message,
+        outcome: &mut Outcome,
+    ) {
+        self.messages += 1;
+        let (at, dir) = (outcome.at, message.dir());
+        let seq = Seq(self.messages);
+        outcome.seq = Some(seq);
+        outcome.what = Happened::Aside;
+        self.note_specials(catalog);
+        let Some(stream) = self.streams.get_mut(index) else { return };
+        stream.count(dir, 1, message.size, at);
+        stream.adopt(message.shape);
+        if dir == Dir::Req {
+            stream.requests += 1;
+            stream.first_request.get_or_insert(seq);
+            if let Some(node) = message.node() {
+                stream.bind(node);
+            }
+            self.join(index);
+        }
+        let Some(stream) = self.streams.get_mut(index) else { return };
+        if matches!(message.body, Body::Undecodable { .. }) {
+            stream.undecodable += 1;
+            return;
+        }
+        if stream.is_unary() {
+            return;
+        }
+        let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
+        let track = stream.track(&type_url, at);
+        outcome.track = Some(track);
+        let first = stream.tracks.get(track).is_some_and(|track| track.requests == 0);
+        let prior = if dir == Dir::Req && first { self.prior(index, &type_url) } else { None };
+        let compare = self.meaning.as_deref().map(|meaning| Compare { meaning, again });
+        let mut ctx = Context {
+            catalog,
+            compare: compare.filter(|_| dir == Dir::Req || !self.by_bytes),
+            judge: self.meaning.as_deref(),
+            runs: &mut self.runs,
+            specials: self.specials,
+            star: Sym::EMPTY,
+            at,
+            seq,
+            timed: self.timed,
+        };
+        ctx.star = ctx.catalog.intern("*");
+        let Some(stream) = self.streams.get_mut(index) else { return };
+        let file = stream.variant() == Some(Variant::File);
+        let Some(track) = stream.tracks.get_mut(track) else { return };
+        outcome.what = match &message.body {
+            Body::SotwRequest(m) => Happened::Request(track.sotw_request(&mut ctx, m, prior)),
+            Body::DeltaRequest(m) => Happened::Request(track.delta_request(&mut ctx, m, prior)),
+            Body::SotwResponse(m) => {
+                note_control_plane(&mut stream.control_plane, &m.control_plane);
+                Happened::Response(track.response(
+                    &mut ctx,
+                    &Push {
+                        list: &m.resources,
+                        version: &m.version_info,
+                        nonce: &m.nonce,
+                        removed: &[],
+                        errors: &m.resource_errors,
+                        size: message.size,
+                        delta: false,
+                        file,
+                    },
+                ))
+            }
+            Body::DeltaResponse(m) => {
+                note_control_plane(&mut stream.control_plane, &m.control_plane);
+                Happened::Response(track.response(
+                    &mut ctx,
+                    &Push {
+                        list: &m.resources,
+                        version: &m.system_version_info,
+                        nonce: &m.nonce,
+                        removed: &m.removed,
+                        errors: &m.resource_errors,
+                        size: message.size,
+                        delta: true,
+                        file: false,
+                    },
+                ))
+            }
+            Body::Undecodable { .. } => Happened::Aside,
+        };
+        track.renamed += u64::from(renames(&outcome.what, &message.body));
+    }
+}
+
+/// Whether a message may have changed which names a track sent, wants, or waits for.
+fn renames(what: &Happened, body: &Body) -> bool {
+    let asks = match body {
+        Body::DeltaRequest(m) => {
+            let lists: [&[Sym]; 4] =
+                [&m.subscribe, &m.unsubscribe, &m.locators_subscribe, &m.locators_unsubscribe];
+            lists.iter().any(|list| !list.is_empty())
+        }
+        _ => false,
+    };
+    match what {
+        Happened::Request(request) => {
+            asks || request.first || !request.added.is_empty() || !request.removed.is_empty()
+        }
+        Happened::Response(response) => {
+            let lists = [&response.added, &response.removed, &response.repeated, &response.held];
+            lists.iter().any(|list| !list.is_empty())
+                || !response.hollow.is_empty()
+                || !response.strangers.is_empty()
+        }
+        _ => false,
+    }
+}
+
+fn note_control_plane(known: &mut Option<std::sync::Arc<str>>, said: &Option<std::sync::Arc<str>>) {
+    if said.is_some() && known != said {
+        known.clone_from(said);
+    }
+}

@@ -1,0 +1,32 @@
+use crate::wire::ErrorDetail;
+use crate::wire::content::{Catalog, List};
+use crate::wire::event::{Sym, TypeUrl};
+
+use super::{Context, key, nameless};
+
+const INVALID_ARGUMENT: i32 = 3;
+
+/// Why a client rejects what a file holds: a name twice (row E-43), a resource of another type (row E-28), as row C-06
+/// wants it; and what breaks the constraints of its type (row J-01). What was in force stays so (row C-05).
+pub(super) fn rejection(ctx: &Context<'_>, url: &TypeUrl, list: &List, twice: &[Sym]) -> Option<ErrorDetail> {
+    let catalog: &Catalog = ctx.catalog;
+    let other = list.blobs().iter().find_map(|id| {
+        let entry = catalog.entry(*id);
+        let of = catalog.text(entry.type_url);
+        let wrong = entry.payload.is_some() && !of.is_empty() && of != url.as_str();
+        wrong.then(|| format!("{}: type {of} in a response of {url}", catalog.text(key(catalog, *id))))
+    });
+    let twice = twice
+        .iter()
+        .find(|name| nameless(**name).is_none())
+        .map(|name| format!("{}: duplicate resource name", catalog.text(*name)));
+    let broken = || {
+        list.blobs().iter().find_map(|id| {
+            let bytes = catalog.bytes(catalog.entry(*id).payload?)?;
+            let first = ctx.judge?.broken(&bytes).into_iter().next()?;
+            Some(format!("{}: {first}", catalog.text(key(catalog, *id))))
+        })
+    };
+    let message = twice.or(other).or_else(broken)?;
+    Some(ErrorDetail { code: INVALID_ARGUMENT, message: message.into(), details: Vec::new() })
+}

@@ -1,0 +1,563 @@
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::wire::content::{BlobId, Catalog, List};
+use crate::wire::event::{DenseHash, Sym};
+
+use super::AbsentBy;
+use super::compare::{Compare, align, hollow, key, nameless, same_content, version, without_repeats};
+use super::names::SymSet;
+use super::responses::Order;
+
+/// What is known of one resource on a track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) state: Held,
+    /// The entry that brought the newest content.
+    pub(crate) blob: Option<BlobId>,
+    pub(crate) version: Sym,
+    /// The response that did.
+    pub(crate) order: Order,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    Present,
+    /// Held from the stream before and not sent on this one.
+    Kept,
+    /// Asked for again after it was let go.
+    Again,
+    Removed,
+    Absent(AbsentBy),
+    Expired,
+    /// Let go by the client, and then left out by a full-state response.
+    Released,
+}
+
+impl Slot {
+    /// The client was given it (or came with it), and nothing took it away.
+    pub(crate) fn here(&self) -> bool {
+        matches!(self.state, Held::Present | Held::Kept)
+    }
+}
+
+/// Names that hold nothing any more, kept so that their end can be shown.
+const ENDED: usize = 1 << 14;
+/// Responses up to this long are taken entry by entry.
+const SMALL: usize = 64;
+
+/// What a track's client was given: the newest large response, shared with everyone who holds the same list,
+/// and what differs from it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Holdings {
+    base: Option<Base>,
+    patch: IndexMap<Sym, Slot, DenseHash>,
+    /// Resources that are here.
+    count: usize,
+    /// Patch entries that change what the base says.
+    dirty: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Base {
+    /// No name twice, no entry without payload.
+    list: Arc<List>,
+    /// Of entries without one of their own.
+    version: Sym,
+    /// The same for each entry, where they differ.
+    versions: Option<Arc<[Sym]>>,
+    order: Order,
+    state: Held,
+}
+
+/// What a response changed.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) added: Vec<Sym>,
+    pub(crate) changed: Vec<Sym>,
+    pub(crate) removed: Vec<Sym>,
+    pub(crate) same: u64,
+    /// Bytes of entries that are not the same as before.
+    pub(crate) bytes_new: u64,
+    /// Entries without payload.
+    pub(crate) hollow: Vec<BlobId>,
+    /// Names that stood twice.
+    pub(crate) twice: Vec<Sym>,
+    /// Names whose content changed under the same version.
+    pub(crate) rewritten: Vec<Sym>,
+}
+
+/// A response as it is taken in.
+#[derive(Clone, Copy)]
+pub(crate) struct Taken<'a> {
+    pub(crate) list: &'a Arc<List>,
+    pub(crate) version: Sym,
+    pub(crate) order: Order,
+}
+
+fn own_version(catalog: &Catalog, id: BlobId, else_version: Sym) -> Sym {
+    match version(catalog, id) {
+        Sym::EMPTY => else_version,
+        version => version,
+    }
+}
+
+impl Base {
+    fn new(catalog: &mut Catalog, blobs: Vec<BlobId>, versions: Vec<Sym>, order: Order, state: Held) -> Base {
+        let first = versions.first().copied().unwrap_or_default();
+        let mut pairs = blobs.iter().zip(&versions);
+        let mixed = pairs.any(|(id, own)| *own != first && version(catalog, *id) == Sym::EMPTY);
+        let versions = mixed.then(|| versions.into());
+        Base { list: catalog.intern_list(blobs), version: first, versions, order, state }
+    }
+
+    fn of(taken: Taken<'_>, list: Arc<List>) -> Base {
+        Base { list, version: taken.version, versions: None, order: taken.order, state: Held::Present }
+    }
+
+    fn slot(&self, catalog: &Catalog, blob: BlobId, at: impl FnOnce() -> Option<usize>) -> Slot {
+        let version = self.versions.as_ref().and_then(|versions| versions.get(at()?).copied());
+        let version = own_version(catalog, blob, version.unwrap_or(self.version));
+        Slot { state: self.state, blob: Some(blob), version, order: self.order }
+    }
+
+    fn get(&self, catalog: &Catalog, name: Sym) -> Option<Slot> {
+        let blobs = self.list.blobs();
+        let blob = match nameless(name) {
+            Some(blob) => blobs.contains(&blob).then_some(blob),
+            // The index is worth its memory for long lists only.
+            None if blobs.len() > 8 => self.list.find(catalog, name),
+            None => blobs.iter().copied().find(|id| key(catalog, *id) == name),
+        }?;
+        Some(self.slot(catalog, blob, || blobs.iter().position(|id| *id == blob)))
+    }
+}
+
+impl Holdings {
+    /// Resources that are here.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn get(&self, catalog: &Catalog, name: Sym) -> Option<Slot> {
+        match self.patch.get(&name) {
+            Some(slot) => Some(*slot),
+            None => self.base.as_ref()?.get(catalog, name),
+        }
+    }
+
+    pub(crate) fn here(&self, catalog: &Catalog, name: Sym) -> bool {
+        self.get(catalog, name).is_some_and(|slot| slot.here())
+    }
+
+    /// Sets what is known of one name.
+    pub(crate) fn put(&mut self, catalog: &mut Catalog, name: Sym, slot: Slot) {
+        let was = self.get(catalog, name);
+        self.replace_slot(name, was, slot);
+        self.settle(catalog);
+    }
+
+    fn replace_slot(&mut self, name: Sym, was: Option<Slot>, slot: Slot) {
+        self.count -= usize::from(was.is_some_and(|was| was.here()));
+        self.count += usize::from(slot.here());
+        // Counting an entry twice only brings forward the next `settle`.
+        self.dirty += usize::from(match self.patch.insert(name, slot) {
+            Some(old) => slot.here() && !old.here(),
+            None => slot.here() || was.is_some(),
+        });
+    }
+
+    /// All that is known, in order of appearance: the base, then what came since.
+    pub(crate) fn slots(&self, catalog: &Catalog) -> Vec<(Sym, Slot)> {
+        let mut out = Vec::with_capacity(self.count + self.patch.len());
+        let mut shown = SymSet::default();
+        if let Some(base) = &self.base {
+            for (at, id) in base.list.blobs().iter().enumerate() {
+                let name = key(catalog, *id);
+                match self.patch.get(&name) {
+                    Some(slot) => {
+                        shown.insert(name);
+                        out.push((name, *slot));
+                    }
+                    None => out.push((name, base.slot(catalog, *id, || Some(at)))),
+                }
+            }
+        }
+        out.extend(self.patch.iter().filter(|(name, _)| !shown.contains(*name)).map(|(n, s)| (*n, *s)));
+        out
+    }
+
+    /// Names of which more is known than that they are here as the base says.
+    pub(crate) fn exceptions(&self) -> impl Iterator<Item = (Sym, &Slot)> {
+        self.patch.iter().map(|(name, slot)| (*name, slot))
+    }
+
+    /// Entries that are here, in order. What was kept without its content has none.
+    fn flat(&self, catalog: &Catalog) -> Cow<'_, [BlobId]> {
+        let blobs = self.base.as_ref().map_or(&[][..], |base| base.list.blobs());
+        if self.dirty == 0 {
+            return Cow::Borrowed(blobs);
+        }
+        let slots = self.slots(catalog);
+        Cow::Owned(
+            slots.into_iter().filter(|(_, slot)| slot.here()).filter_map(|(_, slot)| slot.blob).collect(),
+        )
+    }
+
+    /// The same for an entry that was sent on this stream; empty for one kept from before.
+    fn version_here(&self, catalog: &Catalog, name: Sym, id: BlobId) -> Sym {
+        match self.base.as_ref().is_some_and(|base| base.state == Held::Kept) {
+            true => Sym::EMPTY,
+            false => self.version_of(catalog, name, id),
+        }
+    }
+
+    /// Version under which an entry of the base was sent.
+    fn version_of(&self, catalog: &Catalog, name: Sym, id: BlobId) -> Sym {
+        match &self.base {
+            Some(base) if self.dirty == 0 && base.versions.is_none() => {
+                own_version(catalog, id, base.version)
+            }
+            _ => self.get(catalog, name).map_or(Sym::EMPTY, |slot| slot.version),
+        }
+    }
+
+    /// Folds the patch into a new base once it has grown.
+    fn settle(&mut self, catalog: &mut Catalog) {
+        let len = self.base.as_ref().map_or(0, |base| base.list.len());
+        let kept = self.base.as_ref().is_some_and(|base| base.state == Held::Kept);
+        if self.dirty > SMALL + len / 8 && !kept {
+            self.fold(catalog);
+        }
+        if self.patch.len() - self.dirty.min(self.patch.len()) > ENDED {
+            let mut over = ENDED / 2;
+            let base = &self.base;
+            self.patch.retain(|name, slot| {
+                let goes = over > 0
+                    && !slot.here()
+                    && base.as_ref().is_none_or(|base| base.get(catalog, *name).is_none());
+                over -= usize::from(goes);
+                !goes
+            });
+        }
+    }
+
+    /// What is here becomes the base, in order of appearance; what is not stays beside it.
+    fn fold(&mut self, catalog: &mut Catalog) {
+        let patch = std::mem::take(&mut self.patch);
+        let most = self.base.as_ref().map_or(0, |base| base.list.len()) + patch.len();
+        let (mut blobs, mut versions) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        let mut order = 0;
+        let mut take = |name: Sym, slot: Slot, rest: &mut IndexMap<Sym, Slot, DenseHash>| match slot.blob {
+            Some(blob) if slot.state == Held::Present => {
+                blobs.push(blob);
+                versions.push(slot.version);
+                order = slot.order.max(order);
+            }
+            _ => {
+                rest.insert(name, slot);
+            }
+        };
+        let mut in_base = vec![false; patch.len()];
+        if let Some(base) = &self.base {
+            for (at, id) in base.list.blobs().iter().enumerate() {
+                let name = key(catalog, *id);
+                let slot = match patch.get_full(&name) {
+                    Some((index, _, slot)) => {
+                        in_base[index] = true;
+                        *slot
+                    }
+                    None => base.slot(catalog, *id, || Some(at)),
+                };
+                take(name, slot, &mut self.patch);
+            }
+        }
+        for ((name, slot), _) in patch.iter().zip(in_base).filter(|(_, in_base)| !in_base) {
+            take(*name, *slot, &mut self.patch);
+        }
+        self.base = Some(Base::new(catalog, blobs, versions, order, Held::Present));
+        self.dirty = self.patch.values().filter(|slot| slot.here()).count();
+    }
+
+    /// Takes a response that holds everything: what it leaves out is gone, `Removed` where `covered` (the
+    /// client still wants it), else `Released` (rows E-32, E-44, L-23).
+    pub(crate) fn take_full(
+        &mut self,
+        catalog: &mut Catalog,
+        compare: Option<Compare<'_>>,
+        taken: Taken<'_>,
+        covered: impl Fn(Sym) -> bool,
+    ) -> Change {
+        let old = self.flat(catalog);
+        let found = align(catalog, &old, taken.list.blobs());
+        let mut change = Change { same: found.same, ..Change::default() };
+        let mut blobs = found.unique;
+        for (was, id) in &found.pairs {
+            let version = self.version_here(catalog, key(catalog, *id), *was);
+            change.pair(catalog, compare, (*was, version), (*id, taken.version));
+        }
+        for id in &found.fresh {
+            change.fresh(catalog, self, *id, taken.version);
+        }
+        change.twice = found.twice;
+        if !change.hollow.is_empty() {
+            // A heartbeat keeps its resource (row G-10), with the content it had.
+            let content: IndexMap<BlobId, BlobId, DenseHash> =
+                found.pairs.iter().map(|(was, id)| (*id, *was)).collect();
+            let list = blobs.as_deref().unwrap_or(taken.list.blobs());
+            let with_content = list.iter().filter_map(|id| match hollow(catalog, *id) {
+                true => content.get(id).copied(),
+                false => Some(*id),
+            });
+            blobs = Some(with_content.collect());
+        }
+        let mentioned: SymSet = match self.dirty {
+            0 => SymSet::default(),
+            _ => taken.list.blobs().iter().map(|id| key(catalog, *id)).collect(),
+        };
+        let mut ended: Vec<(Sym, Slot)> = Vec::new();
+        for id in found.gone {
+            let name = key(catalog, id);
+            let version = self.version_of(catalog, name, id);
+            ended.push((name, Slot { state: Held::Removed, blob: Some(id), version, order: taken.order }));
+        }
+        let bare = |slot: &Slot| slot.here() && slot.blob.is_none();
+        let gone = self.patch.iter().filter(|(name, slot)| bare(slot) && !mentioned.contains(*name));
+        ended.extend(
+            gone.map(|(name, slot)| (*name, Slot { state: Held::Removed, order: taken.order, ..*slot })),
+        );
+        let beating: SymSet = change.hollow.iter().map(|id| key(catalog, *id)).collect();
+        let list = match blobs {
+            Some(blobs) => catalog.intern_list(blobs),
+            None => taken.list.clone(),
+        };
+        let fresh: SymSet = found.fresh.iter().map(|id| key(catalog, *id)).collect();
+        self.patch.retain(|name, slot| match slot.here() {
+            true => bare(slot) && beating.contains(name),
+            false => !fresh.contains(name) || beating.contains(name),
+        });
+        self.dirty = self.patch.values().filter(|slot| slot.here()).count();
+        self.count = list.len() + self.dirty;
+        for (name, mut slot) in ended {
+            if covered(name) {
+                change.removed.push(name);
+            } else {
+                slot.state = Held::Released;
+            }
+            self.patch.insert(name, slot);
+        }
+        self.base = Some(Base::of(taken, list));
+        self.settle(catalog);
+        change
+    }
+
+    /// Takes a response that says nothing of the names it leaves out (rows E-33, F-02).
+    pub(crate) fn take_partial(
+        &mut self,
+        catalog: &mut Catalog,
+        compare: Option<Compare<'_>>,
+        taken: Taken<'_>,
+    ) -> Change {
+        if taken.list.len() > SMALL || (self.count == 0 && taken.list.len() > 8) {
+            return self.take_large(catalog, compare, taken);
+        }
+        let (blobs, twice) = without_repeats(catalog, taken.list.blobs());
+        let mut change = Change { twice, ..Change::default() };
+        for id in blobs {
+            if hollow(catalog, id) {
+                change.hollow.push(id);
+                continue;
+            }
+            let name = key(catalog, id);
+            let was = self.get(catalog, name);
+            match was.filter(Slot::here) {
+                Some(Slot { blob: Some(blob), version, state, .. }) => {
+                    // What came from before is not known to have been sent at that version here.
+                    let version = if state == Held::Present { version } else { Sym::EMPTY };
+                    change.pair(catalog, compare, (blob, version), (id, taken.version));
+                }
+                _ => change.fresh(catalog, self, id, taken.version),
+            }
+            let version = own_version(catalog, id, taken.version);
+            let slot = Slot { state: Held::Present, blob: Some(id), version, order: taken.order };
+            self.replace_slot(name, was, slot);
+        }
+        self.settle(catalog);
+        change
+    }
+
+    fn take_large(
+        &mut self,
+        catalog: &mut Catalog,
+        compare: Option<Compare<'_>>,
+        taken: Taken<'_>,
+    ) -> Change {
+        let old = self.flat(catalog);
+        let found = align(catalog, &old, taken.list.blobs());
+        let mut change = Change { same: found.same, twice: found.twice, ..Change::default() };
+        for (was, id) in &found.pairs {
+            let version = self.version_here(catalog, key(catalog, *id), *was);
+            change.pair(catalog, compare, (*was, version), (*id, taken.version));
+        }
+        for id in &found.fresh {
+            change.fresh(catalog, self, *id, taken.version);
+        }
+        let list = if change.hollow.is_empty() && found.unique.is_none() {
+            taken.list.clone()
+        } else {
+            let all = found.unique.as_deref().unwrap_or(taken.list.blobs());
+            catalog.intern_list(all.iter().copied().filter(|id| !hollow(catalog, *id)).collect())
+        };
+        // What the response leaves out stays as it is, now beside the new base.
+        let beside: Vec<(Sym, Slot)> =
+            match found.gone.is_empty() && change.hollow.is_empty() && self.dirty == 0 {
+                true => Vec::new(),
+                false => {
+                    let now: SymSet = list.blobs().iter().map(|id| key(catalog, *id)).collect();
+                    let slots = self.slots(catalog).into_iter();
+                    slots.filter(|(name, slot)| slot.here() && !now.contains(name)).collect()
+                }
+            };
+        // A heartbeat brings nothing: what is known of its name stays known.
+        let fresh = found.fresh.iter().filter(|id| !hollow(catalog, **id));
+        let fresh: SymSet = fresh.map(|id| key(catalog, *id)).collect();
+        self.patch.retain(|name, slot| !slot.here() && !fresh.contains(name));
+        self.count = list.len() + beside.len();
+        self.dirty = beside.len();
+        self.patch.extend(beside);
+        self.base = Some(Base::of(taken, list));
+        self.settle(catalog);
+        change
+    }
+
+    /// Takes what an ACK puts in force. `sent` is what the server has sent so far.
+    pub(crate) fn accept(&mut self, catalog: &mut Catalog, sent: &Holdings, taken: Taken<'_>, full: bool) {
+        // All that was sent is all that is held, unless the client holds what a response took away that it
+        // has not acknowledged.
+        let nothing_else = full || self.count == 0 || self.is_just(taken.list);
+        let whole = sent.base.as_ref().filter(|base| {
+            nothing_else
+                && sent.dirty == 0
+                && base.order == taken.order
+                && Arc::ptr_eq(&base.list, taken.list)
+        });
+        match whole {
+            Some(base) => {
+                *self = Holdings { count: base.list.len(), base: Some(base.clone()), ..Holdings::default() };
+            }
+            None if full => {
+                self.take_full(catalog, None, taken, |_| true);
+                self.patch.retain(|_, slot| slot.here());
+            }
+            None => {
+                self.take_partial(catalog, None, taken);
+            }
+        }
+    }
+
+    /// It holds these entries and no others.
+    fn is_just(&self, list: &Arc<List>) -> bool {
+        self.dirty == 0 && self.base.as_ref().is_some_and(|base| Arc::ptr_eq(&base.list, list))
+    }
+
+    /// Names in a refused response whose content there is not what the client holds.
+    pub(crate) fn refused(
+        &self,
+        catalog: &Catalog,
+        compare: Option<Compare<'_>>,
+        list: &List,
+        order: Order,
+    ) -> Vec<Sym> {
+        let newer = |name: Sym| self.get(catalog, name).is_some_and(|slot| slot.here() && slot.order > order);
+        let names = |ids: Vec<BlobId>| ids.into_iter().map(|id| key(catalog, id));
+        if list.len() <= SMALL {
+            let differs = list.blobs().iter().copied().filter(|id| {
+                let held = self.get(catalog, key(catalog, *id)).filter(Slot::here).and_then(|slot| slot.blob);
+                !hollow(catalog, *id) && !held.is_some_and(|held| same_content(catalog, compare, held, *id))
+            });
+            return names(differs.collect()).filter(|name| !newer(*name)).collect();
+        }
+        let found = align(catalog, &self.flat(catalog), list.blobs());
+        let pairs = found.pairs.into_iter().filter(|(was, id)| !same_content(catalog, compare, *was, *id));
+        let differs = found.fresh.into_iter().chain(pairs.map(|(_, id)| id));
+        names(differs.filter(|id| !hollow(catalog, *id)).collect()).filter(|name| !newer(*name)).collect()
+    }
+
+    /// What a client brings along to its next stream: of everything held, what `wanted` lets through.
+    pub(crate) fn carry(
+        &self,
+        catalog: &mut Catalog,
+        wanted: impl Fn(&Catalog, Sym, &Slot) -> bool,
+    ) -> Holdings {
+        let slots: Vec<_> = self.slots(catalog).into_iter().filter(|(_, slot)| slot.here()).collect();
+        let all = slots.len();
+        let slots: Vec<_> = slots.into_iter().filter(|(name, slot)| wanted(catalog, *name, slot)).collect();
+        if slots.len() == all && self.dirty == 0 {
+            let base = self.base.clone().map(|base| Base { state: Held::Kept, order: 0, ..base });
+            return Holdings { count: all, base, ..Holdings::default() };
+        }
+        let mut kept = Holdings::default();
+        let (mut blobs, mut versions) = (Vec::new(), Vec::new());
+        for (name, slot) in slots {
+            match slot.blob {
+                Some(blob) => {
+                    blobs.push(blob);
+                    versions.push(slot.version);
+                }
+                None => kept.replace_slot(name, None, Slot { state: Held::Kept, order: 0, ..slot }),
+            }
+        }
+        kept.count += blobs.len();
+        kept.base = Some(Base::new(catalog, blobs, versions, 0, Held::Kept));
+        kept
+    }
+}
+
+impl Change {
+    /// An entry and the one before it of that name: what it was and its version, what it is and the version
+    /// of the response.
+    fn pair(
+        &mut self,
+        catalog: &Catalog,
+        compare: Option<Compare<'_>>,
+        (was, version): (BlobId, Sym),
+        (id, response_version): (BlobId, Sym),
+    ) {
+        if hollow(catalog, id) {
+            self.hollow.push(id);
+        } else if same_content(catalog, compare, was, id) {
+            self.same += 1;
+        } else {
+            self.changed.push(key(catalog, id));
+            self.bytes_new += u64::from(catalog.blob(id).size);
+            if version != Sym::EMPTY && version == own_version(catalog, id, response_version) {
+                self.rewritten.push(key(catalog, id));
+            }
+        }
+    }
+
+    /// An entry whose content was not at hand: new, or kept from before under a version only.
+    fn fresh(&mut self, catalog: &Catalog, holdings: &Holdings, id: BlobId, version: Sym) {
+        if hollow(catalog, id) {
+            return self.hollow.push(id);
+        }
+        let name = key(catalog, id);
+        match holdings.patch.get(&name).filter(|slot| slot.here()) {
+            Some(kept) if kept.version == own_version(catalog, id, version) => self.same += 1,
+            Some(_) => {
+                self.changed.push(name);
+                self.bytes_new += u64::from(catalog.blob(id).size);
+            }
+            None => {
+                self.added.push(name);
+                self.bytes_new += u64::from(catalog.blob(id).size);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/holdings.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+use crate::wire::pb::{Fields, put_len_field};
+
+/// `ResourceLocator`, the structured form of an `xdstp` URI (rows K-07, K-27).
+pub(crate) const MESSAGE: &str = "xds.core.v3.ResourceLocator";
+
+/// Alternatives of alternatives deeper than this are refused.
+const DEPTH: usize = 8;
+
+/// A URI's ResourceLocator; an error in words.
+pub(crate) fn encode(uri: &str) -> Result<Vec<u8>, String> {
+    at_depth(uri, DEPTH)
+}
+
+fn at_depth(uri: &str, depth: usize) -> Result<Vec<u8>, String> {
+    let bad = || format!("`{uri}` is not `xdstp://[AUTHORITY]/TYPE/ID[?PARAMETERS][#DIRECTIVES]`");
+    let (uri_part, fragment) = uri.split_once('#').unwrap_or((uri, ""));
+    let (path, query) = uri_part.split_once('?').unwrap_or((uri_part, ""));
+    let (authority, path) =
+        path.strip_prefix("xdstp://").and_then(|rest| rest.split_once('/')).ok_or_else(bad)?;
+    let (ty, id) = path.split_once('/').unwrap_or((path, ""));
+    if ty.is_empty() || depth == 0 {
+        return Err(bad());
+    }
+    let mut out = Vec::new();
+    for (number, part) in [(2, id), (3, authority), (4, ty)] {
+        let part = decode_percent(part).ok_or_else(bad)?;
+        if !part.is_empty() {
+            put_len_field(&mut out, number, part.as_bytes());
+        }
+    }
+    if !query.is_empty() {
+        let mut params = Vec::new();
+        for pair in query.split('&') {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let mut entry = Vec::new();
+            put_len_field(&mut entry, 1, decode_percent(key).ok_or_else(bad)?.as_bytes());
+            put_len_field(&mut entry, 2, decode_percent(value).ok_or_else(bad)?.as_bytes());
+            put_len_field(&mut params, 1, &entry);
+        }
+        put_len_field(&mut out, 5, &params);
+    }
+    for directive in fragment.split(',').filter(|directive| !directive.is_empty()) {
+        let mut inner = Vec::new();
+        match directive.split_once('=') {
+            Some(("alt", target)) => {
+                let target = decode_percent(target).ok_or_else(bad)?;
+                put_len_field(&mut inner, 1, &at_depth(&target, depth - 1)?);
+            }
+            Some(("entry", name)) => {
+                put_len_field(&mut inner, 2, decode_percent(name).ok_or_else(bad)?.as_bytes());
+            }
+            _ => return Err(format!("`{directive}` in `{uri}` is neither `alt=` nor `entry=`")),
+        }
+        put_len_field(&mut out, 6, &inner);
+    }
+    Ok(out)
+}
+
+/// The URI of a ResourceLocator; `None` if a URI can't say all of it.
+pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
+    let uri = read(bytes, DEPTH)?;
+    (encode(&uri).as_deref() == Ok(bytes)).then_some(uri)
+}
+
+/// The same, whether or not the URI says all of it. The proposal has the URI itself there, as text (row L-24).
+pub(crate) fn uri(bytes: &[u8]) -> Option<String> {
+    let sketch = std::str::from_utf8(bytes).ok().filter(|text| text.starts_with("xdstp:"));
+    sketch.map(str::to_owned).or_else(|| read(bytes, DEPTH))
+}
+
+/// The directives of a ResourceLocator: the field of each, 1 is `alt`, 2 is `entry`.
+pub(crate) fn directives(bytes: &[u8]) -> Vec<u32> {
+    let fields = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 6);
+    fields
+        .map(|field| Fields::new(field.bytes()).next().and_then(Result::ok).map_or(0, |f| f.number))
+        .collect()
+}
+
+fn read(bytes: &[u8], depth: usize) -> Option<String> {
+    let (mut id, mut authority, mut ty) = (String::new(), String::new(), String::new());
+    let (mut params, mut directives) = (Vec::new(), Vec::new());
+    for field in Fields::new(bytes) {
+        let field = field.ok()?;
+        match field.number {
+            2 => id = field.text().into_owned(),
+            3 => authority = field.text().into_owned(),
+            4 => ty = field.text().into_owned(),
+            5 => {
+                for entry in Fields::new(field.bytes()) {
+                    let (mut key, mut value) = (String::new(), String::new());
+                    for part in Fields::new(entry.ok()?.bytes()) {
+                        let part = part.ok()?;
+                        *if part.number == 1 { &mut key } else { &mut value } = part.text().into_owned();
+                    }
+                    params.push(format!("{}={}", percent(&key, ""), percent(&value, "")));
+                }
+            }
+            6 => {
+                let inner = Fields::new(field.bytes()).next()?.ok()?;
+                directives.push(match inner.number {
+                    1 => format!("alt={}", percent(&read(inner.bytes(), depth.checked_sub(1)?)?, ":/?=&*")),
+                    _ => format!("entry={}", percent(&inner.text(), ":/")),
+                });
+            }
+            _ => return None,
+        }
+    }
+    let mut uri =
+        format!("xdstp://{}/{}/{}", percent(&authority, ":"), percent(&ty, ""), percent(&id, ":/*"));
+    for (mark, join, parts) in [('?', "&", params), ('#', ",", directives)] {
+        if !parts.is_empty() {
+            uri.push(mark);
+            uri.push_str(&parts.join(join));
+        }
+    }
+    Some(uri)
+}
+
+pub(crate) fn decode_percent(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digits = [bytes.next()?, bytes.next()?];
+            out.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+        } else {
+            out.push(byte);
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
+/// Percent-encodes all but unreserved characters and these.
+fn percent(text: &str, keep: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let c = char::from(byte);
+        if c.is_ascii_alphanumeric() || "-._~".contains(c) || keep.contains(c) {
+            out.push(c);
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// M-37.
+    #[test]
+    fn uris_round_trip() {
+        for uri in [
+            "xdstp://some-authority/envoy.config.listener.v3.Listener/my-listeners/bar?node_type=ingress&a=b%20c",
+            "xdstp:///a.B/c/*",
+            "xdstp://a/t.T/x#alt=xdstp://b/t.T/y?k=v,entry=e",
+            "xdstp://a/t.T/x#alt=xdstp://b/t.T/y,alt=xdstp://c/t.T/z",
+        ] {
+            let bytes = encode(uri).expect(uri);
+            assert_eq!(decode(&bytes).as_deref(), Some(uri));
+        }
+    }
+
+    /// Row L-24.
+    #[test]
+    fn a_locator_of_the_proposal_is_its_own_text() {
+        let text = "xdstp://a/t.T/x?k=v";
+        assert_eq!(uri(text.as_bytes()).as_deref(), Some(text));
+        assert_eq!(decode(text.as_bytes()), None, "written as it came, not as a message");
+    }
+
+    #[test]
+    fn what_is_no_uri_is_an_error() {
+        for uri in ["foo", "xdstp://a", "xdstp://a//x", "xdstp://a/t/x#what=1", "xdstp://a/t/%zz"] {
+            assert!(encode(uri).is_err(), "{uri}");
+        }
+    }
+}

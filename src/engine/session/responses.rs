@@ -1,0 +1,130 @@
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::wire::content::List;
+use crate::wire::event::{Nonce, Seq, Sym, Time, VersionInfo};
+
+/// The place of a response in its track's send order, from 0.
+pub(crate) type Order = u64;
+
+/// What became of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Pending,
+    Acked,
+    Nacked,
+    /// SotW: the client went on to a newer nonce without a verdict on this one (row E-04).
+    Skipped,
+}
+
+/// One response of a track.
+#[derive(Clone, Debug)]
+pub(crate) struct Response {
+    pub(crate) seq: Seq,
+    pub(crate) at: Time,
+    pub(crate) nonce: Nonce,
+    pub(crate) version: VersionInfo,
+    pub(crate) status: Status,
+    /// What an ACK puts in force; kept until the verdict.
+    pub(crate) body: Option<Body>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Body {
+    pub(crate) list: Arc<List>,
+    pub(crate) version: Sym,
+    /// Replaces everything held (SotW LDS and CDS, row E-44).
+    pub(crate) full: bool,
+    /// Names this response deleted.
+    pub(crate) removed: Box<[Sym]>,
+}
+
+/// Settled responses of a track that are kept, so that old nonces are told from unknown ones.
+const SETTLED: usize = 256;
+/// Unanswered ones; a client that never answers must not use up the memory.
+const PENDING: usize = 1 << 16;
+
+/// The responses of one track, in the order they were sent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Responses {
+    items: VecDeque<Response>,
+    first: Order,
+    by_nonce: HashMap<Nonce, Order>,
+    pending: BTreeSet<Order>,
+    /// Newest response whose nonce the client has used.
+    pub(crate) frontier: Option<Order>,
+}
+
+impl Responses {
+    /// Whether the nonce was new on the track.
+    pub(crate) fn push(&mut self, response: Response) -> bool {
+        let order = self.next();
+        let fresh =
+            response.nonce.is_empty() || self.by_nonce.insert(response.nonce.clone(), order).is_none();
+        self.items.push_back(response);
+        self.pending.insert(order);
+        while self.items.len() > PENDING
+            || (self.items.len() > SETTLED
+                && self.items.front().is_some_and(|old| old.status != Status::Pending))
+        {
+            let (Some(old), order) = (self.items.pop_front(), self.first) else { break };
+            self.first += 1;
+            self.pending.remove(&order);
+            if self.by_nonce.get(&old.nonce) == Some(&order) {
+                self.by_nonce.remove(&old.nonce);
+            }
+        }
+        fresh
+    }
+
+    /// The order of the next response.
+    pub(crate) fn next(&self) -> Order {
+        self.first + self.items.len() as Order
+    }
+
+    /// The newest response with that nonce.
+    pub(crate) fn find(&self, nonce: &Nonce) -> Option<Order> {
+        self.by_nonce.get(nonce).copied()
+    }
+
+    pub(crate) fn get(&self, order: Order) -> Option<&Response> {
+        self.items.get(usize::try_from(order.checked_sub(self.first)?).ok()?)
+    }
+
+    pub(crate) fn newest(&self) -> Option<Order> {
+        self.next().checked_sub(1)
+    }
+
+    pub(crate) fn last(&self) -> Option<&Response> {
+        self.items.back()
+    }
+
+    /// Settles a response; returns what it held.
+    pub(crate) fn settle(&mut self, order: Order, status: Status) -> Option<Body> {
+        let at = usize::try_from(order.checked_sub(self.first)?).ok()?;
+        let response = self.items.get_mut(at)?;
+        response.status = status;
+        self.pending.remove(&order);
+        response.body.take()
+    }
+
+    /// The client has used this nonce: it has that response, and is past all earlier ones.
+    pub(crate) fn advance(&mut self, order: Order) {
+        self.frontier = Some(self.frontier.map_or(order, |old| old.max(order)));
+    }
+
+    /// Settles the pending ones before `order` as skipped.
+    pub(crate) fn skip_before(&mut self, order: Order) -> Vec<Seq> {
+        let mut skipped = Vec::new();
+        while let Some(old) = self.pending.first().copied().filter(|old| *old < order) {
+            skipped.extend(self.get(old).map(|response| response.seq));
+            self.settle(old, Status::Skipped);
+        }
+        skipped
+    }
+
+    /// Pending ones, oldest first.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &Response> {
+        self.pending.iter().filter_map(|order| self.get(*order))
+    }
+}

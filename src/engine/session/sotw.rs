@@ -1,0 +1,253 @@
+use std::sync::Arc;
+
+use crate::wire::SotwRequest;
+use crate::wire::event::Sym;
+
+use super::holdings::Holdings;
+use super::names::NameSet;
+use super::outcome::{About, RequestOutcome};
+use super::responses::{Order, Status};
+use super::subscription::Want;
+use super::track::Track;
+use super::{Class, Context, MessageKind, Wildcard};
+
+/// What the session's stream before left of the type.
+#[derive(Default)]
+pub(crate) struct Prior {
+    /// Client view and server view at its end.
+    pub(crate) accepted: Holdings,
+    pub(crate) sent: Holdings,
+}
+
+/// What a request does to a response.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Verdict {
+    None,
+    Ack,
+    Nack,
+    Implied,
+    /// On a response from before the source (◐).
+    Unseen,
+}
+
+impl Verdict {
+    pub(crate) fn kind(self, nacks: bool, added: bool, removed: bool) -> MessageKind {
+        match self {
+            Verdict::Nack | Verdict::Implied => MessageKind::Nack,
+            Verdict::Unseen if nacks => MessageKind::Nack,
+            Verdict::Ack | Verdict::Unseen => MessageKind::Ack,
+            Verdict::None if added => MessageKind::Subscribe,
+            Verdict::None if removed => MessageKind::Unsubscribe,
+            Verdict::None => MessageKind::Repeat,
+        }
+    }
+}
+
+impl Track {
+    /// Takes a SotW request (section 0.2, rows E-01 to E-51).
+    pub(crate) fn sotw_request(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &SotwRequest,
+        prior: Option<Prior>,
+    ) -> RequestOutcome {
+        let first = self.requests == 0;
+        let (class, order) = self.sotw_class(request);
+        let verdict = self.sotw_verdict(request, class, order);
+        let mut outcome = RequestOutcome {
+            kind: MessageKind::Repeat,
+            class,
+            implied: verdict == Verdict::Implied,
+            answers: None,
+            added: Vec::new(),
+            removed: Vec::new(),
+            first,
+            partial: self.partial,
+            was: self.want.wildcard,
+            about: order.and_then(|order| self.about(order)),
+            skipped: Vec::new(),
+            phantoms: Vec::new(),
+        };
+        if let (Some(Class::R6 | Class::R7), Some(order)) = (class, order) {
+            self.partial = false;
+            self.responses.advance(order);
+            outcome.skipped = self.responses.skip_before(order);
+            if verdict != Verdict::None {
+                outcome.answers = self.responses.get(order).map(|response| response.seq);
+                let nack = request.error_detail.as_deref();
+                self.judge(ctx, order, nack, verdict == Verdict::Implied);
+            }
+        }
+        if verdict == Verdict::Unseen {
+            self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
+        }
+        self.reported = Some(request.version_info.clone());
+        let stale = matches!(class, Some(Class::R4 | Class::R5 | Class::R6));
+        let was = self.want.is_wildcard();
+        self.sotw_names(ctx, request, stale, first.then_some(prior), &mut outcome);
+        let (gained, lost) = (!was && self.want.is_wildcard(), was && !self.want.is_wildcard());
+        let news = gained || !outcome.added.is_empty();
+        // The next answer to a poll is the answer to this one (row D-03).
+        self.count_request(ctx, (news && !stale) || self.polled);
+        let nacks = request.error_detail.is_some();
+        outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
+        outcome
+    }
+
+    /// The response of that order, as it stands.
+    pub(crate) fn about(&self, order: Order) -> Option<About> {
+        let response = self.responses.get(order)?;
+        let newest = self.responses.newest() == Some(order);
+        Some(About { seq: response.seq, order, was: response.status, newest })
+    }
+
+    /// The class of a request, first match wins; none while the nonces of this track are not known (◐).
+    fn sotw_class(&self, request: &SotwRequest) -> (Option<Class>, Option<Order>) {
+        let nonce = &request.response_nonce;
+        if self.requests == 0 && (!self.partial || nonce.is_empty()) {
+            return (Some(Class::R1), None);
+        }
+        if nonce.is_empty() {
+            if let Some(newest) = self.responses.newest().filter(|_| self.polled) {
+                return (Some(Class::R7), Some(newest));
+            }
+            let class = if self.responses.frontier.is_none() { Class::R2 } else { Class::R3 };
+            return (Some(class), None);
+        }
+        let Some(order) = self.responses.find(nonce) else {
+            return ((!self.partial).then_some(Class::R4), None);
+        };
+        let class = match () {
+            () if self.responses.frontier.is_some_and(|frontier| order < frontier) => Class::R5,
+            () if self.responses.newest().is_some_and(|newest| order < newest) => Class::R6,
+            () => Class::R7,
+        };
+        (Some(class), Some(order))
+    }
+
+    fn sotw_verdict(&self, request: &SotwRequest, class: Option<Class>, order: Option<Order>) -> Verdict {
+        if class.is_none() {
+            return Verdict::Unseen;
+        }
+        let Some(response) = order.and_then(|order| self.responses.get(order)) else { return Verdict::None };
+        if class == Some(Class::R5) || response.status != Status::Pending {
+            return Verdict::None;
+        }
+        match () {
+            () if request.error_detail.is_some() => Verdict::Nack,
+            () if request.version_info == response.version => Verdict::Ack,
+            () => Verdict::Implied,
+        }
+    }
+
+    /// The subscription step: the names of this request replace those of the one before (rows E-31, E-37 to
+    /// E-41). `first`: the track's first request, and what the stream before left.
+    fn sotw_names(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &SotwRequest,
+        stale: bool,
+        first: Option<Option<Prior>>,
+        outcome: &mut RequestOutcome,
+    ) {
+        let raw = match request.resource_locators.is_empty() {
+            true => request.resource_names.clone(),
+            false => [&request.resource_names[..], &request.resource_locators[..]].concat().into(),
+        };
+        let known = self.raw.replace(raw.clone());
+        if known.is_some_and(|known| Arc::ptr_eq(&known, &raw) || known == raw) {
+            if !stale {
+                self.effective = None;
+            }
+            return;
+        }
+        let star = raw.contains(&ctx.star);
+        self.ever_named |= !raw.is_empty();
+        let wildcard = match () {
+            () if raw.is_empty() && !self.ever_named => Wildcard::Legacy,
+            () if star => Wildcard::Explicit,
+            () => Wildcard::None,
+        };
+        let names: Vec<Sym> = raw.iter().copied().filter(|name| *name != ctx.star).collect();
+        let want = Want { wildcard, names: NameSet::of(ctx.runs.intern(names)) };
+        let old = std::mem::replace(&mut self.want, want);
+        if self.want != old {
+            self.wanted_at = ctx.at;
+        }
+        self.wildcard_changed(ctx, old.is_wildcard());
+        if !old.is_wildcard() && star {
+            outcome.added.push(ctx.star);
+        }
+        if old.wildcard == Wildcard::Explicit && !star {
+            outcome.removed.push(ctx.star);
+        }
+        let (now, before) = (self.want.names.clone(), &old.names);
+        if let Some(prior) = first {
+            outcome.added.extend(self.want.names.iter());
+            self.sotw_first(ctx, request, prior);
+        } else {
+            let added: Vec<Sym> = now.iter().filter(|name| !before.contains(*name)).collect();
+            let removed: Vec<Sym> = before.iter().filter(|name| !now.contains(*name)).collect();
+            for name in &removed {
+                self.end(ctx, *name);
+            }
+            for name in &added {
+                let covered = old.is_wildcard() || self.glob_of(ctx.catalog, *name).is_some();
+                self.begin(ctx, *name, covered, false);
+            }
+            outcome.added.extend(added);
+            outcome.removed.extend(removed);
+        }
+        self.effective = match stale {
+            true => Some(self.effective.take().unwrap_or(old)).filter(|effective| *effective != self.want),
+            false => None,
+        };
+    }
+
+    /// The first request of a stream: what the client has from before is not waited for (rows E-02, E-18,
+    /// E-19), the rest is.
+    fn sotw_first(&mut self, ctx: &mut Context<'_>, request: &SotwRequest, prior: Option<Prior>) {
+        for name in self.want.names.iter().collect::<Vec<_>>() {
+            if ctx.specials.structured && super::xdstp::is_glob(ctx.catalog.text(name)) {
+                self.globs.push(name);
+            }
+        }
+        let claims = !request.version_info.is_empty();
+        let mut asked = self.asked(ctx);
+        if let Some(prior) = prior {
+            let kept = {
+                let track = &*self;
+                prior
+                    .accepted
+                    .carry(ctx.catalog, |catalog, name, slot| track.covers(catalog, name, Some(slot)))
+            };
+            self.account.left_behind += (prior.accepted.count() - kept.count()) as u64;
+            if claims {
+                self.account.claimed += kept.count() as u64;
+                if kept.count() > 0 {
+                    self.wildcard_since = None;
+                }
+                self.bring(kept.clone(), kept);
+            }
+        } else if claims && self.sent.count() == 0 {
+            // No stream before this one is in view; the client says it has them.
+            asked.held = true;
+            self.wildcard_since = None;
+            self.trusted = Some(ctx.catalog.intern(request.version_info.as_str()));
+            self.account.claimed += self.want.names.len() as u64;
+        }
+        let here = |name: &Sym| self.sent.here(ctx.catalog, *name);
+        let waited: Vec<Sym> = match self.sent.count() {
+            0 => self.want.names.iter().collect(),
+            _ => self.want.names.iter().filter(|name| !here(name)).collect(),
+        };
+        self.waiting.ask_all(waited, asked, ctx.runs);
+    }
+
+    /// Starts with what was kept, unless the server was quicker.
+    pub(crate) fn bring(&mut self, sent: Holdings, accepted: Holdings) {
+        if self.responses.next() == 0 {
+            self.keep(sent, accepted);
+        }
+    }
+}

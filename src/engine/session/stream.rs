@@ -1,0 +1,200 @@
+use std::sync::Arc;
+
+use crate::wire::event::{
+    ApiVersion, Dir, Kind, Method, Rpc, Seq, Side, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
+};
+use crate::wire::{Body, End, Message, NodeInfo, Open, Shape};
+
+use super::Wildcard;
+use super::keepalive::{Keepalive, Pings};
+use super::track::Track;
+use super::xdstp;
+
+/// One gRPC stream, xDS or opaque.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    pub(crate) id: StreamId,
+    pub(crate) open: Open,
+    pub(crate) opened: Time,
+    pub(crate) method: Option<Method>,
+    /// Bound by the first request that carries one (row E-05).
+    pub(crate) node: Option<Arc<NodeInfo>>,
+    pub(crate) node_id: Option<Arc<str>>,
+    pub(crate) control_plane: Option<Arc<str>>,
+    pub(crate) closed: Option<(Time, End)>,
+    /// In order of first appearance.
+    pub(crate) tracks: Vec<Track>,
+    /// Index in the engine's sessions, once the client is known.
+    pub(crate) session: Option<usize>,
+    pub(crate) reconnect_of: Option<StreamId>,
+    pub(crate) messages: u64,
+    pub(crate) requests: u64,
+    pub(crate) bytes: [u64; 2],
+    pub(crate) gaps: u64,
+    pub(crate) undecodable: u64,
+    pub(crate) first_request: Option<Seq>,
+    pub(crate) last_message: Option<Time>,
+    /// By the client, and by the server.
+    pub(crate) pings: [Pings; 2],
+}
+
+impl Stream {
+    pub(crate) fn new(id: StreamId, open: Open, at: Time) -> Stream {
+        let mut stream = Stream {
+            id,
+            method: Method::of_path(&open.method),
+            opened: at,
+            node: None,
+            node_id: None,
+            control_plane: None,
+            closed: None,
+            tracks: Vec::new(),
+            session: None,
+            reconnect_of: None,
+            messages: 0,
+            requests: 0,
+            bytes: [0; 2],
+            gaps: 0,
+            undecodable: 0,
+            first_request: None,
+            last_message: None,
+            pings: Default::default(),
+            open,
+        };
+        if let Some(hint) = stream.open.node_hint.take() {
+            stream.bind(&Arc::new(NodeInfo::parse(&hint)));
+            stream.open.node_hint = Some(hint);
+        }
+        stream
+    }
+
+    /// Binds the node: servers may look at the first one only (row E-06).
+    pub(crate) fn bind(&mut self, node: &Arc<NodeInfo>) {
+        if self.node.is_none() {
+            self.node_id = Some(Arc::from(node.id.as_str())).filter(|id: &Arc<str>| !id.is_empty());
+            self.node = Some(node.clone());
+        }
+    }
+
+    /// A path that is not published says nothing; then the messages say what the stream carries.
+    pub(crate) fn adopt(&mut self, shape: Shape) {
+        let variant = match shape {
+            Shape::SotwRequest | Shape::SotwResponse => Variant::Sotw,
+            Shape::DeltaRequest | Shape::DeltaResponse => Variant::Delta,
+        };
+        let method = Method { variant, kind: None, transport: ApiVersion::V3, rpc: Rpc::Stream };
+        self.method.get_or_insert(method);
+    }
+
+    pub(crate) fn variant(&self) -> Option<Variant> {
+        self.method.as_ref().map(|method| method.variant)
+    }
+
+    /// A gRPC stream of xDS.
+    pub(crate) fn is_grpc(&self) -> bool {
+        !matches!(self.variant(), Some(Variant::Rest | Variant::File) | None)
+    }
+
+    fn is_aggregated(&self) -> bool {
+        self.variant().is_some_and(Variant::is_aggregated)
+    }
+
+    pub(crate) fn is_unary(&self) -> bool {
+        self.method.as_ref().is_some_and(|method| method.rpc == Rpc::Fetch)
+    }
+
+    /// The type that a message is about: as stated, else by the method, else by the names (row I-02).
+    pub(crate) fn type_of(&self, message: &Message, texts: impl Fn(Sym) -> Option<TypeUrl>) -> TypeUrl {
+        let stated = message.type_url();
+        if !stated.is_empty() {
+            return stated;
+        }
+        let implied = self.method.as_ref().and_then(Method::implied_type);
+        if let Some(implied) = implied {
+            // A v3 method may well carry the v2 type, and then leave it out (row A-14).
+            let same = |track: &&Track| track.kind == self.method.as_ref().and_then(|method| method.kind);
+            return self.tracks.iter().find(same).map_or(implied, |track| track.type_url.clone());
+        }
+        if let Some(first) = self.tracks.first().filter(|_| !self.is_aggregated()) {
+            return first.type_url.clone();
+        }
+        let names = match &message.body {
+            Body::DeltaRequest(m) => m.subscribe.iter().chain(m.unsubscribe.iter()).next(),
+            _ => None,
+        };
+        names.and_then(|name| texts(*name)).unwrap_or_default()
+    }
+
+    /// The track of a type; a new one if it is the first message about it.
+    pub(crate) fn track(&mut self, type_url: &TypeUrl, at: Time) -> usize {
+        if let Some(index) = self.tracks.iter().position(|track| track.type_url == *type_url) {
+            return index;
+        }
+        let partial = self.open.partial || self.gaps > 0;
+        let mut track = Track::new(type_url.clone(), partial, at);
+        track.polled = self.variant() == Some(Variant::Rest);
+        if self.variant() == Some(Variant::File) {
+            // Whatever the file holds is wanted (row C-01).
+            track.want.wildcard = Wildcard::Legacy;
+        }
+        self.tracks.push(track);
+        self.tracks.len() - 1
+    }
+
+    pub(crate) fn find(&self, type_url: &TypeUrl) -> Option<&Track> {
+        self.tracks.iter().find(|track| track.type_url == *type_url)
+    }
+
+    pub(crate) fn count(&mut self, dir: Dir, messages: u64, bytes: u64, at: Time) {
+        self.messages += messages;
+        if let Some(sum) = self.bytes.get_mut(dir as usize) {
+            *sum += bytes;
+        }
+        self.last_message = Some(at);
+    }
+
+    /// A PING passed (row I-12).
+    pub(crate) fn ping(&mut self, dir: Dir, at: Time) {
+        if let Some(pings) = self.pings.get_mut(dir as usize) {
+            pings.note(at);
+        }
+    }
+
+    /// Whose keepalives pass on the stream's connection; the slower one of two.
+    pub(crate) fn keepalive(&self) -> Option<Keepalive> {
+        let sides = [Side::Client, Side::Server].into_iter().zip(&self.pings);
+        sides.filter_map(|(side, pings)| pings.keepalive(side)).max_by_key(|keepalive| keepalive.every)
+    }
+
+    /// Tracks that have a state, in the order of their first messages.
+    pub(crate) fn tracks_shown(&self) -> impl Iterator<Item = &Track> {
+        self.tracks.iter().filter(|track| self.shows(track))
+    }
+
+    /// Tracks in the order in which screens show types: known kinds first, then by URL.
+    pub(crate) fn tracks_in_order(&self) -> Vec<&Track> {
+        let mut tracks: Vec<&Track> = self.tracks_shown().collect();
+        tracks.sort_by(|a, b| rank(a).cmp(&rank(b)));
+        tracks
+    }
+
+    /// A type of an open stream that was never asked for has no state; nor has a message without a type.
+    fn shows(&self, track: &Track) -> bool {
+        let asked = track.requests > 0 || track.partial || self.variant() == Some(Variant::File);
+        asked && !track.type_url.is_empty()
+    }
+
+    /// The clock of a stream stops when it ends.
+    pub(crate) fn clock(&self, now: Time) -> Time {
+        self.closed.as_ref().map_or(now, |(at, _)| now.min(*at))
+    }
+}
+
+fn rank(track: &Track) -> (bool, Option<Kind>, &str) {
+    (track.kind.is_none(), track.kind, track.type_url.as_str())
+}
+
+/// The type URL that a structured name states.
+pub(crate) fn type_of_name(name: &str) -> Option<TypeUrl> {
+    xdstp::resource_type(name).map(|kind| TypeUrl::new(format!("{TYPE_PREFIX}{kind}")))
+}

@@ -1,0 +1,159 @@
+//! Holdings against a plain map.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::wire::event::{ApiVersion, Kind};
+use crate::wire::pb::put_len_field;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Full(Vec<(u16, u8)>),
+    Partial(Vec<(u16, u8)>),
+    Remove(u16),
+    Accept,
+}
+
+fn items(max: usize) -> impl Strategy<Value = Vec<(u16, u8)>> {
+    // In order, shuffled, with repeats; many unchanged from one list to the next.
+    let content = prop_oneof![8 => Just(0u8), 1 => 0..3u8];
+    let list = prop::collection::vec((0..200u16, content), 0..max);
+    (list, any::<bool>()).prop_map(|(mut list, sorted)| {
+        if sorted {
+            list.sort_by_key(|(name, _)| *name);
+        }
+        list
+    })
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        items(250).prop_map(Op::Full),
+        items(20).prop_map(Op::Partial),
+        items(250).prop_map(Op::Partial),
+        (0..200u16).prop_map(Op::Remove),
+        Just(Op::Accept),
+    ]
+}
+
+fn list(catalog: &mut Catalog, items: &[(u16, u8)]) -> Arc<List> {
+    let url = Kind::Cds.type_url(ApiVersion::V3).unwrap();
+    let blobs = items.iter().map(|(name, content)| {
+        let (mut cluster, mut any) = (Vec::new(), Vec::new());
+        put_len_field(&mut cluster, 1, format!("c{name}").as_bytes());
+        put_len_field(&mut cluster, 28, &[*content]);
+        put_len_field(&mut any, 1, url.as_str().as_bytes());
+        put_len_field(&mut any, 2, &cluster);
+        catalog.intern_entry(&any, false, None)
+    });
+    let blobs = blobs.collect();
+    catalog.intern_list(blobs)
+}
+
+type Model = BTreeMap<u16, (u8, String)>;
+
+/// What the holdings say, as the model would.
+fn seen(catalog: &Catalog, holdings: &Holdings) -> Model {
+    let mut out = Model::new();
+    for (name, slot) in holdings.slots(catalog) {
+        assert_eq!(holdings.get(catalog, name), Some(slot), "{}", catalog.text(name));
+        if slot.here() {
+            let number = catalog.text(name)[1..].parse().unwrap();
+            let body = catalog.bytes(slot.blob.unwrap()).unwrap();
+            let was = out.insert(number, (*body.last().unwrap(), catalog.text(slot.version).to_owned()));
+            assert!(was.is_none(), "{number} twice");
+        }
+    }
+    assert_eq!(holdings.count(), out.len());
+    out
+}
+
+fn texts(catalog: &Catalog, names: &[Sym]) -> BTreeSet<u16> {
+    let set: BTreeSet<u16> = names.iter().map(|name| catalog.text(*name)[1..].parse().unwrap()).collect();
+    assert_eq!(set.len(), names.len(), "named once");
+    set
+}
+
+/// What the client has is not lost when a removal that it has not acknowledged is followed by a large response.
+#[test]
+fn a_removal_counts_when_it_is_acknowledged() {
+    let large = (1..10).map(|name| (name, 0)).collect();
+    check(&[Op::Partial(vec![(0, 0)]), Op::Accept, Op::Full(vec![]), Op::Partial(large), Op::Accept])
+        .unwrap();
+}
+
+proptest! {
+    #[test]
+    fn holdings_are_a_map(ops in prop::collection::vec(op(), 1..25)) {
+        check(&ops)?;
+    }
+}
+
+fn check(ops: &[Op]) -> Result<(), TestCaseError> {
+    let mut catalog = Catalog::in_memory();
+    let (mut sent, mut accepted) = (Holdings::default(), Holdings::default());
+    let (mut model, mut taken_in) = (Model::new(), Model::new());
+    let mut last: Option<(Arc<List>, Sym, Order, bool)> = None;
+    for (order, op) in ops.iter().enumerate() {
+        let order = order as Order + 1;
+        let version = catalog.intern(&format!("v{order}"));
+        let (items, full) = match op {
+            Op::Full(items) => (items, true),
+            Op::Partial(items) => (items, false),
+            Op::Remove(name) => {
+                let sym = catalog.intern(&format!("c{name}"));
+                let slot = Slot { state: Held::Removed, blob: None, version, order };
+                sent.put(&mut catalog, sym, slot);
+                model.remove(name);
+                last = None;
+                prop_assert_eq!(seen(&catalog, &sent), model.clone());
+                continue;
+            }
+            Op::Accept => {
+                if let Some((list, version, order, full)) = last.take() {
+                    let taken = Taken { list: &list, version, order };
+                    accepted.accept(&mut catalog, &sent, taken, full);
+                    let names: Model = seen(&catalog, &accepted);
+                    prop_assert_eq!(names, taken_in.clone());
+                }
+                continue;
+            }
+        };
+        let list = list(&mut catalog, items);
+        let wanted: Model =
+            items.iter().map(|(name, content)| (*name, (*content, format!("v{order}")))).collect();
+        let taken = Taken { list: &list, version, order };
+        let change = match full {
+            true => sent.take_full(&mut catalog, None, taken, |_| true),
+            false => sent.take_partial(&mut catalog, None, taken),
+        };
+        let added = wanted.keys().filter(|name| !model.contains_key(name)).copied().collect();
+        let differs = |name: &&u16| model.get(name).is_some_and(|was| was.0 != wanted[*name].0);
+        let changed: BTreeSet<u16> = wanted.keys().filter(differs).copied().collect();
+        prop_assert_eq!(texts(&catalog, &change.added), added);
+        prop_assert_eq!(change.same as usize, wanted.len() - change.added.len() - changed.len());
+        prop_assert_eq!(texts(&catalog, &change.changed), changed);
+        if full {
+            let removed = model.keys().filter(|name| !wanted.contains_key(name)).copied().collect();
+            prop_assert_eq!(texts(&catalog, &change.removed), removed);
+            model.clear();
+        }
+        let mut count = BTreeMap::new();
+        items.iter().for_each(|(name, _)| *count.entry(*name).or_insert(0) += 1);
+        let twice = count.iter().filter(|(_, n)| **n > 1).map(|(name, _)| *name).collect();
+        prop_assert_eq!(texts(&catalog, &change.twice), twice);
+        model.extend(wanted.clone());
+        // Of all that was sent, the acknowledged responses alone.
+        if full {
+            taken_in = wanted;
+        } else {
+            taken_in = seen(&catalog, &accepted);
+            taken_in.extend(wanted);
+        }
+        last = Some((list, version, order, full));
+        prop_assert_eq!(seen(&catalog, &sent), model.clone());
+    }
+    Ok(())
+}

@@ -1,0 +1,508 @@
+mod verdict;
+
+pub(crate) use verdict::{InForce, OpenNack};
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use crate::wire::ResourceError;
+use crate::wire::content::{BlobId, Catalog, List};
+use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time, TypeUrl, VersionInfo};
+
+use super::compare::{hollow, key};
+use super::holdings::{Change, Held, Holdings, Slot, Taken};
+use super::names::{SymMap, SymSet};
+use super::outcome::{Hollow, ResponseOutcome};
+use super::responses::{Body, Order, Response, Responses, Status};
+use super::subscription::{Waiting, Want};
+use super::{AbsentBy, Context, MessageKind, NackFact, PushFact, ReconnectFact, Wildcard, xdstp};
+
+/// One type on one stream (section 0.2): what the client wants, what it was sent, what it accepted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Track {
+    pub(crate) type_url: TypeUrl,
+    pub(crate) kind: Option<Kind>,
+    /// ◐: history before the source, or a gap, is unknown. Ends once the client uses a nonce seen issued.
+    pub(crate) partial: bool,
+    pub(crate) requests: u32,
+    pub(crate) last_request: Option<Seq>,
+    /// When the first request came, or else the first response.
+    pub(crate) begun: Time,
+    /// SotW: the names of the last request, as sent.
+    pub(crate) raw: Option<Arc<[Sym]>>,
+    /// A name (or `*`) was ever asked for: an empty list is no wildcard any more (row E-40).
+    pub(crate) ever_named: bool,
+    pub(crate) want: Want,
+    /// It was a wildcard at some time.
+    pub(crate) ever_wildcard: bool,
+    /// A name or the wildcard was given up at some time.
+    pub(crate) let_go: bool,
+    /// [`Track::present`] as last counted, after how many messages.
+    pub(crate) counted: Cell<Option<(u64, u64)>>,
+    /// One request at a time: the next one is the verdict, nonce or not (row D-02).
+    pub(crate) polled: bool,
+    /// The globs among its names.
+    pub(crate) globs: Vec<Sym>,
+    /// When that last changed.
+    pub(crate) wanted_at: Time,
+    /// What the server goes by, where that differs (row E-09).
+    pub(crate) effective: Option<Want>,
+    pub(crate) reported: Option<VersionInfo>,
+    pub(crate) responses: Responses,
+    /// Server view: all that was sent, accepted or not.
+    pub(crate) sent: Holdings,
+    /// Client view: what an ACK put in force.
+    pub(crate) accepted: Holdings,
+    /// Names whose content was refused and not accepted since (row F-34).
+    pub(crate) refused: SymSet,
+    /// Names here that nothing has ever asked for.
+    pub(crate) unasked: SymSet,
+    pub(crate) waiting: Waiting,
+    /// A wildcard that no response has come for.
+    pub(crate) wildcard_since: Option<(Time, Seq)>,
+    /// Alias to name (row F-30).
+    pub(crate) aliases: SymMap<Sym>,
+    pub(crate) deadlines: IndexMap<Sym, Time, DenseHash>,
+    pub(crate) in_force: Option<InForce>,
+    /// A verdict on a response from before the source was seen: there is one in force, unknown which.
+    pub(crate) settled_unseen: bool,
+    pub(crate) nacks: VecDeque<NackFact>,
+    pub(crate) nack_count: u64,
+    pub(crate) open: Option<OpenNack>,
+    newest_ack: Option<Order>,
+    latencies: VecDeque<u32>,
+    pub(crate) last_verdict: Option<Time>,
+    pub(crate) pushes: u64,
+    /// Messages after which its names may be others: those sent, wanted, waited for.
+    pub(crate) renamed: u64,
+    pub(crate) bytes: u64,
+    /// Of resources re-sent unchanged.
+    pub(crate) bytes_same: u64,
+    pub(crate) last_push: Option<PushFact>,
+    /// The last request that asked for something new and has no response yet.
+    pub(crate) question: Option<Seq>,
+    /// What came of what the client brought along.
+    pub(crate) account: ReconnectFact,
+    /// Resources kept from the stream before and not spoken of since.
+    kept: usize,
+    /// The client claimed a version on a stream with no predecessor in view: it holds what it names.
+    pub(crate) trusted: Option<Sym>,
+}
+
+/// What a response says, whichever pair of messages it belongs to.
+pub(crate) struct Push<'a> {
+    pub(crate) list: &'a Arc<List>,
+    pub(crate) version: &'a VersionInfo,
+    pub(crate) nonce: &'a crate::wire::event::Nonce,
+    pub(crate) removed: &'a [Sym],
+    pub(crate) errors: &'a [ResourceError],
+    pub(crate) size: u64,
+    pub(crate) delta: bool,
+    /// Out of a file: there is nobody to answer, it is applied or rejected at once (row C-04).
+    pub(crate) file: bool,
+}
+
+impl Track {
+    pub(crate) fn new(type_url: TypeUrl, partial: bool, at: Time) -> Track {
+        let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
+        Track { type_url, kind, partial, begun: at, ..Track::default() }
+    }
+
+    /// Whether the client wants this name: by itself, by an alias, by a glob or by the wildcard.
+    pub(crate) fn covers(&self, catalog: &Catalog, name: Sym, slot: Option<&Slot>) -> bool {
+        self.want.is_wildcard() || self.names(catalog, name, slot) || self.glob_of(catalog, name).is_some()
+    }
+
+    /// Whether the name was asked for by itself or by an alias.
+    pub(crate) fn names(&self, catalog: &Catalog, name: Sym, slot: Option<&Slot>) -> bool {
+        if self.want.names.contains(name) {
+            return true;
+        }
+        if self.aliases.is_empty() {
+            return false;
+        }
+        if self.spelled(catalog, name).is_some() {
+            return true;
+        }
+        let blob = slot.and_then(|slot| slot.blob);
+        blob.is_some_and(|blob| {
+            catalog.entry(blob).aliases.iter().any(|alias| self.want.names.contains(*alias))
+        })
+    }
+
+    /// The name asked for that is this one with its context parameters in another order (row K-08).
+    fn spelled(&self, catalog: &Catalog, name: Sym) -> Option<Sym> {
+        let own = xdstp::reordered(catalog.text(name))?;
+        let same = |wanted: &Sym| xdstp::reordered(catalog.text(*wanted)).is_some_and(|other| other == own);
+        self.want.names.iter().find(same)
+    }
+
+    /// The glob collection asked for that the name is a member of (row K-21).
+    pub(crate) fn glob_of(&self, catalog: &Catalog, name: Sym) -> Option<Sym> {
+        let text = || catalog.text(name);
+        self.globs.iter().copied().find(|glob| xdstp::glob_matches(catalog.text(*glob), text()))
+    }
+
+    /// The name that a text stands for: itself, or what it is an alias of.
+    pub(crate) fn canonical(&self, catalog: &Catalog, name: Sym) -> Sym {
+        match self.aliases.get(&name) {
+            Some(canonical) if !self.sent.here(catalog, name) => *canonical,
+            _ => name,
+        }
+    }
+
+    /// Takes away what has outlived its TTL (row G-02).
+    fn expire(&mut self, ctx: &mut Context<'_>) {
+        if self.deadlines.is_empty() || !ctx.timed {
+            return;
+        }
+        let over: Vec<Sym> =
+            self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(n, _)| *n).collect();
+        for name in over {
+            if let Some(slot) = self.sent.get(ctx.catalog, name).filter(Slot::here) {
+                self.sent.put(ctx.catalog, name, Slot { state: Held::Expired, ..slot });
+            }
+        }
+    }
+
+    /// Takes a response.
+    pub(crate) fn response(&mut self, ctx: &mut Context<'_>, push: &Push<'_>) -> ResponseOutcome {
+        self.expire(ctx);
+        let order = self.responses.next();
+        let version = match push.delta {
+            // A delta resource has a version of its own or none (row F-02).
+            true => Sym::EMPTY,
+            false => ctx.catalog.intern(push.version.as_str()),
+        };
+        let blobs = push.list.blobs();
+        let beat = blobs.first().is_some_and(|id| hollow(ctx.catalog, *id))
+            && blobs.iter().all(|id| hollow(ctx.catalog, *id));
+        let full = !push.delta && !beat && self.kind.is_some_and(Kind::full_state);
+        let resent = self.kept_among(ctx.catalog, push.list);
+        let again = match push.delta {
+            true => self.as_they_were(ctx.catalog, push.list),
+            false => Vec::new(),
+        };
+        let mut strangers = Vec::new();
+        let mut removed = Vec::new();
+        for name in push.removed {
+            if self.is_stranger(ctx.catalog, *name) {
+                strangers.push(*name);
+            }
+            self.remove(ctx, *name, order, &mut removed);
+        }
+        let mut change = self.take(ctx, Taken { list: push.list, version, order }, full, beat);
+        let mut ended = 0;
+        let mut hollows = Vec::new();
+        for id in std::mem::take(&mut change.hollow) {
+            let Some((name, what)) = self.without_payload(ctx, id, version, order, &mut change.removed)
+            else {
+                continue;
+            };
+            ended += usize::from(what == Hollow::NotFound);
+            hollows.push((name, what));
+        }
+        for error in push.errors {
+            self.error(ctx, error, order, &mut change.removed);
+        }
+        removed.append(&mut change.removed);
+        change.removed = removed;
+        self.delivered(ctx, push.list, &change);
+        self.wildcard_since = None;
+        self.account.resent += resent as u64;
+        let gone = match full {
+            true => self.kept.saturating_sub(resent),
+            false => 0,
+        };
+        self.account.removed += gone.min(change.removed.len()) as u64;
+        self.kept = self.kept.saturating_sub(resent + gone);
+
+        let quiet = change.added.is_empty() && change.changed.is_empty() && change.removed.is_empty();
+        let kind = match () {
+            () if beat && ended == 0 && push.removed.is_empty() => MessageKind::Heartbeat,
+            () if quiet && !blobs.is_empty() => MessageKind::Resend,
+            () => MessageKind::Push,
+        };
+        let body = Body {
+            list: push.list.clone(),
+            version,
+            full,
+            removed: change.removed.clone().into_boxed_slice(),
+        };
+        let nonce_reused = !self.responses.push(Response {
+            seq: ctx.seq,
+            at: ctx.at,
+            nonce: push.nonce.clone(),
+            version: push.version.clone(),
+            status: Status::Pending,
+            body: Some(body),
+        });
+        if push.file {
+            let wrong = super::file::rejection(ctx, &self.type_url, push.list, &change.twice);
+            self.judge(ctx, order, wrong.as_ref(), false);
+            self.latencies.clear();
+        }
+        self.pushes += 1;
+        self.bytes += push.size;
+        let bytes_same = if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) };
+        self.bytes_same += bytes_same;
+        self.last_push = Some(PushFact {
+            n: ctx.seq.0,
+            at: ctx.at,
+            added: change.added.len() as u64,
+            changed: change.changed.len() as u64,
+            removed: change.removed.len() as u64,
+            same: change.same,
+            bytes: push.size,
+            bytes_same,
+        });
+        ResponseOutcome {
+            kind,
+            answers: self.question.take(),
+            added: change.added,
+            changed: change.changed,
+            removed: change.removed,
+            same: change.same,
+            twice: change.twice,
+            nonce_reused,
+            order,
+            rewritten: change.rewritten,
+            repeated: again.iter().filter(|(_, held)| !held).map(|(name, _)| *name).collect(),
+            held: again.iter().filter(|(_, held)| *held).map(|(name, _)| *name).collect(),
+            hollow: hollows,
+            strangers,
+        }
+    }
+
+    fn take(&mut self, ctx: &mut Context<'_>, taken: Taken<'_>, full: bool, beat: bool) -> Change {
+        if beat {
+            return Change { hollow: taken.list.blobs().to_vec(), ..Change::default() };
+        }
+        if !full {
+            return self.sent.take_partial(ctx.catalog, ctx.compare, taken);
+        }
+        let (want, aliases) = (&self.want, &self.aliases);
+        let aliased = |name: Sym| {
+            let known = aliases.iter().any(|(alias, of)| *of == name && want.names.contains(*alias));
+            known && !aliases.is_empty()
+        };
+        let covered = |name: Sym| want.is_wildcard() || want.names.contains(name) || aliased(name);
+        self.sent.take_full(ctx.catalog, ctx.compare, taken, covered)
+    }
+
+    /// Delta: the entries that say nothing new, not even a time to live, and that nothing waits for; with
+    /// whether the client said to hold them (rows F-17, F-35).
+    fn as_they_were(&self, catalog: &Catalog, list: &List) -> Vec<(Sym, bool)> {
+        let mut out = Vec::new();
+        for id in list.blobs() {
+            let (name, entry) = (key(catalog, *id), catalog.entry(*id));
+            let Some(slot) = self.sent.get(catalog, name).filter(Slot::here) else { continue };
+            let kept = slot.state == Held::Kept;
+            let same = slot.version == entry.version && entry.version != Sym::EMPTY;
+            let known = slot.blob.map(|was| catalog.entry(was));
+            let payload = known.map_or(kept, |known| known.payload == entry.payload);
+            let timed = entry.ttl.is_some() || known.is_some_and(|known| known.ttl.is_some());
+            if same && payload && entry.payload.is_some() && !timed && self.waiting.get(name).is_none() {
+                out.push((name, kept));
+            }
+        }
+        out
+    }
+
+    /// A name that the client neither has, nor had, nor asked for.
+    fn is_stranger(&self, catalog: &Catalog, name: Sym) -> bool {
+        let name = self.canonical(catalog, name);
+        let slot = self.sent.get(catalog, name);
+        slot.is_none() && !self.covers(catalog, name, None) && self.waiting.get(name).is_none()
+    }
+
+    /// How many of the response's resources the client had kept from before.
+    fn kept_among(&self, catalog: &Catalog, list: &List) -> usize {
+        if self.kept == 0 {
+            return 0;
+        }
+        let kept = |name| self.sent.get(catalog, name).is_some_and(|slot| slot.state == Held::Kept);
+        list.blobs().iter().filter(|id| kept(key(catalog, **id))).count()
+    }
+
+    /// The server took a name away, or says that it does not exist (rows F-27, F-28, K-20).
+    fn remove(&mut self, ctx: &mut Context<'_>, raw: Sym, order: Order, removed: &mut Vec<Sym>) {
+        let name = self.canonical(ctx.catalog, raw);
+        if xdstp::is_glob(ctx.catalog.text(name)) && self.want.names.contains(name) {
+            let text = ctx.catalog.text(name).to_owned();
+            let slots = self.sent.slots(ctx.catalog).into_iter();
+            let members = slots.filter(|(member, slot)| {
+                slot.here() && xdstp::glob_matches(&text, ctx.catalog.text(*member))
+            });
+            for (member, _) in members.collect::<Vec<_>>() {
+                self.remove(ctx, member, order, removed);
+            }
+        }
+        let slot = self.sent.get(ctx.catalog, name);
+        let was_held = slot.is_some_and(|slot| slot.here() || slot.state == Held::Expired)
+            || self.waiting.get(name).is_some_and(|asked| asked.held);
+        let state = match slot.map(|slot| slot.state) {
+            _ if was_held => Held::Removed,
+            Some(Held::Removed) => Held::Removed,
+            _ => Held::Absent(AbsentBy::Server),
+        };
+        if slot.is_some_and(|slot| slot.state == Held::Kept) {
+            self.account.removed += 1;
+            self.kept = self.kept.saturating_sub(1);
+        }
+        if was_held || self.covers(ctx.catalog, name, slot.as_ref()) {
+            removed.push(name);
+        }
+        let (blob, version) = slot.map_or((None, Sym::EMPTY), |slot| (slot.blob, slot.version));
+        self.sent.put(ctx.catalog, name, Slot { state, blob, version, order });
+        self.forget(name);
+        self.waiting.done(raw);
+    }
+
+    /// A name that is not here any more.
+    fn forget(&mut self, name: Sym) {
+        self.waiting.done(name);
+        self.deadlines.shift_remove(&name);
+        self.unasked.remove(&name);
+    }
+
+    /// An entry without payload: a heartbeat if its version is the last one sent, else a not-found in the 003
+    /// style (row G-11).
+    fn without_payload(
+        &mut self,
+        ctx: &mut Context<'_>,
+        id: BlobId,
+        response_version: Sym,
+        order: Order,
+        removed: &mut Vec<Sym>,
+    ) -> Option<(Sym, Hollow)> {
+        let entry = ctx.catalog.entry(id);
+        let (name, version, ttl) = (entry.name, entry.version, entry.ttl);
+        if name == Sym::EMPTY {
+            return None;
+        }
+        let name = self.canonical(ctx.catalog, name);
+        let slot = self.sent.get(ctx.catalog, name);
+        if let Some(slot) = slot.filter(|slot| slot.here() || slot.state == Held::Expired) {
+            // Whether the wrapper's version is meant or the response's is open: either will do (row G-10).
+            if slot.version == version || (response_version != Sym::EMPTY && slot.version == response_version)
+            {
+                if slot.here() {
+                    self.set_deadline(ctx, name, ttl);
+                }
+                return Some((name, Hollow::Heartbeat));
+            }
+            if ttl.is_some() {
+                return Some((name, Hollow::OtherVersion));
+            }
+        }
+        let blob = slot.and_then(|slot| slot.blob);
+        let was_here = slot.is_some_and(|slot| slot.here());
+        if was_here || self.covers(ctx.catalog, name, slot.as_ref()) {
+            removed.push(name);
+        }
+        let state = Held::Absent(AbsentBy::Legacy);
+        let version = slot.map_or(Sym::EMPTY, |slot| slot.version);
+        self.sent.put(ctx.catalog, name, Slot { state, blob, version, order });
+        self.forget(name);
+        Some((name, Hollow::NotFound))
+    }
+
+    /// The server says why it has no such resource (M-14).
+    fn error(&mut self, ctx: &mut Context<'_>, error: &ResourceError, order: Order, removed: &mut Vec<Sym>) {
+        const NOT_FOUND: i32 = 5;
+        let name = self.canonical(ctx.catalog, error.name);
+        if error.detail.code == NOT_FOUND || !self.sent.here(ctx.catalog, name) {
+            self.remove(ctx, name, order, removed);
+        }
+    }
+
+    fn set_deadline(&mut self, ctx: &Context<'_>, name: Sym, ttl: Option<i64>) {
+        match ttl.and_then(|ttl| u64::try_from(ttl).ok()).filter(|ttl| *ttl > 0) {
+            Some(ttl) => {
+                self.deadlines.insert(name, ctx.at.after(Duration::from_nanos(ttl)));
+            }
+            None => {
+                self.deadlines.shift_remove(&name);
+            }
+        }
+    }
+
+    /// Names that came with a response are not waited for any more; aliases and TTLs are noted.
+    fn delivered(&mut self, ctx: &mut Context<'_>, list: &List, change: &Change) {
+        if self.want.wildcard == Wildcard::Ambiguous && !change.added.is_empty() {
+            let asked = |name: &Sym| self.covers_by_name(ctx.catalog, *name);
+            if !change.added.iter().all(asked) {
+                // It brings names never asked for: the server took it as a wildcard (row F-21).
+                self.want.wildcard = Wildcard::Legacy;
+            }
+        }
+        if ctx.specials.any() || self.waiting.any_held() {
+            self.delivered_specials(ctx, list);
+        }
+        self.waiting.done_all(&change.added);
+        if !self.want.is_wildcard() {
+            for name in &change.added {
+                if !self.covers(ctx.catalog, *name, self.sent.get(ctx.catalog, *name).as_ref()) {
+                    self.unasked.insert(*name);
+                }
+            }
+        }
+        for name in &change.removed {
+            if !self.sent.here(ctx.catalog, *name) {
+                self.forget(*name);
+            }
+        }
+    }
+
+    fn covers_by_name(&self, catalog: &Catalog, name: Sym) -> bool {
+        self.names(catalog, name, self.sent.get(catalog, name).as_ref())
+            || self.glob_of(catalog, name).is_some()
+    }
+
+    /// The part that needs a look at each entry: only where the source has such entries at all.
+    fn delivered_specials(&mut self, ctx: &mut Context<'_>, list: &List) {
+        for id in list.blobs() {
+            if hollow(ctx.catalog, *id) {
+                continue;
+            }
+            let name = key(ctx.catalog, *id);
+            let entry = ctx.catalog.entry(*id);
+            let ttl = entry.ttl;
+            let aliases: Vec<Sym> = entry.aliases.to_vec();
+            if ttl.is_some() || !self.deadlines.is_empty() {
+                self.set_deadline(ctx, name, ttl);
+            }
+            if !self.waiting.is_empty() {
+                self.waiting.done(name);
+                if let Some(glob) = self.glob_of(ctx.catalog, name) {
+                    self.waiting.done(glob);
+                }
+            }
+            let spelled = match self.want.names.contains(name) {
+                true => None,
+                false => self.spelled(ctx.catalog, name),
+            };
+            for alias in aliases.into_iter().chain(spelled) {
+                self.waiting.done(alias);
+                self.aliases.insert(alias, name);
+            }
+        }
+    }
+
+    /// Begins with what the client brings along: held from before, and not sent on this stream.
+    pub(crate) fn keep(&mut self, sent: Holdings, accepted: Holdings) {
+        self.kept = sent.count();
+        self.sent = sent;
+        self.accepted = accepted;
+    }
+
+    /// After more was kept than `keep` was given.
+    pub(crate) fn recount_kept(&mut self) {
+        self.kept = self.sent.count();
+    }
+}

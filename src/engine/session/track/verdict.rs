@@ -1,0 +1,156 @@
+//! The client's verdicts on responses, and what they put in force.
+
+use std::sync::Arc;
+
+use crate::engine::session::compare::{hollow, key};
+use crate::engine::session::holdings::{Held, Slot, Taken};
+use crate::engine::session::responses::{Body, Order, Status};
+use crate::engine::session::{Context, NackFact};
+use crate::wire::ErrorDetail;
+use crate::wire::event::{Code, Seq, Time, VersionInfo};
+
+use super::Track;
+
+/// NACKs of a track that are kept; the count goes on.
+const NACKS: usize = 1000;
+/// Verdict latencies of a track that its percentiles are taken from.
+const LATENCIES: usize = 512;
+
+#[derive(Clone, Debug)]
+pub(crate) struct InForce {
+    pub(crate) version: VersionInfo,
+    /// The request that accepted it.
+    pub(crate) n: Seq,
+    pub(crate) at: Time,
+}
+
+/// Refusals since the last ACK of a later response (row E-26).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenNack {
+    order: Order,
+    /// The newest one.
+    pub(crate) n: Seq,
+    pub(crate) at: Time,
+    /// The oldest one.
+    pub(crate) since: Time,
+    pub(crate) times: u64,
+}
+
+impl Track {
+    /// Takes a verdict on a pending response.
+    pub(crate) fn judge(
+        &mut self,
+        ctx: &mut Context<'_>,
+        order: Order,
+        nack: Option<&ErrorDetail>,
+        implied: bool,
+    ) {
+        let Some(response) = self.responses.get(order) else { return };
+        let latency = ctx.at.since(response.at);
+        let (seq, nonce, version) = (response.seq, response.nonce.clone(), response.version.clone());
+        if self.latencies.len() == LATENCIES {
+            self.latencies.pop_front();
+        }
+        self.latencies.push_back(u32::try_from(latency.as_micros()).unwrap_or(u32::MAX));
+        self.last_verdict = Some(ctx.at);
+        if nack.is_none() && !implied {
+            let body = self.responses.settle(order, Status::Acked);
+            if let Some(body) = body {
+                self.accept(ctx, &body, order);
+            }
+            self.in_force = Some(InForce { version, n: ctx.seq, at: ctx.at });
+            self.newest_ack = Some(self.newest_ack.map_or(order, |old| old.max(order)));
+            self.open = self.open.filter(|open| open.order > order);
+            return;
+        }
+        if let Some(body) = self.responses.settle(order, Status::Nacked) {
+            let refused = self.accepted.refused(ctx.catalog, ctx.compare, &body.list, order);
+            self.refused.extend(refused);
+        }
+        let (code, message) = nack.map_or((0, Arc::from("")), |nack| (nack.code, nack.message.clone()));
+        self.note_nack(NackFact {
+            n: ctx.seq,
+            at: ctx.at,
+            refused: Some(seq),
+            nonce: Arc::from(nonce.as_str()),
+            version: Arc::from(version.as_str()),
+            code: Code(code),
+            message,
+            implied,
+        });
+        if self.newest_ack.is_none_or(|ack| ack < order) {
+            let open = self.open;
+            self.open = Some(OpenNack {
+                order: open.map_or(order, |open| open.order.max(order)),
+                n: ctx.seq,
+                at: ctx.at,
+                since: open.map_or(ctx.at, |open| open.since),
+                times: open.map_or(1, |open| open.times + 1),
+            });
+        }
+    }
+
+    fn note_nack(&mut self, nack: NackFact) {
+        self.nack_count += 1;
+        if self.nacks.len() == NACKS {
+            self.nacks.pop_front();
+        }
+        self.nacks.push_back(nack);
+    }
+
+    /// A verdict with a nonce from before the source (◐): what it answers was not seen.
+    pub(crate) fn judge_unseen(&mut self, ctx: &Context<'_>, nonce: &str, nack: Option<&ErrorDetail>) {
+        self.last_verdict = Some(ctx.at);
+        let Some(nack) = nack else {
+            self.settled_unseen = true;
+            return;
+        };
+        self.note_nack(NackFact {
+            n: ctx.seq,
+            at: ctx.at,
+            refused: None,
+            nonce: Arc::from(nonce),
+            version: Arc::from(""),
+            code: Code(nack.code),
+            message: nack.message.clone(),
+            implied: false,
+        });
+        self.open = Some(OpenNack { order: 0, n: ctx.seq, at: ctx.at, since: ctx.at, times: 1 });
+    }
+
+    fn accept(&mut self, ctx: &mut Context<'_>, body: &Body, order: Order) {
+        let taken = Taken { list: &body.list, version: body.version, order };
+        let beat = body.list.blobs().first().is_some_and(|id| hollow(ctx.catalog, *id));
+        if !(beat && body.list.blobs().iter().all(|id| hollow(ctx.catalog, *id))) {
+            self.accepted.accept(ctx.catalog, &self.sent, taken, body.full);
+        }
+        for name in &body.removed {
+            if let Some(slot) = self.accepted.get(ctx.catalog, *name) {
+                self.accepted.put(ctx.catalog, *name, Slot { state: Held::Removed, ..slot });
+            }
+            self.refused.remove(name);
+        }
+        if !self.refused.is_empty() {
+            for id in body.list.blobs() {
+                if !hollow(ctx.catalog, *id) {
+                    self.refused.remove(&key(ctx.catalog, *id));
+                }
+            }
+        }
+    }
+
+    /// Median and 99th percentile of the time from response to verdict, in milliseconds.
+    pub(crate) fn latencies(&self) -> Option<(f64, f64)> {
+        if self.latencies.is_empty() {
+            return None;
+        }
+        let mut all: Vec<u32> = self.latencies.iter().copied().collect();
+        // Two places of the sorted list: it need not be sorted for them.
+        let mut at = |percent: usize| {
+            let rank = (all.len() * percent).div_ceil(100).max(1);
+            let (_, micros, _) = all.select_nth_unstable(rank - 1);
+            f64::from(*micros) / 1000.0
+        };
+        Some((at(50), at(99)))
+    }
+}

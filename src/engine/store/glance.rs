@@ -1,0 +1,88 @@
+//! Some streams as they are at one moment, for those who take longer over it than the facts stand still.
+
+use crate::engine::session::{Slot, Stream, Wildcard};
+use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
+
+use super::{ResourceFact, Store};
+
+/// The streams then. What is large in them is shared with the store, so it is cheap to take.
+#[derive(Clone, Debug)]
+pub struct Glance {
+    now: Time,
+    streams: Vec<Stream>,
+    /// The stream and track whose resources are being read, and what is left of them.
+    at: (usize, usize),
+    left: Option<std::vec::IntoIter<(Sym, Option<Slot>)>>,
+}
+
+/// A resource, and since when and by which request it is waited for.
+pub type Waited = (ResourceFact, Option<(Time, Seq)>);
+
+impl Store {
+    /// These streams as they are now.
+    pub fn glance(&self, streams: &[StreamId]) -> Glance {
+        let streams = streams.iter().filter_map(|id| self.engine.stream(*id)).cloned().collect();
+        Glance { now: self.now, streams, at: (0, 0), left: None }
+    }
+}
+
+impl Glance {
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// About how many resources there are.
+    pub fn len(&self) -> usize {
+        let tracks = self.streams.iter().flat_map(Stream::tracks_shown);
+        tracks.map(|track| track.sent.count() + track.waiting.len()).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The types, and whether all of each is subscribed to.
+    pub fn wildcards(&self) -> impl Iterator<Item = (&TypeUrl, Wildcard)> {
+        let tracks = self.streams.iter().flat_map(Stream::tracks_shown);
+        tracks.map(|track| (&track.type_url, track.want.wildcard))
+    }
+
+    /// The types, and the newest version offered of each.
+    pub fn offered(&self) -> impl Iterator<Item = (&TypeUrl, &str)> {
+        let tracks = self.streams.iter().flat_map(Stream::tracks_in_order);
+        tracks.filter_map(|track| Some((&track.type_url, track.responses.last()?.version.as_str())))
+    }
+
+    /// The next resources, `most` at most, in order of streams, types and first appearance, without their hashes; `None`
+    /// after the last. `store` is the one that it was taken of, which may have gone on.
+    pub fn read(&mut self, store: &Store, most: usize) -> Option<Vec<Waited>> {
+        let catalog = &store.catalog;
+        loop {
+            let stream = self.streams.get(self.at.0)?;
+            let Some(track) = stream.tracks_in_order().get(self.at.1).copied() else {
+                self.at = (self.at.0 + 1, 0);
+                continue;
+            };
+            let left = self.left.get_or_insert_with(|| {
+                let slots = track.sent.slots(catalog).into_iter().map(|(name, slot)| (name, Some(slot)));
+                let bare = |name: &Sym| track.sent.get(catalog, *name).is_none();
+                let waiting = track.waiting.iter().map(|(name, _)| name).filter(bare);
+                slots.chain(waiting.map(|name| (name, None))).collect::<Vec<_>>().into_iter()
+            });
+            let delta = stream.variant().is_some_and(|variant| variant.is_delta());
+            let fact = |(name, slot): (Sym, Option<Slot>)| {
+                let fact = store.fact_to_pick_by((stream, track), name, slot.as_ref(), self.now);
+                let asked = track.waiting.get(name).map(|asked| {
+                    let (_, by, _) = track.times_asked(&asked, delta);
+                    (asked.since, by)
+                });
+                (fact, asked)
+            };
+            let facts: Vec<Waited> = left.by_ref().take(most).map(fact).collect();
+            if !facts.is_empty() {
+                return Some(facts);
+            }
+            (self.left, self.at.1) = (None, self.at.1 + 1);
+        }
+    }
+}

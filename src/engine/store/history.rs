@@ -1,0 +1,335 @@
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::engine::session::{Class, Happened, MessageKind, Outcome, ResponseOutcome};
+use crate::wire::content::{Catalog, Packed};
+use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
+use crate::wire::{Frame, Message, Segment, What};
+
+use super::line::{Line, Names, Which, which};
+use super::rows::key_text;
+
+/// Messages that were put away and asked for lately: a screen asks for the same ones again.
+const LATELY: usize = 16;
+
+/// Of the memory, one part in so many holds messages as they are; the rest is for those that are put away.
+const FRESH: usize = 4;
+
+/// One row of the timeline, compact: texts are resolved when it is shown.
+pub(super) struct Row {
+    pub(super) at: Time,
+    /// Of a message that was not put away.
+    fresh: Option<Box<Fresh>>,
+    /// Index of the stream.
+    pub(super) stream: u32,
+    id: StreamId,
+    /// 0 for the opening and closing of a stream.
+    seq: u32,
+    /// 0 if nothing.
+    answers: u32,
+    pub(super) same: u32,
+    /// Index of the track on its stream.
+    pub(super) track: Option<u16>,
+    pub(super) kind: MessageKind,
+    pub(super) class: Option<Class>,
+    pub(super) implied: bool,
+}
+
+/// A message and what there is to say of it.
+struct Fresh {
+    message: Arc<Message>,
+    note: Option<Arc<str>>,
+    names: Option<Arc<Names>>,
+    /// Bytes that it takes up.
+    weight: usize,
+}
+
+impl Row {
+    pub(super) fn n(&self) -> Option<Seq> {
+        (self.seq > 0).then_some(Seq(self.seq.into()))
+    }
+
+    /// The message that it answers.
+    pub(super) fn answers(&self) -> Option<Seq> {
+        (self.answers > 0).then_some(Seq(self.answers.into()))
+    }
+}
+
+/// The timeline: every message, and the opening and closing of streams.
+pub(super) struct History {
+    rows: Vec<Row>,
+    /// Of these rows and their messages so many have come; those after them came once, before it went back.
+    shown: End,
+    /// The row of each message, by its number less one.
+    by_seq: Vec<u32>,
+    /// Bytes that fresh messages take up, about.
+    bytes: usize,
+    budget: usize,
+    /// The messages of rows before this one were put away.
+    first_fresh: usize,
+    /// By their numbers less one. The oldest are forgotten once there is no room for them.
+    messages: Packed,
+    /// The same, and these stay.
+    lines: Packed,
+    lately: RefCell<VecDeque<(Seq, Arc<Message>)>>,
+    last_list: u128,
+}
+
+/// An end of the history.
+#[derive(Clone, Copy, Default)]
+pub(super) struct End {
+    rows: usize,
+    messages: usize,
+}
+
+fn small(n: impl TryInto<u32>) -> u32 {
+    n.try_into().unwrap_or(u32::MAX)
+}
+
+impl History {
+    pub(super) fn new(budget: usize) -> History {
+        History {
+            rows: Vec::new(),
+            shown: End::default(),
+            by_seq: Vec::new(),
+            bytes: 0,
+            budget,
+            first_fresh: 0,
+            messages: Packed::new(0),
+            lines: Packed::new(0),
+            lately: RefCell::default(),
+            last_list: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.shown.rows
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Row> {
+        self.rows.get(index).filter(|_| index < self.shown.rows)
+    }
+
+    pub(super) fn row_of(&self, n: Seq) -> Option<usize> {
+        let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
+        self.by_seq.get(at).filter(|_| at < self.shown.messages).map(|row| *row as usize)
+    }
+
+    pub(super) fn message(&self, n: Seq, catalog: &Catalog) -> Option<Arc<Message>> {
+        self.held(self.rows.get(self.row_of(n)?)?, catalog)
+    }
+
+    /// The message of a row. `None`: it has none, or it is forgotten.
+    pub(super) fn held(&self, row: &Row, catalog: &Catalog) -> Option<Arc<Message>> {
+        if let Some(fresh) = &row.fresh {
+            return Some(fresh.message.clone());
+        }
+        let n = row.n()?;
+        let mut lately = self.lately.borrow_mut();
+        if let Some((_, message)) = lately.iter().find(|(other, _)| *other == n) {
+            return Some(message.clone());
+        }
+        let message = Arc::new(Message::unpack(&self.messages.get(row.seq - 1)?, catalog)?);
+        lately.truncate(LATELY - 1);
+        lately.push_front((n, message.clone()));
+        Some(message)
+    }
+
+    /// Whether [`held`](History::held) has it.
+    pub(super) fn is_held(&self, row: &Row) -> bool {
+        row.fresh.is_some() || row.seq > self.messages.first()
+    }
+
+    /// What is known of a row's message, whether or not it is held. `None`: it has none.
+    pub(super) fn line(&self, row: &Row) -> Option<Line> {
+        match &row.fresh {
+            Some(fresh) => Some(Line::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref())),
+            None => Line::unpack(&self.lines.get(row.seq.checked_sub(1)?)?),
+        }
+    }
+
+    /// Whether a row takes a name away.
+    pub(super) fn removes(&self, row: &Row, name: Sym) -> bool {
+        let names = match &row.fresh {
+            Some(fresh) => fresh.names.clone(),
+            None => self.line(row).and_then(|line| line.names),
+        };
+        names.is_some_and(|names| names.removed.contains(&name))
+    }
+
+    /// The frame of a message, of one too that came once, before it went back.
+    pub(super) fn frame(&self, n: Seq, catalog: &Catalog) -> Option<Frame> {
+        let row = self.came(n)?;
+        Some(Frame { at: row.at, stream: row.id, what: What::Message(self.held(row, catalog)?) })
+    }
+
+    /// When it came.
+    pub(super) fn time_of(&self, n: Seq) -> Option<Time> {
+        Some(self.came(n)?.at)
+    }
+
+    /// The row of a message, of one too that came once.
+    fn came(&self, n: Seq) -> Option<&Row> {
+        let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
+        self.rows.get(*self.by_seq.get(at)? as usize)
+    }
+
+    /// Messages that are forgotten.
+    pub(super) fn dropped(&self) -> u64 {
+        self.messages.first().into()
+    }
+
+    /// Adds the row of an outcome, if it has one.
+    pub(super) fn push(
+        &mut self,
+        stream: usize,
+        outcome: &Outcome,
+        message: Option<Arc<Message>>,
+        note: Option<Box<str>>,
+        catalog: &Catalog,
+    ) {
+        if matches!(outcome.what, Happened::Counted | Happened::Passed(_)) {
+            return;
+        }
+        self.shown.messages += usize::from(outcome.seq.is_some());
+        self.shown.rows += 1;
+        // It came before: the same frame makes the same row.
+        if self.shown.rows <= self.rows.len() {
+            return;
+        }
+        let mut row = Row {
+            at: outcome.at,
+            fresh: None,
+            stream: small(stream),
+            id: outcome.stream,
+            seq: outcome.seq.map_or(0, |seq| small(seq.0)),
+            answers: 0,
+            same: 0,
+            track: outcome.track.and_then(|track| u16::try_from(track).ok()),
+            kind: MessageKind::Open,
+            class: None,
+            implied: false,
+        };
+        let (mut names, mut odd) = (Names::default(), None);
+        match &outcome.what {
+            Happened::Counted | Happened::Passed(_) | Happened::Open => {}
+            Happened::Close => row.kind = MessageKind::Close,
+            Happened::Aside => {
+                let request = message.as_ref().is_some_and(|message| message.dir() == Dir::Req);
+                row.kind = if request { MessageKind::Repeat } else { MessageKind::Push };
+            }
+            Happened::Request(request) => {
+                row.kind = request.kind;
+                row.class = request.class;
+                row.implied = request.implied;
+                row.answers = request.answers.map_or(0, |seq| small(seq.0));
+                odd = note;
+                names.added = which(&request.added, message.as_deref());
+                names.removed = request.removed.as_slice().into();
+            }
+            Happened::Response(response) => {
+                row.kind = response.kind;
+                row.answers = response.answers.map_or(0, |seq| small(seq.0));
+                odd = oddities(response, catalog);
+                row.same = small(response.same);
+                names.added = which(&response.added, message.as_deref());
+                names.changed = response.changed.as_slice().into();
+                names.removed = response.removed.as_slice().into();
+            }
+        }
+        if row.seq > 0 {
+            self.by_seq.push(small(self.rows.len()));
+        }
+        if let Some(message) = message.filter(|_| row.seq > 0) {
+            let none =
+                matches!(names.added, Which::Nothing) && names.changed.is_empty() && names.removed.is_empty();
+            let weight = self.weight(&message, &names);
+            self.bytes += weight;
+            let (note, names) = (odd.map(Arc::from), (!none).then(|| Arc::new(names)));
+            row.fresh = Some(Box::new(Fresh { message, note, names, weight }));
+        }
+        self.rows.push(row);
+        self.make_room(catalog);
+    }
+
+    /// About what the message takes up beyond content that is stored anyway.
+    fn weight(&mut self, message: &Message, names: &Names) -> usize {
+        let added = match &names.added {
+            Which::These(names) => names.len(),
+            Which::Nothing | Which::All => 0,
+        };
+        let names = 4 * (added + names.changed.len() + names.removed.len());
+        let mut bytes = weight(message) + size_of::<Fresh>() + size_of::<Names>() + names;
+        if let Some(list) = message.resources() {
+            // The same list again is the same allocation.
+            if self.last_list != list.fingerprint() {
+                bytes += list.len() * 4;
+            }
+            self.last_list = list.fingerprint();
+        }
+        bytes
+    }
+
+    /// Where it ends now.
+    pub(super) fn end(&self) -> End {
+        self.shown
+    }
+
+    /// Ends where it ended once. What came since is kept: the frames that follow are those that followed then.
+    pub(super) fn back_to(&mut self, end: End) {
+        self.shown = end;
+    }
+
+    /// Bytes that all of it takes up, about.
+    fn size(&self) -> usize {
+        let rows = self.rows.len() * (size_of::<Row>() + size_of::<u32>());
+        self.bytes + rows + self.messages.size() + self.lines.size()
+    }
+
+    /// Whether what comes next came before.
+    pub(super) fn is_back(&self) -> bool {
+        self.shown.rows < self.rows.len()
+    }
+
+    fn make_room(&mut self, catalog: &Catalog) {
+        while self.bytes > self.budget / FRESH && self.first_fresh + 1 < self.rows.len() {
+            self.put_away(catalog);
+        }
+        while self.size() > self.budget && self.messages.forget() {}
+    }
+
+    /// Puts the oldest message away that was not.
+    fn put_away(&mut self, catalog: &Catalog) {
+        let Some(row) = self.rows.get_mut(self.first_fresh) else { return };
+        self.first_fresh += 1;
+        let Some(fresh) = row.fresh.take() else { return };
+        self.bytes -= fresh.weight;
+        self.messages.put(&fresh.message.pack(catalog));
+        let line = Line::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref());
+        self.lines.put(&line.pack(row.track.is_some()));
+    }
+}
+
+/// What a person should know of a response beyond its counts (rows E-43, F-03).
+fn oddities(response: &ResponseOutcome, catalog: &Catalog) -> Option<Box<str>> {
+    let mut notes = Vec::new();
+    if !response.twice.is_empty() {
+        let names = response.twice.iter().take(3).map(|name| key_text(catalog, *name).to_string());
+        let more = if response.twice.len() > 3 { ", …" } else { "" };
+        notes.push(format!("more than once: {}{more}", names.collect::<Vec<_>>().join(", ")));
+    }
+    if response.nonce_reused {
+        notes.push("nonce issued before".to_owned());
+    }
+    (!notes.is_empty()).then(|| notes.join("; ").into())
+}
+
+/// Bytes that a message takes up in memory, about: without the names and the list, which are shared as a rule.
+fn weight(message: &Message) -> usize {
+    let segments = message.segments.iter().map(|segment| match segment {
+        Segment::Inline(bytes) => bytes.len() + 40,
+        _ => 24,
+    });
+    size_of::<Message>() + 160 + segments.sum::<usize>()
+}

@@ -1,0 +1,40 @@
+//! What the nonce of a request says, where it does not answer the newest response (rows E-08 to E-12, F-09).
+
+use crate::engine::session::{Class, Happened, Outcome, Stream, Track};
+use crate::wire::event::{Kind, Nonce};
+use crate::wire::{Body, Message};
+
+/// `nonce of #4, which is not the newest`, `nonce of #7, an LDS response`; `None` where it is in order.
+pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Option<Box<str>> {
+    let Happened::Request(request) = &outcome.what else { return None };
+    let about = || request.about.map(|about| format!("nonce of #{}", about.seq.0));
+    let text = match request.class? {
+        Class::R3 => "no nonce, after one was used".to_owned(),
+        Class::R4 | Class::Q6 => crossed(stream, outcome.track?, message),
+        Class::R5 => format!("{}, older than one used before", about()?),
+        Class::R6 if request.answers.is_none() => format!("{}, which is not the newest", about()?),
+        Class::Q5 => format!("{}, which is settled", about()?),
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+/// A nonce that no response of the type had.
+fn crossed(stream: &Stream, own: usize, message: &Message) -> String {
+    let nonce = match &message.body {
+        Body::SotwRequest(request) => &request.response_nonce,
+        Body::DeltaRequest(request) => &request.response_nonce,
+        _ => &Nonce::default(),
+    };
+    let issued =
+        |track: &Track| track.responses.get(track.responses.find(nonce)?).map(|response| response.seq);
+    let others = stream.tracks.iter().enumerate().filter(|(index, _)| *index != own);
+    let found = others.filter_map(|(_, track)| Some((issued(track)?, track.type_url.as_str()))).next();
+    match found {
+        Some((seq, url)) => {
+            let label = Kind::of_type_url(url).map_or(url, |(kind, _)| kind.label());
+            format!("nonce of #{}, which is of {label}", seq.0)
+        }
+        None => "nonce never issued".to_owned(),
+    }
+}

@@ -1,0 +1,183 @@
+//! What a row says of its message without the message.
+
+use std::sync::Arc;
+
+use crate::wire::event::{Dir, Sym, TypeUrl};
+use crate::wire::pb::plain::{Put, Take};
+use crate::wire::{Body, Message};
+
+pub(super) struct Line {
+    pub(super) dir: Dir,
+    pub(super) version: Arc<str>,
+    pub(super) nonce: Arc<str>,
+    pub(super) count: u64,
+    pub(super) size: u64,
+    pub(super) error: Option<(i32, Arc<str>)>,
+    /// As sent.
+    pub(super) type_url: TypeUrl,
+    /// What is odd about it, in words.
+    pub(super) note: Option<Arc<str>>,
+    pub(super) names: Option<Arc<Names>>,
+}
+
+/// The names that a row changed.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Names {
+    pub(super) added: Which,
+    pub(super) changed: Box<[Sym]>,
+    pub(super) removed: Box<[Sym]>,
+}
+
+/// Names of a message: a first request adds all it names, a first push all it holds.
+#[derive(Debug, Default, PartialEq)]
+pub(super) enum Which {
+    #[default]
+    Nothing,
+    All,
+    These(Box<[Sym]>),
+}
+
+impl Line {
+    pub(super) fn of(message: &Message, note: Option<&Arc<str>>, names: Option<&Arc<Names>>) -> Line {
+        let (version, nonce) = version_and_nonce(message);
+        Line {
+            dir: message.dir(),
+            version: Arc::from(version),
+            nonce: Arc::from(nonce),
+            count: count(message),
+            size: message.size,
+            error: message.error_detail().map(|error| (error.code, error.message.clone())),
+            type_url: message.type_url(),
+            note: match &message.body {
+                Body::Undecodable { reason } => Some(format!("undecodable: {reason}").into()),
+                _ => note.cloned(),
+            },
+            names: names.cloned(),
+        }
+    }
+
+    /// For [`Line::unpack`]. The type is left out where the row knows it.
+    pub(super) fn pack(&self, typed: bool) -> Vec<u8> {
+        let mut put = Put::default();
+        put.flag(self.dir == Dir::Req);
+        put.text(&self.version);
+        put.text(&self.nonce);
+        put.number(self.count);
+        put.number(self.size);
+        put.maybe(self.error.as_ref(), |put, (code, message)| {
+            put.number(u64::from(*code as u32));
+            put.text(message);
+        });
+        put.text(if typed { "" } else { self.type_url.as_str() });
+        put.maybe(self.note.as_deref(), Put::text);
+        put.maybe(self.names.as_deref(), |put, names| {
+            let these = match &names.added {
+                Which::Nothing => None,
+                Which::All => Some(None),
+                Which::These(these) => Some(Some(these)),
+            };
+            put.maybe(these, |put, these| put.maybe(these, |put, these| syms(put, these)));
+            syms(put, &names.changed);
+            syms(put, &names.removed);
+        });
+        put.0
+    }
+
+    /// What [`Line::pack`] made. `None`: it did not.
+    pub(super) fn unpack(bytes: &[u8]) -> Option<Line> {
+        let take = &mut Take::new(bytes);
+        Some(Line {
+            dir: if take.flag()? { Dir::Req } else { Dir::Resp },
+            version: take.text()?.into(),
+            nonce: take.text()?.into(),
+            count: take.number()?,
+            size: take.number()?,
+            error: take.maybe(|take| Some((take.small()? as i32, take.text()?.into())))?,
+            type_url: TypeUrl::from(take.text()?),
+            note: take.maybe(Take::text)?.map(Arc::from),
+            names: take.maybe(|take| {
+                let these = |take: &mut Take<'_>| Some(take.ids()?.into_iter().map(Sym).collect());
+                let added = match take.maybe(|take| take.maybe(these))? {
+                    None => Which::Nothing,
+                    Some(None) => Which::All,
+                    Some(Some(these)) => Which::These(these),
+                };
+                Some(Arc::new(Names { added, changed: these(take)?, removed: these(take)? }))
+            })?,
+        })
+    }
+}
+
+fn syms(put: &mut Put, syms: &[Sym]) {
+    put.ids(syms.iter().map(|sym| sym.0));
+}
+
+/// Names as they are kept: all that the message has are not listed again.
+pub(super) fn which(names: &[Sym], message: Option<&Message>) -> Which {
+    let all = match message.map(|message| &message.body) {
+        Some(Body::SotwRequest(m)) => m.resource_names.len() == names.len(),
+        Some(Body::DeltaRequest(m)) => m.subscribe.len() == names.len(),
+        Some(Body::SotwResponse(m)) => m.resources.len() == names.len(),
+        Some(Body::DeltaResponse(m)) => m.resources.len() == names.len(),
+        _ => false,
+    };
+    match names.is_empty() {
+        true => Which::Nothing,
+        false if all => Which::All,
+        false => Which::These(names.into()),
+    }
+}
+
+/// How many names or resources a message carries.
+fn count(message: &Message) -> u64 {
+    let names = match &message.body {
+        Body::SotwRequest(m) => m.resource_names.len() + m.resource_locators.len(),
+        Body::DeltaRequest(m) => m.subscribe.len() + m.locators_subscribe.len(),
+        Body::SotwResponse(m) => m.resources.len(),
+        Body::DeltaResponse(m) => m.resources.len(),
+        Body::Undecodable { .. } => 0,
+    };
+    names as u64
+}
+
+/// `version_info` or `system_version_info`, and nonce.
+pub(super) fn version_and_nonce(message: &Message) -> (&str, &str) {
+    match &message.body {
+        Body::SotwRequest(m) => (m.version_info.as_str(), m.response_nonce.as_str()),
+        Body::SotwResponse(m) => (m.version_info.as_str(), m.nonce.as_str()),
+        Body::DeltaRequest(m) => ("", m.response_nonce.as_str()),
+        Body::DeltaResponse(m) => (m.system_version_info.as_str(), m.nonce.as_str()),
+        Body::Undecodable { .. } => ("", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_what_was_put_away() {
+        let names = |added| Arc::new(Names { added, changed: [Sym(9), Sym(3)].into(), removed: [].into() });
+        let added = [Which::Nothing, Which::All, Which::These([Sym(1), Sym(0)].into())];
+        for (names, n) in added.map(names).map(Some).into_iter().chain([None]).zip(0..) {
+            let line = Line {
+                dir: if n % 2 == 0 { Dir::Req } else { Dir::Resp },
+                version: "v".into(),
+                nonce: "é".into(),
+                count: n,
+                size: u64::MAX,
+                error: (n == 1).then(|| (-7, "no".into())),
+                type_url: TypeUrl::from("t/A"),
+                note: (n == 2).then(|| "odd".into()),
+                names,
+            };
+            for typed in [false, true] {
+                let back = Line::unpack(&line.pack(typed)).expect("a line");
+                assert_eq!((back.dir, &back.version, &back.nonce), (line.dir, &line.version, &line.nonce));
+                assert_eq!((back.count, back.size, &back.error), (line.count, line.size, &line.error));
+                assert_eq!(back.type_url.as_str(), if typed { "" } else { "t/A" });
+                assert_eq!((&back.note, &back.names), (&line.note, &line.names));
+            }
+        }
+    }
+}

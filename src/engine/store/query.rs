@@ -1,0 +1,265 @@
+//! Facts of streams, states and resources.
+
+use std::sync::Arc;
+
+use crate::engine::session::{Held, Slot, Stream, Track, Want};
+use crate::wire::event::{StreamId, Sym, Time, TypeUrl, Variant};
+
+use super::{
+    EndFact, ReconnectFact, ResourceFact, ResourceState, StateFact, Store, StreamFact, SummaryFact, TypeState,
+};
+
+impl Store {
+    /// Every stream and type that has a state.
+    pub(super) fn tracks(&self) -> impl Iterator<Item = (&Stream, &Track)> {
+        let streams = self.engine.streams().iter();
+        streams.flat_map(|stream| stream.tracks_in_order().into_iter().map(move |track| (stream, track)))
+    }
+
+    pub(super) fn stream_fact(&self, stream: &Stream) -> StreamFact {
+        StreamFact {
+            stream: stream.id,
+            node: stream.node.clone(),
+            method: stream.open.method.clone(),
+            variant: stream.variant(),
+            transport: stream.method.as_ref().map(|method| method.transport),
+            peer: stream.open.peer.clone(),
+            server: stream.open.server.clone(),
+            tls: stream.open.tls.clone(),
+            control_plane: stream.control_plane.clone(),
+            opened: stream.opened,
+            closed: stream.closed.as_ref().map(|(at, _)| *at),
+            end: stream.closed.as_ref().map(|(_, end)| EndFact {
+                by: end.by,
+                code: end.status.as_ref().map(|(code, _)| *code),
+                message: end.status.as_ref().map(|(_, message)| message.clone()),
+                reset: end.reset,
+                note: end.note.clone(),
+            }),
+            reconnect_of: stream.reconnect_of,
+            account: self.account(stream),
+            messages: stream.messages,
+            bytes_in: stream.bytes[0],
+            bytes_out: stream.bytes[1],
+            gaps: stream.gaps,
+            partial: stream.open.partial,
+            last_message: stream.last_message,
+            keepalive: stream.keepalive(),
+        }
+    }
+
+    /// What came of what the client brought along, over all types.
+    fn account(&self, stream: &Stream) -> Option<ReconnectFact> {
+        let claims = stream.tracks.iter().any(|track| track.account.claimed > 0);
+        if stream.reconnect_of.is_none() && !claims {
+            return None;
+        }
+        let mut sum = ReconnectFact::default();
+        for track in &stream.tracks {
+            sum.claimed += track.account.claimed;
+            sum.resent += track.account.resent;
+            sum.removed += track.account.removed;
+            sum.left_behind += track.account.left_behind;
+        }
+        // Types that were not asked for again.
+        let before = self.engine.before(stream).find(|before| !before.tracks.is_empty());
+        for track in before.into_iter().flat_map(|before| &before.tracks) {
+            if stream.find(&track.type_url).is_none_or(|now| now.requests == 0) {
+                sum.left_behind += track.accepted.count() as u64;
+            }
+        }
+        Some(sum)
+    }
+
+    /// The state a track is in, with its last word on a closed stream, and since when.
+    pub(super) fn word(&self, stream: &Stream, track: &Track) -> (TypeState, Option<TypeState>, Time) {
+        let condition = track.condition(stream.clock(self.now), self.limits);
+        match &stream.closed {
+            Some((at, _)) => (TypeState::Closed, Some(condition.state), *at),
+            None => (condition.state, None, condition.since),
+        }
+    }
+
+    pub(super) fn summary_fact(&self, stream: &Stream, track: &Track) -> SummaryFact {
+        let (state, last_state, since) = self.word(stream, track);
+        let now = stream.clock(self.now);
+        let owed = track.owed(now, self.limits);
+        SummaryFact {
+            stream: stream.id,
+            node: stream.node_id.clone(),
+            variant: stream.variant().unwrap_or(Variant::Ads),
+            type_url: track.type_url.clone(),
+            state,
+            last_state,
+            since,
+            open_nacks: track.open.map_or(0, |open| open.times),
+            last_nack: track.open.map(|open| (open.n, open.at)),
+            missing: owed.names,
+            overdue: owed.overdue,
+            names: track.want.names.len() as u64,
+            resources: track.present(&self.catalog, now, self.limits),
+            refused: track.refused.len() as u64,
+        }
+    }
+
+    pub(super) fn state_fact(&self, stream: &Stream, track: &Track) -> StateFact {
+        let (state, last_state, since) = self.word(stream, track);
+        let now = stream.clock(self.now);
+        let last = track.responses.last();
+        let nonces = track.responses.pending().map(|response| &response.nonce);
+        let text = |text: &str| Arc::<str>::from(text);
+        let (missing, absent) = self.missing_and_absent(track);
+        StateFact {
+            stream: stream.id,
+            node: stream.node_id.clone(),
+            variant: stream.variant().unwrap_or(Variant::Ads),
+            type_url: track.type_url.clone(),
+            state,
+            last_state,
+            since,
+            in_force: track.in_force.as_ref().map(|known| text(known.version.as_str())),
+            in_force_since: track.in_force.as_ref().map(|known| (known.n, known.at)),
+            offered: last.map(|response| text(response.version.as_str())),
+            reported: track.reported.as_ref().map(|version| text(version.as_str())),
+            nonce: last.map(|response| text(response.nonce.as_str())),
+            pending: nonces.filter(|nonce| !nonce.is_empty()).map(|nonce| text(nonce.as_str())).collect(),
+            wildcard: track.want.wildcard,
+            names: self.names(&track.want),
+            effective: track.effective.as_ref().map(|want| {
+                let mut names = self.names(want);
+                if want.is_wildcard() {
+                    names.push(text("*"));
+                }
+                names
+            }),
+            missing,
+            absent,
+            resources: track.present(&self.catalog, now, self.limits),
+            nacks: track.nacks.iter().cloned().collect(),
+            nack_count: track.nack_count,
+            open_nack: track.open.map(|open| open.n),
+            open_nacks: track.open.map_or(0, |open| open.times),
+            ack_ms: if self.clock.untimed { None } else { track.latencies() },
+            pushes: track.pushes,
+            bytes: track.bytes,
+            bytes_same: track.bytes_same,
+            last_push: track.last_push.clone(),
+        }
+    }
+
+    fn names(&self, want: &Want) -> Vec<Arc<str>> {
+        want.names.iter().map(|name| self.text(name)).collect()
+    }
+
+    /// Names asked for and never delivered, also those said not to exist; and names asked for of which the
+    /// server said that they do not exist or were removed.
+    fn missing_and_absent(&self, track: &Track) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+        let waited = track.waiting.iter().filter(|(_, asked)| !asked.held);
+        let mut missing: Vec<_> = waited.map(|(name, _)| self.text(name)).collect();
+        let mut absent = Vec::new();
+        for (name, slot) in track.sent.exceptions() {
+            let ended = matches!(slot.state, Held::Removed | Held::Absent(_));
+            if ended && track.names(&self.catalog, name, Some(slot)) {
+                absent.push(self.text(name));
+                if slot.blob.is_none() && slot.state != Held::Removed {
+                    missing.push(self.text(name));
+                }
+            }
+        }
+        (missing, absent)
+    }
+
+    pub(super) fn resource_facts(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {
+        let Some(stream) = self.engine.stream(stream) else { return Vec::new() };
+        let Some(track) = stream.find(type_url) else { return Vec::new() };
+        let slots = track.sent.slots(&self.catalog);
+        let mut facts: Vec<_> =
+            slots.iter().map(|(name, slot)| self.resource_fact(stream, track, *name, Some(slot))).collect();
+        for (name, _) in track.waiting.iter() {
+            if track.sent.get(&self.catalog, name).is_none() {
+                facts.push(self.resource_fact(stream, track, name, None));
+            }
+        }
+        facts
+    }
+
+    pub(super) fn resource_named(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
+        let stream = self.engine.stream(stream)?;
+        let track = stream.find(url)?;
+        let name = self.catalog.strings().find(name)?;
+        let name = track.canonical(&self.catalog, name);
+        let slot = track.sent.get(&self.catalog, name);
+        if slot.is_none() && track.waiting.get(name).is_none() {
+            return None;
+        }
+        Some(self.resource_fact(stream, track, name, slot.as_ref()))
+    }
+
+    /// Which of these names `wanted` picks by their facts, as places among them; the hash of the content is left out.
+    /// Names without a fact are left out.
+    pub fn pick(
+        &self,
+        stream: StreamId,
+        url: &TypeUrl,
+        names: &[Arc<str>],
+        mut wanted: impl FnMut(&ResourceFact) -> bool,
+    ) -> Vec<usize> {
+        let stream = self.engine.stream(stream);
+        let Some((stream, track)) = stream.and_then(|stream| Some((stream, stream.find(url)?))) else {
+            return Vec::new();
+        };
+        let mut picks = |text: &Arc<str>| {
+            let name = track.canonical(&self.catalog, self.catalog.strings().find(text)?);
+            let slot = track.sent.get(&self.catalog, name);
+            if slot.is_none() && track.waiting.get(name).is_none() {
+                return None;
+            }
+            Some(wanted(&self.fact_to_pick_by((stream, track), name, slot.as_ref(), self.now)))
+        };
+        (0..names.len()).filter(|at| names.get(*at).and_then(&mut picks) == Some(true)).collect()
+    }
+
+    fn resource_fact(&self, stream: &Stream, track: &Track, name: Sym, slot: Option<&Slot>) -> ResourceFact {
+        let fact = self.fact_to_pick_by((stream, track), name, slot, self.now);
+        let hash = fact.content.map(|id| format!("{:032x}", self.catalog.blob(id).hash));
+        ResourceFact { hash, ..fact }
+    }
+
+    /// The fact without the hash of its content.
+    pub(super) fn fact_to_pick_by(
+        &self,
+        (stream, track): (&Stream, &Track),
+        name: Sym,
+        slot: Option<&Slot>,
+        now: Time,
+    ) -> ResourceFact {
+        let now = stream.clock(now);
+        let (state, absent_by) = track.resource_state(&self.catalog, name, slot, now, self.limits);
+        let entry = slot.and_then(|slot| slot.blob).map(|blob| self.catalog.entry(blob));
+        let content = entry.and_then(|entry| entry.payload).or(slot.and_then(|slot| slot.blob));
+        let blob = content.map(|id| self.catalog.blob(id));
+        let version = match slot {
+            Some(slot) => Some(slot.version),
+            // Held from a stream that is not in view, under the version the client claims.
+            None => track.trusted.filter(|_| state == ResourceState::Kept),
+        };
+        let accepted = track.accepted.get(&self.catalog, name).filter(Slot::here);
+        ResourceFact {
+            stream: stream.id,
+            node: stream.node_id.clone(),
+            type_url: track.type_url.clone(),
+            name: self.text(name),
+            aliases: entry.map_or(&[][..], |entry| entry.aliases).iter().map(|a| self.text(*a)).collect(),
+            version: version.map(|version| self.text(version)),
+            acked_version: accepted.map(|slot| self.text(slot.version)),
+            state,
+            refused: track.refused.contains(&name),
+            absent_by,
+            origin: track.origin(&self.catalog, name, slot),
+            hash: None,
+            size: blob.map_or(0, |blob| u64::from(blob.size)),
+            ttl_deadline: track.deadlines.get(&name).copied(),
+            content,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Facts of the timeline, built from its compact rows.
+
+use std::sync::Arc;
+
+use crate::engine::session::{MessageKind, Stream};
+use crate::wire::content::Catalog;
+use crate::wire::event::{Code, StreamId, Sym, TypeUrl};
+use crate::wire::{Body, End, Message};
+
+use super::history::Row;
+use super::line::{Names, Which};
+use super::{LineFact, MessageFact, RowFact, Store};
+
+impl Store {
+    pub(super) fn line_fact(&self, row: &Row) -> Option<LineFact> {
+        self.line_of(row).map(|(fact, _)| fact)
+    }
+
+    /// With the names that the row changed.
+    fn line_of(&self, row: &Row) -> Option<(LineFact, Option<Arc<Names>>)> {
+        let stream = self.engine.streams().get(row.stream as usize)?;
+        let asked = row.answers().and_then(|n| self.history.get(self.history.row_of(n)?));
+        let mut fact = RowFact {
+            n: row.n(),
+            at: row.at,
+            stream: stream.id,
+            node: stream.node_id.clone(),
+            dir: None,
+            type_url: TypeUrl::default(),
+            kind: row.kind,
+            class: row.class,
+            implied: row.implied,
+            version: Arc::from(""),
+            nonce: Arc::from(""),
+            answers: row.answers(),
+            latency: asked.filter(|_| !self.clock.untimed).map(|asked| row.at.since(asked.at)),
+            same: u64::from(row.same),
+            count: 0,
+            size: 0,
+            error: None,
+            partial: stream.open.partial,
+            note: None,
+        };
+        let Some(line) = self.history.line(row) else {
+            fact.note = Some(life(stream, row.kind));
+            return Some((LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None }, None));
+        };
+        let held = self.history.is_held(row);
+        fact.type_url = type_of(stream, row, || line.type_url);
+        fact.dir = Some(line.dir);
+        fact.version = line.version;
+        fact.nonce = line.nonce;
+        fact.count = line.count;
+        fact.size = line.size;
+        fact.error = line.error.map(|(code, message)| (Code(code), message));
+        fact.note = line.note.map(|note| note.to_string());
+        if !held {
+            fact.note.get_or_insert_with(|| "its content is not kept any more".into());
+        }
+        let mut fact = LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None };
+        if let Some(names) = &line.names {
+            fact.added = match &names.added {
+                // Without the message "all of its names" says nothing.
+                Which::All if held => fact.count,
+                Which::Nothing | Which::All => 0,
+                Which::These(names) => names.len() as u64,
+            };
+            fact.changed = names.changed.len() as u64;
+            fact.removed = names.removed.len() as u64;
+            let one = match (fact.added, &names.added, &names.removed[..]) {
+                (0, _, [one]) => Some(*one),
+                (1, Which::These(added), []) => added.first().copied(),
+                (1, Which::All, []) => {
+                    self.history.held(row, &self.catalog).and_then(|message| self.carried(&message).next())
+                }
+                _ => None,
+            };
+            fact.one = one.map(|name| self.text(name));
+        }
+        Some((fact, line.names))
+    }
+
+    pub(super) fn message_fact(&self, row: &Row) -> Option<MessageFact> {
+        let (line, changes) = self.line_of(row)?;
+        let message = self.history.held(row, &self.catalog);
+        let carried = message.iter().flat_map(|message| self.carried(message));
+        let names: Vec<_> = carried.map(|name| self.text(name)).collect();
+        let changes = changes.unwrap_or_default();
+        let texts = |syms: &[Sym]| syms.iter().map(|sym| self.text(*sym)).collect();
+        Some(MessageFact {
+            row: line.row,
+            added: match &changes.added {
+                Which::Nothing => Vec::new(),
+                Which::All => names.clone(),
+                Which::These(syms) => texts(syms),
+            },
+            changed: texts(&changes.changed),
+            removed: texts(&changes.removed),
+            names,
+        })
+    }
+
+    /// The names that a message carries.
+    fn carried<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = Sym> + 'a {
+        let (names, locators): (&[Sym], &[Sym]) = match &message.body {
+            Body::SotwRequest(m) => (&m.resource_names, &m.resource_locators),
+            Body::DeltaRequest(m) => (&m.subscribe, &m.locators_subscribe),
+            _ => (&[], &[]),
+        };
+        let blobs = message.resources().map_or(&[][..], |list| list.blobs());
+        let keys = blobs.iter().map(|id| crate::engine::session::key(&self.catalog, *id));
+        names.iter().chain(locators).copied().chain(keys)
+    }
+
+    pub(super) fn row_place(&self, row: &Row) -> Option<(StreamId, TypeUrl)> {
+        let stream = self.engine.streams().get(row.stream as usize)?;
+        let stated = || self.history.line(row).map(|line| line.type_url).unwrap_or_default();
+        Some((stream.id, type_of(stream, row, stated)))
+    }
+
+    /// The text of a key: a name, or for content without one its hash.
+    pub(crate) fn text(&self, key: Sym) -> Arc<str> {
+        key_text(&self.catalog, key)
+    }
+}
+
+/// The type of a message; `stated` is what it says itself.
+fn type_of(stream: &Stream, row: &Row, stated: impl FnOnce() -> TypeUrl) -> TypeUrl {
+    if row.n().is_none() {
+        return TypeUrl::default();
+    }
+    if let Some(track) = row.track.and_then(|track| stream.tracks.get(usize::from(track))) {
+        return track.type_url.clone();
+    }
+    let implied = || stream.method.as_ref().and_then(|method| method.implied_type());
+    Some(stated()).filter(|url| !url.is_empty()).or_else(implied).unwrap_or_default()
+}
+
+pub(super) fn key_text(catalog: &Catalog, key: Sym) -> Arc<str> {
+    match crate::engine::session::nameless(key) {
+        Some(blob) => format!("#{:012x}", catalog.blob(blob).hash >> 80).into(),
+        None => catalog.text(key).into(),
+    }
+}
+
+/// What the opening or the closing of a stream says.
+fn life(stream: &Stream, kind: MessageKind) -> String {
+    if kind == MessageKind::Open {
+        let tls = &stream.open.tls;
+        let parts = [stream.open.method.clone(), tls.legs(), tls.not_kept().unwrap_or_default()];
+        return parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+    }
+    stream.closed.as_ref().map_or_else(String::new, |(_, end)| ending(end))
+}
+
+/// How a stream ended, in words: `UNAVAILABLE keepalive timeout`.
+pub(super) fn ending(end: &End) -> String {
+    let mut parts = Vec::new();
+    if let Some((code, message)) = &end.status {
+        parts.push(code.to_string());
+        if !message.is_empty() {
+            parts.push(message.clone());
+        }
+    }
+    if let Some(reset) = end.reset {
+        parts.push(format!("reset {reset}"));
+    }
+    if let Some(by) = end.by {
+        parts.push(format!("by the {}", by.word()));
+    }
+    parts.extend(end.note.clone());
+    parts.join(" ")
+}

@@ -1,0 +1,158 @@
+use std::sync::Arc;
+
+use crate::engine::store::{Options, Store};
+use crate::wire::content::Catalog;
+use crate::wire::event::{ApiVersion, Clock, Kind, Seq, StreamId, Time, TypeUrl};
+use crate::wire::pb::put_len_field;
+use crate::wire::{Frame, Message, Open, Shape, What};
+
+/// Frames of one SotW CDS stream, made by hand.
+pub(super) struct Hand {
+    pub(super) store: Store,
+    at: u64,
+}
+
+pub(super) fn cds() -> TypeUrl {
+    Kind::Cds.type_url(ApiVersion::V3).unwrap()
+}
+
+impl Hand {
+    pub(super) fn new(options: Options) -> Hand {
+        let mut store = Store::new(Catalog::in_memory(), Clock::default(), options);
+        let method = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters".to_owned();
+        let open = Open { method, ..Open::default() };
+        store.handle(Frame { at: Time(0), stream: StreamId(1), what: What::Open(Box::new(open)) });
+        Hand { store, at: 0 }
+    }
+
+    fn send(&mut self, shape: Shape, bytes: &[u8]) {
+        self.at += 1_000_000;
+        let message = Message::parse(shape, bytes, self.store.catalog_mut());
+        let what = What::Message(Arc::new(message));
+        self.store.handle(Frame { at: Time(self.at), stream: StreamId(1), what });
+    }
+
+    pub(super) fn request(&mut self, version: &str, nonce: &str) {
+        let mut bytes = Vec::new();
+        put_len_field(&mut bytes, 1, version.as_bytes());
+        put_len_field(&mut bytes, 5, nonce.as_bytes());
+        self.send(Shape::SotwRequest, &bytes);
+    }
+
+    pub(super) fn response(&mut self, version: &str, nonce: &str, resources: impl Iterator<Item = Vec<u8>>) {
+        let mut bytes = Vec::new();
+        put_len_field(&mut bytes, 1, version.as_bytes());
+        for resource in resources {
+            let mut any = Vec::new();
+            put_len_field(&mut any, 1, cds().as_str().as_bytes());
+            put_len_field(&mut any, 2, &resource);
+            put_len_field(&mut bytes, 2, &any);
+        }
+        put_len_field(&mut bytes, 5, nonce.as_bytes());
+        self.send(Shape::SotwResponse, &bytes);
+    }
+}
+
+pub(super) fn cluster(name: &str, rest: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_len_field(&mut out, 1, name.as_bytes());
+    put_len_field(&mut out, 28, rest.as_bytes());
+    out
+}
+
+#[test]
+fn one_change_among_many_is_found_in_any_order() {
+    let mut hand = Hand::new(Options::default());
+    hand.request("", "");
+    let set = |changed: usize| {
+        (0..3000).map(move |i| cluster(&format!("c{i}"), if i == changed { "b" } else { "a" }))
+    };
+    hand.response("1", "1", set(9999));
+    hand.request("1", "1");
+    hand.response("2", "2", set(1234));
+    let row = hand.store.row(4).unwrap();
+    assert_eq!((row.changed.len(), row.same, row.added.len(), row.removed.len()), (1, 2999, 0, 0));
+    assert_eq!(&*row.changed[0], "c1234");
+    hand.request("2", "2");
+    // Sorted otherwise, two new, one gone, one changed back.
+    let mut all: Vec<Vec<u8>> = set(9999).collect();
+    all.remove(7);
+    all.sort_by_key(|bytes| {
+        crate::wire::pb::Fields::new(bytes).count() as u64
+            ^ bytes.iter().map(|b| u64::from(*b) * 7919).sum::<u64>()
+    });
+    all.insert(100, cluster("new-a", "a"));
+    all.push(cluster("new-b", "a"));
+    hand.response("3", "3", all.into_iter());
+    let row = hand.store.row(6).unwrap();
+    assert_eq!((row.changed.len(), row.same), (1, 2998));
+    assert_eq!(row.added.iter().map(|n| n.to_string()).collect::<Vec<_>>(), ["new-a", "new-b"]);
+    assert_eq!(row.removed.iter().map(|n| n.to_string()).collect::<Vec<_>>(), ["c7"]);
+    assert_eq!(hand.store.states()[0].resources, 3001);
+    assert_eq!(hand.store.resource(StreamId(1), &cds(), "c1234").unwrap().version.as_deref(), Some("3"));
+    assert_eq!(
+        hand.store.resource(StreamId(1), &cds(), "c1234").unwrap().acked_version.as_deref(),
+        Some("2")
+    );
+}
+
+#[test]
+fn a_difference_in_bytes_only_is_none() {
+    let mut hand = Hand::new(Options::default());
+    hand.store.set_meaning(Arc::new(|a: &[u8], b: &[u8]| {
+        let sorted = |bytes: &[u8]| {
+            let mut bytes = bytes.to_vec();
+            bytes.sort_unstable();
+            bytes
+        };
+        sorted(a) == sorted(b)
+    }));
+    hand.request("", "");
+    hand.response("1", "1", [cluster("a", "xy"), cluster("b", "xy")].into_iter());
+    hand.response("2", "2", [cluster("a", "yx"), cluster("b", "zz")].into_iter());
+    let row = hand.store.row(3).unwrap();
+    assert_eq!((row.same, row.changed.len(), &*row.changed[0]), (1, 1, "b"));
+}
+
+#[test]
+fn the_history_puts_messages_away_and_forgets_the_oldest() {
+    let mut hand = Hand::new(Options { history: 1_500_000, ..Options::default() });
+    let mut whole = Hand::new(Options { history: usize::MAX, ..Options::default() });
+    for hand in [&mut hand, &mut whole] {
+        hand.request("", "");
+        for i in 0..6000 {
+            let content = std::iter::once(cluster("a", &i.to_string()));
+            hand.response(&i.to_string(), &i.to_string(), content);
+            hand.request(&i.to_string(), &i.to_string());
+        }
+    }
+    let store = &hand.store;
+    assert_eq!((store.messages(), store.rows()), (12_001, 12_002));
+    let dropped = store.dropped();
+    assert!((1000..11_000).contains(&dropped), "{dropped}");
+    assert_eq!(whole.store.dropped(), 0);
+    for n in 1..=12_001 {
+        let facts = |store: &Store| store.row(store.row_of(Seq(n)).unwrap()).unwrap();
+        if n > dropped {
+            assert_eq!(store.message(Seq(n)), whole.store.message(Seq(n)), "#{n}");
+            assert_eq!(format!("{:?}", facts(store)), format!("{:?}", facts(&whole.store)));
+        } else {
+            assert!(store.message(Seq(n)).is_none(), "#{n}");
+        }
+    }
+    let old = store.row(store.row_of(Seq(3)).unwrap()).unwrap();
+    assert_eq!((&*old.version, old.kind.word(), old.answers), ("0", "ack", Some(Seq(2))));
+    assert_eq!(old.note.as_deref(), Some("its content is not kept any more"));
+    assert_eq!(store.states()[0].in_force.as_deref(), Some("5999"));
+}
+
+#[test]
+fn undecodable_messages_are_rows_with_a_reason() {
+    let mut hand = Hand::new(Options::default());
+    hand.request("", "");
+    hand.send(Shape::SotwResponse, b"\x0a\xff");
+    let row = hand.store.row(2).unwrap();
+    assert!(row.note.as_ref().is_some_and(|note| note.starts_with("undecodable")));
+    assert_eq!(row.type_url, cds());
+    assert_eq!(hand.store.states()[0].pushes, 0);
+}

@@ -1,0 +1,152 @@
+use super::{holds, replay};
+use crate::engine::store::ReconnectFact;
+use crate::wire::event::StreamId;
+
+const S01: &str = "node n cluster=c
+     stream 1 sotw eds
+     > names=[foo bar]
+     < v=X n=A [foo bar]
+     > v=X n=A names=[foo bar]
+     close status=14 \"bye\"
+     stream 2 sotw eds
+     ";
+
+#[test]
+fn s12_nonce_kept_across_streams() {
+    holds(&format!(
+        "{S01}> v=X n=A names=[foo bar]
+         expect message 4 subscribe class=R1 answers=
+         expect state 1 eds closed last_state=synced in_force=X
+         expect state 2 eds synced reported=X in_force= offered= missing=[]
+         expect resource 2 eds foo kept version=X acked_version=X"
+    ));
+}
+
+#[test]
+fn s15_reconnect() {
+    holds(&format!(
+        "{S01}> v=X names=[foo bar baz]
+         expect state 2 eds wait missing=[baz] in_force=
+         expect resource 2 eds foo kept
+         expect resource 2 eds baz waiting
+         advance 15s
+         expect state 2 eds miss missing=[baz]
+         expect resource 2 eds bar kept
+         expect resource 2 eds baz absent absent_by=timer"
+    ));
+    let store = replay(&format!("{S01}> v=X names=[foo]\n< v=Y n=B [foo~2]\n"));
+    let stream = store.stream(StreamId(2)).unwrap();
+    assert_eq!(stream.reconnect_of, Some(StreamId(1)));
+    let account = ReconnectFact { claimed: 1, resent: 1, removed: 0, left_behind: 1 };
+    assert_eq!(stream.account, Some(account));
+    assert_eq!(store.stream(StreamId(1)).unwrap().account, None);
+}
+
+#[test]
+fn a_claim_on_the_first_stream_in_view_is_believed() {
+    holds(
+        "stream 1 sotw eds
+         > v=7 names=[foo bar]
+         expect state 1 eds synced missing=[] in_force= reported=7 resources=2
+         expect resource 1 eds foo kept version=7
+         advance 20s
+         expect state 1 eds synced missing=[]
+         < v=8 n=a [foo]
+         expect resource 1 eds foo present
+         expect resource 1 eds bar kept",
+    );
+}
+
+#[test]
+fn a_client_that_claims_nothing_holds_nothing() {
+    holds(&format!(
+        "{S01}> names=[foo bar]
+         expect state 2 eds wait missing=[foo bar]
+         < v=X n=B [foo bar]
+         expect message 5 push added=[foo bar]"
+    ));
+}
+
+#[test]
+fn full_state_after_a_reconnect_is_compared_with_what_was_kept() {
+    holds(
+        "node n
+         stream 1 ads
+         > cds
+         < cds v=1 n=a [A B C]
+         > cds v=1 n=a
+         close
+         stream 2 ads
+         > cds v=1
+         expect state 2 cds synced wildcard=legacy resources=3
+         expect resource 2 cds B kept origin=wildcard
+         < cds v=2 n=a [A B~2 D]
+         expect message 5 push added=[D] changed=[B] removed=[C] same=1
+         expect resource 2 cds B present version=2 acked_version=1
+         expect resource 2 cds C removed",
+    );
+}
+
+const S25: &str = "node n
+     stream 1 delta cds
+     > sub=[wa wb]
+     < n=1 [wa@1 wb@1]
+     > n=1
+     < n=2 [wb~2@2]
+     > n=2 nack=\"bad\"
+     > sub=[wc]
+     < n=3 [wc@1]
+     > n=3
+     close
+     stream 2 delta cds
+     ";
+
+#[test]
+fn s26_incremental_reconnect() {
+    holds(&format!(
+        "{S25}> sub=[wa wb wc] irv={{wa:1 wb:1 wc:1}}
+         expect message 9 subscribe class=Q1
+         expect state 2 cds missing=[]
+         expect resource 2 cds wa kept version=1
+         expect resource 2 cds wc kept
+         < n=1 [wb~3@3] rm=[wc]
+         expect message 10 push removed=[wc]
+         > n=1
+         expect state 2 cds synced missing=[] absent=[wc]
+         expect resource 2 cds wa kept version=1 acked_version=1
+         expect resource 2 cds wb present version=3 acked_version=3
+         expect resource 2 cds wc removed"
+    ));
+    let store = replay(&format!("{S25}> sub=[wa wb] irv={{wa:1 wb:2}}\n< n=1 [wb~3@3]\n"));
+    let account = store.stream(StreamId(2)).unwrap().account.unwrap();
+    assert_eq!(account, ReconnectFact { claimed: 2, resent: 1, removed: 0, left_behind: 1 });
+}
+
+#[test]
+fn types_not_asked_for_again_are_left_behind() {
+    let store = replay(
+        "node n
+         stream 1 ads
+         > cds
+         < cds v=1 n=a [A B]
+         > cds v=1 n=a
+         > eds names=[A]
+         < eds v=1 n=b [A]
+         > eds v=1 n=b names=[A]
+         close
+         stream 2 ads
+         > cds v=1
+        ",
+    );
+    let account = store.stream(StreamId(2)).unwrap().account.unwrap();
+    assert_eq!(account, ReconnectFact { claimed: 2, resent: 0, removed: 0, left_behind: 1 });
+}
+
+#[test]
+fn another_node_or_server_is_another_session() {
+    for between in ["node other", "server elsewhere"] {
+        let text = S01.replace("stream 2", &format!("{between}\nstream 2"));
+        let store = replay(&format!("{text}> v=X names=[foo]\n"));
+        assert_eq!(store.stream(StreamId(2)).unwrap().reconnect_of, None, "{between}");
+    }
+}

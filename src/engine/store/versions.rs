@@ -1,0 +1,250 @@
+//! What became of one resource, or one type, over the messages that are kept.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::engine::session::{MessageKind, Track, hollow, key};
+use crate::wire::Message;
+use crate::wire::content::BlobId;
+use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
+
+use super::Store;
+use super::history::Row;
+use super::line::version_and_nonce;
+
+/// Rows that are looked back over: what is older is not asked about while someone watches.
+const ROWS: usize = 1 << 18;
+
+/// What the client said of a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Accepted,
+    Refused,
+}
+
+/// One content of one resource on one stream, as pushed once or several times in a row.
+#[derive(Clone, Debug)]
+pub struct VersionFact {
+    /// The resource's own version, else the response's.
+    pub version: Arc<str>,
+    /// Of the newest of its pushes.
+    pub nonce: Arc<str>,
+    pub first: Seq,
+    pub last: Seq,
+    /// When it was pushed first.
+    pub at: Time,
+    pub pushes: u64,
+    /// On the push as a whole, by the request of this number: the newest verdict there is.
+    pub verdict: Option<(Verdict, Seq, Time)>,
+    /// `None`: it was removed.
+    pub content: Option<BlobId>,
+}
+
+/// A response that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcceptedFact {
+    /// The request that accepted it.
+    pub n: Seq,
+    pub at: Time,
+    /// The version of the response.
+    pub version: Arc<str>,
+}
+
+/// The contents that a resource had, as far as they were looked for.
+#[derive(Clone, Debug)]
+pub struct Versions {
+    /// Newest first.
+    pub versions: Vec<VersionFact>,
+    /// Rows that are still to be looked at.
+    rows: Range<usize>,
+    verdicts: HashMap<Seq, (Verdict, Seq, Time)>,
+}
+
+impl Versions {
+    /// Of the messages before this row.
+    pub fn before(row: usize) -> Versions {
+        Versions { versions: Vec::new(), rows: row.saturating_sub(ROWS)..row, verdicts: HashMap::new() }
+    }
+
+    /// All rows were looked at.
+    pub fn is_complete(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl Store {
+    fn place(&self, stream: StreamId, url: &TypeUrl) -> Option<(u32, u16, &Track)> {
+        let index = self.engine.index(stream)?;
+        let tracks = &self.engine.streams().get(index)?.tracks;
+        let at = tracks.iter().position(|track| track.type_url == *url)?;
+        Some((u32::try_from(index).ok()?, u16::try_from(at).ok()?, tracks.get(at)?))
+    }
+
+    /// The contents that a resource had on a stream, newest first, as far as messages are kept.
+    pub fn versions(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Vec<VersionFact> {
+        let mut found = Versions::before(self.rows());
+        self.more_versions(stream, url, name, ROWS, &mut found);
+        found.versions
+    }
+
+    /// Looks for them in so many rows more.
+    pub fn more_versions(
+        &self,
+        stream: StreamId,
+        url: &TypeUrl,
+        name: &str,
+        rows: usize,
+        found: &mut Versions,
+    ) {
+        let to = found.rows.end.min(self.rows());
+        let from = found.rows.start.max(to.saturating_sub(rows));
+        found.rows.end = from;
+        let (Some((stream, at, track)), Some(name)) =
+            (self.place(stream, url), self.catalog.strings().find(name))
+        else {
+            return;
+        };
+        let name = track.canonical(&self.catalog, name);
+        let (verdicts, out) = (&mut found.verdicts, &mut found.versions);
+        for row in (from..to).rev().filter_map(|row| self.history.get(row)) {
+            if row.stream != stream || row.track != Some(at) {
+                continue;
+            }
+            let verdict = match row.kind {
+                MessageKind::Ack => Some(Verdict::Accepted),
+                MessageKind::Nack => Some(Verdict::Refused),
+                _ => None,
+            };
+            if let (Some(verdict), Some(answers), Some(n)) = (verdict, row.answers(), row.n()) {
+                verdicts.insert(answers, (verdict, n, row.at));
+            }
+            if !matches!(row.kind, MessageKind::Push | MessageKind::Resend | MessageKind::Heartbeat) {
+                continue;
+            }
+            if let Some((n, message)) = row.n().zip(self.history.held(row, &self.catalog)) {
+                self.version((n, row), &message, name, verdicts.get(&n).copied(), out);
+            }
+        }
+    }
+
+    fn version(
+        &self,
+        (n, row): (Seq, &Row),
+        message: &Message,
+        name: Sym,
+        verdict: Option<(Verdict, Seq, Time)>,
+        out: &mut Vec<VersionFact>,
+    ) {
+        let found = message.resources().and_then(|list| list.find(&self.catalog, name));
+        if found.is_none() && !self.history.removes(row, name) {
+            return;
+        }
+        let entry = found.map(|id| self.catalog.entry(id));
+        // A heartbeat says that what is there stays.
+        if found.is_some_and(|id| hollow(&self.catalog, id)) {
+            return;
+        }
+        let (version, nonce) = version_and_nonce(message);
+        let own = entry.map(|entry| entry.version).filter(|version| *version != Sym::EMPTY);
+        let version: Arc<str> = own.map_or_else(|| Arc::from(version), |own| self.text(own));
+        let content = found.map(|id| self.catalog.entry(id).payload.unwrap_or(id));
+        match out.last_mut() {
+            Some(newer) if newer.content == content && newer.version == version => {
+                newer.first = n;
+                newer.at = row.at;
+                newer.pushes += 1;
+                newer.verdict = newer.verdict.or(verdict);
+            }
+            _ => out.push(VersionFact {
+                version,
+                nonce: Arc::from(nonce),
+                first: n,
+                last: n,
+                at: row.at,
+                pushes: 1,
+                verdict,
+                content,
+            }),
+        }
+    }
+
+    /// The first ACK of a type after message `n`.
+    pub fn accepted_after(&self, stream: StreamId, url: &TypeUrl, n: Seq) -> Option<AcceptedFact> {
+        let (stream, track, _) = self.place(stream, url)?;
+        let from = self.history.row_of(n)? + 1;
+        let rows = (from..self.history.len().min(from + ROWS)).filter_map(|row| self.history.get(row));
+        let mut rows = rows.filter(|row| row.stream == stream && row.track == Some(track));
+        let ack = rows.find(|row| row.kind == MessageKind::Ack)?;
+        let response = self.history.get(self.history.row_of(ack.answers()?)?)?;
+        let version = self.history.line(response).map_or_else(|| Arc::from(""), |line| line.version);
+        Some(AcceptedFact { n: ack.n()?, at: ack.at, version })
+    }
+
+    /// The names of a response in its order, and the payload of each. `None` if the message is not held.
+    pub fn pushed(&self, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
+        let message = self.message(n)?;
+        let list = message.resources()?;
+        let entry = |id: &BlobId| {
+            (self.text(key(&self.catalog, *id)), self.catalog.entry(*id).payload.unwrap_or(*id))
+        };
+        Some(list.blobs().iter().map(entry).collect())
+    }
+
+    /// Whether two responses hold the same resources. `None` if one of them is not held.
+    pub fn same_push(&self, a: Seq, b: Seq) -> Option<bool> {
+        let list = |n| Some(self.message(n)?.resources()?.fingerprint());
+        Some(list(a)? == list(b)?)
+    }
+
+    /// The names of a track: all that was sent, and what is waited for. Cheap beside [`Store::resources`].
+    pub fn resource_names(&self, stream: StreamId, url: &TypeUrl) -> Vec<Arc<str>> {
+        self.first_resource_names(stream, url, usize::MAX)
+    }
+
+    /// The first of them.
+    pub fn first_resource_names(&self, stream: StreamId, url: &TypeUrl, most: usize) -> Vec<Arc<str>> {
+        let Some((_, _, track)) = self.place(stream, url) else { return Vec::new() };
+        let sent = track.sent.slots(&self.catalog);
+        let waiting = track.waiting.iter().map(|(name, _)| name);
+        let waiting = waiting.filter(|name| track.sent.get(&self.catalog, *name).is_none());
+        sent.iter().map(|(name, _)| *name).chain(waiting).take(most).map(|name| self.text(name)).collect()
+    }
+
+    /// A number that changes when the names of a track may have: those sent, wanted, or waited for.
+    pub fn names_mark(&self, stream: StreamId, url: &TypeUrl) -> u64 {
+        self.place(stream, url).map_or(0, |(_, _, track)| track.renamed + 1)
+    }
+
+    /// Whether any of these rows may say more of a resource of a stream than the rows before them: a response that
+    /// has it or takes it away, or a verdict on one.
+    pub fn is_news(&self, stream: StreamId, url: &TypeUrl, name: &str, rows: Range<usize>) -> bool {
+        let (Some((stream, at, track)), Some(name)) =
+            (self.place(stream, url), self.catalog.strings().find(name))
+        else {
+            return true;
+        };
+        let name = track.canonical(&self.catalog, name);
+        let has = |row: &Row| {
+            self.history.held(row, &self.catalog).is_none_or(|message| {
+                message.resources().is_some_and(|list| list.find(&self.catalog, name).is_some())
+                    || self.history.removes(row, name)
+            })
+        };
+        let news = |row: &Row| match row.kind {
+            MessageKind::Ack | MessageKind::Nack => {
+                let answered = row.answers().and_then(|n| self.history.get(self.history.row_of(n)?));
+                answered.is_none_or(has)
+            }
+            _ => has(row),
+        };
+        let rows = rows.filter_map(|row| self.history.get(row));
+        rows.filter(|row| row.stream == stream && row.track == Some(at)).any(news)
+    }
+
+    /// A number that changes when the resources of a track may have.
+    pub fn mark(&self, stream: StreamId, url: &TypeUrl) -> u64 {
+        let Some((_, _, track)) = self.place(stream, url) else { return 0 };
+        (track.pushes << 32) + (u64::from(track.requests) << 1) + 1
+    }
+}

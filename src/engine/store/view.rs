@@ -1,0 +1,101 @@
+//! A state for those who ask little of many: nothing of it is made before it is asked for.
+
+use std::sync::Arc;
+
+use crate::engine::session::{Held, Stream, Track};
+use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
+
+use super::{Store, SummaryFact, TypeState};
+
+/// What a [`StateFact`](super::StateFact) says, asked for one by one.
+pub struct StateView<'a> {
+    store: &'a Store,
+    stream: &'a Stream,
+    track: &'a Track,
+    summary: &'a SummaryFact,
+}
+
+impl Store {
+    /// The state of which the summary is known.
+    pub fn state_view<'a>(&'a self, summary: &'a SummaryFact) -> Option<StateView<'a>> {
+        let stream = self.engine.stream(summary.stream)?;
+        let track = stream.tracks_shown().find(|track| track.type_url == summary.type_url)?;
+        Some(StateView { store: self, stream, track, summary })
+    }
+}
+
+impl StateView<'_> {
+    pub fn stream(&self) -> StreamId {
+        self.stream.id
+    }
+
+    pub fn node(&self) -> Option<&Arc<str>> {
+        self.stream.node_id.as_ref()
+    }
+
+    pub fn type_url(&self) -> &TypeUrl {
+        &self.track.type_url
+    }
+
+    pub fn open_nack(&self) -> Option<Seq> {
+        self.track.open.map(|open| open.n)
+    }
+
+    pub fn state(&self) -> TypeState {
+        self.summary.state
+    }
+
+    pub fn since(&self) -> Time {
+        self.summary.since
+    }
+
+    pub fn ack_ms(&self) -> Option<(f64, f64)> {
+        if self.store.clock.untimed { None } else { self.track.latencies() }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.track.bytes
+    }
+
+    pub fn resources(&self) -> u64 {
+        self.track.present(&self.store.catalog, self.stream.clock(self.store.now), self.store.limits)
+    }
+
+    /// Whether `see` is content with one of the versions in force and offered.
+    pub fn any_version(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
+        let in_force = self.track.in_force.as_ref().map(|known| known.version.as_str());
+        let offered = self.track.responses.last().map(|response| response.version.as_str());
+        in_force.into_iter().chain(offered).any(see)
+    }
+
+    /// The same for the nonces of the newest response and of those without a verdict.
+    pub fn any_nonce(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
+        let last = self.track.responses.last().map(|response| response.nonce.as_str());
+        let pending = self.track.responses.pending().map(|response| response.nonce.as_str());
+        last.into_iter().chain(pending.filter(|nonce| !nonce.is_empty())).any(see)
+    }
+
+    /// For the words of its refusals.
+    pub fn any_error(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
+        self.track.nacks.iter().any(|nack| see(&nack.message))
+    }
+
+    /// For names asked for, missing or absent.
+    pub fn any_name(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
+        let (catalog, track) = (&self.store.catalog, self.track);
+        let mut sees = |name: Sym| match crate::engine::session::nameless(name) {
+            Some(_) => see(&self.store.text(name)),
+            None => see(catalog.text(name)),
+        };
+        if track.want.names.iter().any(&mut sees) {
+            return true;
+        }
+        let mut missing = track.waiting.iter().filter(|(_, asked)| !asked.held);
+        if missing.any(|(name, _)| sees(name)) {
+            return true;
+        }
+        let ended = |held| matches!(held, Held::Removed | Held::Absent(_));
+        let mut absent = track.sent.exceptions().filter(|(_, slot)| ended(slot.state));
+        absent.any(|(name, slot)| track.names(catalog, name, Some(slot)) && sees(name))
+    }
+}

@@ -1,0 +1,99 @@
+use std::collections::HashSet;
+
+use crate::engine::session::{Means as _, is_glob};
+use crate::schema::Schema;
+use crate::wire::content::Catalog;
+use crate::wire::event::{DenseHash, Sym, TypeUrl};
+use crate::wire::{Body, ErrorDetail, Message};
+
+/// What becomes of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// ACK.
+    Accept,
+    /// NACK, with this `error_detail`.
+    Refuse(ErrorDetail),
+    /// Neither, until [`Client::rule`](super::Client::rule).
+    Hold,
+}
+
+const INVALID_ARGUMENT: i32 = 3;
+
+impl Ruling {
+    /// A NACK with this text.
+    pub fn refuse(text: impl Into<std::sync::Arc<str>>) -> Ruling {
+        Ruling::Refuse(ErrorDetail { code: INVALID_ARGUMENT, message: text.into(), details: Vec::new() })
+    }
+}
+
+/// Names of a refusal's resources that are listed; the others are counted.
+const LISTED: usize = 20;
+
+/// What every client must refuse: a name twice (rows E-43, F-29), a resource of another type than the response's
+/// (rows E-28, F-31), a redirect in the place of a glob (row K-28). The text of the NACK, naming resources; `None`:
+/// nothing of that.
+pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
+    let removed = match &message.body {
+        Body::DeltaResponse(response) => &response.removed[..],
+        _ => &[],
+    };
+    let url = message.type_url();
+    let (mut seen, mut faults): (HashSet<Sym, DenseHash>, _) = (HashSet::default(), Vec::new());
+    let mut fit = Sym::EMPTY;
+    let blobs = message.resources()?.blobs();
+    seen.reserve(blobs.len());
+    for id in blobs {
+        let entry = catalog.entry(*id);
+        let name = || catalog.text(entry.name);
+        if entry.name != Sym::EMPTY && !seen.insert(entry.name) {
+            faults.push(format!("{}: duplicate resource name", name()));
+        }
+        // All are of one type, as a rule.
+        if entry.payload.is_some() && (entry.type_url != fit || fit == Sym::EMPTY) {
+            let of = catalog.text(entry.type_url);
+            if of.ends_with(".ResourceLocator") {
+                if is_glob(name()) {
+                    faults.push(format!("{}: a glob can't be redirected", name()));
+                }
+            } else if fits(&url, of) {
+                fit = entry.type_url;
+            } else {
+                faults.push(format!("{}: type {of} in a response of {url}", name()));
+            }
+        }
+    }
+    let both = removed.iter().filter(|name| seen.contains(name));
+    faults.extend(both.map(|name| format!("{}: both present and removed", catalog.text(*name))));
+    text(faults)
+}
+
+/// A redirect, an empty `Any` and a collection of the type are no mismatch (row E-28).
+fn fits(url: &TypeUrl, of: &str) -> bool {
+    let exempt = of.is_empty() || of.ends_with(".ResourceLocator") || url.is_empty();
+    exempt || of == url.as_str() || of.strip_suffix("Collection") == Some(url.as_str())
+}
+
+/// What `--ack validate` refuses besides: content that is not what its type says, or breaks the constraints that its
+/// type puts on fields (row J-01 is opt-in). The text of the NACK, naming resource and field.
+pub fn validated(message: &Message, catalog: &Catalog, schema: &Schema) -> Option<String> {
+    let mut faults = Vec::new();
+    for id in message.resources()?.blobs() {
+        let entry = catalog.entry(*id);
+        let Some(bytes) = entry.payload.and_then(|payload| catalog.bytes(payload)) else { continue };
+        let name = catalog.text(entry.name);
+        faults.extend(schema.broken(&bytes).into_iter().map(|fault| format!("{name}: {fault}")));
+    }
+    text(faults)
+}
+
+fn text(faults: Vec<String>) -> Option<String> {
+    if faults.is_empty() {
+        return None;
+    }
+    let more = faults.len().saturating_sub(LISTED);
+    let mut text = faults.into_iter().take(LISTED).collect::<Vec<_>>().join("; ");
+    if more > 0 {
+        text.push_str(&format!("; and {more} more"));
+    }
+    Some(text)
+}

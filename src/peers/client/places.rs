@@ -1,0 +1,139 @@
+//! Which server is asked for a structured name, and which instead while that one is away.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::wire::content::Catalog;
+use crate::wire::event::{Kind, Sym, Time, TypeUrl};
+
+use super::structured::{self, BadName, Wish};
+use super::track::{Changes, Track};
+use super::{Client, Key, Lane, Others, Refused};
+use crate::engine::session::is_glob;
+
+/// Names without a source that are noted.
+const UNMAPPED: usize = 1000;
+
+impl Client {
+    /// The server that a name is asked of, and the name as it is asked for.
+    pub(super) fn place(
+        &mut self,
+        url: &TypeUrl,
+        name: Sym,
+        catalog: &mut Catalog,
+    ) -> Result<(u32, Sym), Refused> {
+        let text = catalog.text(name);
+        if !self.config.structured || !structured::is_one(text) {
+            return Ok((self.config.plain(url), name));
+        }
+        let wish = Wish::configured(text)?;
+        if wish.type_url != *url {
+            return Err(BadName::Type(text.to_owned()).into());
+        }
+        let beside = self.config.beside.get(&wish.name).copied();
+        let server = beside.or_else(|| self.source(&wish));
+        let server = server.ok_or_else(|| Refused::Unmapped(wish.authority.clone()))?;
+        if !self.takes(server, text) {
+            return Err(BadName::GlobInSotw(text.to_owned()).into());
+        }
+        let name = catalog.intern(&wish.name);
+        self.keep_alternatives(url, name, wish);
+        Ok((server, name))
+    }
+
+    /// Which server answers for a structured name (row K-24); `plain`: which would without its authority.
+    fn server(&self, wish: &Wish, plain: u32) -> Option<u32> {
+        let known = self.config.authorities.get(&wish.authority).copied();
+        known.or(match self.config.others {
+            Others::Plain => Some(plain),
+            Others::Server(server) => Some(server),
+            Others::Nobody => None,
+        })
+    }
+
+    /// The same of a name that no resource gives a source for.
+    fn source(&self, wish: &Wish) -> Option<u32> {
+        self.server(wish, self.config.plain(&wish.type_url))
+    }
+
+    /// A glob can be asked of this server (row K-26), if the name is one.
+    fn takes(&self, server: u32, name: &str) -> bool {
+        self.config.manner_of(server).variant.is_delta() || !is_glob(name)
+    }
+
+    pub(super) fn keep_alternatives(&mut self, url: &TypeUrl, name: Sym, wish: Wish) {
+        if !wish.alternatives.is_empty() {
+            self.alternatives.insert((url.clone(), name), wish.alternatives);
+        }
+    }
+
+    /// Asks for the alternatives of what the lane should bring, or gives them up.
+    pub(super) fn stand_in(&mut self, now: Time, lane: Lane, needed: bool, catalog: &mut Catalog) {
+        if self.alternatives.is_empty() {
+            return;
+        }
+        let mut wishes = Vec::new();
+        for key in self.on(lane) {
+            let Some(track) = self.tracks.get(&key) else { continue };
+            let alternatives = self.alternatives.iter().filter(|((url, _), _)| *url == key.url);
+            let wanted = alternatives
+                .filter(|((_, name), _)| track.asked.contains(name) || track.referred.contains(name));
+            // The first of another server: the lane's own is the one that can't be reached.
+            wishes.extend(wanted.filter_map(|(_, list)| {
+                let reachable = |wish: &&Wish| self.source(wish).is_some_and(|server| server != key.server);
+                list.iter().find(reachable).cloned()
+            }));
+        }
+        let mut keys = BTreeSet::new();
+        for wish in wishes {
+            let Some(server) = self.source(&wish) else { continue };
+            let (name, key) = (catalog.intern(&wish.name), Key { url: wish.type_url, server });
+            // What has no stream in this variant can't stand in.
+            let Ok(track) = self.track(now, &key) else { continue };
+            let changed = if needed { track.stand_ins.insert(name) } else { track.stand_ins.remove(&name) };
+            if changed {
+                keys.insert(key);
+            }
+        }
+        for key in keys {
+            let gone = self.tracks.get(&key).map(Track::unwanted).unwrap_or_default();
+            self.settle(&key, catalog);
+            self.follow(now, &key.url, Changes { gone, ..Changes::default() }, catalog);
+        }
+    }
+
+    /// The names of a type by the server that each is asked of; also of servers that were asked for some and are
+    /// asked for none any more. What has no source is not asked for, and is noted (row K-24).
+    pub(super) fn by_server(
+        &mut self,
+        url: &TypeUrl,
+        names: BTreeSet<Sym>,
+        catalog: &Catalog,
+    ) -> BTreeMap<u32, BTreeSet<Sym>> {
+        let known = self.keys_of(url).into_iter();
+        let mut out: BTreeMap<u32, BTreeSet<Sym>> = known.map(|key| (key.server, BTreeSet::new())).collect();
+        self.unmapped.retain(|(other, _)| other != url);
+        let plain = self.config.plain(url);
+        let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
+        let own = kind.and_then(|kind| Some((kind, *self.config.own.get(&kind)?)));
+        // Authorities make no difference.
+        let alike = self.config.authorities.is_empty() && self.config.others == Others::Plain;
+        for name in names {
+            let text = catalog.text(name);
+            let own = own.filter(|(kind, _)| self.references.is_own(*kind, name));
+            let plain = own.map_or(plain, |(_, server)| server);
+            let found = |text| Wish::found(text).and_then(|wish| self.server(&wish, plain));
+            let server = if alike || !structured::is_one(text) { Some(plain) } else { found(text) };
+            match server {
+                Some(server) if !self.takes(server, text) => {}
+                Some(server) => {
+                    out.entry(server).or_default().insert(name);
+                }
+                None if self.unmapped.len() < UNMAPPED => {
+                    self.unmapped.insert((url.clone(), name));
+                }
+                None => {}
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,109 @@
+use std::collections::HashSet;
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+
+use crate::wire::MAX_FIELD;
+use crate::wire::event::{DenseHash, Kind, Nonce, TypeUrl, VersionInfo};
+use crate::wire::pb::{Fields, Splitter, Value};
+
+/// A SotW response read while it passes, before its content is taken in, which takes longer. Of one that is
+/// [`Plain`] it is known that [`check`](super::check) has nothing against it.
+#[derive(Default)]
+pub struct Preview {
+    splitter: Splitter,
+    type_url: String,
+    version: String,
+    nonce: String,
+    /// The type of its first resource, and where such a resource has its name.
+    first: Option<(Box<[u8]>, u32)>,
+    /// Hashes of the names so far.
+    names: HashSet<u64, DenseHash>,
+    hasher: RandomState,
+    /// There was something that has to be looked into.
+    odd: bool,
+}
+
+/// A response of resources of its own type, each under a name of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plain {
+    pub type_url: TypeUrl,
+    pub version: VersionInfo,
+    pub nonce: Nonce,
+}
+
+impl Preview {
+    /// The next bytes of the message.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.odd {
+            return;
+        }
+        let mut splitter = std::mem::take(&mut self.splitter);
+        let split = splitter.push(bytes, MAX_FIELD, |raw| self.odd |= self.field(raw).is_none());
+        self.odd |= split.is_err();
+        self.splitter = splitter;
+    }
+
+    /// Whatever comes, it will not be [`Plain`].
+    pub fn is_odd(&self) -> bool {
+        self.odd
+    }
+
+    /// The message is complete; `None`: it is to be looked into.
+    pub fn plain(self) -> Option<Plain> {
+        let (of, _) = self.first?;
+        let plain = !self.odd && self.splitter.rest().is_empty() && *of == *self.type_url.as_bytes();
+        (plain && !self.nonce.is_empty()).then(|| Plain {
+            type_url: self.type_url.as_str().into(),
+            version: self.version.as_str().into(),
+            nonce: self.nonce.as_str().into(),
+        })
+    }
+
+    /// `None`: it is not what is plain.
+    fn field(&mut self, raw: &[u8]) -> Option<()> {
+        let field = Fields::new(raw).next()?.ok()?;
+        match (field.number, field.value) {
+            (1, Value::Len(text)) => self.version = std::str::from_utf8(text).ok()?.to_owned(),
+            (2, Value::Len(any)) => self.resource(any)?,
+            (4, Value::Len(text)) => self.type_url = std::str::from_utf8(text).ok()?.to_owned(),
+            (5, Value::Len(text)) => self.nonce = std::str::from_utf8(text).ok()?.to_owned(),
+            // Whether it is a canary, and who the control plane is.
+            (3, Value::Varint(_)) | (6, Value::Len(_)) => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn resource(&mut self, any: &[u8]) -> Option<()> {
+        let (mut url, mut value) = (&[][..], &[][..]);
+        for field in Fields::new(any) {
+            let field = field.ok()?;
+            match (field.number, field.value) {
+                (1, Value::Len(bytes)) => url = bytes,
+                (2, Value::Len(bytes)) => value = bytes,
+                _ => return None,
+            }
+        }
+        let place = match &self.first {
+            Some((first, place)) if **first == *url => *place,
+            Some(_) => return None,
+            None => {
+                let (kind, _) = Kind::of_type_url(std::str::from_utf8(url).ok()?)?;
+                let place = kind.name_field()?;
+                self.first = Some((url.into(), place));
+                place
+            }
+        };
+        let mut name = &[][..];
+        for field in Fields::new(value) {
+            let field = field.ok()?;
+            if field.number == place {
+                name = field.bytes();
+            }
+        }
+        // Structured names have rules of their own. Of what is no UTF-8, two may be one name.
+        let simple = !name.is_empty() && !name.starts_with(b"xdstp:") && std::str::from_utf8(name).is_ok();
+        (simple && self.names.insert(self.hasher.hash_one(name))).then_some(())
+    }
+}

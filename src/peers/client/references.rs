@@ -1,0 +1,186 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use crate::schema::links::Source;
+use crate::wire::content::{BlobId, Catalog};
+use crate::wire::event::{Kind, Sym};
+
+use super::Links;
+use super::structured::{self, HOPS, Leads, Wish};
+use super::track::Changes;
+
+/// How references are found.
+#[derive(Clone, Default)]
+pub(super) struct Finder {
+    /// What a resource configures; `None`: that is not followed.
+    pub(super) links: Option<Links>,
+    /// Redirects and lists of structured names are followed (row K-01: opt-in).
+    pub(super) structured: bool,
+}
+
+/// A type and a name of it.
+type Place = (Kind, Sym);
+
+/// What accepted resources refer to, counted, so that what nothing refers to any more is given up (row E-45).
+#[derive(Default)]
+pub(super) struct References {
+    parents: HashMap<Place, Parent>,
+    counts: BTreeMap<Kind, BTreeMap<Sym, u32>>,
+    /// How many redirects led to a name.
+    hops: HashMap<Place, u8>,
+    /// What the newest to refer to it wants over a stream of the type's own (row I-06).
+    own: HashSet<Place>,
+}
+
+struct Parent {
+    content: BlobId,
+    children: BTreeSet<Place>,
+    /// It is a redirect to its only child.
+    redirect: bool,
+}
+
+/// What a resource leads to.
+#[derive(Default)]
+struct Found {
+    children: BTreeSet<Place>,
+    own: BTreeSet<Place>,
+    redirect: bool,
+}
+
+/// What changed by an update.
+#[derive(Default)]
+pub(super) struct Updated {
+    /// The types whose names changed, with all their names.
+    pub(super) names: Vec<(Kind, BTreeSet<Sym>)>,
+    /// Structured names that were found.
+    pub(super) wishes: Vec<Wish>,
+}
+
+impl References {
+    /// Takes the changes of one type.
+    pub(super) fn update(
+        &mut self,
+        kind: Kind,
+        changes: Changes,
+        finder: &Finder,
+        catalog: &mut Catalog,
+    ) -> Updated {
+        let (mut touched, mut wishes) = (BTreeSet::new(), Vec::new());
+        for name in changes.gone {
+            if let Some(old) = self.parents.remove(&(kind, name)) {
+                self.count(&old.children, false, &mut touched);
+            }
+        }
+        for (name, content) in changes.accepted {
+            if self.parents.get(&(kind, name)).is_some_and(|known| known.content == content) {
+                continue;
+            }
+            let Some(bytes) = catalog.bytes(content) else { continue };
+            let found = finder.find(&bytes, catalog, &mut wishes);
+            let Found { children, own, redirect } = self.without_loops((kind, name), found);
+            self.count(&children, true, &mut touched);
+            for child in &children {
+                if own.contains(child) {
+                    self.own.insert(*child)
+                } else {
+                    self.own.remove(child)
+                };
+            }
+            if let Some(old) = self.parents.insert((kind, name), Parent { content, children, redirect }) {
+                self.count(&old.children, false, &mut touched);
+            }
+        }
+        let names = |kind: &Kind| self.counts.get(kind).map(|counts| counts.keys().copied().collect());
+        let names = touched.iter().map(|kind| (*kind, names(kind).unwrap_or_default())).collect();
+        Updated { names, wishes }
+    }
+
+    /// It is wanted over a stream of the type's own, not over the ADS.
+    pub(super) fn is_own(&self, kind: Kind, name: Sym) -> bool {
+        self.own.contains(&(kind, name))
+    }
+
+    /// A redirect that leads back to where it stands, or is one too many, leads nowhere (row K-27).
+    fn without_loops(&mut self, place: Place, found: Found) -> Found {
+        let Some(target) = found.children.first().copied().filter(|_| found.redirect) else { return found };
+        let hops = self.hops.get(&place).map_or(1, |hops| hops.saturating_add(1));
+        let mut at = Some(target);
+        for _ in 0..=HOPS {
+            if at == Some(place) {
+                return Found::default();
+            }
+            let parent = at.and_then(|at| self.parents.get(&at)).filter(|parent| parent.redirect);
+            at = parent.and_then(|parent| parent.children.first().copied());
+        }
+        if hops > HOPS {
+            return Found::default();
+        }
+        self.hops.insert(target, hops);
+        found
+    }
+
+    fn count(&mut self, children: &BTreeSet<Place>, more: bool, touched: &mut BTreeSet<Kind>) {
+        for (kind, name) in children {
+            let counts = self.counts.entry(*kind).or_default();
+            let count = counts.entry(*name).or_default();
+            *count = if more { *count + 1 } else { count.saturating_sub(1) };
+            if *count == 0 {
+                counts.remove(name);
+                self.hops.remove(&(*kind, *name));
+                self.own.remove(&(*kind, *name));
+            }
+            touched.insert(*kind);
+        }
+    }
+}
+
+impl Finder {
+    fn find(&self, any: &[u8], catalog: &mut Catalog, wishes: &mut Vec<Wish>) -> Found {
+        let mut found = Found::default();
+        match structured::leads(any).filter(|_| self.structured) {
+            Some(Leads::To(url)) => {
+                found.redirect = true;
+                // A redirect leads to one resource, never to many (row K-28).
+                let wish = Wish::found(&url).filter(|wish| !wish.glob);
+                found.add(wish.as_ref().and_then(Wish::kind), wish, catalog, wishes);
+            }
+            Some(Leads::List { locators, inline }) => {
+                for wish in locators.iter().filter_map(|url| Wish::found(url)) {
+                    found.add(wish.kind(), Some(wish), catalog, wishes);
+                }
+                inline.iter().for_each(|any| self.links_of(any, &mut found, catalog, wishes));
+            }
+            None => self.links_of(any, &mut found, catalog, wishes),
+        }
+        // A resource of its own is no redirect, whatever it refers to.
+        found.redirect &= !found.children.is_empty();
+        found
+    }
+
+    fn links_of(&self, any: &[u8], found: &mut Found, catalog: &mut Catalog, wishes: &mut Vec<Wish>) {
+        let Some(links) = &self.links else { return };
+        for to in links(any) {
+            let wish =
+                (self.structured && structured::is_one(&to.name)).then(|| Wish::found(&to.name)).flatten();
+            let name = wish.as_ref().map_or(to.name.as_str(), |wish| wish.name.as_str());
+            if matches!(to.source, Some(Source::Grpc | Source::DeltaGrpc | Source::Rest)) {
+                found.own.insert((to.kind, catalog.intern(name)));
+            }
+            match wish {
+                Some(wish) => found.add(Some(to.kind), Some(wish), catalog, wishes),
+                // A name that stands for many can't be asked for (VHDS asks on demand).
+                None if to.name.is_empty() || to.name.ends_with('*') => {}
+                None => {
+                    found.children.insert((to.kind, catalog.intern(&to.name)));
+                }
+            }
+        }
+    }
+}
+
+impl Found {
+    fn add(&mut self, kind: Option<Kind>, wish: Option<Wish>, catalog: &mut Catalog, wishes: &mut Vec<Wish>) {
+        let (Some(kind), Some(wish)) = (kind, wish) else { return };
+        self.children.insert((kind, catalog.intern(&wish.name)));
+        wishes.push(wish);
+    }
+}

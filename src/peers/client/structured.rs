@@ -1,0 +1,196 @@
+//! Structured names (group K) as a client needs them: what of a URL goes on the wire, and where a resource leads on.
+
+use crate::engine::session::{Name, is_glob, is_structured, locator};
+use crate::wire::event::{Kind, TYPE_PREFIX, TypeUrl};
+use crate::wire::pb::Fields;
+
+/// Redirects in a row that are followed (row K-27).
+pub(super) const HOPS: u8 = 8;
+
+/// Alternatives of alternatives that are kept.
+const ALTERNATIVES: usize = 4;
+
+/// A name that can't be asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadName {
+    #[error("`{0}` is not `xdstp://[AUTHORITY]/TYPE/ID[?PARAMETERS][#DIRECTIVES]`")]
+    Malformed(String),
+    #[error("`{0}`: parameters that begin with `xds.` can't be given, but for `xds.resource.`")]
+    Reserved(String),
+    #[error("`{0}`: directives are `alt=` and `entry=`, each once")]
+    Directive(String),
+    #[error("`{0}`: `*` stands only at the end of a path")]
+    Glob(String),
+    #[error("`{0}`: a glob can't be asked for in state of the world")]
+    GlobInSotw(String),
+    #[error("`{0}` is of another type than what it is asked for as")]
+    Type(String),
+}
+
+/// What a URL asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wish {
+    /// As it goes on the wire: parameters in order, no directives (rows K-06, K-08).
+    pub(super) name: String,
+    pub(super) authority: String,
+    /// Of the resource; a list's is that of its members.
+    pub(super) type_url: TypeUrl,
+    pub(super) glob: bool,
+    /// What to ask for instead while the source is unreachable (row K-29), best first.
+    pub(super) alternatives: Vec<Wish>,
+}
+
+impl Wish {
+    /// A URL as a user or a bootstrap gives it.
+    pub(super) fn configured(url: &str) -> Result<Wish, BadName> {
+        let wish = Wish::read(url, ALTERNATIVES).ok_or_else(|| BadName::Malformed(url.to_owned()))?;
+        let name = Name::parse(url).ok_or_else(|| BadName::Malformed(url.to_owned()))?;
+        let reserved = |key: &str| key.starts_with("xds.") && !key.starts_with("xds.resource.");
+        if name.context.iter().any(|(key, _)| reserved(key)) {
+            return Err(BadName::Reserved(url.to_owned()));
+        }
+        let keys = directives(url).map(|directive| directive.split_once('=').unwrap_or((directive, "")).0);
+        let keys: Vec<&str> = keys.collect();
+        let once = |key: &&str| keys.iter().filter(|other| other == &key).count() == 1;
+        if !keys.iter().all(|key| matches!(*key, "alt" | "entry") && once(key)) {
+            return Err(BadName::Directive(url.to_owned()));
+        }
+        let stars = name.id.split('/').filter(|segment| *segment == "*").count();
+        if stars > usize::from(wish.glob) {
+            return Err(BadName::Glob(url.to_owned()));
+        }
+        Ok(wish)
+    }
+
+    /// A URL in a resource: what is wrong with it is the server's fault, and the rest of it holds.
+    pub(super) fn found(url: &str) -> Option<Wish> {
+        Wish::read(url, ALTERNATIVES)
+    }
+
+    fn read(url: &str, depth: usize) -> Option<Wish> {
+        let name = Name::parse(url)?;
+        let item = name.kind.strip_suffix("Collection").unwrap_or(name.kind);
+        let alternative = directives(url)
+            .find_map(|directive| directive.strip_prefix("alt="))
+            .and_then(locator::decode_percent)
+            .filter(|_| depth > 0)
+            .and_then(|url| Wish::read(&url, depth - 1));
+        let mut alternatives: Vec<Wish> = alternative.into_iter().collect();
+        if let Some(first) = alternatives.first_mut() {
+            let more = std::mem::take(&mut first.alternatives);
+            alternatives.extend(more);
+        }
+        Some(Wish {
+            name: wire(&name),
+            authority: name.authority.to_owned(),
+            type_url: TypeUrl::new(format!("{TYPE_PREFIX}{item}")),
+            glob: is_glob(url),
+            alternatives,
+        })
+    }
+
+    pub(super) fn kind(&self) -> Option<Kind> {
+        Kind::of_type_url(self.type_url.as_str()).map(|(kind, _)| kind)
+    }
+}
+
+/// The name as it goes on the wire.
+pub(super) fn wire(name: &Name<'_>) -> String {
+    let canonical = name.canonical();
+    canonical.strip_suffix('?').map_or_else(|| canonical.clone(), str::to_owned)
+}
+
+/// A structured URL as it is asked for: the type, and the name on the wire. `None`: it is none.
+pub fn asked(url: &str) -> Option<(TypeUrl, String)> {
+    Wish::found(url).map(|wish| (wish.type_url, wish.name))
+}
+
+fn directives(url: &str) -> impl Iterator<Item = &str> {
+    let fragment = url.split_once('#').map_or("", |(_, fragment)| fragment);
+    fragment.split(',').filter(|directive| !directive.is_empty())
+}
+
+/// Where a resource leads to by its form, not by what it configures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Leads {
+    /// A redirect (row K-27).
+    To(String),
+    /// A list: the locators of its members (row K-13), and the `Any`s of those that stand in it (row K-14).
+    List { locators: Vec<String>, inline: Vec<Vec<u8>> },
+}
+
+/// `None`: it is a resource like any other.
+pub(super) fn leads(any: &[u8]) -> Option<Leads> {
+    let (mut url, mut value) = (String::new(), Vec::new());
+    for field in Fields::new(any).map_while(Result::ok) {
+        match field.number {
+            1 => url = field.text().into_owned(),
+            2 => value = field.bytes().to_vec(),
+            _ => {}
+        }
+    }
+    let message = url.strip_prefix(TYPE_PREFIX)?;
+    if message == locator::MESSAGE {
+        return locator::uri(&value).map(Leads::To);
+    }
+    message.strip_suffix("Collection")?;
+    let (mut locators, mut inline) = (Vec::new(), Vec::new());
+    for entry in Fields::new(&value).map_while(Result::ok).filter(|field| field.number == 1) {
+        for arm in Fields::new(entry.bytes()).map_while(Result::ok) {
+            match arm.number {
+                1 => locators.extend(locator::uri(arm.bytes())),
+                2 => {
+                    let parts = Fields::new(arm.bytes()).map_while(Result::ok);
+                    inline.extend(parts.filter(|part| part.number == 3).map(|part| part.bytes().to_vec()));
+                }
+                _ => {}
+            }
+        }
+    }
+    Some(Leads::List { locators, inline })
+}
+
+/// Whether a name is one that `Wish` reads.
+pub(super) fn is_one(name: &str) -> bool {
+    is_structured(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const L: &str = "envoy.config.listener.v3.Listener";
+
+    #[test]
+    fn names_go_out_in_order_and_without_directives() {
+        let wish = Wish::configured(&format!("xdstp://a/{L}/x/y?b=2&a=1#entry=e,alt=xdstp://c/{L}/z%3Fk=v"));
+        let wish = wish.expect("a wish");
+        assert_eq!(wish.name, format!("xdstp://a/{L}/x/y?a=1&b=2"));
+        assert_eq!((wish.authority.as_str(), wish.kind(), wish.glob), ("a", Some(Kind::Lds), false));
+        assert_eq!(wish.alternatives[0].name, format!("xdstp://c/{L}/z?k=v"));
+        let list = Wish::configured(&format!("xdstp:///{L}Collection/foo")).expect("a list");
+        assert_eq!((list.kind(), list.authority.as_str()), (Some(Kind::Lds), ""));
+        assert_eq!(list.name, format!("xdstp:///{L}Collection/foo"));
+        assert!(Wish::configured(&format!("xdstp://a/{L}/x/*?k=v")).expect("a glob").glob);
+    }
+
+    #[test]
+    fn what_can_not_be_asked_for_says_why() {
+        let refused = |url: String| Wish::configured(&url).expect_err("no wish");
+        assert!(matches!(refused("xdstp://a".into()), BadName::Malformed(_)));
+        assert!(matches!(refused(format!("xdstp://a/{L}/x?xds.foo=1")), BadName::Reserved(_)));
+        assert!(matches!(refused(format!("xdstp://a/{L}/x#what=1")), BadName::Directive(_)));
+        assert!(matches!(refused(format!("xdstp://a/{L}/x#entry=a,entry=b")), BadName::Directive(_)));
+        assert!(matches!(refused(format!("xdstp://a/{L}/x/*/y")), BadName::Glob(_)));
+        assert!(Wish::configured(&format!("xdstp://a/{L}/x?xds.resource.vip=1")).is_ok(), "row K-09");
+    }
+
+    #[test]
+    fn alternatives_of_alternatives_end() {
+        let mut url = format!("xdstp://a/{L}/x");
+        for _ in 0..40 {
+            url = format!("xdstp://a/{L}/x#alt={}", url.replace('%', "%25").replace('#', "%23"));
+        }
+        assert_eq!(Wish::configured(&url).expect("a wish").alternatives.len(), ALTERNATIVES);
+    }
+}

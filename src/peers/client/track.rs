@@ -1,0 +1,443 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::wire::content::{BlobId, Catalog};
+use crate::wire::event::{DenseHash, Nonce, Sym, Time, VersionInfo};
+use crate::wire::{Body, ErrorDetail, Message};
+
+use super::encode::Request;
+use super::poll::Poll;
+use super::structured;
+use super::{Lane, Manner, Plain, Ruling};
+use crate::engine::session::{Name, glob_matches, is_glob};
+
+/// A response that was refused is answered later each time it comes again (row E-30), up to this.
+const REFUSED_AGAIN: Duration = Duration::from_secs(30);
+const REFUSED_ONCE: Duration = Duration::from_millis(500);
+
+/// One type on its lane.
+pub(super) struct Track {
+    pub lane: Lane,
+    /// How it is asked for.
+    pub manner: Manner,
+    /// A response holds all there is (SotW LDS and CDS, row E-44).
+    full_state: bool,
+    /// The server picks (row E-38).
+    pub wildcard: bool,
+    /// Names wanted by themselves.
+    pub asked: BTreeSet<Sym>,
+    /// Names wanted because a resource refers to them.
+    pub referred: BTreeSet<Sym>,
+    /// Names wanted while the source of others is unreachable (row K-29).
+    pub stand_ins: BTreeSet<Sym>,
+    /// What this stream was told; `None` before its first request.
+    sent: Option<Sent>,
+    /// Newest version accepted, kept across streams (row E-02).
+    version: VersionInfo,
+    /// Newest nonce answered on this stream (row E-08).
+    nonce: Nonce,
+    /// Of the response that was answered before it was taken in.
+    pub ahead: Option<Nonce>,
+    /// Responses without a verdict, oldest first.
+    pub pending: VecDeque<Pending>,
+    /// Resources accepted, kept across streams (row F-15).
+    held: HashMap<Sym, Held, DenseHash>,
+    /// Counts the responses accepted.
+    round: u32,
+    /// One of them may have a TTL.
+    timed: bool,
+    /// Names that the server said do not exist (row F-28).
+    absent: HashSet<Sym, DenseHash>,
+    /// A response was answered, on any stream.
+    pub answered: bool,
+    /// What was refused last, and how often in a row (row E-30).
+    refused: Option<(u128, u32)>,
+    /// Over REST.
+    pub poll: Poll,
+    /// Over REST: why the newest response was refused, for all polls until the next.
+    error: Option<ErrorDetail>,
+    /// Over REST: what the newest response held.
+    seen: Option<(VersionInfo, u128)>,
+}
+
+struct Sent {
+    wildcard: bool,
+    names: BTreeSet<Sym>,
+    /// A request of this stream held a name or `*`: from there an empty list means nothing (row E-40).
+    ever_named: bool,
+}
+
+struct Held {
+    version: Sym,
+    /// Of the response that held it last.
+    round: u32,
+    /// Few have more to be known of them, and they are many.
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Default)]
+struct Rare {
+    /// Names asked for that it answers beside its own: aliases (row F-30), globs (row K-18).
+    answers: Vec<Sym>,
+    /// When its TTL runs out (row G-02).
+    until: Option<Time>,
+}
+
+impl Held {
+    fn answers(&self) -> &[Sym] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.answers)
+    }
+
+    fn until(&self) -> Option<Time> {
+        self.rare.as_ref().and_then(|rare| rare.until)
+    }
+}
+
+/// A response that waits for its verdict.
+pub(super) struct Pending {
+    pub message: Arc<Message>,
+    pub version: VersionInfo,
+    pub nonce: Nonce,
+    pub ruling: Ruling,
+    pub due: Time,
+}
+
+/// What an accepted response changed.
+#[derive(Default)]
+pub(super) struct Changes {
+    /// Resources with the blob of their content.
+    pub accepted: Vec<(Sym, BlobId)>,
+    pub gone: Vec<Sym>,
+}
+
+impl Track {
+    pub(super) fn new(lane: Lane, manner: Manner, full_state: bool) -> Track {
+        Track {
+            lane,
+            manner,
+            full_state,
+            wildcard: false,
+            asked: BTreeSet::new(),
+            referred: BTreeSet::new(),
+            stand_ins: BTreeSet::new(),
+            sent: None,
+            version: VersionInfo::default(),
+            nonce: Nonce::default(),
+            ahead: None,
+            pending: VecDeque::new(),
+            held: HashMap::default(),
+            round: 0,
+            timed: false,
+            absent: HashSet::default(),
+            answered: false,
+            refused: None,
+            poll: Poll::Idle,
+            error: None,
+            seen: None,
+        }
+    }
+
+    /// When something of it is due.
+    pub(super) fn due(&self) -> Option<Time> {
+        let verdict = self.pending.front().filter(|pending| !matches!(pending.ruling, Ruling::Hold));
+        let until = || self.held.values().filter_map(Held::until).min();
+        let ttl = self.timed.then(until).flatten();
+        verdict.map(|pending| pending.due).into_iter().chain(ttl).chain(self.poll.due()).min()
+    }
+
+    /// Whether the name is asked for by itself.
+    pub(super) fn names(&self, name: Sym) -> bool {
+        [&self.asked, &self.referred, &self.stand_ins].into_iter().any(|names| names.contains(&name))
+    }
+
+    /// Resources held that are not wanted any more.
+    pub(super) fn unwanted(&self) -> Vec<Sym> {
+        if self.wildcard {
+            return Vec::new();
+        }
+        let wanted =
+            |name: Sym, held: &Held| self.names(name) || held.answers().iter().any(|name| self.names(*name));
+        self.held.iter().filter(|(name, held)| !wanted(**name, held)).map(|(name, _)| *name).collect()
+    }
+
+    fn wanted(&self) -> BTreeSet<Sym> {
+        self.asked.iter().chain(&self.referred).chain(&self.stand_ins).copied().collect()
+    }
+
+    /// Names wanted that neither came nor were said not to exist.
+    pub(super) fn missing(&self) -> Vec<Sym> {
+        let known = |name: &Sym| self.held.contains_key(name) || self.absent.contains(name);
+        let names = self.asked.union(&self.referred).copied();
+        let mut missing: Vec<Sym> = names.filter(|name| !known(name)).collect();
+        if !missing.is_empty() {
+            let answered: HashSet<Sym> =
+                self.held.values().flat_map(|held| held.answers().iter().copied()).collect();
+            missing.retain(|name| !answered.contains(name));
+        }
+        missing
+    }
+
+    /// The names asked for that a resource answers beside its own.
+    fn answers(&self, name: Sym, aliases: &[Sym], globs: &[Sym], catalog: &Catalog) -> Vec<Sym> {
+        let mut found: Vec<Sym> = aliases.iter().copied().filter(|alias| self.names(*alias)).collect();
+        found.extend(globs.iter().filter(|glob| glob_matches(catalog.text(**glob), catalog.text(name))));
+        found
+    }
+
+    /// The globs asked for.
+    fn globs(&self, catalog: &Catalog) -> Vec<Sym> {
+        let names = self.asked.iter().chain(&self.referred).chain(&self.stand_ins).copied();
+        names.filter(|name| is_glob(catalog.text(*name))).collect()
+    }
+
+    /// The name as it is asked for: a structured one has its parameters in order (row K-08).
+    fn spelled(&self, name: Sym, catalog: &mut Catalog) -> Sym {
+        let own = Name::parse(catalog.text(name)).map(|name| structured::wire(&name));
+        own.map_or(name, |own| catalog.intern(&own))
+    }
+
+    /// Takes a name that the server says does not exist; what goes by it.
+    fn remove(&mut self, name: Sym, catalog: &mut Catalog) -> Vec<Sym> {
+        let name = self.spelled(name, catalog);
+        let mut gone: Vec<Sym> = self.held.remove(&name).map(|_| name).into_iter().collect();
+        if is_glob(catalog.text(name)) {
+            // All its members go (row K-20), but for those that are wanted by themselves.
+            let member = |held: &Held| held.answers().contains(&name);
+            let members = self.held.iter().filter(|(own, held)| member(held) && !self.names(**own));
+            gone.extend(members.map(|(own, _)| *own).collect::<Vec<_>>());
+            gone.iter().for_each(|name| {
+                self.held.remove(name);
+            });
+        }
+        if self.names(name) {
+            self.absent.insert(name);
+        }
+        gone
+    }
+
+    /// Nonces and what was sent die with the stream (rows E-11, F-18); responses without a verdict too.
+    pub(super) fn stream_ended(&mut self) {
+        self.sent = None;
+        self.nonce = Nonce::default();
+        self.ahead = None;
+        self.pending.clear();
+    }
+
+    /// Drops resources whose TTL has run out.
+    pub(super) fn expire(&mut self, now: Time) {
+        if !self.timed {
+            return;
+        }
+        self.held.retain(|_, held| held.until().is_none_or(|until| until > now));
+        self.timed = self.held.values().any(|held| held.until().is_some());
+    }
+
+    /// How long the verdict on a response waits, beside the delay that was asked for.
+    pub(super) fn patience(&self, message: &Message, ruling: &Ruling) -> Duration {
+        let print = message.resources().map(|list| list.fingerprint());
+        match (ruling, self.refused) {
+            (Ruling::Refuse(_), Some((refused, times))) if print == Some(refused) => {
+                REFUSED_ONCE.saturating_mul(1 << times.min(10)).min(REFUSED_AGAIN)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// The oldest response without a verdict, if it is time for one.
+    pub(super) fn take_due(&mut self, now: Time) -> Option<Pending> {
+        let due = |pending: &Pending| pending.due <= now && !matches!(pending.ruling, Ruling::Hold);
+        if self.pending.front().is_some_and(due) { self.pending.pop_front() } else { None }
+    }
+
+    /// Takes over what a response says, if it was accepted: all of it or nothing (row F-34).
+    pub(super) fn settle_response(&mut self, now: Time, pending: &Pending, catalog: &mut Catalog) -> Changes {
+        self.answered = true;
+        if matches!(pending.ruling, Ruling::Refuse(_)) {
+            let print = pending.message.resources().map(|list| list.fingerprint()).unwrap_or_default();
+            let times = self.refused.filter(|(known, _)| *known == print).map_or(0, |(_, times)| times);
+            self.refused = Some((print, times.saturating_add(1)));
+            return Changes::default();
+        }
+        self.refused = None;
+        self.version = pending.version.clone();
+        let mut changes = Changes::default();
+        let globs = self.globs(catalog);
+        self.round = self.round.wrapping_add(1);
+        let round = self.round;
+        let blobs = pending.message.resources().map(|list| list.blobs()).unwrap_or_default();
+        if self.held.is_empty() {
+            self.held.reserve(blobs.len());
+        }
+        for id in blobs {
+            let entry = catalog.entry(*id);
+            let (name, version, payload, ttl) = (entry.name, entry.version, entry.payload, entry.ttl);
+            let aliases: Vec<Sym> = entry.aliases.to_vec();
+            let name = self.spelled(name, catalog);
+            let answers = self.answers(name, &aliases, &globs, catalog);
+            if name == Sym::EMPTY || !(self.wildcard || self.names(name) || !answers.is_empty()) {
+                continue;
+            }
+            let until = ttl.and_then(|ttl| u64::try_from(ttl).ok());
+            let until = until.map(|ttl| now.after(Duration::from_nanos(ttl)));
+            self.timed |= until.is_some();
+            let Some(content) = payload else {
+                self.without_content(name, version, until);
+                continue;
+            };
+            for name in answers.iter().chain([&name]) {
+                self.absent.remove(name);
+            }
+            let rare = !answers.is_empty() || until.is_some();
+            let rare = rare.then(|| Box::new(Rare { answers, until }));
+            self.held.insert(name, Held { version, round, rare });
+            changes.accepted.push((name, content));
+        }
+        match &pending.message.body {
+            Body::DeltaResponse(response) => {
+                for name in &response.removed {
+                    changes.gone.extend(self.remove(*name, catalog));
+                }
+            }
+            _ if self.full_state => {
+                self.held.retain(|name, held| {
+                    let named = held.round == round;
+                    changes.gone.extend((!named).then_some(*name));
+                    named
+                });
+            }
+            _ => {}
+        }
+        changes
+    }
+
+    /// A heartbeat only touches the timer; anything else without content says that there is none (row G-11).
+    fn without_content(&mut self, name: Sym, version: Sym, until: Option<Time>) {
+        let round = self.round;
+        let mut held = self.held.get_mut(&name);
+        if let Some(held) = &mut held {
+            held.round = round;
+        }
+        match held {
+            Some(held) if held.version == version || held.version == Sym::EMPTY => {
+                held.rare.get_or_insert_default().until = until;
+            }
+            Some(_) if until.is_some() => {}
+            _ => {
+                self.held.remove(&name);
+                self.absent.insert(name);
+            }
+        }
+    }
+
+    /// The ACK of a response that is taken in after it.
+    pub(super) fn accept(&mut self, plain: &Plain) -> Request {
+        self.version = plain.version.clone();
+        self.ahead = Some(plain.nonce.clone());
+        self.verdict(plain.nonce.clone(), None)
+    }
+
+    /// The verdict on a response, with what changed in the subscription since the last request.
+    pub(super) fn verdict(&mut self, nonce: Nonce, error: Option<ErrorDetail>) -> Request {
+        self.nonce = nonce;
+        let request = self.request();
+        Request { nonce: self.nonce.clone(), error, ..request }
+    }
+
+    /// Over REST the verdict is said by the next poll.
+    pub(super) fn note_verdict(&mut self, nonce: Nonce, error: Option<ErrorDetail>) {
+        (self.nonce, self.error) = (nonce, error);
+    }
+
+    /// Whether a response differs from the one before.
+    pub(super) fn is_news(&mut self, message: &Message) -> bool {
+        let Body::SotwResponse(response) = &message.body else { return false };
+        let seen = Some((response.version_info.clone(), response.resources.fingerprint()));
+        std::mem::replace(&mut self.seen, seen.clone()) != seen
+    }
+
+    /// Something is wanted, and no response waits for its verdict.
+    pub(super) fn may_poll(&self) -> bool {
+        self.pending.is_empty() && (self.wildcard || !self.wanted().is_empty())
+    }
+
+    /// The newest request says what is wanted.
+    pub(super) fn is_told(&self) -> bool {
+        let sent = self.sent.as_ref();
+        sent.is_some_and(|sent| sent.wildcard == self.wildcard && sent.names == self.wanted())
+    }
+
+    /// The next poll: all that is wanted, with the verdict (row D-02).
+    pub(super) fn next_poll(&mut self) -> Request {
+        self.poll = Poll::Asked;
+        Request { nonce: self.nonce.clone(), error: self.error.clone(), ..self.request() }
+    }
+
+    /// Requests that bring the server's view to what is wanted: none, if it is that already or a verdict will.
+    pub(super) fn changes(&mut self) -> Vec<Request> {
+        let first = self.sent.is_none();
+        let nothing = !self.wildcard && self.wanted().is_empty();
+        if first && nothing {
+            return Vec::new();
+        }
+        if self.manner.variant.is_delta() {
+            let request = self.request();
+            let tells = first || !request.is_empty();
+            return if tells { vec![request] } else { Vec::new() };
+        }
+        if self.is_told() || !self.pending.is_empty() {
+            return Vec::new();
+        }
+        let mut requests = Vec::new();
+        // Nothing was ever named, so an empty list would still be the wildcard (row E-40).
+        if self.sent.as_ref().is_some_and(|sent| !sent.ever_named) && nothing {
+            let wildcard = Request { wildcard: true, nonce: self.nonce.clone(), ..Request::default() };
+            requests.push(Request { version: self.version.clone(), ..wildcard });
+        }
+        let request = self.request();
+        requests.push(Request { nonce: self.nonce.clone(), ..request });
+        requests
+    }
+
+    /// Drops what is not wanted any more; a member of the wildcard stays until the server says otherwise (row F-26).
+    fn forget(&mut self) {
+        for name in self.unwanted() {
+            self.held.remove(&name);
+        }
+    }
+
+    /// The next request without its nonce: SotW says all that is wanted, delta what changed.
+    fn request(&mut self) -> Request {
+        let names = self.wanted();
+        let (first, ever) = match &self.sent {
+            None => (true, false),
+            Some(sent) => (false, sent.ever_named),
+        };
+        let legacy = self.manner.legacy_wildcard && self.wildcard && names.is_empty() && !ever;
+        let before =
+            self.sent.take().unwrap_or(Sent { wildcard: false, names: BTreeSet::new(), ever_named: false });
+        let mut request = Request::default();
+        if self.manner.variant.is_delta() {
+            request.names = names.difference(&before.names).copied().collect();
+            request.unsubscribe = before.names.difference(&names).copied().collect();
+            request.wildcard = self.wildcard && !before.wildcard && !legacy;
+            request.unsubscribe_wildcard = before.wildcard && !self.wildcard;
+            for name in &request.unsubscribe {
+                self.absent.remove(name);
+            }
+            self.forget();
+            if first {
+                let held = self.held.iter().map(|(name, held)| (*name, held.version));
+                request.initial = held.collect::<BTreeMap<_, _>>();
+            }
+        } else {
+            self.forget();
+            request.version = self.version.clone();
+            request.names = names.iter().copied().collect();
+            request.wildcard = self.wildcard && !legacy;
+        }
+        let named = !request.names.is_empty() || request.wildcard;
+        self.sent = Some(Sent { wildcard: self.wildcard, names, ever_named: before.ever_named || named });
+        request
+    }
+}

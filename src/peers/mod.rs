@@ -1,0 +1,4 @@
+//! An xDS client and an xDS server as state machines without sockets.
+
+pub mod client;
+pub mod server;

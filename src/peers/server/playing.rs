@@ -1,0 +1,149 @@
+//! A script on its way to a client.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::wire::event::{Time, TypeUrl};
+use crate::wire::text::type_label;
+
+use super::request::Request;
+use super::script::{Act, Need, Script, Step};
+use super::{Next, Pace};
+
+/// Of many names so many are told.
+const NAMED: usize = 3;
+
+/// One stream of a client that is sent what was recorded.
+#[derive(Debug)]
+pub(super) struct Playing {
+    script: Arc<Script>,
+    pace: Pace,
+    at: usize,
+    /// When the step before this one was due, on either clock.
+    before: (Time, Time),
+    /// This step comes no sooner: what it waited for came late.
+    floor: Time,
+    /// Steps that may be taken (`--step`).
+    leave: u64,
+    types: BTreeMap<TypeUrl, Said>,
+}
+
+/// What the client has said of a type, and was sent.
+#[derive(Debug, Default)]
+struct Said {
+    asks: u32,
+    /// Of all requests.
+    names: BTreeSet<String>,
+    /// Of the newest one.
+    last: Vec<String>,
+    sent: Vec<String>,
+    /// So many of those have a verdict.
+    answered: usize,
+}
+
+impl Playing {
+    /// Begins at `now`.
+    pub fn new(script: Arc<Script>, pace: Pace, now: Time) -> Playing {
+        let before = (now, script.opened);
+        Playing { script, pace, at: 0, before, floor: now, leave: 0, types: BTreeMap::new() }
+    }
+
+    pub fn request(&mut self, now: Time, delta: bool, url: &TypeUrl, request: &Request<'_>) {
+        let open = self.open();
+        let said = self.types.entry(url.clone()).or_default();
+        let names: Vec<String> = request.names.iter().map(|name| name.to_string()).collect();
+        let changes = match delta {
+            true => !(names.is_empty() && request.unsubscribe.is_empty()),
+            false => names != said.last,
+        };
+        if said.asks == 0 || changes {
+            said.asks += 1;
+        }
+        said.names.extend(names.iter().cloned());
+        said.last = names;
+        if !request.nonce.is_empty()
+            && let Some(of) = said.sent.iter().rposition(|nonce| *nonce == *request.nonce)
+        {
+            said.answered = said.answered.max(of + 1);
+        }
+        let still = self.open();
+        let Some(step) = self.script.steps.get(self.at) else { return };
+        for (recorded, _) in open.iter().filter(|i| !still.contains(i)).filter_map(|i| step.needs.get(*i)) {
+            self.floor = self.floor.max(self.pace.after(now, *recorded, step.at));
+        }
+    }
+
+    /// One step may be taken.
+    pub fn release(&mut self) {
+        self.leave += 1;
+    }
+
+    pub fn next(&mut self, now: Time) -> Next {
+        let script = self.script.clone();
+        let Some(step) = script.steps.get(self.at) else { return Next::Idle };
+        if !self.open().is_empty() {
+            return Next::Idle;
+        }
+        let due = self.floor.max(self.pace.after(self.before.0, self.before.1, step.at));
+        if self.pace == Pace::Step {
+            let Some(left) = self.leave.checked_sub(1) else { return Next::Held(about(step)) };
+            self.leave = left;
+        } else if due > now {
+            return Next::At(due);
+        }
+        self.before = (due, step.at);
+        self.floor = due;
+        self.at += 1;
+        match &step.what {
+            Act::Send { url, nonce, pieces, .. } => {
+                self.types.entry(url.clone()).or_default().sent.push(nonce.to_string());
+                Next::Send(pieces.clone())
+            }
+            Act::End { code, message } => Next::End(*code, message.clone()),
+            Act::Reset(code) => Next::Reset(*code),
+        }
+    }
+
+    /// What the client has not said yet of what it had said before the next step, in words.
+    pub fn waits_for(&self) -> Option<String> {
+        let step = self.script.steps.get(self.at)?;
+        let (_, need) = self.open().first().and_then(|i| step.needs.get(*i))?;
+        let label = |url: &TypeUrl| type_label(url.as_str());
+        Some(match need {
+            Need::Ask { url, names, .. } if names.is_empty() => format!("a request for {}", label(url)),
+            Need::Ask { url, names, .. } => {
+                let named = names.iter().take(NAMED).map(|name| &**name).collect::<Vec<_>>().join(", ");
+                let more = if names.len() > NAMED { ", …" } else { "" };
+                format!("a request for {} {named}{more}", label(url))
+            }
+            Need::Verdict { url, nonce } => format!("an answer to {} nonce {nonce}", label(url)),
+        })
+    }
+
+    /// The needs of the next step that are not met.
+    fn open(&self) -> Vec<usize> {
+        let needs = self.script.steps.get(self.at).map_or(&[][..], |step| &step.needs);
+        needs.iter().enumerate().filter(|(_, (_, need))| !self.is_met(need)).map(|(i, _)| i).collect()
+    }
+
+    fn is_met(&self, need: &Need) -> bool {
+        match need {
+            Need::Ask { url, nth, names } => self.types.get(url).is_some_and(|said| {
+                said.asks >= *nth || (said.asks > 0 && names.iter().all(|name| said.names.contains(&**name)))
+            }),
+            Need::Verdict { url, nonce } => {
+                let Some(said) = self.types.get(url) else { return true };
+                // Of what was not sent here there is no verdict.
+                said.sent.iter().position(|sent| *sent == nonce.as_str()).is_none_or(|of| of < said.answered)
+            }
+        }
+    }
+}
+
+fn about(step: &Step) -> String {
+    match &step.what {
+        Act::Send { about, .. } => about.clone(),
+        Act::End { code, .. } => format!("the end of the stream, {code}"),
+        Act::Reset(code) => format!("the end of the stream, a reset with code {code}"),
+    }
+}

@@ -1,0 +1,91 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::wire::pb::{Field, Fields};
+
+/// What a control plane reads of a `DiscoveryRequest` or a `DeltaDiscoveryRequest` (checklists M.1, M.3). Nothing of it
+/// is kept beyond its answer but names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Request<'a> {
+    /// `node.id`; `None` without a node.
+    pub node: Option<Cow<'a, str>>,
+    /// Empty where the method implies it (row I-02).
+    pub type_url: Cow<'a, str>,
+    pub nonce: Cow<'a, str>,
+    /// SotW: all names (row E-31). Delta: those to subscribe to.
+    pub names: Vec<Cow<'a, str>>,
+    pub unsubscribe: Vec<Cow<'a, str>>,
+    /// Delta: name to version held (row F-15).
+    pub held: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
+    /// It refuses what it answers, in these words (row E-21).
+    pub error: Option<Cow<'a, str>>,
+}
+
+impl<'a> Request<'a> {
+    /// `None`: the bytes are no such message.
+    pub fn read(delta: bool, bytes: &'a [u8]) -> Option<Request<'a>> {
+        let mut request = Request::default();
+        for field in Fields::new(bytes) {
+            let field = field.ok()?;
+            match (field.number, delta) {
+                (2, false) | (1, true) => request.node = Some(first(field.bytes(), 1)),
+                (3, false) | (3, true) => request.names.push(field.text()),
+                (4, false) | (2, true) => request.type_url = field.text(),
+                (5, false) | (6, true) => request.nonce = field.text(),
+                (6, false) | (7, true) => request.error = Some(first(field.bytes(), 2)),
+                (4, true) => request.unsubscribe.push(field.text()),
+                (5, true) => {
+                    request.held.insert(first(field.bytes(), 1), first(field.bytes(), 2));
+                }
+                // Locators are names too (M-07, M-25).
+                (7, false) | (8, true) => request.names.push(first(field.bytes(), 1)),
+                (9, true) => request.unsubscribe.push(first(field.bytes(), 1)),
+                _ => {}
+            }
+        }
+        Some(request)
+    }
+}
+
+/// The last field of that number as text; empty without one.
+fn first(bytes: &[u8], number: u32) -> Cow<'_, str> {
+    let fields = Fields::new(bytes).map_while(Result::ok);
+    fields.filter(|field| field.number == number).last().as_ref().map_or(Cow::Borrowed(""), Field::text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::pb::put_len_field;
+
+    #[test]
+    fn both_requests_are_read_by_their_own_numbers() {
+        let mut node = Vec::new();
+        put_len_field(&mut node, 1, b"edge");
+        let mut error = Vec::new();
+        put_len_field(&mut error, 2, b"no");
+        let mut sotw = Vec::new();
+        for (number, bytes) in
+            [(1, &b"7"[..]), (2, &node), (3, b"a"), (3, b"b"), (4, b"T"), (5, b"n"), (6, &error)]
+        {
+            put_len_field(&mut sotw, number, bytes);
+        }
+        let read = Request::read(false, &sotw).expect("a request");
+        assert_eq!((read.node.as_deref(), &*read.type_url, &*read.nonce), (Some("edge"), "T", "n"));
+        assert_eq!((read.names, read.error.as_deref()), (vec!["a".into(), "b".into()], Some("no")));
+
+        let mut held = Vec::new();
+        put_len_field(&mut held, 1, b"a");
+        put_len_field(&mut held, 2, b"1");
+        let mut delta = Vec::new();
+        for (number, bytes) in
+            [(1, &node[..]), (2, b"T"), (3, b"a"), (4, b"b"), (5, &held), (6, b"n"), (7, &error)]
+        {
+            put_len_field(&mut delta, number, bytes);
+        }
+        let read = Request::read(true, &delta).expect("a request");
+        assert_eq!((read.names, read.unsubscribe), (vec!["a".into()], vec!["b".into()]));
+        assert_eq!(read.held, BTreeMap::from([("a".into(), "1".into())]));
+        assert!(read.error.is_some() && Request::read(true, b"\xff\xff").is_none());
+    }
+}

@@ -1,0 +1,304 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::wire::content::{Catalog, List};
+use crate::wire::event::{Code, Dir, Method, Nonce, Rpc, Side, StreamId, Sym, Time, TypeUrl, Variant};
+use crate::wire::pb::put_len_field;
+use crate::wire::text::{plural, type_label};
+use crate::wire::{Body, End, Frame, Message, Segment, What};
+
+/// A recorded stream as the control plane's part of it: what it sent, and what the client had said before.
+#[derive(Debug)]
+pub struct Script {
+    pub stream: StreamId,
+    pub method: Method,
+    /// The id of its client's node, where it said one.
+    pub node: Option<String>,
+    /// What redaction left incomplete: type and name.
+    pub incomplete: BTreeSet<(TypeUrl, Arc<str>)>,
+    pub(super) opened: Time,
+    pub(super) steps: Vec<Step>,
+}
+
+/// One thing that the control plane did.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub at: Time,
+    pub what: Act,
+    /// What the client had said since the step before it, and when.
+    pub needs: Vec<(Time, Need)>,
+}
+
+#[derive(Debug)]
+pub(super) enum Act {
+    /// `about`: what it is, in words.
+    Send {
+        url: TypeUrl,
+        nonce: Nonce,
+        about: String,
+        pieces: Vec<Bytes>,
+    },
+    End {
+        code: Code,
+        message: String,
+    },
+    Reset(u32),
+}
+
+/// What a client must have said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// A request of the type that changes what is wanted: the `nth` such one, or any that ask for these names.
+    Ask { url: TypeUrl, nth: u32, names: Vec<Arc<str>> },
+    /// A verdict, whichever, on the response with this nonce, or on a later one of the type.
+    Verdict { url: TypeUrl, nonce: Nonce },
+}
+
+/// The responses are more than may be held.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the responses take more than {limit} bytes")]
+pub struct TooLarge {
+    pub limit: u64,
+}
+
+impl Script {
+    /// The scripts in `frames`, in the order in which the streams were opened: of those xDS streams over gRPC that are
+    /// `wanted` and on which something was sent. Together they hold no more than `limit` bytes of responses.
+    ///
+    /// # Errors
+    /// They are more than that.
+    pub fn read(
+        frames: &[Frame],
+        catalog: &Catalog,
+        wanted: impl Fn(StreamId) -> bool,
+        limit: u64,
+    ) -> Result<Vec<Script>, TooLarge> {
+        let mut open: BTreeMap<StreamId, Reader> = BTreeMap::new();
+        let mut pieces = Pieces { catalog, lists: HashMap::new(), held: 0, limit };
+        for Frame { at, stream, what } in frames {
+            match what {
+                What::Open(opened) if wanted(*stream) => {
+                    let Some(method) = Method::parse(&opened.method).filter(|m| m.rpc == Rpc::Stream) else {
+                        continue;
+                    };
+                    let mut reader = Reader::new(*stream, method, *at);
+                    reader.script.node =
+                        opened.node_hint.as_deref().map(|node| crate::wire::NodeInfo::parse(node).id);
+                    open.insert(*stream, reader);
+                }
+                What::Message(message) => {
+                    let Some(reader) = open.get_mut(stream) else { continue };
+                    match message.dir() {
+                        Dir::Req => reader.request(*at, message, catalog),
+                        Dir::Resp => reader.response(*at, message, &mut pieces)?,
+                    }
+                }
+                What::End(end) => {
+                    if let Some(reader) = open.get_mut(stream) {
+                        reader.end(*at, end);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let scripts = open.into_values().map(|reader| reader.script);
+        Ok(scripts.filter(|script| !script.steps.is_empty()).collect())
+    }
+
+    /// Responses in it.
+    pub fn responses(&self) -> usize {
+        self.steps.iter().filter(|step| matches!(step.what, Act::Send { .. })).count()
+    }
+
+    /// From the first to the last thing that happened.
+    pub fn lasts(&self) -> Duration {
+        self.steps.last().map_or(Duration::ZERO, |step| step.at.since(self.opened))
+    }
+
+    /// The word of its kind: `ads`, `delta-ads`, `sotw CDS`.
+    pub fn kind(&self) -> String {
+        kind_word(&self.method)
+    }
+
+    /// It plays on streams of this method: of the same variant, and the same type where it has one.
+    pub(super) fn fits(&self, method: &Method) -> bool {
+        (self.method.variant, self.method.kind) == (method.variant, method.kind)
+    }
+}
+
+/// A stream while its frames are read.
+struct Reader {
+    script: Script,
+    /// Verdicts since the last step.
+    verdicts: Vec<(Time, Need)>,
+    types: BTreeMap<TypeUrl, Asking>,
+}
+
+/// A type on it.
+#[derive(Default)]
+struct Asking {
+    asks: u32,
+    names: BTreeSet<Sym>,
+    /// Since the last response of the type.
+    needs: Vec<(Time, Need)>,
+}
+
+impl Reader {
+    fn new(stream: StreamId, method: Method, opened: Time) -> Reader {
+        let script =
+            Script { stream, method, node: None, incomplete: BTreeSet::new(), opened, steps: Vec::new() };
+        Reader { script, verdicts: Vec::new(), types: BTreeMap::new() }
+    }
+
+    fn request(&mut self, at: Time, message: &Message, catalog: &Catalog) {
+        if let Some(node) = message.node().filter(|node| !node.id.is_empty()) {
+            self.script.node.get_or_insert_with(|| node.id.clone());
+        }
+        let url = effective(&self.script.method, message.type_url());
+        let asking = self.types.entry(url.clone()).or_default();
+        let (nonce, added, changes) = match &message.body {
+            Body::SotwRequest(request) => {
+                let now: BTreeSet<Sym> = request.resource_names.iter().copied().collect();
+                let added: Vec<Sym> = now.difference(&asking.names).copied().collect();
+                let changes = now != asking.names;
+                asking.names = now;
+                (&request.response_nonce, added, changes)
+            }
+            Body::DeltaRequest(request) => {
+                let changes = !(request.subscribe.is_empty() && request.unsubscribe.is_empty());
+                (&request.response_nonce, request.subscribe.to_vec(), changes)
+            }
+            _ => return,
+        };
+        if asking.asks == 0 || changes {
+            asking.asks += 1;
+            let names = added.into_iter().map(|name| Arc::from(catalog.text(name))).collect();
+            asking.needs.push((at, Need::Ask { url: url.clone(), nth: asking.asks, names }));
+        }
+        if !nonce.is_empty() {
+            self.verdicts.push((at, Need::Verdict { url, nonce: nonce.clone() }));
+        }
+    }
+
+    fn response(&mut self, at: Time, message: &Message, pieces: &mut Pieces<'_>) -> Result<(), TooLarge> {
+        let (nonce, version) = match &message.body {
+            Body::SotwResponse(response) => (response.nonce.clone(), response.version_info.clone()),
+            Body::DeltaResponse(response) => (response.nonce.clone(), response.system_version_info.clone()),
+            _ => Default::default(),
+        };
+        let url = effective(&self.script.method, message.type_url());
+        let count = message.resources().map_or(0, |list| list.len() as u64);
+        let about = format!(
+            "{} version {version} nonce {nonce}, {}",
+            type_label(url.as_str()),
+            plural(count, "resource")
+        );
+        // What is lost with a damaged recording can't be sent.
+        let Some(bytes) = pieces.of(message)? else { return Ok(()) };
+        let catalog = pieces.catalog;
+        let entries = message.resources().filter(|_| message.redacted).map_or(&[][..], |list| list.blobs());
+        for entry in entries.iter().filter(|entry| catalog.blob(**entry).redacted) {
+            let name = Arc::from(catalog.text(catalog.name(*entry)));
+            self.script.incomplete.insert((url.clone(), name));
+        }
+        let mut needs = std::mem::take(&mut self.verdicts);
+        if let Some(asking) = self.types.get_mut(&url) {
+            needs.append(&mut asking.needs);
+        }
+        self.script.steps.push(Step { at, what: Act::Send { url, nonce, about, pieces: bytes }, needs });
+        Ok(())
+    }
+
+    fn end(&mut self, at: Time, end: &End) {
+        let what = match end {
+            End { by: Some(Side::Client), .. } => return,
+            End { status: Some((code, message)), .. } => Act::End { code: *code, message: message.clone() },
+            End { reset: Some(code), .. } => Act::Reset(*code),
+            End { by: Some(Side::Server), note, .. } => {
+                Act::End { code: Code(14), message: note.clone().unwrap_or_default() }
+            }
+            _ => return,
+        };
+        let needs = std::mem::take(&mut self.verdicts);
+        self.script.steps.push(Step { at, what, needs });
+    }
+}
+
+/// The type of a message: its method's where it has none itself (row I-02).
+pub(super) fn effective(method: &Method, url: TypeUrl) -> TypeUrl {
+    match method.kind {
+        Some(kind) if url.is_empty() => kind.type_url(method.transport).unwrap_or_default(),
+        _ => url,
+    }
+}
+
+/// Bytes of messages, those of a list once.
+struct Pieces<'a> {
+    catalog: &'a Catalog,
+    lists: HashMap<u128, Bytes>,
+    held: u64,
+    limit: u64,
+}
+
+impl Pieces<'_> {
+    /// `None`: they are lost.
+    fn of(&mut self, message: &Message) -> Result<Option<Vec<Bytes>>, TooLarge> {
+        let mut out = Vec::new();
+        for segment in &message.segments {
+            let piece = match segment {
+                Segment::Inline(bytes) => Some(Bytes::copy_from_slice(bytes)),
+                Segment::Run(blob) => self.catalog.bytes(*blob),
+                Segment::Field { number, blob } => {
+                    self.catalog.bytes(*blob).map(|bytes| field(*number, &bytes))
+                }
+                Segment::List { number, list } => match self.lists.get(&list.fingerprint()) {
+                    Some(known) => {
+                        out.push(known.clone());
+                        continue;
+                    }
+                    None => self.list(*number, list),
+                },
+            };
+            let Some(piece) = piece else { return Ok(None) };
+            self.held += piece.len() as u64;
+            if self.held > self.limit {
+                return Err(TooLarge { limit: self.limit });
+            }
+            if let Segment::List { list, .. } = segment {
+                self.lists.insert(list.fingerprint(), piece.clone());
+            }
+            out.push(piece);
+        }
+        Ok(Some(out))
+    }
+
+    fn list(&self, number: u32, list: &List) -> Option<Bytes> {
+        let mut out = Vec::new();
+        for blob in list.blobs() {
+            put_len_field(&mut out, number, &self.catalog.bytes(*blob)?);
+            // A few bytes of a hostile recording stand for millions of entries; more than the limit is refused above.
+            if out.len() as u64 > self.limit {
+                break;
+            }
+        }
+        Some(out.into())
+    }
+}
+
+fn field(number: u32, bytes: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(bytes.len() + 8);
+    put_len_field(&mut out, number, bytes);
+    out.into()
+}
+
+/// The word of a kind of stream: `ads`, `delta-ads`, `sotw CDS`.
+pub(super) fn kind_word(method: &Method) -> String {
+    let variant: Variant = method.variant;
+    match method.kind {
+        Some(kind) => format!("{} {}", variant.word(), kind.label()),
+        None => variant.word().to_owned(),
+    }
+}

@@ -1,0 +1,303 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use twox_hash::XxHash3_64;
+
+use crate::engine::session::{Name, glob_matches, is_glob};
+use crate::engine::store::{ResourceState, StateFact, Store, StreamFact};
+use crate::wire::event::{Kind, StreamId, TypeUrl, Variant};
+use crate::wire::pb::put_len_field;
+
+/// The field of resources, in both responses (M-11, M-23).
+const RESOURCES: u32 = 2;
+
+/// What is served: resources of each type, each type and each resource at a version.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    types: BTreeMap<TypeUrl, Arc<Type>>,
+}
+
+/// The resources of one type.
+#[derive(Debug, Default)]
+pub struct Type {
+    /// Of the type as a whole (row E-15).
+    pub version: String,
+    resources: BTreeMap<Arc<str>, Resource>,
+    aliases: HashMap<Arc<str>, Arc<str>>,
+    /// Structured names in their canonical form (row K-08).
+    canonical: HashMap<String, Arc<str>>,
+    /// All of them as they stand in a response, SotW and delta.
+    whole: [OnceLock<Bytes>; 2],
+}
+
+/// One resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    pub version: String,
+    /// The `Any`, as it was on the wire.
+    pub any: Bytes,
+    /// Other names that it answers to (row F-30).
+    pub aliases: Vec<Arc<str>>,
+    /// Redaction took something out of it.
+    pub incomplete: bool,
+}
+
+impl Resource {
+    /// Appends it as an entry of a response.
+    fn put(&self, name: &str, delta: bool, out: &mut Vec<u8>) {
+        if !delta {
+            return put_len_field(out, RESOURCES, &self.any);
+        }
+        let mut entry = Vec::with_capacity(self.any.len() + name.len() + self.version.len() + 16);
+        put_len_field(&mut entry, 1, self.version.as_bytes());
+        put_len_field(&mut entry, 2, &self.any);
+        put_len_field(&mut entry, 3, name.as_bytes());
+        for alias in &self.aliases {
+            put_len_field(&mut entry, 4, alias.as_bytes());
+        }
+        put_len_field(out, RESOURCES, &entry);
+    }
+}
+
+impl Type {
+    /// Resources by name. A version that is missing follows from the content.
+    pub fn new(version: String, resources: BTreeMap<Arc<str>, Resource>) -> Type {
+        let mut out = Type { version, resources, ..Type::default() };
+        for (name, resource) in &mut out.resources {
+            if resource.version.is_empty() {
+                resource.version = format!("{:016x}", XxHash3_64::oneshot(&resource.any));
+            }
+            out.aliases.extend(resource.aliases.iter().map(|alias| (alias.clone(), name.clone())));
+            if let Some(parsed) = Name::parse(name) {
+                out.canonical.insert(parsed.canonical(), name.clone());
+            }
+        }
+        if out.version.is_empty() {
+            out.version = format!("{:016x}", XxHash3_64::oneshot(out.whole(true)));
+        }
+        out
+    }
+
+    pub fn len(&self) -> usize {
+        self.resources.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.resources.is_empty()
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.resources.keys()
+    }
+
+    pub fn resources(&self) -> impl Iterator<Item = (&Arc<str>, &Resource)> {
+        self.resources.iter()
+    }
+
+    /// The resource that a name means: its own, an alias, a structured name spelled otherwise.
+    pub fn find(&self, name: &str) -> Option<(&Arc<str>, &Resource)> {
+        if let Some(found) = self.resources.get_key_value(name) {
+            return Some(found);
+        }
+        let canonical = || Name::parse(name).and_then(|name| self.canonical.get(&name.canonical()));
+        let own = self.aliases.get(name).or_else(canonical)?;
+        self.resources.get_key_value(own)
+    }
+
+    /// The names that a subscription to `name` means: of a glob its members (row K-18).
+    pub(super) fn meant<'a>(&'a self, name: &str) -> Vec<&'a Arc<str>> {
+        if is_glob(name) {
+            return self.resources.keys().filter(|member| glob_matches(name, member)).collect();
+        }
+        self.find(name).map(|(name, _)| name).into_iter().collect()
+    }
+
+    /// All resources as they stand in a response, made once for all clients.
+    pub(super) fn whole(&self, delta: bool) -> &Bytes {
+        let [sotw, with_versions] = &self.whole;
+        let whole = if delta { with_versions } else { sotw };
+        whole.get_or_init(|| {
+            let mut out = Vec::new();
+            self.resources.iter().for_each(|(name, resource)| resource.put(name, delta, &mut out));
+            out.into()
+        })
+    }
+
+    /// The same of some of them.
+    pub(super) fn some(&self, names: &BTreeSet<Arc<str>>, delta: bool) -> Bytes {
+        if names.len() == self.resources.len() {
+            return self.whole(delta).clone();
+        }
+        let mut out = Vec::new();
+        for (name, resource) in names.iter().filter_map(|name| self.resources.get_key_value(name)) {
+            resource.put(name, delta, &mut out);
+        }
+        out.into()
+    }
+
+    /// A resource is there whose content is not what it was.
+    pub(super) fn is_new(&self, name: &str, before: &Type) -> bool {
+        let known = before.resources.get(name);
+        self.resources.get(name).is_some_and(|now| known.is_none_or(|known| known.any != now.any))
+    }
+
+    /// Names whose content is not what it was, and names that are gone.
+    pub(super) fn changes(&self, before: &Type) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
+        if std::ptr::eq(self, before) {
+            return Default::default();
+        }
+        let changed = self.names().filter(|name| self.is_new(name, before));
+        let gone = before.names().filter(|name| !self.resources.contains_key(*name));
+        (changed.cloned().collect(), gone.cloned().collect())
+    }
+}
+
+impl Snapshot {
+    pub fn new(types: BTreeMap<TypeUrl, Type>) -> Snapshot {
+        Snapshot { types: types.into_iter().map(|(url, known)| (url, Arc::new(known))).collect() }
+    }
+
+    /// What these streams were sent last, as of the state of `store`: later streams of a node over its earlier ones.
+    pub fn of(store: &Store, streams: &[StreamFact]) -> Snapshot {
+        let mut types: BTreeMap<TypeUrl, Growing> = BTreeMap::new();
+        let mut streams: Vec<&StreamFact> = streams.iter().collect();
+        streams.sort_by_key(|stream| (stream.last_message, stream.stream));
+        let mut states: BTreeMap<StreamId, Vec<StateFact>> = BTreeMap::new();
+        store.states().into_iter().for_each(|state| states.entry(state.stream).or_default().push(state));
+        for stream in streams {
+            for state in states.remove(&stream.stream).unwrap_or_default() {
+                let growing = types.entry(state.type_url.clone()).or_default();
+                let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
+                let full = kind.is_some_and(Kind::full_state) && state.variant != Variant::File;
+                let node = stream.node.as_ref().map(|node| node.id.as_str()).filter(|id| !id.is_empty());
+                if full && !state.variant.is_delta() && state.pushes > 0 {
+                    growing.forget(node);
+                }
+                growing.sent |= state.pushes > 0;
+                growing.take(store, stream.stream, &state.type_url, node);
+                if let Some(version) = state.offered.filter(|version| !version.is_empty()) {
+                    growing.version = version.to_string();
+                }
+            }
+        }
+        // A type that nothing was ever sent of is not known here.
+        types.retain(|_, growing| growing.sent);
+        Snapshot::new(types.into_iter().map(|(url, growing)| (url, growing.finish())).collect())
+    }
+
+    pub fn types(&self) -> impl Iterator<Item = (&TypeUrl, &Arc<Type>)> {
+        self.types.iter()
+    }
+
+    pub(super) fn of_type(&self, url: &str) -> Option<&Arc<Type>> {
+        self.types.get(url)
+    }
+
+    /// Nothing was ever sent.
+    pub fn is_empty(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    /// This one after another: where content changed and its version did not, the version gets a mark, because a version
+    /// names one content (rows E-15, F-35).
+    pub fn after(self, before: &Snapshot) -> Snapshot {
+        let mark =
+            |version: &str, bytes: &[u8]| format!("{version}+{:08x}", XxHash3_64::oneshot(bytes) as u32);
+        let mut types = BTreeMap::new();
+        for (url, now) in self.types {
+            let Some(known) = before.types.get(&url) else {
+                types.insert(url, now);
+                continue;
+            };
+            let (changed, gone) = now.changes(known);
+            if changed.is_empty() && gone.is_empty() {
+                types.insert(url, known.clone());
+                continue;
+            }
+            let mut resources = now.resources.clone();
+            for (name, resource) in &mut resources {
+                let same = known.resources.get(name).filter(|known| known.version == resource.version);
+                if same.is_some() && changed.contains(name) {
+                    resource.version = mark(&resource.version, &resource.any);
+                } else if let Some(known) = known.resources.get(name).filter(|_| !changed.contains(name)) {
+                    resource.version.clone_from(&known.version);
+                }
+            }
+            let version = match now.version == known.version {
+                true => mark(&now.version, now.whole(true)),
+                false => now.version.clone(),
+            };
+            types.insert(url, Arc::new(Type::new(version, resources)));
+        }
+        // A type that is gone has no resources; that is to be told.
+        for (url, known) in &before.types {
+            if !types.contains_key(url) {
+                let version = mark(&known.version, b"");
+                types.insert(url.clone(), Arc::new(Type::new(version, BTreeMap::new())));
+            }
+        }
+        Snapshot { types }
+    }
+
+    /// What redaction left incomplete: type and name.
+    pub fn incomplete(&self) -> Vec<(TypeUrl, Arc<str>)> {
+        let of_type = |(url, known): (&TypeUrl, &Arc<Type>)| {
+            let incomplete = known.resources().filter(|(_, resource)| resource.incomplete);
+            incomplete.map(|(name, _)| (url.clone(), name.clone())).collect::<Vec<_>>()
+        };
+        self.types.iter().flat_map(of_type).collect()
+    }
+}
+
+/// A type while streams are gone through.
+#[derive(Default)]
+struct Growing {
+    version: String,
+    /// With the node that each came from.
+    resources: BTreeMap<Arc<str>, (Option<String>, Resource)>,
+    sent: bool,
+}
+
+impl Growing {
+    /// What the node had is replaced by what comes.
+    fn forget(&mut self, node: Option<&str>) {
+        self.resources.retain(|_, (of, _)| of.is_none() || of.as_deref() != node);
+    }
+
+    fn take(&mut self, store: &Store, stream: StreamId, url: &TypeUrl, node: Option<&str>) {
+        let catalog = store.catalog();
+        for fact in store.resources(stream, url) {
+            match fact.state {
+                ResourceState::Waiting => continue,
+                ResourceState::Removed | ResourceState::Absent | ResourceState::Expired => {
+                    self.sent = true;
+                    let own = |(of, _): &(Option<String>, Resource)| of.as_deref() == node;
+                    if self.resources.get(&fact.name).is_some_and(own) {
+                        self.resources.remove(&fact.name);
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            let Some(content) = fact.content else { continue };
+            let Some(any) = catalog.bytes(content) else { continue };
+            if catalog.entry(content).payload != Some(content) {
+                continue;
+            }
+            self.sent = true;
+            let resource = Resource {
+                version: fact.version.as_deref().unwrap_or_default().to_owned(),
+                any,
+                aliases: fact.aliases,
+                incomplete: catalog.blob(content).redacted,
+            };
+            self.resources.insert(fact.name, (node.map(str::to_owned), resource));
+        }
+    }
+
+    fn finish(self) -> Type {
+        let resources = self.resources.into_iter().map(|(name, (_, resource))| (name, resource)).collect();
+        Type::new(self.version, resources)
+    }
+}

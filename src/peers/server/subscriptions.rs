@@ -1,0 +1,268 @@
+//! One stream of a client that is served a snapshot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::engine::session::is_glob;
+use crate::wire::event::{Kind, TypeUrl};
+use crate::wire::pb::put_len_field;
+
+use super::request::Request;
+use super::snapshot::{Snapshot, Type};
+
+/// What the control plane calls itself (M-13).
+const IDENTIFIER: &str = "xdscope";
+
+/// The name of the wildcard (row E-38).
+const STAR: &str = "*";
+
+/// What a client wants of each type on one stream, and what it was sent.
+#[derive(Debug)]
+pub(super) struct Subscriptions {
+    delta: bool,
+    snapshot: Arc<Snapshot>,
+    types: BTreeMap<TypeUrl, Want>,
+    nonces: u64,
+}
+
+/// What a client wants of one type.
+#[derive(Debug, Default)]
+struct Want {
+    all: bool,
+    names: BTreeSet<String>,
+    /// A name was sent once: an empty list is no wildcard any more (row E-40).
+    named: bool,
+    /// Of the newest response.
+    nonce: Option<String>,
+}
+
+impl Want {
+    /// The names of resources that the client wants and that exist.
+    fn of(&self, known: &Type) -> BTreeSet<Arc<str>> {
+        if self.all {
+            return known.names().cloned().collect();
+        }
+        self.names.iter().flat_map(|name| known.meant(name)).cloned().collect()
+    }
+
+    /// Of what the client wants: names whose content is not what it was, and names that are gone.
+    fn changes(&self, known: &Type, was: &Type) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
+        if self.all {
+            return known.changes(was);
+        }
+        let (now, before) = (self.of(known), self.of(was));
+        let gone = before.difference(&now).cloned().collect();
+        (now.into_iter().filter(|name| known.is_new(name, was)).collect(), gone)
+    }
+}
+
+/// What a response is made of.
+#[derive(Default)]
+struct Answer {
+    resources: Bytes,
+    removed: BTreeSet<String>,
+}
+
+impl Subscriptions {
+    pub fn new(delta: bool, snapshot: Arc<Snapshot>) -> Subscriptions {
+        Subscriptions { delta, snapshot, types: BTreeMap::new(), nonces: 0 }
+    }
+
+    /// Takes a request; the response to it, if it asks for something: its bytes in pieces.
+    pub fn request(&mut self, url: &TypeUrl, request: &Request<'_>) -> Option<Vec<Bytes>> {
+        let first = !self.types.contains_key(url);
+        let none = Arc::default();
+        let known = self.snapshot.of_type(url.as_str()).unwrap_or(&none).clone();
+        let want = self.types.entry(url.clone()).or_default();
+        let answer = match self.delta {
+            true => delta(want, first, request, &known)?,
+            false => sotw(want, first, request, &known, full_state(url))?,
+        };
+        Some(self.response(url, &known, answer))
+    }
+
+    /// Takes what is served from now on; the responses that tell of it, in an order in which nothing is referred to
+    /// before it is there (rows H-08, H-09).
+    pub fn serve(&mut self, snapshot: Arc<Snapshot>) -> Vec<Vec<Bytes>> {
+        if Arc::ptr_eq(&self.snapshot, &snapshot) {
+            return Vec::new();
+        }
+        let before = std::mem::replace(&mut self.snapshot, snapshot);
+        let mut urls: Vec<TypeUrl> = self.types.keys().cloned().collect();
+        urls.sort_by_key(order);
+        let mut out = Vec::new();
+        let none = Arc::default();
+        let mut moved: BTreeSet<Arc<str>> = BTreeSet::new();
+        for url in urls {
+            let was = before.of_type(url.as_str()).unwrap_or(&none);
+            let known = self.snapshot.of_type(url.as_str()).unwrap_or(&none).clone();
+            let Some(want) = self.types.get(&url).filter(|want| want.nonce.is_some() || !known.is_empty())
+            else {
+                continue;
+            };
+            let (mut changed, gone) = want.changes(&known, was);
+            match kind(&url) {
+                Some(Kind::Cds) => moved.clone_from(&changed),
+                // An Envoy that warms a cluster anew waits for its endpoints, changed or not (row H-05).
+                Some(Kind::Eds) => {
+                    let wanted = want.of(&known);
+                    changed.extend(moved.iter().filter(|name| wanted.contains(*name)).cloned());
+                }
+                _ => {}
+            }
+            if changed.is_empty() && (gone.is_empty() || !(self.delta || full_state(&url))) {
+                continue;
+            }
+            let answer = match self.delta {
+                true => Answer {
+                    resources: known.some(&changed, true),
+                    removed: gone.iter().map(ToString::to_string).collect(),
+                },
+                false if full_state(&url) => {
+                    Answer { resources: known.some(&want.of(&known), false), ..Answer::default() }
+                }
+                false => Answer { resources: known.some(&changed, false), ..Answer::default() },
+            };
+            out.push(self.response(&url, &known, answer));
+        }
+        out
+    }
+
+    /// A response: what stands before its resources, they, and what stands behind them.
+    fn response(&mut self, url: &TypeUrl, known: &Type, answer: Answer) -> Vec<Bytes> {
+        self.nonces += 1;
+        let nonce = format!("{:x}", self.nonces);
+        let version = if known.version.is_empty() { "0" } else { &known.version };
+        let (mut head, mut tail) = (Vec::new(), Vec::new());
+        put_len_field(&mut head, 1, version.as_bytes());
+        put_len_field(&mut tail, 4, url.as_str().as_bytes());
+        put_len_field(&mut tail, 5, nonce.as_bytes());
+        for name in &answer.removed {
+            put_len_field(&mut tail, 6, name.as_bytes());
+        }
+        let mut identifier = Vec::new();
+        put_len_field(&mut identifier, 1, IDENTIFIER.as_bytes());
+        put_len_field(&mut tail, if self.delta { 7 } else { 6 }, &identifier);
+        if let Some(want) = self.types.get_mut(url) {
+            want.nonce = Some(nonce);
+        }
+        vec![head.into(), answer.resources, tail.into()]
+    }
+}
+
+/// Rows E-31 to E-45: each request names all that is wanted.
+fn sotw(want: &mut Want, first: bool, request: &Request<'_>, known: &Type, full: bool) -> Option<Answer> {
+    // Of what came before the newest response nothing is answered: the next request says it again (row E-12).
+    let stale =
+        want.nonce.as_deref().is_some_and(|nonce| !request.nonce.is_empty() && request.nonce != nonce);
+    if stale {
+        return None;
+    }
+    let names: BTreeSet<String> = request.names.iter().map(|name| name.to_string()).collect();
+    let star = names.contains(STAR);
+    want.named |= !names.is_empty();
+    let all = star || !want.named;
+    let mut new: BTreeSet<String> = names.difference(&want.names).cloned().collect();
+    new.remove(STAR);
+    let grows = (all && !want.all) || (!all && !new.is_empty());
+    let narrows = want.all && !all;
+    (want.all, want.names) = (all, names);
+    want.names.remove(STAR);
+    if !(first || grows || narrows) || (!all && want.names.is_empty()) {
+        return None;
+    }
+    // What is named anew is sent whatever was sent before (row E-36); where absence is deletion, all of it.
+    let resources = if first || full || all || narrows {
+        want.of(known)
+    } else {
+        new.iter().flat_map(|name| known.meant(name)).cloned().collect()
+    };
+    if resources.is_empty() && !full {
+        return None;
+    }
+    Some(Answer { resources: known.some(&resources, false), ..Answer::default() })
+}
+
+/// Rows F-10 to F-31: each request says what changes in what is wanted.
+fn delta(want: &mut Want, first: bool, request: &Request<'_>, known: &Type) -> Option<Answer> {
+    let mut answer = Answer::default();
+    let mut send: BTreeSet<Arc<str>> = BTreeSet::new();
+    for name in &request.unsubscribe {
+        if name == STAR {
+            want.all = false;
+            continue;
+        }
+        let was_named = want.names.remove(&**name);
+        // The client can't know whether the wildcard still has it (row F-26).
+        if was_named && want.all {
+            let found = known.meant(name);
+            if found.is_empty() {
+                answer.removed.insert(name.to_string());
+            }
+            send.extend(found.into_iter().cloned());
+        }
+    }
+    want.named |= !request.names.is_empty();
+    // Row F-21.
+    let legacy = first && !want.named;
+    let star = legacy || request.names.iter().any(|name| name == STAR);
+    if star && !want.all {
+        want.all = true;
+        send.extend(known.names().cloned());
+    }
+    for name in request.names.iter().filter(|name| *name != STAR) {
+        want.names.insert(name.to_string());
+        let found = known.meant(name);
+        // It does not exist, or has no members (rows F-28, K-20).
+        if found.is_empty() {
+            answer.removed.insert(name.to_string());
+        }
+        send.extend(found.into_iter().cloned());
+    }
+    if first {
+        // What the client still holds is not sent again; what is gone meanwhile is said to be (row F-17).
+        for (name, version) in &request.held {
+            match known.find(name) {
+                Some((own, resource)) => {
+                    if resource.version == **version {
+                        send.remove(own);
+                    }
+                }
+                None => {
+                    let wanted = want.all
+                        || want.names.contains(&**name)
+                        || want
+                            .names
+                            .iter()
+                            .any(|glob| is_glob(glob) && crate::engine::session::glob_matches(glob, name));
+                    if wanted {
+                        answer.removed.insert(name.to_string());
+                    }
+                }
+            }
+        }
+    }
+    // A wildcard is answered even if there is nothing: the client waits for that.
+    let nothing = send.is_empty() && answer.removed.is_empty();
+    if nothing && !(star && request.held.is_empty()) {
+        return None;
+    }
+    answer.resources = known.some(&send, true);
+    Some(answer)
+}
+
+fn kind(url: &TypeUrl) -> Option<Kind> {
+    Kind::of_type_url(url.as_str()).map(|(kind, _)| kind)
+}
+
+fn full_state(url: &TypeUrl) -> bool {
+    kind(url).is_some_and(Kind::full_state)
+}
+
+/// Clusters, their endpoints, listeners, their routes, all else.
+fn order(url: &TypeUrl) -> usize {
+    let order = [Kind::Sds, Kind::Cds, Kind::Eds, Kind::Ecds, Kind::Lds, Kind::Srds, Kind::Rds];
+    order.iter().position(|of| kind(url) == Some(*of)).unwrap_or(order.len())
+}

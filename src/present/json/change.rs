@@ -1,0 +1,42 @@
+use serde_json::Value;
+
+use crate::engine::diff::{Change, Op};
+use crate::wire::event::TypeUrl;
+
+use super::object::Object;
+use super::type_word;
+
+/// What a `change` object is made of.
+pub struct ChangeOf<'a> {
+    pub type_url: &'a TypeUrl,
+    pub name: &'a str,
+    pub op: Op,
+    /// Versions, where they are known.
+    pub from: Option<&'a str>,
+    pub to: Option<&'a str>,
+    /// Whose resource it is, where that is told apart.
+    pub nodes: &'a [String],
+    /// None where it is on one side only, or can't be read.
+    pub changes: &'a [Change],
+}
+
+/// The `change` object: one resource that differs, with the paths at which it does.
+pub fn change(fact: &ChangeOf<'_>) -> Value {
+    let mut out = Object::new("change");
+    out.put("type", type_word(fact.type_url));
+    out.put("name", fact.name);
+    out.put("op", fact.op.word());
+    out.some("from_version", fact.from);
+    out.some("to_version", fact.to);
+    out.some("nodes", (!fact.nodes.is_empty()).then(|| fact.nodes.to_vec()));
+    let paths = fact.changes.iter().map(|change| {
+        let mut path = Object::bare();
+        path.put("path", change.path.to_string());
+        path.put("op", change.op.word());
+        path.some("from", change.from.clone());
+        path.some("to", change.to.clone());
+        path.done()
+    });
+    out.put("paths", paths.collect::<Vec<Value>>());
+    out.done()
+}

@@ -1,0 +1,261 @@
+//! The JSON that verbs print: facts as objects of the published contract.
+//!
+//! Owns the names, the order and the presence of fields, nothing else: what does not apply to a fact is left
+//! out, what applies and is not known is `null`. Bodies of messages and resources are added by whoever has the
+//! descriptors.
+//!
+//! [`schema`] is the JSON Schema (draft 2020-12) of one object; `xdscope help json` prints it. It is made of one
+//! table, and tests hold what the verbs print against it, and it against what they print.
+//!
+//! ```
+//! let schema = xdscope::present::json::schema();
+//! assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+//! assert_eq!(schema["$defs"]["message"]["properties"]["object"]["const"], "message");
+//! ```
+
+mod change;
+mod contract;
+mod doctor;
+mod object;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+use serde_json::{Value, json};
+
+use crate::engine::applied::Account;
+use crate::engine::lint::Finding;
+use crate::engine::nack::{Found, Nack};
+use crate::engine::store::{MessageFact, ResourceFact, Silence, StateFact, StreamFact, TypeState};
+use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
+
+pub use change::{ChangeOf, change};
+pub use contract::schema;
+pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
+
+use object::Object;
+
+/// The version of the contract, in every object's `schema`.
+pub const SCHEMA: u64 = 1;
+
+/// A time as RFC 3339 in UTC; seconds from the start where the source has no date; `null` where it has no times.
+pub fn time(at: Time, clock: &Clock) -> Value {
+    if clock.untimed {
+        return Value::Null;
+    }
+    let Some(epoch) = clock.epoch else { return json!(at.as_secs_f64()) };
+    match jiff::Timestamp::from_nanosecond(epoch.saturating_add(i128::from(at.0))) {
+        Ok(stamp) => json!(stamp.to_string()),
+        // A recorded date outside of years -9999 to 9999.
+        Err(_) => Value::Null,
+    }
+}
+
+/// The short word of a type, or its URL as sent.
+pub fn type_word(type_url: &TypeUrl) -> &str {
+    Kind::of_type_url(type_url.as_str()).map_or(type_url.as_str(), |(kind, _)| kind.word())
+}
+
+/// The `message` object: one row of the timeline.
+pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
+    let mut out = Object::new("message");
+    out.some("n", fact.n.map(|n| n.0));
+    out.put("time", time(fact.at, clock));
+    out.put("stream", fact.stream.0);
+    out.put("node", fact.node.as_deref());
+    let Some(dir) = fact.dir else {
+        out.put("kind", fact.kind.word());
+        out.put("partial", fact.partial);
+        return out.done();
+    };
+    out.put("dir", dir.word());
+    out.put("type", type_word(&fact.type_url));
+    out.put("type_url", fact.type_url.as_str());
+    out.put("kind", fact.kind.word());
+    out.some("class", fact.class.map(|class| class.word()));
+    if dir == Dir::Req {
+        out.put("implied", fact.implied);
+    }
+    out.put("version", &*fact.version);
+    out.put("nonce", &*fact.nonce);
+    out.put("answers", fact.answers.map(|n| n.0));
+    out.put("latency_ms", fact.latency.map(|time| time.as_nanos() as f64 / 1e6));
+    out.list("names", &fact.names);
+    out.list("added", &fact.added);
+    if dir == Dir::Resp {
+        out.list("changed", &fact.changed);
+    }
+    out.list("removed", &fact.removed);
+    if dir == Dir::Resp {
+        out.put("same", fact.same);
+    }
+    out.put("size", fact.size);
+    out.some("error", fact.error.as_ref().map(|(code, text)| json!({ "code": code.0, "message": &**text })));
+    out.put("partial", fact.partial);
+    out.done()
+}
+
+/// What is read out of a NACK's text: the `nack` member of a `message` printed with its body. What was guessed says
+/// so; what was not found is `null`.
+pub fn nack(nack: &Nack) -> Value {
+    let value = |found: &Option<Found>| found.as_ref().map(|found| found.value.clone());
+    let guessed = |found: &Option<Found>| found.as_ref().is_some_and(|found| found.guessed);
+    let entries = nack.entries.iter().map(|entry| {
+        json!({
+            "name": value(&entry.name),
+            "name_guessed": guessed(&entry.name),
+            "field": value(&entry.field),
+            "field_guessed": guessed(&entry.field),
+            "reason": entry.reason,
+        })
+    });
+    json!({ "client": nack.client.map(|client| client.word()), "entries": entries.collect::<Vec<_>>() })
+}
+
+/// The `state` object: one stream and type.
+pub fn state(fact: &StateFact, clock: &Clock) -> Value {
+    let mut out = Object::new("state");
+    out.put("stream", fact.stream.0);
+    out.put("node", fact.node.as_deref());
+    out.put("variant", fact.variant.word());
+    out.put("type", type_word(&fact.type_url));
+    out.put("type_url", fact.type_url.as_str());
+    out.put("state", fact.state.word());
+    out.some("last_state", fact.last_state.map(TypeState::word));
+    out.put("since", time(fact.since, clock));
+    out.put("in_force", fact.in_force.as_deref());
+    out.put("offered", fact.offered.as_deref());
+    out.put("reported", fact.reported.as_deref());
+    out.put("nonce", fact.nonce.as_deref());
+    out.list("pending", &fact.pending);
+    out.put("wildcard", fact.wildcard.word());
+    out.list("names", &fact.names);
+    if let Some(effective) = &fact.effective {
+        out.list("effective", effective);
+    }
+    out.list("missing", &fact.missing);
+    out.list("absent", &fact.absent);
+    out.put("resources", fact.resources);
+    let nacks = fact.nacks.iter().map(|nack| {
+        json!({
+            "n": nack.n.0,
+            "time": time(nack.at, clock),
+            "nonce": &*nack.nonce,
+            "version": &*nack.version,
+            "code": nack.code.0,
+            "message": &*nack.message,
+        })
+    });
+    out.put("nacks", nacks.collect::<Vec<Value>>());
+    out.put("nack_count", fact.nack_count);
+    out.put("open_nack", fact.open_nack.map(|n| n.0));
+    out.put("ack_ms", fact.ack_ms.map(|(p50, p99)| json!({ "p50": p50, "p99": p99 })));
+    out.put("pushes", fact.pushes);
+    out.put("bytes", fact.bytes);
+    out.put("bytes_same", fact.bytes_same);
+    out.done()
+}
+
+/// The `stream` object. The opening of a partial stream was not seen, so its time is `null`.
+pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
+    let mut out = Object::new("stream");
+    out.put("stream", fact.stream.0);
+    out.put("node", fact.node.as_ref().map(|node| node.id.as_str()));
+    out.put("method", fact.method.as_str());
+    out.some("variant", fact.variant.map(|variant| variant.word()));
+    out.put("peer", fact.peer.as_deref());
+    out.put("server", fact.server.as_deref());
+    out.some("tls", (!fact.tls.is_empty()).then(|| tls::legs(&fact.tls)));
+    out.put("opened", if fact.partial { Value::Null } else { time(fact.opened, clock) });
+    out.some("closed", fact.closed.map(|at| time(at, clock)));
+    if let Some(end) = &fact.end {
+        let mut inner = Object::bare();
+        inner.put("by", end.by.map(|side| side.word()));
+        inner.some("code", end.code.map(|code| code.0));
+        inner.some("message", end.message.as_deref());
+        inner.some("reset", end.reset);
+        out.put("end", inner.done());
+    }
+    out.some("reconnect_of", fact.reconnect_of.map(|id| id.0));
+    out.put("messages", fact.messages);
+    out.put("bytes_in", fact.bytes_in);
+    out.put("bytes_out", fact.bytes_out);
+    out.put("gaps", fact.gaps);
+    if let Some(keepalive) = fact.keepalive {
+        let mut inner = Object::bare();
+        inner.put("by", keepalive.by.word());
+        inner.put("every", keepalive.every.as_secs_f64());
+        inner.put("last", time(keepalive.last, clock));
+        out.put("keepalive", inner.done());
+    }
+    out.done()
+}
+
+/// `waiting_reason` of a `state`: likely reasons for what is waited for.
+pub fn silence(silence: &Silence) -> Value {
+    let mut out = Object::bare();
+    out.put("reason", silence.reason.word());
+    out.list("names", &silence.names);
+    out.put("at", silence.at.map(|n| n.0));
+    out.put("text", silence.why());
+    out.put("guess", true);
+    out.done()
+}
+
+/// `applied` of a `state`: what the client has applied of what it was given.
+pub fn applied(account: &Account) -> Value {
+    let mut out = Object::bare();
+    out.put("resources", account.of);
+    out.put("applied", account.applied);
+    out.list("warming", &account.warming);
+    out.list("refused", &account.refused);
+    out.list("other", &account.other);
+    out.list("missing", &account.missing);
+    out.list("in_spite", &account.in_spite);
+    out.list("extra", &account.extra);
+    out.done()
+}
+
+/// The `finding` object: one rule that was broken, once or in a loop.
+pub fn finding(finding: &Finding, clock: &Clock) -> Value {
+    let mut out = Object::new("finding");
+    out.put("rule", finding.rule.id);
+    out.put("row", finding.rule.rows);
+    out.put("severity", finding.severity.word());
+    out.some("cause", finding.cause);
+    out.put("blame", finding.blame.word());
+    out.put("stream", finding.stream.0);
+    out.put("node", finding.node.as_deref());
+    out.some("type", (!finding.type_url.is_empty()).then(|| type_word(&finding.type_url)));
+    out.list("names", &finding.names);
+    out.some("at", finding.at.map(|at| at.0));
+    out.put("messages", finding.messages.iter().map(|seq| seq.0).collect::<Vec<u64>>());
+    out.put("first", time(finding.first, clock));
+    out.put("last", time(finding.last, clock));
+    out.put("count", finding.count);
+    out.put("text", finding.text.as_str());
+    out.put("guess", finding.guess);
+    if let Some(place) = &finding.place {
+        out.put("place", &**place);
+    }
+    out.done()
+}
+
+/// The `resource` object: one name on one stream, without its content.
+pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
+    let mut out = Object::new("resource");
+    out.put("stream", fact.stream.0);
+    out.put("type", type_word(&fact.type_url));
+    out.put("name", &*fact.name);
+    out.list("aliases", &fact.aliases);
+    out.put("version", fact.version.as_deref());
+    out.put("acked_version", fact.acked_version.as_deref());
+    out.put("state", fact.state.word());
+    out.put("refused", fact.refused);
+    out.some("absent_by", fact.absent_by.map(|by| by.word()));
+    out.put("origin", fact.origin.word());
+    out.put("hash", fact.hash.as_deref());
+    out.put("size", fact.size);
+    out.some("ttl_deadline", fact.ttl_deadline.map(|at| time(at, clock)));
+    out.done()
+}

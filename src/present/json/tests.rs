@@ -1,0 +1,221 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::engine::store::{EndFact, MessageKind, NackFact, Origin, ResourceState, RowFact, Wildcard};
+use crate::wire::Tls;
+use crate::wire::event::{Code, Seq, StreamId, Variant};
+
+const UNDATED: Clock = Clock { epoch: None, untimed: false };
+
+fn message_fact(dir: Option<Dir>) -> MessageFact {
+    MessageFact {
+        row: RowFact {
+            n: dir.map(|_| Seq(3)),
+            at: Time::from_secs_f64(1.5),
+            stream: StreamId(2),
+            node: Some("edge".into()),
+            dir,
+            type_url: Kind::Cds.type_url(crate::wire::event::ApiVersion::V3).unwrap_or_default(),
+            kind: MessageKind::Ack,
+            class: None,
+            implied: false,
+            version: "v1".into(),
+            nonce: "a".into(),
+            answers: Some(Seq(2)),
+            latency: Some(Duration::from_micros(2500)),
+            same: 0,
+            count: 1,
+            size: 40,
+            error: None,
+            partial: false,
+            note: None,
+        },
+        names: vec!["x".into()],
+        added: Vec::new(),
+        changed: Vec::new(),
+        removed: Vec::new(),
+    }
+}
+
+fn keys(value: &Value) -> String {
+    value.as_object().map(|o| o.keys().cloned().collect::<Vec<_>>().join(" ")).unwrap_or_default()
+}
+
+#[test]
+fn times_follow_the_clock_of_the_source() {
+    let at = Time::from_secs_f64(1.5);
+    assert_eq!(time(at, &UNDATED), json!(1.5));
+    let dated = Clock { epoch: Some(1_700_000_000_000_000_000), untimed: false };
+    assert_eq!(time(at, &dated), json!("2023-11-14T22:13:21.5Z"));
+    assert_eq!(time(at, &Clock { epoch: Some(i128::MAX), untimed: false }), Value::Null);
+    assert_eq!(time(at, &Clock { epoch: None, untimed: true }), Value::Null);
+}
+
+#[test]
+fn a_message_has_the_fields_of_the_contract_in_order() {
+    let mut fact = message_fact(Some(Dir::Req));
+    fact.row.class = Some(crate::engine::store::Class::R7);
+    fact.row.error = Some((Code(3), "bad".into()));
+    let value = message(&fact, &UNDATED);
+    assert_eq!(
+        keys(&value),
+        "schema object n time stream node dir type type_url kind class implied version nonce answers \
+         latency_ms names added removed size error partial"
+    );
+    assert_eq!(value["type"], "cds");
+    assert_eq!(value["latency_ms"], 2.5);
+    assert_eq!(value["error"], json!({ "code": 3, "message": "bad" }));
+    let response = message(&message_fact(Some(Dir::Resp)), &UNDATED);
+    assert_eq!(
+        keys(&response),
+        "schema object n time stream node dir type type_url kind version nonce answers latency_ms names added \
+         changed removed same size partial"
+    );
+}
+
+#[test]
+fn openings_and_closings_are_no_messages() {
+    let fact = {
+        let mut fact = message_fact(None);
+        fact.row.kind = MessageKind::Open;
+        fact
+    };
+    assert_eq!(keys(&message(&fact, &UNDATED)), "schema object time stream node kind partial");
+}
+
+fn state_fact() -> StateFact {
+    StateFact {
+        stream: StreamId(1),
+        node: None,
+        variant: Variant::DeltaAds,
+        type_url: TypeUrl::from("type.googleapis.com/x.Y"),
+        state: TypeState::Closed,
+        last_state: Some(TypeState::Nack),
+        since: Time::ZERO,
+        in_force: None,
+        in_force_since: None,
+        offered: Some("2".into()),
+        reported: None,
+        nonce: Some("b".into()),
+        pending: vec!["b".into()],
+        wildcard: Wildcard::Legacy,
+        names: Vec::new(),
+        effective: Some(vec!["*".into()]),
+        missing: Vec::new(),
+        absent: Vec::new(),
+        resources: 0,
+        nacks: vec![NackFact {
+            n: Seq(4),
+            at: Time::from_secs_f64(2.0),
+            refused: Some(Seq(3)),
+            nonce: "a".into(),
+            version: "1".into(),
+            code: Code(3),
+            message: "no".into(),
+            implied: false,
+        }],
+        nack_count: 1,
+        open_nack: Some(Seq(4)),
+        open_nacks: 1,
+        ack_ms: Some((1.0, 9.5)),
+        pushes: 2,
+        bytes: 100,
+        bytes_same: 40,
+        last_push: None,
+    }
+}
+
+#[test]
+fn a_state_has_the_fields_of_the_contract_in_order() {
+    let value = state(&state_fact(), &UNDATED);
+    assert_eq!(
+        keys(&value),
+        "schema object stream node variant type type_url state last_state since in_force offered reported nonce \
+         pending wildcard names effective missing absent resources nacks nack_count open_nack ack_ms pushes bytes bytes_same"
+    );
+    assert_eq!(value["type"], "type.googleapis.com/x.Y", "a type without a word is its URL");
+    assert_eq!(value["node"], Value::Null);
+    assert_eq!(
+        value["nacks"],
+        json!([{ "n": 4, "time": 2.0, "nonce": "a", "version": "1", "code": 3, "message": "no" }])
+    );
+    let open = StateFact { effective: None, last_state: None, ..state_fact() };
+    let value = state(&open, &UNDATED);
+    assert_eq!((value.get("effective"), value.get("last_state")), (None, None));
+}
+
+#[test]
+fn a_stream_says_how_it_ended_only_when_it_has() {
+    let mut fact = StreamFact {
+        stream: StreamId(3),
+        node: None,
+        method: "/a.B/C".into(),
+        variant: None,
+        transport: None,
+        peer: None,
+        server: Some("cp".into()),
+        tls: Tls::default(),
+        control_plane: None,
+        opened: Time::ZERO,
+        closed: None,
+        end: None,
+        reconnect_of: None,
+        account: None,
+        messages: 0,
+        bytes_in: 0,
+        bytes_out: 0,
+        gaps: 0,
+        partial: false,
+        last_message: None,
+        keepalive: None,
+    };
+    assert_eq!(
+        keys(&stream(&fact, &UNDATED)),
+        "schema object stream node method peer server opened messages bytes_in bytes_out gaps"
+    );
+    fact.closed = Some(Time::from_secs_f64(5.0));
+    fact.partial = true;
+    fact.variant = Some(Variant::Ads);
+    fact.reconnect_of = Some(StreamId(1));
+    fact.end = Some(EndFact { code: Some(Code(14)), message: Some("gone".into()), ..EndFact::default() });
+    let value = stream(&fact, &UNDATED);
+    assert_eq!(
+        keys(&value),
+        "schema object stream node method variant peer server opened closed end reconnect_of messages bytes_in \
+         bytes_out gaps"
+    );
+    assert_eq!(value["opened"], Value::Null);
+    assert_eq!(value["end"], json!({ "by": null, "code": 14, "message": "gone" }));
+}
+
+#[test]
+fn a_resource_has_the_fields_of_the_contract_in_order() {
+    let fact = ResourceFact {
+        stream: StreamId(1),
+        node: None,
+        type_url: Kind::Eds.type_url(crate::wire::event::ApiVersion::V3).unwrap_or_default(),
+        name: "foo".into(),
+        aliases: vec![Arc::from("bar")],
+        version: Some("1".into()),
+        acked_version: None,
+        state: ResourceState::Absent,
+        refused: true,
+        absent_by: Some(crate::engine::store::AbsentBy::Server),
+        origin: Origin::Named,
+        hash: Some("00ff".into()),
+        size: 10,
+        ttl_deadline: Some(Time::from_secs_f64(18.0)),
+        content: None,
+    };
+    let value = resource(&fact, &UNDATED);
+    assert_eq!(
+        keys(&value),
+        "schema object stream type name aliases version acked_version state refused absent_by origin hash size \
+         ttl_deadline"
+    );
+    assert_eq!(value["ttl_deadline"], 18.0);
+    assert_eq!(value["acked_version"], Value::Null);
+}

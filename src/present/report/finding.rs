@@ -1,0 +1,47 @@
+use super::Role;
+use crate::engine::lint::{Finding, Severity};
+use crate::wire::text::type_label;
+
+pub fn severity_role(severity: Severity) -> Role {
+    match severity {
+        Severity::Error => Role::Bad,
+        Severity::Warn => Role::Warn,
+        Severity::Info => Role::Muted,
+    }
+}
+
+/// `edge-gw-1 CDS`, `#3 CDS` while the node is not known; of a file that is no session the place in it.
+pub fn place(finding: &Finding) -> String {
+    if let Some(place) = &finding.place {
+        return place.to_string();
+    }
+    let who = finding.node.as_deref().map_or_else(|| format!("#{}", finding.stream.0), str::to_owned);
+    match finding.type_url.is_empty() {
+        true => who,
+        false => format!("{who} {}", type_label(finding.type_url.as_str())),
+    }
+}
+
+/// The finding's sentence with its names and how often. `times` is the sign before a count.
+pub fn finding(finding: &Finding, times: &str) -> String {
+    let mut text = String::new();
+    if !finding.names.is_empty() {
+        let names: Vec<&str> = finding.names.iter().take(3).map(|name| &**name).collect();
+        text.push_str(&names.join(", "));
+        if finding.names.len() > 3 {
+            text.push_str(&format!(" and {} more", finding.names.len() - 3));
+        }
+        text.push_str(": ");
+    }
+    text.push_str(&finding.text);
+    if finding.guess {
+        text.push_str(" (?)");
+    }
+    if finding.count > 1 {
+        text.push_str(&format!(" {times}{}", finding.count));
+        if let Some(rate) = finding.rate().filter(|rate| *rate >= 0.1) {
+            text.push_str(&format!(", {rate:.1}/s"));
+        }
+    }
+    text
+}

@@ -1,0 +1,189 @@
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::engine::store::{StreamFact, SummaryFact, TypeState};
+use crate::wire::event::{Kind, StreamId, Time, TypeUrl, Variant};
+use crate::wire::text::{age, plural, type_label};
+
+use super::{end_words, is_problem, severity, state_text};
+
+/// The matrix of nodes by types, worst first.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    pub types: Vec<TypeUrl>,
+    pub rows: Vec<Row>,
+}
+
+/// One node, or one stream of a node that has not said its name.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The first stream of the row: it stays the same over reconnects.
+    pub key: StreamId,
+    pub name: String,
+    pub variant: Option<Variant>,
+    /// The open streams, or if none is open, all.
+    pub streams: Vec<Arc<StreamFact>>,
+    pub reconnects: usize,
+    /// One per type.
+    pub cells: Vec<Option<Arc<SummaryFact>>>,
+    pub worst: TypeState,
+}
+
+impl Rows {
+    /// `cells` are those to be shown, all or filtered.
+    pub fn build(streams: Vec<Arc<StreamFact>>, cells: Vec<Arc<SummaryFact>>) -> Rows {
+        let mut seen = HashSet::new();
+        let firsts = cells.iter().map(|cell| &cell.type_url).filter(|url| seen.insert(*url));
+        let mut types: Vec<TypeUrl> = firsts.cloned().collect();
+        types.sort_by_cached_key(type_order);
+        let mut rows = rows(streams);
+        fill(&mut rows, &types, cells);
+        rows.sort_by_key(|row| (severity(row.worst), row.key));
+        Rows { types, rows }
+    }
+}
+
+/// What a type was last when its stream closed, where someone had to act on it and the client did not come back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastWord {
+    pub node: String,
+    pub closed: Time,
+    pub type_url: TypeUrl,
+    pub state: TypeState,
+    /// `CDS NACK×3`.
+    pub text: String,
+}
+
+impl Row {
+    /// The last words of its types, if it is closed.
+    pub fn last_words(&self, times: &str) -> Vec<LastWord> {
+        let word = |cell: &Arc<SummaryFact>| {
+            let state = cell.last_state.filter(|state| is_problem(*state))?;
+            let label = type_label(cell.type_url.as_str());
+            Some(LastWord {
+                node: self.name.clone(),
+                closed: cell.since,
+                type_url: cell.type_url.clone(),
+                state,
+                text: format!("{label} {}", state_text(state, &**cell, times)),
+            })
+        };
+        self.cells.iter().flatten().filter_map(word).collect()
+    }
+
+    pub fn closed(&self) -> bool {
+        self.streams.iter().all(|stream| stream.closed.is_some())
+    }
+
+    /// With the number of its streams where there are several.
+    pub fn title(&self) -> String {
+        match self.streams.len() {
+            0 | 1 => self.name.clone(),
+            n => format!("{} ({n})", self.name),
+        }
+    }
+
+    /// What a row without xDS says instead of states.
+    pub fn opaque(&self) -> String {
+        let messages = self.streams.iter().map(|stream| stream.messages).sum();
+        format!("not xDS, {}", plural(messages, "message"))
+    }
+}
+
+/// `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`; `now` where times mean something.
+pub fn ended(row: &Row, now: Option<Time>, times: &str) -> String {
+    let last = row.streams.last();
+    let mut text = "closed".to_owned();
+    if let (Some(at), Some(now)) = (last.and_then(|stream| stream.closed), now) {
+        text.push_str(&format!(" {} ago", age(now.since(at))));
+    }
+    let why = last.and_then(|stream| stream.end.as_ref()).map(end_words).unwrap_or_default();
+    if !why.is_empty() {
+        text.push_str(&format!(": {why}"));
+    }
+    if row.reconnects > 0 {
+        text.push_str(&format!("; {}", plural(row.reconnects as u64, "reconnect")));
+    }
+    for word in row.last_words(times) {
+        text.push_str(&format!("; last {}", word.text));
+    }
+    text
+}
+
+/// The node's id, or what is known instead.
+pub fn node_name(stream: &StreamFact) -> String {
+    match (stream.node.as_ref().map(|node| &node.id).filter(|id| !id.is_empty()), &stream.peer) {
+        (Some(id), _) => id.clone(),
+        (None, _) if stream.variant.is_none() => stream.method.clone(),
+        (None, Some(peer)) => format!("#{} {peer}", stream.stream.0),
+        (None, None) => format!("#{}", stream.stream.0),
+    }
+}
+
+/// Known types as everywhere, others after them by name.
+pub fn type_order(url: &TypeUrl) -> (usize, String) {
+    let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind as usize);
+    (kind.unwrap_or(usize::MAX), url.to_string())
+}
+
+/// Streams to rows: a reconnect continues its row, the per-type streams of one node share one.
+fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
+    let before: HashMap<StreamId, StreamId> =
+        streams.iter().filter_map(|stream| Some((stream.stream, stream.reconnect_of?))).collect();
+    let superseded: HashSet<StreamId> = before.values().copied().collect();
+    let streams = streams.into_iter().filter(|stream| !stream.is_attempt());
+    let mut rows: Vec<Row> = Vec::new();
+    let mut shared: HashMap<(String, Variant), usize> = HashMap::new();
+    for stream in streams.filter(|stream| !superseded.contains(&stream.stream)) {
+        let (mut key, mut reconnects) = (stream.stream, 0);
+        // Each step goes to an earlier stream, so this ends.
+        while let Some(earlier) = before.get(&key).filter(|earlier| **earlier < key) {
+            (key, reconnects) = (*earlier, reconnects + 1);
+        }
+        let name = node_name(&stream);
+        let variant = stream.variant;
+        if let (Some(variant), true) = (variant.filter(|v| !v.is_aggregated()), stream.node.is_some()) {
+            if let Some(row) = shared.get(&(name.clone(), variant)).and_then(|i| rows.get_mut(*i)) {
+                row.reconnects += reconnects;
+                row.streams.push(stream);
+                continue;
+            }
+            shared.insert((name.clone(), variant), rows.len());
+        }
+        let streams = vec![stream];
+        rows.push(Row { key, name, variant, streams, reconnects, cells: Vec::new(), worst: TypeState::Idle });
+    }
+    for row in &mut rows {
+        row.streams.sort_by_key(|stream| stream.stream);
+        if row.streams.iter().any(|stream| stream.closed.is_none()) {
+            row.streams.retain(|stream| stream.closed.is_none());
+        }
+    }
+    rows
+}
+
+/// Puts each state into its cell; of several streams of one node the worst stands there.
+fn fill(rows: &mut [Row], types: &[TypeUrl], cells: Vec<Arc<SummaryFact>>) {
+    let mut row_of: HashMap<StreamId, usize> = HashMap::new();
+    for (i, row) in rows.iter_mut().enumerate() {
+        row.cells = vec![None; types.len()];
+        row_of.extend(row.streams.iter().map(|stream| (stream.stream, i)));
+    }
+    let column_of: HashMap<&TypeUrl, usize> = types.iter().enumerate().map(|(i, url)| (url, i)).collect();
+    for cell in cells {
+        let row = row_of.get(&cell.stream).and_then(|i| rows.get_mut(*i));
+        let (Some(row), Some(column)) = (row, column_of.get(&cell.type_url)) else { continue };
+        let Some(slot) = row.cells.get_mut(*column) else { continue };
+        if slot.as_ref().is_none_or(|known| severity(cell.state) < severity(known.state)) {
+            *slot = Some(cell);
+        }
+    }
+    for row in rows {
+        let states = row.cells.iter().flatten().map(|cell| cell.state);
+        row.worst = if row.closed() {
+            TypeState::Closed
+        } else {
+            states.min_by_key(|state| severity(*state)).unwrap_or(TypeState::Idle)
+        };
+    }
+}

@@ -1,0 +1,117 @@
+use std::time::Duration;
+
+use crate::engine::store::{EndFact, LineFact, MessageKind, StreamFact};
+use crate::wire::event::Dir;
+use crate::wire::text::{age, count, latency, plural, size, type_label};
+
+use super::Role;
+
+/// What the message is, an answer under its push: `push`, `└ NACK #478`, `subscribe +1`. `answer` is the mark
+/// of an answer.
+pub fn kind(line: &LineFact, answer: &str) -> (String, Role) {
+    let role = match line.kind {
+        MessageKind::Nack => Role::Bad,
+        MessageKind::Ack => Role::Ok,
+        MessageKind::Subscribe | MessageKind::Unsubscribe => Role::Pending,
+        MessageKind::Resend => Role::Warn,
+        MessageKind::Push => Role::Plain,
+        _ => Role::Muted,
+    };
+    let word = match line.kind {
+        MessageKind::Nack if line.implied => "NACK by version",
+        MessageKind::Nack => "NACK",
+        kind => kind.word(),
+    };
+    let mut text = match line.answers.filter(|_| line.dir == Some(Dir::Req)) {
+        Some(n) => format!("{answer} {word} #{}", n.0),
+        None => word.to_owned(),
+    };
+    if line.dir == Some(Dir::Req) {
+        text.push_str(&changes(line));
+    }
+    (text, role)
+}
+
+/// ` +1 ~1 -2`, of what is not 0.
+fn changes(line: &LineFact) -> String {
+    let signs = [('+', line.added), ('~', line.changed), ('-', line.removed)];
+    signs.into_iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!(" {sign}{}", count(n))).collect()
+}
+
+/// `119 +1 ~1`, `119 =119`, `119 names`.
+pub fn resources(line: &LineFact) -> String {
+    match line.dir {
+        Some(Dir::Req) if line.count == 0 => String::new(),
+        Some(Dir::Req) => plural(line.count, "name"),
+        Some(Dir::Resp) => {
+            let changes = changes(line);
+            let same = if changes.is_empty() && line.same > 0 {
+                format!(" ={}", count(line.same))
+            } else {
+                String::new()
+            };
+            format!("{}{changes}{same}", count(line.count))
+        }
+        None => String::new(),
+    }
+}
+
+/// `9ms`, and with a sign what is a second or more: `+9.1s`.
+pub fn delta(since: Duration) -> String {
+    format!("{}{}", if since.as_secs() > 0 { "+" } else { "" }, latency(since))
+}
+
+/// What a row has to say in words: the error of a NACK, how a stream ended.
+pub fn note(line: &LineFact) -> String {
+    let error = line.error.as_ref().map(|(code, text)| format!("{code}: {text}"));
+    [line.note.clone(), error].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// What stands on an arrow of the ladder: `CDS 42 a81f 119 +1 ~1 312 kB`, `CDS NACK a81f keeps 41`.
+pub fn said(line: &LineFact) -> String {
+    let label = type_label(line.type_url.as_str());
+    let (version, nonce) = (line.version.to_string(), line.nonce.to_string());
+    let changes = match &line.one {
+        Some(name) => format!("{}{name}", if line.added > 0 { '+' } else { '-' }),
+        None => changes(line),
+    };
+    let words: Vec<String> = match (line.dir, line.kind) {
+        // The path of an `open` stands above the ladder, as the variant of the stream.
+        (None, MessageKind::Open) => vec!["open".into()],
+        (None, kind) => vec![kind.word().into(), line.note.clone().unwrap_or_default()],
+        (Some(Dir::Resp), _) => vec![label, version, nonce, resources(line), size(line.size)],
+        (_, MessageKind::Nack) if version.is_empty() => vec![label, "NACK".into(), nonce],
+        (_, MessageKind::Nack) => vec![label, "NACK".into(), nonce, "keeps".into(), version],
+        (_, MessageKind::Ack) => vec![label, "ack".into(), version, nonce, changes],
+        (_, kind) => vec![label, kind.word().into(), resources(line), changes],
+    };
+    let words = words.iter().map(|word| word.trim()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// How a stream ended: status, reset, what else is known.
+pub fn end_words(end: &EndFact) -> String {
+    let mut words: Vec<String> = Vec::new();
+    words.extend(end.code.map(|code| code.to_string()));
+    words.extend(end.message.clone().filter(|message| !message.is_empty()));
+    words.extend(end.reset.map(|code| format!("reset with HTTP/2 code {code}")));
+    words.extend(end.note.clone());
+    words.join(" ")
+}
+
+/// `closed at age 12m, 3s after its last message: UNAVAILABLE …`, of what is known; `None` for an open stream. Ages are left
+/// out of a source without times (`timed`), and that of a stream whose opening was not seen.
+pub fn life(stream: &StreamFact, timed: bool) -> Option<String> {
+    let closed = stream.closed?;
+    let mut text = "closed".to_owned();
+    if timed && !stream.partial {
+        text.push_str(&format!(" at age {}", age(closed.since(stream.opened))));
+    }
+    if let Some(last) = stream.last_message.filter(|_| timed) {
+        let comma = if stream.partial { "" } else { "," };
+        text.push_str(&format!("{comma} {} after its last message", age(closed.since(last))));
+    }
+    let end = stream.end.as_ref().map(end_words).filter(|end| !end.is_empty());
+    text.push_str(&end.map(|end| format!(": {end}")).unwrap_or_default());
+    Some(text)
+}

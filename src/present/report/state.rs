@@ -1,0 +1,120 @@
+use crate::engine::store::{StateFact, SummaryFact, TypeState, Wildcard};
+use crate::wire::event::{Time, Variant};
+use crate::wire::text::{count, plural};
+
+use super::Role;
+
+/// Word of a state, and its role. In capitals: a state someone watches.
+pub fn state_word(state: TypeState) -> (&'static str, Role) {
+    match state {
+        TypeState::Down => ("DOWN", Role::Bad),
+        TypeState::Held => ("HELD", Role::Wire),
+        TypeState::Nack => ("NACK", Role::Bad),
+        TypeState::Stale => ("STALE", Role::Warn),
+        TypeState::Miss => ("MISS", Role::Warn),
+        TypeState::Sent => ("SENT", Role::Pending),
+        TypeState::Wait => ("WAIT", Role::Pending),
+        TypeState::Synced => ("SYNCED", Role::Ok),
+        TypeState::Idle => ("idle", Role::Muted),
+        TypeState::Closed => ("closed", Role::Muted),
+    }
+}
+
+/// Someone must act on it.
+pub fn is_problem(state: TypeState) -> bool {
+    matches!(state, TypeState::Down | TypeState::Nack | TypeState::Stale | TypeState::Miss)
+}
+
+/// How bad a state is for the order of rows, 0 the worst; a closed stream is history, so it comes last.
+pub fn severity(state: TypeState) -> u8 {
+    match state {
+        TypeState::Down | TypeState::Held => 0,
+        TypeState::Nack => 1,
+        TypeState::Stale => 2,
+        TypeState::Miss => 3,
+        TypeState::Wait => 4,
+        TypeState::Sent => 5,
+        TypeState::Synced => 6,
+        TypeState::Idle => 7,
+        TypeState::Closed => 8,
+    }
+}
+
+/// What is counted beside the word of a state.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    pub open_nacks: u64,
+    pub missing: u64,
+    pub names: u64,
+    /// Out of a file: nobody is told, so nothing is acknowledged (row C-04).
+    pub file: bool,
+}
+
+impl From<&SummaryFact> for Counts {
+    fn from(fact: &SummaryFact) -> Counts {
+        let file = fact.variant == Variant::File;
+        Counts { open_nacks: fact.open_nacks, missing: fact.missing, names: fact.names, file }
+    }
+}
+
+impl From<&StateFact> for Counts {
+    fn from(fact: &StateFact) -> Counts {
+        let (missing, names) = (fact.missing.len() as u64, fact.names.len() as u64);
+        let file = fact.variant == Variant::File;
+        Counts { open_nacks: fact.open_nacks, missing, names, file }
+    }
+}
+
+/// `NACK×3`, `MISS 1/119`, of a file `APPLIED` or `REJECTED`: word and count, without the age. `times` is the sign between them.
+pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> String {
+    let (word, _) = state_word(state);
+    let counts = counts.into();
+    match state {
+        TypeState::Synced if counts.file => "APPLIED".to_owned(),
+        TypeState::Nack if counts.file => "REJECTED".to_owned(),
+        TypeState::Nack if counts.open_nacks > 1 => format!("{word}{times}{}", count(counts.open_nacks)),
+        TypeState::Miss => format!("{word} {}/{}", count(counts.missing), count(counts.names)),
+        _ => word.to_owned(),
+    }
+}
+
+/// From when on the age beside a state's word counts: of a refusal from its newest repeat on.
+pub fn age_from(state: TypeState, since: Time, newest_nack: Option<Time>) -> Time {
+    newest_nack.filter(|_| state == TypeState::Nack).unwrap_or(since)
+}
+
+/// What is subscribed to: `* (legacy)`, `2 names`, `* and 2 names`.
+pub fn subscribed(fact: &StateFact) -> String {
+    let names = fact.names.iter().filter(|name| &***name != "*").count() as u64;
+    let star = match fact.wildcard {
+        Wildcard::None => return plural(names, "name"),
+        Wildcard::Explicit => "*",
+        Wildcard::Legacy => "* (legacy)",
+        Wildcard::Ambiguous => "* (ambiguous)",
+    };
+    if names == 0 { star.to_owned() } else { format!("{star} and {}", plural(names, "name")) }
+}
+
+/// The first `most` names, and how many more there are.
+pub fn names(names: &[std::sync::Arc<str>], most: usize) -> String {
+    let mut shown: Vec<&str> = names.iter().take(most).map(|name| &**name).collect();
+    let more = names.len().saturating_sub(most);
+    let rest = format!("and {} more", crate::wire::text::count(more as u64));
+    if more > 0 {
+        shown.push(&rest);
+    }
+    shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_age_of_a_refusal_is_that_of_its_newest_repeat() {
+        let (since, nack) = (Time(1), Some(Time(9)));
+        assert_eq!(age_from(TypeState::Nack, since, nack), Time(9));
+        assert_eq!(age_from(TypeState::Synced, since, nack), since, "one that is settled does not count");
+        assert_eq!(age_from(TypeState::Nack, since, None), since);
+    }
+}

@@ -1,0 +1,92 @@
+//! What is sent and can't be used yet, because what it refers to has not come (rows H-01 to H-06).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::engine::graph::{self, Graph, State};
+use crate::engine::store::Store;
+use crate::schema::Schema;
+use crate::wire::event::{Kind, Seq, StreamId, Time};
+use crate::wire::text::age;
+
+/// A cluster or listener that is warming up.
+#[derive(Clone, Debug)]
+pub struct Warming {
+    pub stream: StreamId,
+    pub node: Option<Arc<str>>,
+    pub kind: Kind,
+    pub name: Arc<str>,
+    /// What it waits for, longest waited for first. All of it was asked for, so the server owes it.
+    pub waits: Vec<Waits>,
+}
+
+/// A resource that was asked for and did not come.
+#[derive(Clone, Debug)]
+pub struct Waits {
+    pub kind: Kind,
+    pub name: Arc<str>,
+    /// When it was first asked for, and in which message.
+    pub since: Option<(Time, Seq)>,
+}
+
+/// What is warming up on the open streams, by client. Contents are read only of clients that wait for something
+/// that others warm up on.
+pub fn warming(store: &Store, schema: &Schema) -> Vec<Warming> {
+    let mut out = Vec::new();
+    let mut seen = HashSet::new();
+    for cell in store.summaries() {
+        let kind = Kind::of_type_url(cell.type_url.as_str()).map(|(kind, _)| kind);
+        let held_up = matches!(kind, Some(Kind::Eds | Kind::Rds | Kind::Sds)) && cell.missing > 0;
+        if !held_up || cell.last_state.is_some() || !seen.insert(cell.stream) {
+            continue;
+        }
+        let streams = graph::streams_of(store, cell.stream);
+        seen.extend(&streams);
+        of_client(&Graph::of(store, schema, &streams), (cell.stream, &cell.node), &mut out);
+    }
+    out.sort_by_key(|warming| warming.waits.first().and_then(|waits| waits.since));
+    out
+}
+
+fn of_client(graph: &Graph, (stream, node): (StreamId, &Option<Arc<str>>), out: &mut Vec<Warming>) {
+    for parent in graph.problems().filter(|node| matches!(node.state, State::Warming { .. })) {
+        let below = parent.uses.iter().filter_map(|(id, _)| graph.get(*id));
+        let mut waits: Vec<Waits> = below
+            .filter_map(|child| match child.state {
+                State::Waiting { since } | State::Missing { since } => {
+                    Some(Waits { kind: child.kind, name: child.name.clone(), since })
+                }
+                _ => None,
+            })
+            .collect();
+        waits.sort_by_key(|waits| waits.since);
+        let stream = parent.stream.unwrap_or(stream);
+        out.push(Warming { stream, node: node.clone(), kind: parent.kind, name: parent.name.clone(), waits });
+    }
+}
+
+impl Warming {
+    /// `cluster ledger waits for EDS ledger-v2 since 12s (asked in #4): the server owes it`; without `now` no age.
+    pub fn text(&self, now: Option<Time>) -> String {
+        let what = match self.kind {
+            Kind::Cds => "cluster",
+            Kind::Lds => "listener",
+            kind => kind.label(),
+        };
+        let mut text = format!("{what} {} waits for ", self.name);
+        let spelled: Vec<String> =
+            self.waits.iter().take(3).map(|waits| format!("{} {}", waits.kind.label(), waits.name)).collect();
+        text.push_str(&spelled.join(", "));
+        if self.waits.len() > 3 {
+            text.push_str(&format!(" and {} more", self.waits.len() - 3));
+        }
+        if let Some((since, asked)) = self.waits.first().and_then(|waits| waits.since) {
+            if let Some(now) = now {
+                text.push_str(&format!(" since {}", age(now.since(since))));
+            }
+            text.push_str(&format!(" (asked in #{})", asked.0));
+        }
+        text.push_str(if self.waits.len() > 1 { ": the server owes them" } else { ": the server owes it" });
+        text
+    }
+}

@@ -1,0 +1,223 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::wire::event::ApiVersion;
+
+/// The references of a resource, those of its bytes the same.
+fn read(kind: Kind, mut body: Value) -> Vec<Link> {
+    body["@type"] = kind.type_url(ApiVersion::V3).unwrap().as_str().into();
+    let schema = Schema::builtin();
+    let any = schema.encode("google.protobuf.Any", &body).unwrap();
+    let links = of(&schema, &schema.any_to_json(&any));
+    let mut names: Vec<_> = links.iter().map(|link| (link.kind, link.name.clone(), link.source)).collect();
+    let mut fast = Names::new(schema).of(&any);
+    names.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    fast.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    assert_eq!(names, fast, "by their bytes");
+    links
+}
+
+fn links(kind: Kind, body: Value) -> Vec<(String, Kind, String)> {
+    read(kind, body).into_iter().map(|link| (link.path, link.kind, link.name)).collect()
+}
+
+fn one(path: &str, kind: Kind, name: &str) -> Vec<(String, Kind, String)> {
+    vec![(path.to_owned(), kind, name.to_owned())]
+}
+
+fn any(name: &str, mut body: Value) -> Value {
+    body["@type"] = format!("type.googleapis.com/{name}").into();
+    body
+}
+
+/// A listener with one network filter.
+fn with_filter(name: &str, body: Value) -> Value {
+    json!({"name": "l", "filter_chains": [{"filters": [{"name": "f", "typed_config": any(name, body)}]}]})
+}
+
+const HCM: &str = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+const TCP: &str = "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy";
+const IN_FILTER: &str = "filter_chains[0].filters[0].typed_config";
+
+/// Row A-15.
+#[test]
+fn listeners_refer_to_routes() {
+    let body = with_filter(HCM, json!({"rds": {"route_config_name": "r1", "config_source": {"ads": {}}}}));
+    assert_eq!(links(Kind::Lds, body), one(&format!("{IN_FILTER}.rds.route_config_name"), Kind::Rds, "r1"));
+    let api = json!({"name": "l", "api_listener": {"api_listener": any(HCM, json!({"rds":
+        {"route_config_name": "r2"}}))}});
+    assert_eq!(
+        links(Kind::Lds, api),
+        one("api_listener.api_listener.rds.route_config_name", Kind::Rds, "r2")
+    );
+    let scoped = with_filter(HCM, json!({"scoped_routes": {"name": "s", "scoped_rds": {}}}));
+    assert_eq!(
+        links(Kind::Lds, scoped),
+        one(&format!("{IN_FILTER}.scoped_routes.scoped_rds"), Kind::Srds, "*")
+    );
+}
+
+#[test]
+fn listeners_refer_to_clusters_secrets_and_filters() {
+    let tcp = with_filter(TCP, json!({"cluster": "c1"}));
+    assert_eq!(links(Kind::Lds, tcp), one(&format!("{IN_FILTER}.cluster"), Kind::Cds, "c1"));
+    let weighted =
+        with_filter(TCP, json!({"weighted_clusters": {"clusters": [{"name": "a"}, {"name": "b"}]}}));
+    let names: Vec<_> = links(Kind::Lds, weighted).into_iter().map(|(_, _, name)| name).collect();
+    assert_eq!(names, ["a", "b"]);
+    let tls = any(
+        "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
+        json!({"common_tls_context": {"tls_certificate_sds_secret_configs": [
+            {"name": "cert", "sds_config": {"ads": {}}}, {"name": "of-the-bootstrap"}]}}),
+    );
+    let body =
+        json!({"name": "l", "filter_chains": [{"transport_socket": {"name": "tls", "typed_config": tls}}]});
+    let path = "filter_chains[0].transport_socket.typed_config.common_tls_context.\
+                tls_certificate_sds_secret_configs[0].name";
+    assert_eq!(links(Kind::Lds, body), one(path, Kind::Sds, "cert"));
+    let body =
+        with_filter(HCM, json!({"http_filters": [{"name": "ext", "config_discovery": {}}, {"name": "x"}]}));
+    assert_eq!(
+        links(Kind::Lds, body),
+        one(&format!("{IN_FILTER}.http_filters[0].config_discovery"), Kind::Ecds, "ext")
+    );
+}
+
+/// Row A-15.
+#[test]
+fn routes_refer_to_clusters() {
+    let body = json!({"name": "r", "virtual_hosts": [{"routes": [
+        {"route": {"cluster": "a", "request_mirror_policies": [{"cluster": "m"}]}},
+        {"route": {"weighted_clusters": {"clusters": [{"name": "b"}, {"name": "c"}]}}},
+        {"route": {"cluster_header": "x-cluster"}},
+    ]}]});
+    let at = |path: &str, name: &str| (format!("virtual_hosts[0].routes{path}"), Kind::Cds, name.to_owned());
+    assert_eq!(
+        links(Kind::Rds, body),
+        [
+            at("[0].route.cluster", "a"),
+            at("[0].route.request_mirror_policies[0].cluster", "m"),
+            at("[1].route.weighted_clusters.clusters[0].name", "b"),
+            at("[1].route.weighted_clusters.clusters[1].name", "c"),
+        ]
+    );
+    let vhds = json!({"name": "r", "vhds": {"config_source": {"ads": {}}}});
+    assert_eq!(links(Kind::Rds, vhds), one("vhds", Kind::Vhds, "r/*"));
+    let scoped = json!({"name": "s", "route_configuration_name": "r"});
+    assert_eq!(links(Kind::Srds, scoped), one("route_configuration_name", Kind::Rds, "r"));
+    let host = json!({"name": "r/a", "routes": [{"route": {"cluster": "late"}}]});
+    assert_eq!(links(Kind::Vhds, host), one("routes[0].route.cluster", Kind::Cds, "late"));
+}
+
+/// Row A-15.
+#[test]
+fn clusters_refer_to_endpoints_secrets_and_clusters() {
+    let eds = |config: Value| json!({"name": "c", "type": "EDS", "eds_cluster_config": config});
+    assert_eq!(
+        links(Kind::Cds, eds(json!({"service_name": "e"}))),
+        one("eds_cluster_config.service_name", Kind::Eds, "e")
+    );
+    assert_eq!(links(Kind::Cds, eds(json!({}))), one("eds_cluster_config", Kind::Eds, "c"));
+    assert_eq!(links(Kind::Cds, json!({"name": "c", "type": "STATIC"})), []);
+    let aggregate =
+        any("envoy.extensions.clusters.aggregate.v3.ClusterConfig", json!({"clusters": ["a", "b"]}));
+    let body =
+        json!({"name": "c", "cluster_type": {"name": "envoy.clusters.aggregate", "typed_config": aggregate}});
+    assert_eq!(
+        links(Kind::Cds, body).last().cloned().into_iter().collect::<Vec<_>>(),
+        one("cluster_type.typed_config.clusters[1]", Kind::Cds, "b")
+    );
+    let tls = any(
+        "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+        json!({"common_tls_context": {"validation_context_sds_secret_config": {"name": "ca", "sds_config": {}}}}),
+    );
+    let body =
+        json!({"name": "c", "transport_socket_matches": [{"transport_socket": {"typed_config": tls}}]});
+    let path = "transport_socket_matches[0].transport_socket.typed_config.common_tls_context.\
+                validation_context_sds_secret_config.name";
+    assert_eq!(links(Kind::Cds, body), one(path, Kind::Sds, "ca"));
+}
+
+#[test]
+fn a_name_elsewhere_is_no_link() {
+    let body = json!({"name": "c", "alt_stat_name": "cluster", "metadata": {"filter_metadata": {"x": {"cluster": "a",
+        "route_config_name": "r"}}}});
+    assert_eq!(links(Kind::Cds, body), []);
+}
+
+#[test]
+fn the_source_beside_a_name_is_told() {
+    let sources =
+        |kind: Kind, body: Value| read(kind, body).into_iter().map(|link| link.source).collect::<Vec<_>>();
+    let eds =
+        |config: Value| json!({"name": "c", "type": "EDS", "eds_cluster_config": {"eds_config": config}});
+    for (config, source) in [
+        (json!({"ads": {}}), Some(Source::Ads)),
+        (json!({"self": {}}), Some(Source::Own)),
+        (json!({"path_config_source": {"path": "/x"}}), Some(Source::Path)),
+        (json!({"api_config_source": {"api_type": "GRPC"}}), Some(Source::Grpc)),
+        (json!({"api_config_source": {"api_type": "DELTA_GRPC"}}), Some(Source::DeltaGrpc)),
+        (json!({"api_config_source": {"api_type": "REST"}}), Some(Source::Rest)),
+        (json!({"api_config_source": {"api_type": "AGGREGATED_GRPC"}}), Some(Source::Ads)),
+        (json!({"api_config_source": {"api_type": "AGGREGATED_DELTA_GRPC"}}), Some(Source::Ads)),
+        (json!({"path": "/x"}), Some(Source::Path)),
+        (json!({}), None),
+    ] {
+        assert_eq!(sources(Kind::Cds, eds(config.clone())), [source], "{config}");
+    }
+    let named = json!({"name": "c", "eds_cluster_config": {"service_name": "e", "eds_config": {"ads": {}}}});
+    assert_eq!(sources(Kind::Cds, named), [Some(Source::Ads)]);
+    let rds = with_filter(HCM, json!({"rds": {"route_config_name": "r", "config_source": {"ads": {}}}}));
+    assert_eq!(sources(Kind::Lds, rds), [Some(Source::Ads)]);
+    let vhds =
+        json!({"name": "r", "vhds": {"config_source": {"api_config_source": {"api_type": "DELTA_GRPC"}}}});
+    assert_eq!(sources(Kind::Rds, vhds), [Some(Source::DeltaGrpc)]);
+}
+
+/// Row K-23.
+#[test]
+fn the_authority_of_a_name_is_looked_for_beside_it_first() {
+    let way = |name: &str, authorities: Value| {
+        let config = json!({"ads": {}, "authorities": authorities});
+        let eds = json!({"service_name": name, "eds_config": config});
+        read(Kind::Cds, json!({"name": "c", "type": "EDS", "eds_cluster_config": eds})).remove(0).way
+    };
+    let name = "xdstp://shop.example/envoy.config.endpoint.v3.ClusterLoadAssignment/cart";
+    let authority = || "shop.example".to_owned();
+    assert_eq!(
+        way(name, json!([{"name": "other"}, {"name": "shop.example"}])),
+        Some(Way::Beside { authority: authority() })
+    );
+    assert_eq!(way(name, json!([{"name": "other"}])), Some(Way::Bootstrap { authority: authority() }));
+    assert_eq!(way(name, json!([])), Some(Way::Bootstrap { authority: authority() }));
+    assert_eq!(way("cart", json!([{"name": "shop.example"}])), None);
+}
+
+#[test]
+fn every_field_of_the_table_is_the_apis() {
+    let schema = Schema::builtin();
+    for (message, field, _) in walk::FIELDS {
+        let known = schema.message(message).unwrap_or_else(|| panic!("{message}"));
+        assert!(known.get_field_by_name(field).is_some(), "{message}.{field}");
+    }
+}
+
+proptest::proptest! {
+    /// Wherever a cluster is named by a route, the link's path leads back to that name.
+    #[test]
+    fn paths_lead_to_the_names(names in proptest::collection::vec("[a-z|.0-9]{1,12}", 1..8)) {
+        let routes: Vec<Value> = names.iter().map(|name| json!({"route": {"cluster": name}})).collect();
+        let body = json!({"@type": Kind::Rds.type_url(ApiVersion::V3).unwrap().as_str(),
+            "virtual_hosts": [{"routes": routes}]});
+        let schema = Schema::builtin();
+        let links = of(&schema, &body);
+        proptest::prop_assert_eq!(links.len(), names.len());
+        let any = schema.encode("google.protobuf.Any", &body).unwrap();
+        let fast: Vec<_> = Names::new(schema).of(&any).into_iter().map(|(_, name, _)| name).collect();
+        proptest::prop_assert_eq!(&fast, &names);
+        for (link, name) in links.iter().zip(&names) {
+            proptest::prop_assert_eq!(&link.name, name);
+            proptest::prop_assert_eq!(crate::engine::nack::value_at(&body, &link.path), Some(&Value::from(name.as_str())));
+        }
+    }
+}

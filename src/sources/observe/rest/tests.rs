@@ -1,0 +1,124 @@
+use super::super::{ConnId, Copied, Happened, Pipeline};
+use super::*;
+use crate::engine::lint;
+use crate::wire::{Body, What};
+
+/// What bytes on connections give: frames in words, and the rules that find something.
+fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
+    let schema = Schema::builtin();
+    let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema.clone());
+    let clock = crate::wire::event::Clock::default();
+    let mut store = crate::engine::store::Store::new(
+        Catalog::in_memory(),
+        clock,
+        crate::engine::store::Options::default(),
+    );
+    let mut lint = lint::Lint::new(crate::app::watched::rules(&schema));
+    let (mut frames, mut known) = (Vec::new(), Vec::new());
+    for (at, (conn, dir, bytes)) in pieces.iter().enumerate() {
+        let (conn, at) = (ConnId(*conn), Time(at as u64 * 1_000_000));
+        if !known.contains(&conn) {
+            known.push(conn);
+            let what =
+                Happened::Opened { peer: format!("10.0.0.1:{}", 4000 + conn.0), server: "cp:1".to_owned() };
+            pipeline.take(Copied { conn, at, what }, store.catalog_mut(), &mut frames);
+        }
+        let what = Happened::Bytes { dir: *dir, bytes: bytes.clone().into_bytes().into() };
+        pipeline.take(Copied { conn, at, what }, store.catalog_mut(), &mut frames);
+    }
+    let words = frames.iter().map(|frame| match &frame.what {
+        What::Open(open) => format!("{} open {}", frame.stream.0, open.method),
+        What::Message(message) => match &message.body {
+            Body::SotwRequest(m) => format!("{} > {}", frame.stream.0, m.version_info),
+            Body::SotwResponse(m) => {
+                format!("{} < {} [{}]", frame.stream.0, m.version_info, m.resources.blobs().len())
+            }
+            Body::Undecodable { .. } => format!("{} {} undecodable", frame.stream.0, message.dir().word()),
+            other => format!("{other:?}"),
+        },
+        What::Opaque { dir, .. } => format!("{} {} nothing", frame.stream.0, dir.word()),
+        other => format!("{other:?}"),
+    });
+    let words = words.collect();
+    frames.into_iter().for_each(|frame| lint.handle(&mut store, frame));
+    (words, lint.findings().iter().map(|finding| finding.rule.id).collect())
+}
+
+fn post(conn: u64, path: &str, body: &str) -> (u64, Dir, String) {
+    (
+        conn,
+        Dir::Req,
+        format!("POST {path} HTTP/1.1\r\nHost: cp\r\nContent-Length: {}\r\n\r\n{body}", body.len()),
+    )
+}
+
+fn answer(conn: u64, status: &str, body: &str) -> (u64, Dir, String) {
+    (conn, Dir::Resp, format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+}
+
+const CDS: &str = "/v3/discovery:clusters";
+const CLUSTERS: &str = r#"{"versionInfo": "1", "typeUrl": "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+    "resources": [{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "c"}]}"#;
+
+#[test]
+fn polls_are_one_stream_over_connections() {
+    let first = r#"{"node": {"id": "n1"}}"#;
+    let next = r#"{"node": {"id": "n1"}, "versionInfo": "1"}"#;
+    let (frames, rules) = seen(&[
+        post(1, CDS, first),
+        answer(1, "200 OK", CLUSTERS),
+        post(1, CDS, next),
+        answer(1, "304 Not Modified", ""),
+        post(2, CDS, next),
+        post(3, "/v3/discovery:endpoints", r#"{"node": {"id": "n1"}, "resourceNames": ["c"]}"#),
+    ]);
+    assert_eq!(
+        frames,
+        [
+            "1 open /v3/discovery:clusters",
+            "1 > ",
+            "1 < 1 [1]",
+            "1 > 1",
+            "1 resp nothing",
+            "1 > 1",
+            "2 open /v3/discovery:endpoints",
+            "2 > ",
+        ]
+    );
+    assert_eq!(rules, Vec::<&str>::new());
+}
+
+#[test]
+fn what_is_wrong_with_polls_is_found() {
+    let node = r#"{"node": {"id": "n1"}}"#;
+    assert_eq!(seen(&[post(1, CDS, node), post(2, CDS, node)]).1, ["rest-overlap"]);
+    assert_eq!(
+        seen(&[post(1, CDS, r#"{"node": {"id": "n1"}, "version_info": "1"}"#)]).1,
+        ["rest-noncanonical"]
+    );
+    let delta = r#"{"node": {"id": "n1"}, "resourceNamesSubscribe": ["a"]}"#;
+    assert_eq!(seen(&[post(1, CDS, delta)]).1, ["rest-delta"]);
+    assert_eq!(seen(&[post(1, CDS, "{")]).1, ["rest-bad-json"]);
+    assert_eq!(seen(&[post(1, CDS, node), answer(1, "200 OK", "<html>")]).1, ["rest-bad-json"]);
+    assert_eq!(seen(&[post(1, CDS, node), answer(1, "200 OK", "")]).1, ["rest-bad-json"]);
+}
+
+#[test]
+fn a_type_that_is_not_known_is_no_bad_json() {
+    let (frames, rules) = seen(&[
+        post(1, CDS, r#"{"node": {"id": "n1"}}"#),
+        answer(1, "200 OK", r#"{"resources": [{"@type": "type.googleapis.com/own.Type", "x": 1}]}"#),
+    ]);
+    assert!(frames[2].starts_with("Gap"), "{frames:?}");
+    assert_eq!(rules, Vec::<&str>::new());
+}
+
+#[test]
+fn what_is_no_poll_stays_opaque() {
+    let get = |path: &str| (1, Dir::Req, format!("GET {path} HTTP/1.1\r\n\r\n"));
+    assert_eq!(seen(&[get("/healthz")]).0, ["1 open HTTP/1.1"]);
+    assert_eq!(
+        seen(&[post(1, "/v3/discovery:nothing", "{}"), answer(1, "404 No", "")]).0,
+        Vec::<String>::new()
+    );
+}

@@ -1,0 +1,260 @@
+//! Records of a segment, read back. Unknown fields are passed over; nothing here trusts a length.
+
+use std::sync::Arc;
+
+use super::header::unzigzag;
+use super::tls;
+use crate::wire::event::{Code, Dir, Side, StreamId};
+use crate::wire::pb::{Field, Fields, Value, read_varint};
+use crate::wire::{End, Open, Profile, Shape};
+
+pub(super) fn fields(bytes: &[u8]) -> impl Iterator<Item = Field<'_>> {
+    Fields::new(bytes).map_while(Result::ok)
+}
+
+fn u32_of(field: &Field<'_>) -> u32 {
+    u32::try_from(field.varint()).unwrap_or(u32::MAX)
+}
+
+pub(super) fn text(field: &Field<'_>) -> String {
+    field.text().into_owned()
+}
+
+/// The numbers of a packed field.
+fn packed(mut rest: &[u8]) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || {
+        let (value, len) = read_varint(rest)?;
+        rest = rest.get(len..)?;
+        Some(value)
+    })
+}
+
+/// Where the file stands at the beginning of a segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Start {
+    pub blobs: u32,
+    pub frames: u64,
+    pub messages: u64,
+    pub micros: u64,
+}
+
+pub(super) fn start(bytes: &[u8]) -> Start {
+    let mut start = Start::default();
+    for field in fields(bytes) {
+        match field.number {
+            1 => start.blobs = u32_of(&field),
+            2 => start.frames = field.varint(),
+            3 => start.messages = field.varint(),
+            4 => start.micros = field.varint(),
+            _ => {}
+        }
+    }
+    start
+}
+
+/// Stream, if it is not that of the frame before, and microseconds since that frame.
+pub(super) fn place(bytes: &[u8]) -> (Option<StreamId>, u64) {
+    let (mut stream, mut micros) = (None, 0);
+    for field in fields(bytes) {
+        match field.number {
+            1 => stream = Some(StreamId(u32_of(&field))),
+            2 => micros = field.varint(),
+            _ => {}
+        }
+    }
+    (stream, micros)
+}
+
+/// A blob's record. Texts are borrowed from the segment.
+#[derive(Default)]
+pub(super) struct BlobRecord<'a> {
+    pub form: u64,
+    pub type_url: &'a [u8],
+    pub name: &'a [u8],
+    pub version: &'a [u8],
+    pub payload: Option<u32>,
+    pub ttl: Option<i64>,
+    pub aliases: Vec<&'a [u8]>,
+    pub in_any: bool,
+    pub head: u32,
+    pub body: Option<&'a [u8]>,
+    pub hash: Option<u128>,
+    pub size: u32,
+    pub kept: u32,
+    pub redacted: bool,
+}
+
+pub(super) fn blob(bytes: &[u8]) -> BlobRecord<'_> {
+    let mut blob = BlobRecord::default();
+    for field in fields(bytes) {
+        match field.number {
+            1 => blob.form = field.varint(),
+            2 => blob.type_url = field.bytes(),
+            3 => blob.name = field.bytes(),
+            4 => blob.version = field.bytes(),
+            5 => blob.payload = Some(u32_of(&field)),
+            6 => blob.ttl = Some(unzigzag(field.varint())),
+            7 => blob.aliases.push(field.bytes()),
+            8 => blob.in_any = field.varint() != 0,
+            9 => blob.head = u32_of(&field),
+            10 => blob.body = Some(field.bytes()),
+            11 => blob.hash = field.bytes().try_into().ok().map(u128::from_be_bytes),
+            12 => blob.size = u32_of(&field),
+            13 => blob.kept = u32_of(&field),
+            14 => blob.redacted = field.varint() != 0,
+            _ => {}
+        }
+    }
+    blob
+}
+
+pub(super) fn open(bytes: &[u8]) -> Open {
+    let mut open = Open::default();
+    for field in fields(bytes) {
+        match field.number {
+            3 => open.method = text(&field),
+            4 => open.peer = Some(text(&field)),
+            5 => open.server = Some(text(&field)),
+            6 => {
+                let part = |number| {
+                    fields(field.bytes()).find(|f| f.number == number).map(|f| text(&f)).unwrap_or_default()
+                };
+                open.metadata.push((part(1), part(2)));
+            }
+            7 => open.node_hint = Some(field.bytes().to_vec()),
+            8 => open.partial = field.varint() != 0,
+            9 => {
+                open.profile = match field.varint() {
+                    1 => Some(Profile::Current),
+                    2 => Some(Profile::P003),
+                    3 => Some(Profile::P002),
+                    _ => None,
+                }
+            }
+            tls::CLIENT_LEG => open.tls.client = Some(Arc::new(tls::leg(field.bytes()))),
+            tls::SERVER_LEG => open.tls.server = Some(Arc::new(tls::leg(field.bytes()))),
+            _ => {}
+        }
+    }
+    open
+}
+
+/// What a message's record says in front of its segments.
+pub(super) struct MessageHead {
+    pub shape: Shape,
+    pub redacted: bool,
+    pub size: Option<u64>,
+    /// How many segments follow.
+    pub parts: usize,
+}
+
+pub(super) fn message(bytes: &[u8]) -> MessageHead {
+    let mut head = MessageHead { shape: Shape::SotwRequest, redacted: false, size: None, parts: 0 };
+    for field in fields(bytes) {
+        match field.number {
+            3 => {
+                head.shape = match field.varint() {
+                    1 => Shape::SotwResponse,
+                    2 => Shape::DeltaRequest,
+                    3 => Shape::DeltaResponse,
+                    _ => Shape::SotwRequest,
+                }
+            }
+            4 => head.redacted = field.varint() != 0,
+            5 => head.size = Some(field.varint()),
+            6..=9 => head.parts += 1,
+            _ => {}
+        }
+    }
+    head
+}
+
+/// A segment of a message, its blobs by how far back they are.
+pub(super) enum Part<'a> {
+    Inline(&'a [u8]),
+    Field { number: u32, back: u32 },
+    Run { back: u32 },
+    List(ListRecord<'a>),
+}
+
+/// The segments of a message's record.
+pub(super) fn parts(bytes: &[u8]) -> impl Iterator<Item = Part<'_>> {
+    fields(bytes).filter_map(|field| match field.number {
+        6 => Some(Part::Inline(field.bytes())),
+        7 => {
+            let part = |number| fields(field.bytes()).find(|f| f.number == number).map_or(0, |f| u32_of(&f));
+            Some(Part::Field { number: part(1), back: part(2) })
+        }
+        8 => Some(Part::List(list(field.bytes()))),
+        9 => Some(Part::Run { back: u32_of(&field) }),
+        _ => None,
+    })
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ListRecord<'a> {
+    pub number: u32,
+    pub same: Option<u32>,
+    pub base: Option<u32>,
+    pub runs: Vec<u64>,
+    pub ids: &'a [u8],
+    pub order: &'a [u8],
+}
+
+fn list(bytes: &[u8]) -> ListRecord<'_> {
+    let mut list = ListRecord { number: 2, ..ListRecord::default() };
+    for field in fields(bytes) {
+        match field.number {
+            1 => list.number = u32_of(&field),
+            2 => list.same = Some(u32_of(&field)),
+            3 => list.base = Some(u32_of(&field)),
+            4 => list.runs.extend(packed(field.bytes())),
+            5 => list.ids = field.bytes(),
+            6 => list.order = field.bytes(),
+            _ => {}
+        }
+    }
+    list
+}
+
+/// The numbers of the blobs in `ids` of a list. `next`: the next blob's number.
+pub(super) fn ids(ids: &[u8], next: u32) -> impl Iterator<Item = u32> {
+    let mut last = i64::from(next);
+    packed(ids).map(move |delta| {
+        last = last.saturating_add(unzigzag(delta));
+        u32::try_from(last).unwrap_or(u32::MAX)
+    })
+}
+
+/// Direction (of an opaque stream's traffic), messages and bytes.
+pub(super) fn counts(bytes: &[u8]) -> (Dir, u64, u64) {
+    let (mut dir, mut messages, mut size) = (Dir::Req, 0, 0);
+    for field in fields(bytes) {
+        match field.number {
+            3 if field.varint() != 0 => dir = Dir::Resp,
+            4 => messages = field.varint(),
+            5 => size = field.varint(),
+            _ => {}
+        }
+    }
+    (dir, messages, size)
+}
+
+pub(super) fn end(bytes: &[u8]) -> End {
+    let mut end = End::default();
+    let mut message = String::new();
+    let mut code = None;
+    for field in fields(bytes) {
+        match (field.number, field.value) {
+            (3, Value::Varint(1)) => end.by = Some(Side::Client),
+            (3, Value::Varint(2)) => end.by = Some(Side::Server),
+            (4, Value::Varint(value)) => code = Some(Code(unzigzag(value) as i32)),
+            (5, _) => message = text(&field),
+            (6, _) => end.reset = Some(u32_of(&field)),
+            (7, _) => end.note = Some(text(&field)),
+            _ => {}
+        }
+    }
+    end.status = code.map(|code| (code, message));
+    end
+}

@@ -1,0 +1,218 @@
+//! Records as `proto/recording.proto` has them: the fields of a segment, one function each.
+
+use super::header::{put_u64, zigzag};
+use super::tls;
+use crate::wire::content::{Blob, Catalog, Form, Strings};
+use crate::wire::event::{Dir, Side};
+use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint, tag_len};
+use crate::wire::{End, Message, Open, Profile, Segment, Shape};
+
+pub(super) const START: u32 = 1;
+pub(super) const BLOB: u32 = 2;
+pub(super) const OPEN: u32 = 3;
+pub(super) const AGAIN: u32 = 4;
+pub(super) const MESSAGE: u32 = 5;
+pub(super) const OPAQUE: u32 = 6;
+pub(super) const GAP: u32 = 7;
+pub(super) const END: u32 = 8;
+pub(super) const FINISH: u32 = 9;
+
+pub(super) fn put_text(out: &mut Vec<u8>, number: u32, text: &str) {
+    if !text.is_empty() {
+        put_len_field(out, number, text.as_bytes());
+    }
+}
+
+/// A varint that is written even if it is zero: its presence says something.
+fn put_some(out: &mut Vec<u8>, number: u32, value: Option<u64>) {
+    if let Some(value) = value {
+        put_tag(out, number, WIRE_VARINT);
+        put_varint(out, value);
+    }
+}
+
+fn put_packed(out: &mut Vec<u8>, number: u32, values: impl Iterator<Item = u64>) {
+    let mut packed = Vec::new();
+    values.for_each(|value| put_varint(&mut packed, value));
+    if !packed.is_empty() {
+        put_len_field(out, number, &packed);
+    }
+}
+
+/// Without `node_hint` where a stream is only mentioned again.
+pub(super) fn open(out: &mut Vec<u8>, open: &Open, first: bool) {
+    put_text(out, 3, &open.method);
+    for (number, address) in [(4, &open.peer), (5, &open.server)] {
+        if let Some(address) = address {
+            put_len_field(out, number, address.as_bytes());
+        }
+    }
+    for (name, value) in &open.metadata {
+        let mut pair = Vec::new();
+        put_text(&mut pair, 1, name);
+        put_text(&mut pair, 2, value);
+        put_len_field(out, 6, &pair);
+    }
+    if let Some(node) = open.node_hint.as_ref().filter(|_| first) {
+        put_len_field(out, 7, node);
+    }
+    put_u64(out, 8, open.partial.into());
+    let profile = match open.profile {
+        None => 0,
+        Some(Profile::Current) => 1,
+        Some(Profile::P003) => 2,
+        Some(Profile::P002) => 3,
+    };
+    put_u64(out, 9, profile);
+    if first {
+        tls::put(out, &open.tls);
+    }
+}
+
+pub(super) fn opaque(out: &mut Vec<u8>, dir: Dir, messages: u64, bytes: u64) {
+    put_u64(out, 3, (dir == Dir::Resp).into());
+    gap(out, messages, bytes);
+}
+
+pub(super) fn gap(out: &mut Vec<u8>, messages: u64, bytes: u64) {
+    put_u64(out, 4, messages);
+    put_u64(out, 5, bytes);
+}
+
+pub(super) fn end(out: &mut Vec<u8>, end: &End) {
+    let by = match end.by {
+        None => 0,
+        Some(Side::Client) => 1,
+        Some(Side::Server) => 2,
+    };
+    put_u64(out, 3, by);
+    if let Some((code, message)) = &end.status {
+        put_some(out, 4, Some(zigzag(code.0.into())));
+        put_text(out, 5, message);
+    }
+    put_some(out, 6, end.reset.map(u64::from));
+    if let Some(note) = &end.note {
+        put_len_field(out, 7, note.as_bytes());
+    }
+}
+
+/// What goes into a blob's record.
+pub(super) struct BlobRecord<'a> {
+    pub blob: &'a Blob,
+    pub texts: &'a Strings,
+    /// How many blobs back the payload is.
+    pub payload: Option<u32>,
+    pub body: Option<&'a [u8]>,
+    /// Hash and lengths follow from what the segment holds.
+    pub follows: bool,
+}
+
+pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
+    let BlobRecord { blob, texts, .. } = record;
+    let mut out = Vec::with_capacity(record.body.map_or(0, <[u8]>::len) + 64);
+    // What the bytes say is not said again.
+    let named = blob.redacted || record.body.is_none();
+    match &blob.form {
+        Form::Any { type_url, name } if named => {
+            put_text(&mut out, 2, texts.get(*type_url));
+            put_text(&mut out, 3, texts.get(*name));
+        }
+        Form::Any { .. } => {}
+        Form::Wrapper { wrapper, head } => {
+            put_u64(&mut out, 1, 1);
+            if named {
+                put_text(&mut out, 3, texts.get(wrapper.name));
+                put_text(&mut out, 4, texts.get(wrapper.version));
+                put_some(&mut out, 6, wrapper.ttl.map(zigzag));
+                for alias in &wrapper.aliases {
+                    put_len_field(&mut out, 7, texts.get(*alias).as_bytes());
+                }
+            }
+            put_some(&mut out, 5, record.payload.map(u64::from));
+            put_u64(&mut out, 8, wrapper.in_any.into());
+            put_u64(&mut out, 9, (*head).into());
+        }
+        Form::Other => put_u64(&mut out, 1, 2),
+    }
+    if let Some(body) = record.body {
+        put_len_field(&mut out, 10, body);
+    }
+    if !record.follows {
+        put_len_field(&mut out, 11, &blob.hash.to_be_bytes());
+        put_u64(&mut out, 12, blob.size.into());
+        put_u64(&mut out, 13, blob.kept.into());
+    }
+    put_u64(&mut out, 14, blob.redacted.into());
+    out
+}
+
+/// What stands in front of a message's segments. `size` only where it does not follow from them.
+pub(super) fn message(out: &mut Vec<u8>, message: &Message, size: Option<u64>) {
+    let shape = match message.shape {
+        Shape::SotwRequest => 0,
+        Shape::SotwResponse => 1,
+        Shape::DeltaRequest => 2,
+        Shape::DeltaResponse => 3,
+    };
+    put_u64(out, 3, shape);
+    put_u64(out, 4, message.redacted.into());
+    put_some(out, 5, size);
+}
+
+/// `blob`: how many blobs back.
+pub(super) fn field(out: &mut Vec<u8>, number: u32, blob: u64) {
+    let mut field = Vec::new();
+    put_u64(&mut field, 1, number.into());
+    put_u64(&mut field, 2, blob);
+    put_len_field(out, 7, &field);
+}
+
+/// Bytes that a segment stands for, less secrets.
+pub(super) fn kept(segment: &Segment, catalog: &Catalog) -> u64 {
+    let field = |number: u32, kept: u32| (tag_len(number, kept as usize) + kept as usize) as u64;
+    match segment {
+        Segment::Inline(bytes) => bytes.len() as u64,
+        Segment::Run(blob) => catalog.blob(*blob).kept.into(),
+        Segment::Field { number, blob } => field(*number, catalog.blob(*blob).kept),
+        Segment::List { number, list } => {
+            list.blobs().iter().map(|id| field(*number, catalog.blob(*id).kept)).sum()
+        }
+    }
+}
+
+fn list_field(field: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_u64(&mut out, 1, if field == 2 { 0 } else { field.into() });
+    out
+}
+
+pub(super) fn same_list(field: u32, back: u32) -> Vec<u8> {
+    let mut out = list_field(field);
+    put_u64(&mut out, 2, back.into());
+    out
+}
+
+/// `next`: the next blob's number, from which `ids` count on.
+pub(super) fn list(
+    field: u32,
+    base: Option<u32>,
+    runs: &[u64],
+    ids: impl Iterator<Item = u32>,
+    order: &[u8],
+    next: u32,
+) -> Vec<u8> {
+    let mut out = list_field(field);
+    put_some(&mut out, 3, base.map(u64::from));
+    put_packed(&mut out, 4, runs.iter().copied());
+    let mut last = i64::from(next);
+    let deltas = ids.map(|id| {
+        let delta = i64::from(id) - last;
+        last = id.into();
+        zigzag(delta)
+    });
+    put_packed(&mut out, 5, deltas);
+    if !order.is_empty() {
+        put_len_field(&mut out, 6, order);
+    }
+    out
+}

@@ -1,0 +1,156 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::sources::record::Loaded;
+use crate::sources::record::tests::sample;
+use crate::wire::What;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time};
+
+fn load(text: &str) -> Loaded {
+    read(text.as_bytes()).unwrap()
+}
+
+fn export(loaded: &Loaded) -> String {
+    let mut writer = Writer::new(Vec::new(), loaded.clock, None);
+    for frame in &loaded.frames {
+        writer.write(frame, &loaded.catalog).unwrap();
+    }
+    String::from_utf8(writer.finish().unwrap()).unwrap()
+}
+
+#[test]
+fn a_session_comes_back() {
+    let mut catalog = Catalog::in_memory();
+    let frames = sample::session(&mut catalog);
+    for epoch in [None, Some(1_772_460_000_000_000_000)] {
+        let clock = Clock { epoch, untimed: false };
+        let mut writer = Writer::new(Vec::new(), clock, None);
+        for frame in &frames {
+            writer.write(frame, &catalog).unwrap();
+        }
+        let loaded = read(&writer.finish().unwrap()[..]).unwrap();
+        assert_eq!(loaded.notices, Vec::<String>::new());
+        assert_eq!(sample::describe(&loaded.frames, &loaded.catalog), sample::describe(&frames, &catalog));
+        assert_eq!((loaded.clock, loaded.end), (clock, Time(14_000_000)));
+    }
+}
+
+#[test]
+fn lines_have_the_keys_of_the_form() {
+    let mut catalog = Catalog::in_memory();
+    let frames = sample::session(&mut catalog);
+    let mut writer = Writer::new(Vec::new(), Clock::default(), None);
+    for frame in &frames {
+        writer.write(frame, &catalog).unwrap();
+    }
+    let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let keys = |line: &Value| line.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+    let first = |dir: &str| lines.iter().find(|line| line["dir"] == dir).unwrap();
+    assert_eq!(keys(first("open")), "dir t stream method metadata peer");
+    assert_eq!(keys(first("c2s")), "dir t stream method raw");
+    assert_eq!(keys(first("s2c")), "dir t stream method raw");
+    assert_eq!(keys(first("status")), "dir t stream code message");
+    assert_eq!(keys(first("close")), "dir t stream by");
+    assert_eq!(first("gap")["messages"], 3);
+    assert_eq!(first("open")["metadata"], json!({"user-agent": "grpc-c++/1.60", "x-empty": ""}));
+    assert_eq!(first("s2c")["t"], 0.002);
+}
+
+#[test]
+fn bad_lines_are_named_and_skipped() {
+    let text = format!(
+        concat!(
+            "{{\"dir\":\"open\",\"t\":1.5,\"stream\":-3,\"method\":\"{ads}\",\"new\":[1]}}\n",
+            "no json\n",
+            "{{\"dir\":\"c2s\",\"t\":2,\"stream\":-3,\"method\":\"{ads}\",\"raw\":\"!\"}}\n",
+            "\n",
+            "{{\"dir\":\"c2s\",\"t\":\"2026-03-02T14:00:00Z\",\"stream\":-3,\"method\":\"{ads}\",\"raw\":\"\"}}\n",
+            "{{\"dir\":\"what\",\"t\":2,\"stream\":-3}}\n",
+            "{{\"dir\":\"c2s\",\"t\":3,\"stream\":-3,\"method\":\"{ads}\",\"raw\":\"\"}}\n",
+            "{{\"dir\":\"close\",\"t\":9,\"stream\":-3,\"by\":\"client\"}}\n",
+            "{{\"dir\":\"c2s\",\"t\":10,\"stream\":-3,\"method\":\"{ads}\",\"raw\":\"\"}}",
+        ),
+        ads = sample::ADS
+    );
+    let loaded = load(&text);
+    let lines: Vec<_> = loaded.notices.iter().filter_map(|n| n.split(' ').nth(1)).collect();
+    assert_eq!(lines, ["2", "3", "5", "6", "9"], "{:?}", loaded.notices);
+    assert_eq!(loaded.frames.len(), 3);
+    let What::Message(message) = &loaded.frames[1].what else { panic!("a message") };
+    assert_eq!((message.size, loaded.frames[1].at), (0, Time(3_000_000_000)));
+    assert_eq!(loaded.end, Time(10_000_000_000), "the clock stops at the last line");
+}
+
+#[test]
+fn a_stream_without_an_open_is_partial() {
+    let text = format!(r#"{{"dir":"s2c","t":0,"stream":7,"method":"{}","raw":"CgF2"}}"#, sample::ADS);
+    let loaded = load(&text);
+    let What::Open(open) = &loaded.frames[0].what else { panic!("an open") };
+    assert!(open.partial && open.method == sample::ADS);
+    assert_eq!(loaded.frames[1].stream, StreamId(1));
+    assert_eq!(load(&export(&loaded)).frames.len(), 2, "and stays so");
+    assert!(!export(&loaded).contains("open"));
+}
+
+#[test]
+fn a_status_by_name_and_its_close_are_one_end() {
+    let text = r#"{"dir":"open","t":0,"stream":1,"method":"/x.Y/Z"}
+{"dir":"s2c","t":1,"stream":1,"method":"/x.Y/Z","raw":"AAAA"}
+{"dir":"status","t":2,"stream":1,"code":"UNAVAILABLE","message":"gone"}
+{"dir":"close","t":3,"stream":1,"by":"server","reset":2}"#;
+    let loaded = load(text);
+    assert_eq!(loaded.notices, Vec::<String>::new());
+    assert_eq!(loaded.frames.len(), 3);
+    assert!(matches!(loaded.frames[1].what, What::Opaque { dir: Dir::Resp, messages: 1, bytes: 3 }));
+    let What::End(end) = &loaded.frames[2].what else { panic!("an end") };
+    assert_eq!((end.by, end.reset), (Some(Side::Server), Some(2)));
+    assert_eq!(end.status, Some((Code(14), "gone".into())));
+    assert_eq!(loaded.end, Time(3_000_000_000));
+}
+
+#[test]
+fn unix_seconds_are_dates() {
+    let text = r#"{"dir":"open","t":1772460000.5,"stream":1,"method":"/x"}
+{"dir":"close","t":1772460001.75,"stream":1}"#;
+    let loaded = load(text);
+    assert_eq!(loaded.clock.epoch, Some(1_772_460_000_500_000_000));
+    assert_eq!(loaded.end, Time(1_250_000_000));
+}
+
+#[test]
+fn seconds_beyond_all_dates_are_no_time() {
+    let text = r#"{"dir":"open","t":88888888888888888888888888888888888888888888888888.01,"stream":1,"method":"/x"}
+{"dir":"open","t":1772460000,"stream":1,"method":"/x"}"#;
+    let loaded = load(text);
+    assert!(loaded.notices[0].starts_with("line 1 skipped: t is 8"), "{:?}", loaded.notices);
+    assert_eq!(loaded.frames.len(), 1);
+    assert_eq!(loaded.clock.epoch, Some(1_772_460_000_000_000_000));
+}
+
+/// Knows one node.
+struct OneNode;
+
+impl Json for OneNode {
+    fn encode(&self, message: &str, json: &Value) -> Option<Vec<u8>> {
+        (message == "envoy.config.core.v3.Node" && json["id"] == "n").then(|| b"\x0a\x01n".to_vec())
+    }
+    fn decode(&self, _: &str, bytes: &[u8]) -> Option<Value> {
+        (bytes == b"\x0a\x01n").then(|| json!({"id": "n"}))
+    }
+}
+
+#[test]
+fn a_node_hint_needs_descriptors_and_goes_both_ways() {
+    let text = r#"{"dir":"open","t":0,"stream":1,"method":"/x","node_hint":{"id":"n"},"partial":true}"#;
+    assert!(load(text).notices[0].contains("not read"));
+    let options = Options { json: Some(&OneNode), ..Options::default() };
+    let loaded = read_with(text.as_bytes(), &options).unwrap();
+    let What::Open(open) = &loaded.frames[0].what else { panic!("an open") };
+    assert_eq!(open.node_hint.as_deref(), Some(&b"\x0a\x01n"[..]));
+    let mut writer = Writer::new(Vec::new(), loaded.clock, Some(&OneNode));
+    writer.write(&loaded.frames[0], &loaded.catalog).unwrap();
+    let line: Value = serde_json::from_slice(&writer.finish().unwrap()).unwrap();
+    assert_eq!(line["node_hint"], json!({"id": "n"}));
+}

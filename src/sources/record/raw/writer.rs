@@ -1,0 +1,134 @@
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
+
+use super::{Json, NODE, base64};
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Dir, StreamId, Time};
+use crate::wire::{End, Frame, Open, What};
+
+/// Writes frames as raw JSONL (`export --to raw`), a line each.
+pub struct Writer<'a, W> {
+    out: W,
+    clock: Clock,
+    json: Option<&'a dyn Json>,
+    methods: HashMap<StreamId, String>,
+    /// Messages whose bytes were lost; a `gap` stands in their place.
+    lost: u64,
+}
+
+impl<'a, W: Write> Writer<'a, W> {
+    /// `t` is RFC 3339 text where the clock has a date, seconds otherwise. Without `json` node hints are left out.
+    pub fn new(out: W, clock: Clock, json: Option<&'a dyn Json>) -> Self {
+        Writer { out, clock, json, methods: HashMap::new(), lost: 0 }
+    }
+
+    /// Writes the next frame's line; an end with a status takes two.
+    pub fn write(&mut self, frame: &Frame, catalog: &Catalog) -> io::Result<()> {
+        match &frame.what {
+            What::Open(open) => self.open(frame, open),
+            What::Message(message) => {
+                let dir = dir_word(message.dir());
+                let Some(bytes) = message.bytes(catalog) else {
+                    self.lost += 1;
+                    return self.line(frame, "gap", [("messages", json!(1)), ("bytes", json!(message.size))]);
+                };
+                let method = self.methods.get(&frame.stream).cloned().unwrap_or_default();
+                self.line(frame, dir, [("method", json!(method)), ("raw", json!(base64::encode(&bytes)))])
+            }
+            What::Opaque { dir, messages, bytes } => {
+                let counts = [("messages", json!(messages)), ("bytes", json!(bytes))];
+                self.line(frame, "gap", counts.into_iter().chain([("opaque", json!(dir_word(*dir)))]))
+            }
+            What::Gap { messages, bytes } => {
+                self.line(frame, "gap", [("messages", json!(messages)), ("bytes", json!(bytes))])
+            }
+            What::End(end) => self.end(frame, end),
+        }
+    }
+
+    /// Messages that could not be written because a damaged recording lost their content.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Hands everything to the output and gives it back.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn open(&mut self, frame: &Frame, open: &Open) -> io::Result<()> {
+        self.methods.insert(frame.stream, open.method.clone());
+        let node = open.node_hint.as_ref().zip(self.json).and_then(|(node, json)| json.decode(NODE, node));
+        // A stream without an open line is one that had begun before.
+        if open.partial && node.is_none() {
+            return Ok(());
+        }
+        let mut metadata = Map::new();
+        for (name, value) in &open.metadata {
+            let value = Value::from(value.as_str());
+            match metadata.get_mut(name) {
+                None => {
+                    metadata.insert(name.clone(), value);
+                }
+                Some(Value::Array(values)) => values.push(value),
+                Some(first) => *first = json!([first.take(), value]),
+            }
+        }
+        let metadata = (!metadata.is_empty()).then_some(Value::Object(metadata));
+        let optional = [
+            ("metadata", metadata),
+            ("peer", open.peer.as_ref().map(|peer| json!(peer))),
+            ("server", open.server.as_ref().map(|server| json!(server))),
+            ("node_hint", node),
+            ("partial", open.partial.then_some(json!(true))),
+        ];
+        let keys = [("method", Some(json!(open.method)))].into_iter().chain(optional);
+        self.line(frame, "open", keys.filter_map(|(key, value)| Some((key, value?))))
+    }
+
+    fn end(&mut self, frame: &Frame, end: &End) -> io::Result<()> {
+        self.methods.remove(&frame.stream);
+        if let Some((code, message)) = &end.status {
+            self.line(frame, "status", [("code", json!(code.0)), ("message", json!(message))])?;
+        }
+        let keys = [
+            ("by", end.by.map(|by| json!(by.word()))),
+            ("reset", end.reset.map(|reset| json!(reset))),
+            ("note", end.note.as_ref().map(|note| json!(note))),
+        ];
+        self.line(frame, "close", keys.into_iter().filter_map(|(key, value)| Some((key, value?))))
+    }
+
+    fn line(
+        &mut self,
+        frame: &Frame,
+        dir: &str,
+        keys: impl IntoIterator<Item = (&'static str, Value)>,
+    ) -> io::Result<()> {
+        let mut line = Map::new();
+        line.insert("dir".into(), json!(dir));
+        line.insert("t".into(), self.time(frame.at));
+        line.insert("stream".into(), json!(frame.stream.0));
+        line.extend(keys.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        serde_json::to_writer(&mut self.out, &Value::Object(line))?;
+        self.out.write_all(b"\n")
+    }
+
+    fn time(&self, at: Time) -> Value {
+        let date = self.clock.epoch.map(|epoch| epoch.saturating_add(at.0.into()));
+        match date.and_then(|ns| jiff::Timestamp::from_nanosecond(ns).ok()) {
+            Some(date) => json!(date.to_string()),
+            None => json!(at.as_secs_f64()),
+        }
+    }
+}
+
+fn dir_word(dir: Dir) -> &'static str {
+    match dir {
+        Dir::Req => "c2s",
+        Dir::Resp => "s2c",
+    }
+}

@@ -1,0 +1,188 @@
+use std::io::Write;
+
+use super::sample::*;
+use crate::sources::record::{RecordReadError, VERSION, Writer, read};
+use crate::wire::content::{Catalog, MemoryBodies};
+use crate::wire::{Frame, Shape, What};
+
+fn small() -> (Vec<String>, Vec<u8>) {
+    let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
+    let frames = session(&mut catalog);
+    (describe(&frames, &catalog), record(&frames, &catalog, 2))
+}
+
+#[test]
+fn cut_anywhere_the_beginning_opens() {
+    let (all, file) = small();
+    let mut before = 0;
+    for end in 0..file.len() {
+        let Ok(loaded) = read(&file[..end]) else {
+            assert_eq!(before, 0, "what opened once opens with more");
+            continue;
+        };
+        let got = describe(&loaded.frames, &loaded.catalog);
+        assert_eq!(got[..], all[..got.len()], "cut at {end}");
+        assert!(got.len() >= before, "cut at {end}: more bytes, fewer frames");
+        before = got.len();
+        assert_eq!(loaded.notices.len(), 1, "cut at {end}: {:?}", loaded.notices);
+    }
+    assert_eq!(before, all.len());
+}
+
+#[test]
+fn a_header_that_is_cut_says_so() {
+    let (_, file) = small();
+    assert!(matches!(read(&file[..0]), Err(RecordReadError::Empty)));
+    assert!(matches!(read(&file[..12]), Err(RecordReadError::Cut { at: 12 })));
+    assert!(matches!(read(&file[..30]), Err(RecordReadError::Cut { at: 30 })));
+    assert!(matches!(read(&b"something else"[..]), Err(RecordReadError::Unknown)));
+    let mut newer = file.clone();
+    newer[8] = VERSION as u8 + 2;
+    let text = read(&newer[..]).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(text, "format version 3 is newer than this xdscope reads (1): update xdscope");
+    let mut bad = file;
+    bad[25] ^= 1;
+    assert!(matches!(read(&bad[..]), Err(RecordReadError::Header { .. })));
+}
+
+#[test]
+fn no_flipped_bit_panics_or_makes_things_up() {
+    let (all, file) = small();
+    for at in 0..file.len() {
+        for bit in [0, 3, 7] {
+            let mut bad = file.clone();
+            bad[at] ^= 1 << bit;
+            let Ok(loaded) = read(&bad[..]) else { continue };
+            let got = describe(&loaded.frames, &loaded.catalog);
+            assert!(got.iter().all(|frame| all.contains(frame)), "byte {at} bit {bit}");
+            assert!(!loaded.notices.is_empty(), "byte {at} bit {bit}");
+        }
+    }
+}
+
+/// A session of several segments.
+fn large() -> (Vec<Frame>, Catalog, Vec<u8>) {
+    let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
+    let mut frames = vec![frame(0, 1, opened(ADS))];
+    for i in 0..8000 {
+        let response = push(&[&cluster(i, 0), &cluster(i / 2, 0), &cluster(i * 7, 1)], i);
+        frames.push(frame(2 * i, 1, message(Shape::SotwResponse, &response, &mut catalog)));
+        frames.push(frame(2 * i + 1, 1, message(Shape::SotwRequest, &ack(i, None), &mut catalog)));
+    }
+    let file = record(&frames, &catalog, 20);
+    (frames, catalog, file)
+}
+
+#[test]
+fn damage_in_the_middle_costs_one_segment() {
+    let (frames, catalog, file) = large();
+    let all = describe(&frames, &catalog);
+    assert!(file.len() > 400 << 10, "several segments: {}", file.len());
+    let at = file.len() / 2;
+    let mut bad = file;
+    bad[at] ^= 0x40;
+    let loaded = read(&bad[..]).unwrap();
+    let got = describe(&loaded.frames, &loaded.catalog);
+    let same = got.iter().zip(&all).take_while(|(a, b)| a == b).count();
+    // What comes after may show resources whose content was lost; that they were sent is known.
+    let when = |frame: &Frame| (frame.at, frame.stream);
+    let rest =
+        loaded.frames.iter().rev().zip(frames.iter().rev()).take_while(|(a, b)| when(a) == when(b)).count();
+    assert!(same > all.len() / 4, "the part before: {same}");
+    assert!(rest > all.len() / 10, "the part after: {rest}");
+    let lost = all.len() - got.len();
+    assert!(lost > 0 && lost < all.len() / 3, "{lost} lost");
+    assert!(loaded.notices[0].starts_with("damaged at byte "), "{:?}", loaded.notices);
+    assert!(
+        loaded.notices[0].contains(&format!("{lost} messages and 0 other events are lost")),
+        "{:?}",
+        loaded.notices
+    );
+}
+
+#[test]
+fn a_stream_is_known_after_its_opening_is_lost() {
+    let (_, _, mut file) = large();
+    file[200] ^= 0x40;
+    let loaded = read(&file[..]).unwrap();
+    let What::Open(open) = &loaded.frames[0].what else { panic!("{:?}", loaded.frames[0]) };
+    assert!(open.partial && open.method == ADS && open.peer.is_some());
+    assert!(matches!(loaded.frames[1].what, What::Message(_)));
+}
+
+#[test]
+fn what_was_flushed_is_in_the_file() {
+    let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
+    let frames = session(&mut catalog);
+    let file = Shared::default();
+    let mut writer = Writer::new(file.clone(), header()).unwrap();
+    for (i, frame) in frames.iter().enumerate() {
+        writer.write(frame, &catalog).unwrap();
+        writer.flush().unwrap();
+        let loaded = load(&file.bytes());
+        assert_eq!(loaded.frames.len(), i + 1);
+        assert!(loaded.notices[0].starts_with("not closed"), "{:?}", loaded.notices);
+    }
+    assert_eq!(writer.bytes_written(), file.bytes().len() as u64);
+    drop(writer);
+}
+
+#[test]
+fn what_a_full_disk_lost_is_counted() {
+    #[derive(Clone)]
+    struct Disk(Shared, std::sync::Arc<std::sync::atomic::AtomicBool>);
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if self.1.load(std::sync::atomic::Ordering::Relaxed) {
+                // Half of it, as disks do.
+                let _ = self.0.write(&bytes[..bytes.len() / 2]);
+                return Err(std::io::ErrorKind::StorageFull.into());
+            }
+            self.0.write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
+    let frames = session(&mut catalog);
+    let disk = Disk(Shared::default(), Default::default());
+    let mut writer = Writer::new(disk.clone(), header()).unwrap();
+    for (i, frame) in frames.iter().enumerate() {
+        disk.1.store(i == 6, std::sync::atomic::Ordering::Relaxed);
+        writer.write(frame, &catalog).unwrap();
+        assert_eq!(writer.flush().is_err(), i == 6);
+    }
+    writer.finish().unwrap();
+    let loaded = load(&disk.0.bytes());
+    assert_eq!(loaded.frames.len(), frames.len() - 1);
+    assert!(loaded.notices[0].contains("1 messages and 0 other events are lost"), "{:?}", loaded.notices);
+}
+
+#[test]
+fn a_short_recording_that_is_cut_keeps_what_stands_before() {
+    let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
+    let mut frames = vec![frame(0, 1, opened(ADS))];
+    for i in 0..300 {
+        frames.push(frame(
+            i * 500,
+            1,
+            message(Shape::SotwResponse, &push(&[&cluster(i, i)], i), &mut catalog),
+        ));
+    }
+    let whole = record(&frames, &catalog, 1);
+    let all = describe(&frames, &catalog);
+    let mut lost = Vec::new();
+    for end in [whole.len() - 1, whole.len() * 3 / 4, whole.len() / 2] {
+        let loaded = load(&whole[..end]);
+        assert_eq!(describe(&loaded.frames, &loaded.catalog), all[..loaded.frames.len()]);
+        assert_eq!(loaded.notices.len(), 1, "{:?}", loaded.notices);
+        lost.push(all.len() - loaded.frames.len());
+    }
+    assert!(
+        lost[0] <= 40 && lost[1] <= 150 && lost[2] <= 250,
+        "{lost:?} of {} in {} bytes",
+        all.len(),
+        whole.len()
+    );
+}

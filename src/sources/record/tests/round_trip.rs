@@ -1,0 +1,195 @@
+use proptest::prelude::*;
+
+use super::sample::*;
+use crate::sources::record::{Writer, create, open};
+use crate::wire::content::{Catalog, MemoryBodies, Redact};
+use crate::wire::event::Time;
+use crate::wire::pb::put_len_field;
+use crate::wire::{Frame, Message, Shape, What};
+
+#[test]
+fn everything_comes_back() {
+    let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
+    let frames = session(&mut catalog);
+    for every in [1, 3, 1000] {
+        let loaded = load(&record(&frames, &catalog, every));
+        assert_eq!(
+            describe(&loaded.frames, &loaded.catalog),
+            describe(&frames, &catalog),
+            "flush every {every}"
+        );
+        assert_eq!(loaded.notices, Vec::<String>::new());
+        assert_eq!((loaded.clock, loaded.end), (header().clock, Time(14_000_000)));
+    }
+}
+
+#[test]
+fn the_clock_may_go_on_after_the_last_frame() {
+    let file = Shared::default();
+    let mut writer = Writer::new(file.clone(), header()).unwrap();
+    writer.write(&frame(1, 1, opened(ADS)), &Catalog::in_memory()).unwrap();
+    writer.advance(Time(9_000_000));
+    writer.finish().unwrap();
+    assert_eq!(load(&file.bytes()).end, Time(9_000_000));
+}
+
+#[test]
+fn bodies_are_read_from_the_file() {
+    let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
+    let mut frames = vec![frame(0, 1, opened(ADS))];
+    for i in 0..200 {
+        let clusters: Vec<_> = (0..100).map(|j| cluster(i * 100 + j, i)).collect();
+        let entries: Vec<_> = clusters.iter().map(Vec::as_slice).collect();
+        frames.push(frame(i, 1, message(Shape::SotwResponse, &push(&entries, i), &mut catalog)));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.xdsrec");
+    let mut writer = Writer::new(create(&path).unwrap(), header()).unwrap();
+    for frame in &frames {
+        writer.write(frame, &catalog).unwrap();
+    }
+    writer.finish().unwrap();
+    let loaded = open(&path).unwrap();
+    // Back to front, so that segments which are no longer at hand are read again.
+    for (was, is) in frames.iter().zip(&loaded.frames).rev() {
+        let (was, is) = (std::slice::from_ref(was), std::slice::from_ref(is));
+        assert!(describe(is, &loaded.catalog) == describe(was, &catalog), "at {:?}", was[0].at);
+    }
+}
+
+#[test]
+fn a_recording_of_a_part_holds_what_that_part_needs() {
+    let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
+    let frames = session(&mut catalog);
+    let loaded = load(&record(&frames[11..], &catalog, 1));
+    assert_eq!(describe(&loaded.frames[..], &loaded.catalog)[..4], describe(&frames[11..], &catalog)[..4]);
+    assert!(loaded.catalog.blobs().len() <= 4, "{}", loaded.catalog.blobs().len());
+}
+
+/// Takes out what follows `secret:`.
+struct NoSecrets;
+
+impl Redact for NoSecrets {
+    fn resource(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let at = bytes.windows(7).position(|w| w == b"secret:")?;
+        let mut any = Vec::new();
+        put_len_field(&mut any, 1, b"t/secret");
+        put_len_field(&mut any, 2, &bytes[at..at + 7]);
+        Some(any)
+    }
+    fn text(&self, text: &str) -> Option<String> {
+        text.contains("secret:").then(|| "[redacted]".into())
+    }
+    fn raw(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+    fn fields(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+#[test]
+fn redacted_content_keeps_its_hash_and_never_its_secret() {
+    let mut catalog =
+        Catalog::new(42, Some(std::sync::Arc::new(NoSecrets)), Box::new(MemoryBodies::default()));
+    let mut any = Vec::new();
+    put_len_field(&mut any, 1, b"t/secret");
+    put_len_field(&mut any, 2, b"secret:hunter2");
+    let mut resource = b"\x0a\x01v\x1a\x01n".to_vec();
+    put_len_field(&mut resource, 2, &any);
+    let mut response = Vec::new();
+    put_len_field(&mut response, 2, &resource);
+    let frames = vec![
+        frame(0, 1, opened(ADS)),
+        frame(1, 1, message(Shape::SotwResponse, &push(&[&any], 1), &mut catalog)),
+        frame(2, 1, message(Shape::DeltaResponse, &response, &mut catalog)),
+    ];
+    let bytes = record(&frames, &catalog, 1);
+    let loaded = load(&bytes);
+    assert_eq!(describe(&loaded.frames, &loaded.catalog), describe(&frames, &catalog));
+    let What::Message(message) = &loaded.frames[2].what else { panic!("a message") };
+    assert!(message.redacted && message.size == response.len() as u64);
+    let kept = message.bytes(&loaded.catalog).unwrap();
+    assert!(!kept.windows(7).any(|w| w == b"hunter2"));
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    prop_oneof![
+        Just(Shape::SotwRequest),
+        Just(Shape::SotwResponse),
+        Just(Shape::DeltaRequest),
+        Just(Shape::DeltaResponse)
+    ]
+}
+
+/// Fields that are nearly those of a discovery message, some cut short.
+fn wire_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let inner = prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..40),
+        (0u64..30).prop_map(|i| cluster(i, 0)),
+        (0u64..5).prop_map(|i| delta(i, i)),
+        (250usize..300).prop_map(|n| vec![b'a'; n]),
+    ];
+    let field = (1u32..10, inner, any::<bool>()).prop_map(|(number, inner, odd)| {
+        let mut out = Vec::new();
+        put_len_field(&mut out, number, &inner);
+        if odd && inner.len() < 128 {
+            // The same length in two bytes.
+            out.splice(1..2, [inner.len() as u8 | 0x80, 0]);
+        }
+        out
+    });
+    (proptest::collection::vec(field, 0..30), 0usize..4).prop_map(|(fields, cut)| {
+        let mut bytes = fields.concat();
+        bytes.truncate(bytes.len().saturating_sub(cut.saturating_sub(1)));
+        bytes
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_message_comes_back_byte_for_byte(
+        messages in proptest::collection::vec((1u32..4, shape(), wire_bytes()), 0..20),
+        every in 1usize..5,
+    ) {
+        let mut catalog = Catalog::in_memory();
+        let frames: Vec<Frame> = messages
+            .iter()
+            .zip(1..)
+            .map(|((stream, shape, bytes), ms)| {
+                let what = What::Message(std::sync::Arc::new(Message::parse(*shape, bytes, &mut catalog)));
+                frame(ms, *stream, what)
+            })
+            .collect();
+        let loaded = load(&record(&frames, &catalog, every));
+        let back: Vec<_> = loaded
+            .frames
+            .iter()
+            .filter_map(|frame| match &frame.what {
+                What::Message(m) => Some((frame.stream.0, m.shape, m.bytes(&loaded.catalog).unwrap())),
+                _ => None,
+            })
+            .collect();
+        prop_assert_eq!(back, messages);
+    }
+}
+
+#[test]
+fn files_are_private_and_nothing_else_is_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.xdsrec");
+    for _ in 0..2 {
+        let writer = Writer::new(create(&path).unwrap(), header()).unwrap();
+        writer.finish().unwrap();
+        assert_eq!(open(&path).unwrap().notices, Vec::<String>::new());
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let other = dir.path().join("notes.txt");
+    std::fs::write(&other, "important").unwrap();
+    assert_eq!(create(&other).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read(&other).unwrap(), b"important");
+}

@@ -1,0 +1,278 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::ast::*;
+use super::load::{clock, steps};
+use super::{Codec, LoadError, write};
+use crate::engine::lint::{self, Finding, Lint};
+use crate::engine::store::{Meaning, Options, Store};
+use crate::present::json;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Seq, StreamId, TypeUrl};
+
+/// Rules whose findings are facts, not breaches: each NACK has one or both.
+const FACTS: [&str; 2] = ["nack", "nack-unexplained"];
+
+/// An expectation that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: expected `{expected}`, found {found}")]
+pub struct Failure {
+    pub line: u32,
+    /// The line, as a script writes it.
+    pub expected: String,
+    pub found: String,
+}
+
+/// Replays a script and compares its expectations, each at the moment where it stands. Empty: all hold.
+pub fn check(
+    script: &Script,
+    codec: &dyn Codec,
+    options: Options,
+    rules: lint::Options,
+    meaning: Option<Meaning>,
+) -> Result<Vec<Failure>, LoadError> {
+    let mut catalog = Catalog::in_memory();
+    let steps = steps(script, codec, &mut catalog)?;
+    let mut store = Store::new(catalog, clock(script), options);
+    if let Some(meaning) = meaning {
+        store.set_meaning(meaning);
+    }
+    let mut lint = Lint::new(rules);
+    let mut checker = Checker { streams: Vec::new(), named: Vec::new() };
+    let mut failures = Vec::new();
+    for (line, step) in script.lines.iter().zip(steps) {
+        if let Some(frame) = step.frame {
+            lint.handle(&mut store, frame);
+        }
+        lint.advance(&mut store, step.at);
+        match &line.item {
+            Item::Stream { stream, .. } => checker.streams.push(stream.clone()),
+            Item::Expect(expect) => {
+                let found = match expect {
+                    Expect::Message { .. } | Expect::State { .. } | Expect::Resource { .. } => {
+                        checker.fact(expect, &store)
+                    }
+                    _ => checker.lint(expect, lint.findings()),
+                };
+                if let Some(found) = found {
+                    let expected = write::line(&line.item);
+                    failures.push(Failure { line: line.number, expected, found });
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(failures)
+}
+
+struct Checker {
+    streams: Vec<Stream>,
+    /// Findings that `expect lint` lines have named so far.
+    named: Vec<Pick>,
+}
+
+impl Checker {
+    fn url(&self, number: u32, ty: &TypeRef) -> TypeUrl {
+        let stream = self.streams.iter().find(|stream| stream.number == number);
+        stream.map_or_else(TypeUrl::default, |stream| stream.type_url(ty))
+    }
+
+    /// What was found instead, if an expectation about a fact does not hold.
+    fn fact(&self, expect: &Expect, store: &Store) -> Option<String> {
+        let clock = store.clock();
+        let (object, key, word, fields) = match expect {
+            Expect::Message { n, kind, fields } => {
+                let row = store.row_of(Seq(*n)).and_then(|index| store.row(index));
+                (row.map(|row| json::message(&row, &clock)), "kind", kind, fields)
+            }
+            Expect::State { stream, ty, state, fields } => {
+                let url = self.url(*stream, ty);
+                let states = store.states();
+                let fact =
+                    states.iter().find(|fact| fact.stream == StreamId(*stream) && fact.type_url == url);
+                (fact.map(|fact| json::state(fact, &clock)), "state", state, fields)
+            }
+            Expect::Resource { stream, ty, name, state, fields } => {
+                let resources = store.resources(StreamId(*stream), &self.url(*stream, ty));
+                let fact = resources.iter().find(|fact| *fact.name == **name).or_else(|| {
+                    resources.iter().find(|fact| fact.aliases.iter().any(|alias| **alias == **name))
+                });
+                (fact.map(|fact| json::resource(fact, &clock)), "state", state, fields)
+            }
+            _ => return None,
+        };
+        let Some(object) = object else { return Some("none such".into()) };
+        let word = word.iter().map(|word| (key, Want::Word(word.clone())));
+        let fields = fields.iter().map(|(key, want)| (key.as_str(), want.clone()));
+        let wrong: Vec<String> = word
+            .chain(fields)
+            .filter_map(|(key, want)| {
+                let found = field(&object, key);
+                (!holds(&want, found)).then(|| format!("{key}={}", found.unwrap_or(&Value::Null)))
+            })
+            .collect();
+        (!wrong.is_empty()).then(|| wrong.join(" "))
+    }
+
+    /// The same for an expectation about findings.
+    fn lint(&mut self, expect: &Expect, findings: &[Finding]) -> Option<String> {
+        let picked = |pick: &Pick| {
+            let (rule, at) = (pick.rule.clone(), pick.at);
+            findings.iter().filter(move |f| f.rule.id == rule && (at.is_none() || place(f) == at))
+        };
+        match expect {
+            Expect::Lint { pick, severity } => {
+                self.named.push(pick.clone());
+                let found: Vec<&Finding> = picked(pick)
+                    .filter(|f| severity.as_ref().is_none_or(|s| *s == f.severity.word()))
+                    .collect();
+                let names: BTreeSet<&str> =
+                    found.iter().flat_map(|f| f.names.iter().map(|name| &**name)).collect();
+                let wanted = pick.names.as_ref().map(|names| names.iter().map(String::as_str).collect());
+                let holds = !found.is_empty() && wanted.is_none_or(|wanted: BTreeSet<&str>| wanted == names);
+                (!holds).then(|| list(findings.iter().filter(|f| f.rule.id == pick.rule)))
+            }
+            Expect::No(pick) => {
+                let about = |f: &&Finding| match &pick.names {
+                    Some(names) => f.names.iter().any(|name| names.iter().any(|n| **n == **name)),
+                    None => true,
+                };
+                let found: Vec<&Finding> = picked(pick).filter(about).collect();
+                (!found.is_empty()).then(|| list(found.into_iter()))
+            }
+            Expect::LintNone | Expect::LintOnly => {
+                let named = |f: &&Finding| {
+                    *expect == Expect::LintOnly
+                        && self.named.iter().any(|pick| {
+                            pick.rule == f.rule.id
+                                && (pick.at.is_none() || pick.at == place(f))
+                                && pick.names.as_ref().is_none_or(|names| {
+                                    f.names.iter().all(|n| names.iter().any(|name| **name == **n))
+                                })
+                        })
+                };
+                let found: Vec<&Finding> =
+                    findings.iter().filter(|f| !FACTS.contains(&f.rule.id) && !named(f)).collect();
+                (!found.is_empty()).then(|| list(found.into_iter()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The message that completed it.
+fn place(finding: &Finding) -> Option<u64> {
+    finding.at.map(|at| at.0)
+}
+
+/// Findings as a failure lists them.
+fn list<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
+    let texts: Vec<String> = findings
+        .map(|f| {
+            let at = place(f).map_or(String::new(), |at| format!(" at {at}"));
+            format!("{}{at} sev={} names=[{}]", f.rule.id, f.severity.word(), f.names.join(" "))
+        })
+        .collect();
+    if texts.is_empty() { "none such".into() } else { texts.join(", ") }
+}
+
+/// A field, or with dots a field of a field.
+fn field<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(object, |value, key| value.get(key))
+}
+
+fn holds(want: &Want, found: Option<&Value>) -> bool {
+    match (want, found) {
+        (Want::Word(word), None | Some(Value::Null)) => word.is_empty(),
+        (Want::Word(word), Some(Value::String(text))) => word == text,
+        (Want::Word(word), Some(Value::Bool(value))) => word == if *value { "true" } else { "false" },
+        (Want::Word(word), Some(Value::Number(number))) => word.parse().ok() == number.as_f64(),
+        (Want::Word(word), Some(Value::Array(items))) => word.is_empty() && items.is_empty(),
+        (Want::Word(word), Some(Value::Object(map))) => word.is_empty() && map.is_empty(),
+        (Want::List(words), Some(Value::Array(items))) => {
+            let items: BTreeSet<String> = items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), String::from))
+                .collect();
+            words.iter().cloned().collect::<BTreeSet<_>>() == items
+        }
+        (Want::List(_), _) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn word(text: &str) -> Want {
+        Want::Word(text.into())
+    }
+
+    #[test]
+    fn values_compare_by_their_type() {
+        let object =
+            json!({ "v": "1", "n": 1.0, "b": true, "e": null, "l": ["b", "a"], "x": [], "o": { "code": 3 } });
+        let check = |want: Want, key: &str| holds(&want, field(&object, key));
+        assert!(check(word("1"), "v") && check(word("1"), "n") && check(word("true"), "b"));
+        assert!(
+            check(word(""), "e")
+                && check(word(""), "x")
+                && check(word(""), "absent")
+                && check(word("3"), "o.code")
+        );
+        assert!(check(Want::List(vec!["a".into(), "b".into()]), "l") && check(Want::List(vec![]), "x"));
+        assert!(!check(word(""), "v") && !check(word("a"), "l") && !check(Want::List(vec!["a".into()]), "l"));
+        assert!(!check(Want::List(vec![]), "absent"), "a list that does not apply is not an empty one");
+    }
+
+    fn finding(rule: &str, at: Option<u64>, names: &[&str]) -> Finding {
+        Finding {
+            rule: lint::rule(rule).expect("a rule"),
+            severity: lint::Severity::Warn,
+            cause: None,
+            blame: lint::Blame::Server,
+            stream: StreamId(1),
+            node: None,
+            type_url: TypeUrl::default(),
+            names: names.iter().map(|name| (*name).into()).collect(),
+            at: at.map(Seq),
+            messages: Vec::new(),
+            first: crate::wire::event::Time::ZERO,
+            last: crate::wire::event::Time::ZERO,
+            count: 1,
+            text: String::new(),
+            guess: false,
+            place: None,
+        }
+    }
+
+    fn lint(lines: &str, findings: &[Finding]) -> Vec<bool> {
+        let script = crate::sources::script::parse(lines, "x").expect("expectations");
+        let mut checker = Checker { streams: Vec::new(), named: Vec::new() };
+        let expects = script.lines.iter().map(|line| match &line.item {
+            Item::Expect(expect) => checker.lint(expect, findings).is_none(),
+            _ => panic!("only expectations"),
+        });
+        expects.collect()
+    }
+
+    #[test]
+    fn findings_are_picked_by_rule_place_severity_and_names() {
+        let findings = [
+            finding("ttl-invalid", Some(3), &["x"]),
+            finding("ttl-invalid", None, &["y"]),
+            finding("nack", Some(2), &[]),
+        ];
+        let holding = "expect lint ttl-invalid\nexpect lint ttl-invalid at 3 names=[x]\nexpect lint ttl-invalid names=[x y]\nexpect lint ttl-invalid sev=warn\n\
+                       expect no ttl-expired\nexpect no ttl-invalid at 4\nexpect no ttl-invalid names=[z]\nexpect lint only";
+        assert_eq!(lint(holding, &findings), [true; 8]);
+        let failing = "expect lint only\nexpect lint none\nexpect lint ttl-expired\nexpect lint ttl-invalid at 4\nexpect lint ttl-invalid names=[x]\n\
+                       expect lint ttl-invalid sev=info\nexpect no ttl-invalid names=[y]\nexpect no ttl-invalid";
+        assert_eq!(lint(failing, &findings), [false; 8]);
+        assert_eq!(lint("expect lint none", &findings[2..]), [true], "a NACK is a fact, not a breach");
+        assert_eq!(lint("expect lint ttl-invalid at 3\nexpect lint only", &findings), [true, false]);
+    }
+}

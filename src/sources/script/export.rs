@@ -1,0 +1,391 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ast::*;
+use super::timeline::Timeline;
+use super::write::type_ref;
+use super::{Codec, encode, locator, payload, short};
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Dir, Kind, Method, Side, TYPE_PREFIX, Time, TypeUrl, Variant};
+use crate::wire::pb::{Field, Fields};
+use crate::wire::{End, ErrorDetail, Frame, Open, What};
+
+/// A session as a script.
+pub struct Exported {
+    pub script: Script,
+    /// What a script can't say and was left out, in words.
+    pub notices: Vec<String>,
+}
+
+/// Writes frames as a script. Loading it gives the same messages, byte for byte: what has no shorter form stands
+/// there as base64.
+pub fn from_frames<'a>(
+    frames: impl Iterator<Item = &'a Frame> + Clone,
+    catalog: &Catalog,
+    clock: Clock,
+    codec: &dyn Codec,
+) -> Exported {
+    let mut exporter = Exporter {
+        codec,
+        catalog,
+        time: Timeline::new(clock.untimed),
+        items: Vec::new(),
+        notices: BTreeSet::new(),
+        node: None,
+        server: "cp".into(),
+        streams: BTreeMap::new(),
+    };
+    if clock.untimed {
+        exporter.items.push(Item::NoTime);
+    }
+    let mut nodes = BTreeMap::new();
+    for frame in frames.clone() {
+        if let (What::Message(message), false) = (&frame.what, nodes.contains_key(&frame.stream)) {
+            let shape = message.shape;
+            if shape.dir() == Dir::Req {
+                let number = if shape == crate::wire::Shape::DeltaRequest { 1 } else { 2 };
+                let bytes = message.bytes(catalog).unwrap_or_default();
+                let node = Fields::new(&bytes).map_while(Result::ok).find(|field| field.number == number);
+                nodes.insert(frame.stream, node.and_then(|field| Node::decode(field.bytes())));
+            }
+        }
+    }
+    for frame in frames {
+        exporter.frame(frame, nodes.get(&frame.stream).cloned().flatten());
+    }
+    let lines = (1..).zip(exporter.items).map(|(number, item)| Line { number, item }).collect();
+    Exported {
+        script: Script { file: String::new(), lines },
+        notices: exporter.notices.into_iter().collect(),
+    }
+}
+
+struct Exporter<'a> {
+    codec: &'a dyn Codec,
+    catalog: &'a Catalog,
+    time: Timeline,
+    items: Vec<Item>,
+    notices: BTreeSet<String>,
+    /// The node of the newest `node` line.
+    node: Option<Node>,
+    server: String,
+    streams: BTreeMap<u32, Live>,
+}
+
+struct Live {
+    stream: Stream,
+    node: Option<Node>,
+    first: bool,
+}
+
+impl Exporter<'_> {
+    fn frame(&mut self, frame: &Frame, node: Option<Node>) {
+        let number = frame.stream.0;
+        match &frame.what {
+            What::Open(open) => self.open(number, open, node, frame.at),
+            What::Message(message) => {
+                let Some(live) = self.streams.get_mut(&number) else { return };
+                let Some(bytes) = message.bytes(self.catalog) else {
+                    self.notices.insert("messages that the recording has lost".into());
+                    return;
+                };
+                let dir = message.dir();
+                let body = live.body(self.codec, dir, &bytes);
+                if dir == Dir::Req {
+                    live.first = live.stream.variant == Variant::Rest;
+                }
+                let at = self.step(frame.at);
+                self.items.push(Item::Message { at, stream: Some(number), body });
+            }
+            What::End(end) => {
+                if self.streams.remove(&number).is_some() {
+                    let at = self.step(frame.at);
+                    self.items.push(Item::End { at, stream: Some(number), end: ending(end) });
+                }
+            }
+            What::Opaque { dir: Dir::Resp, .. }
+                if self.streams.get(&number).is_some_and(|live| live.stream.variant == Variant::Rest) =>
+            {
+                let at = self.step(frame.at);
+                let body = Body::Response(Response { http: Some(304), ..Response::default() });
+                self.items.push(Item::Message { at, stream: Some(number), body });
+            }
+            // A PING.
+            What::Opaque { messages: 0, bytes: 0, .. } if self.streams.contains_key(&number) => {}
+            What::Opaque { .. } => {
+                self.notices.insert("streams that are not xDS".into());
+            }
+            What::Gap { .. } => {
+                self.notices.insert("gaps in the copy".into());
+            }
+        }
+    }
+
+    /// The time to write before a line: none where it follows from the line before.
+    fn step(&mut self, at: Time) -> Option<Time> {
+        let usual = self.time.clone().step(None);
+        self.time.step(Some(at));
+        (usual != at && !self.time.untimed).then_some(at)
+    }
+
+    fn open(&mut self, number: u32, open: &Open, node: Option<Node>, at: Time) {
+        let Some(mut stream) = stream(number, open) else {
+            self.notices.insert("streams that are not xDS".into());
+            return;
+        };
+        if stream.path().as_deref() != Some(open.method.as_str()) {
+            stream.method = Some(open.method.clone());
+        }
+        let node = open.node_hint.as_deref().and_then(Node::decode).or(node);
+        if node.is_some() && node != self.node {
+            self.items.extend(node.clone().map(Item::Node));
+            self.node = node;
+        }
+        if let Some(server) = open.server.as_ref().filter(|server| **server != self.server) {
+            self.items.push(Item::Server(server.clone()));
+            self.server.clone_from(server);
+        }
+        let now = self.time.now();
+        self.time.open(Some(at));
+        let at = (now != at && !self.time.untimed).then_some(at);
+        self.items.push(Item::Stream { at, stream: stream.clone() });
+        if open.partial {
+            self.items.push(Item::Partial(number));
+        }
+        self.streams.insert(number, Live { stream, node: self.node.clone(), first: !open.partial });
+    }
+}
+
+/// The stream line of an opening; `None` for a method that is not xDS.
+fn stream(number: u32, open: &Open) -> Option<Stream> {
+    let (variant, ty, transport) = match Method::parse(&open.method) {
+        Some(method) => {
+            (method.variant, method.kind.map_or(TypeRef::Implied, TypeRef::Word), method.transport)
+        }
+        None => other_path(&open.method)?,
+    };
+    Some(Stream { number, variant, ty, transport, profile: open.profile, method: None })
+}
+
+fn ending(end: &End) -> Ending {
+    match (&end.status, end.reset, end.by) {
+        (Some((code, text)), ..) => Ending::Status(code.0, text.clone()),
+        (None, None, None | Some(Side::Client)) => Ending::Close,
+        (None, _, side) => Ending::Reset(side.unwrap_or(Side::Server)),
+    }
+}
+
+fn text(field: &Field<'_>) -> Option<String> {
+    String::from_utf8(field.bytes().to_vec()).ok()
+}
+
+impl Live {
+    /// The short form of a message, if it stands for exactly these bytes.
+    fn body(&self, codec: &dyn Codec, dir: Dir, bytes: &[u8]) -> Body {
+        let short = match dir {
+            Dir::Req => self.request(bytes),
+            Dir::Resp => self.response(codec, bytes),
+        };
+        short.unwrap_or_else(|| Body::Raw(dir, bytes.to_vec()))
+    }
+
+    /// How a line names a type URL.
+    fn type_ref(&self, url: &str) -> TypeRef {
+        if self.stream.type_url(&TypeRef::Implied) == TypeUrl::from(url)
+            && !self.stream.variant.is_aggregated()
+        {
+            return TypeRef::Implied;
+        }
+        type_ref(url, self.stream.transport)
+    }
+
+    fn request(&self, bytes: &[u8]) -> Option<Body> {
+        let delta = self.stream.variant.is_delta();
+        let mut out = Request::default();
+        let (mut url, mut node) = (String::new(), None);
+        for field in Fields::new(bytes) {
+            let field = field.ok()?;
+            match (delta, field.number) {
+                (false, 1) => out.version = text(&field)?,
+                (false, 2) | (true, 1) => node = Some(field.bytes()),
+                (false, 3) => out.names.push(text(&field)?),
+                (true, 3) => out.subscribe.push(text(&field)?),
+                (true, 4) => out.unsubscribe.push(text(&field)?),
+                (true, 5) => out.initial.push(pair(field.bytes())?),
+                (false, 4) | (true, 2) => url = text(&field)?,
+                (false, 5) | (true, 6) => out.nonce = text(&field)?,
+                (false, 6) | (true, 7) => {
+                    let detail = ErrorDetail::parse(field.bytes());
+                    out.nack = Some((detail.code, detail.message.to_string()));
+                }
+                _ => return None,
+            }
+        }
+        out.ty = self.type_ref(&url);
+        let own = self.node.as_ref().map(Node::encode);
+        let usual = own.as_deref().filter(|_| self.first);
+        out.node = match node {
+            _ if node == usual => NodeUse::Usual,
+            None => NodeUse::Without,
+            Some(_) if node == own.as_deref() => NodeUse::Sent,
+            Some(_) => return None,
+        };
+        (encode::request(&self.stream, &out, node) == bytes).then_some(Body::Request(out))
+    }
+
+    fn response(&self, codec: &dyn Codec, bytes: &[u8]) -> Option<Body> {
+        let delta = self.stream.variant.is_delta();
+        let mut out = Response::default();
+        let (mut url, mut entries) = (String::new(), Vec::new());
+        for field in Fields::new(bytes) {
+            let field = field.ok()?;
+            match (delta, field.number) {
+                (false, 1) => out.version = text(&field)?,
+                (true, 1) => out.system_version = text(&field)?,
+                (_, 2) => entries.push(field.bytes()),
+                (_, 4) => url = text(&field)?,
+                (_, 5) => out.nonce = text(&field)?,
+                (true, 6) => out.removed.push(text(&field)?),
+                (false, 6) | (true, 7) => {
+                    let id = Fields::new(field.bytes()).next();
+                    out.control_plane =
+                        Some(id.and_then(Result::ok).and_then(|id| text(&id)).unwrap_or_default());
+                }
+                (false, 7) | (true, 9) => out.errors.push(resource_error(field.bytes())?),
+                _ => return None,
+            }
+        }
+        out.ty = self.type_ref(&url);
+        let short =
+            |bytes: &&[u8]| self.entry(codec, &out.ty, bytes).unwrap_or_else(|| Entry::Raw(bytes.to_vec()));
+        out.resources = entries.iter().map(short).collect();
+        (encode::response(codec, &self.stream, &out).as_deref() == Ok(bytes)).then_some(Body::Response(out))
+    }
+
+    /// The short form of one entry, if it stands for exactly these bytes.
+    fn entry(&self, codec: &dyn Codec, ty: &TypeRef, bytes: &[u8]) -> Option<Entry> {
+        let entry = if self.stream.variant.is_delta() {
+            Entry::Plain(self.wrapper(codec, ty, bytes)?)
+        } else {
+            let (url, value) = any(bytes)?;
+            if url == "type.googleapis.com/envoy.service.discovery.v3.Resource" {
+                Entry::Wrapped(self.wrapper(codec, ty, value)?)
+            } else {
+                let mut resource = Resource::default();
+                self.payload(codec, ty, bytes, &mut resource)?;
+                Entry::Plain(resource)
+            }
+        };
+        let same = encode::resource_entry(codec, &self.stream, ty, &entry).as_deref() == Ok(bytes);
+        same.then_some(entry)
+    }
+
+    /// A `Resource` message.
+    fn wrapper(&self, codec: &dyn Codec, ty: &TypeRef, bytes: &[u8]) -> Option<Resource> {
+        let mut out = Resource { content: Content::Unset, ..Resource::default() };
+        let mut payload = None;
+        for field in Fields::new(bytes) {
+            let field = field.ok()?;
+            match field.number {
+                1 => out.version = text(&field)?,
+                2 => payload = Some(field.bytes()),
+                3 => out.name = text(&field)?,
+                4 => out.aliases.push(text(&field)?),
+                6 => {
+                    let mut nanos = 0;
+                    for part in Fields::new(field.bytes()) {
+                        let part = part.ok()?;
+                        let unit = if part.number == 1 { 1_000_000_000 } else { 1 };
+                        nanos += i128::from(part.varint() as i64) * unit;
+                    }
+                    out.ttl = Some(Ttl(nanos));
+                }
+                _ => return None,
+            }
+        }
+        if let Some(payload) = payload {
+            self.payload(codec, ty, payload, &mut out)?;
+        }
+        Some(out)
+    }
+
+    /// Type, content and, where the entry has none, name of a payload.
+    fn payload(&self, codec: &dyn Codec, ty: &TypeRef, bytes: &[u8], out: &mut Resource) -> Option<()> {
+        let (url, value) = any(bytes)?;
+        let message = url.strip_prefix(TYPE_PREFIX)?;
+        if message == locator::MESSAGE {
+            out.content = Content::Redirect(locator::decode(value)?);
+            return Some(());
+        }
+        let kind = Kind::of_message(message).map(|(kind, _)| kind);
+        if out.name.is_empty() {
+            let number = kind.and_then(Kind::name_field).unwrap_or(1);
+            let name = Fields::new(value).map_while(Result::ok).find(|field| field.number == number);
+            out.name = text(&name?)?;
+        }
+        let collection =
+            short::collection(&out.name).is_some_and(|item| message == format!("{item}Collection"));
+        if !collection && self.stream.type_url(ty) != TypeUrl::from(url.as_str()) {
+            out.ty = type_ref(&url, self.stream.transport);
+        }
+        if matches!(&out.ty, TypeRef::Url(url) if !url.chars().all(super::lex::is_bare)) {
+            return None;
+        }
+        let fields = match kind {
+            Some(kind) if payload::smallest(kind, &out.name) == value => None,
+            None if collection && value.is_empty() => None,
+            _ => {
+                let mut json = codec.decode(message, value)?;
+                let key = payload::name_key(kind);
+                if let (Some(key), Some(map)) = (key, json.as_object_mut()) {
+                    let camel = if key == "cluster_name" { "clusterName" } else { key };
+                    for key in [key, camel] {
+                        if map.get(key).and_then(|name| name.as_str()) == Some(&out.name) {
+                            map.shift_remove(key);
+                        }
+                    }
+                }
+                Some(json)
+            }
+        };
+        out.content = Content::Fields { fields, tag: None };
+        Some(())
+    }
+}
+
+fn any(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let (mut url, mut value) = (String::new(), &[][..]);
+    for field in Fields::new(bytes) {
+        let field = field.ok()?;
+        match field.number {
+            1 => url = text(&field)?,
+            2 => value = field.bytes(),
+            _ => return None,
+        }
+    }
+    Some((url, value))
+}
+
+/// A map entry of two texts.
+fn pair(bytes: &[u8]) -> Option<(String, String)> {
+    let (mut key, mut value) = (String::new(), String::new());
+    for field in Fields::new(bytes) {
+        let field = field.ok()?;
+        *if field.number == 1 { &mut key } else { &mut value } = text(&field)?;
+    }
+    Some((key, value))
+}
+
+/// Name and message of a `resource_errors` entry.
+fn resource_error(bytes: &[u8]) -> Option<(String, String)> {
+    let (mut name, mut message) = (String::new(), String::new());
+    for field in Fields::new(bytes) {
+        let field = field.ok()?;
+        match field.number {
+            1 => {
+                name = Fields::new(field.bytes()).next().and_then(Result::ok).and_then(|name| text(&name))?
+            }
+            _ => message = ErrorDetail::parse(field.bytes()).message.to_string(),
+        }
+    }
+    Some((name, message))
+}

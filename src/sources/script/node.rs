@@ -1,0 +1,223 @@
+use serde_json::{Map, Number, Value};
+
+use super::ast::Node;
+use super::parse::locality;
+use crate::wire::pb::{self, Fields, put_len_field, put_tag, put_varint};
+
+impl Node {
+    /// The node as the API's `Node`.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        text(&mut out, 1, &self.id);
+        text(&mut out, 2, &self.cluster);
+        if let Some(Value::Object(meta)) = &self.meta {
+            put_len_field(&mut out, 3, &struct_bytes(meta));
+        }
+        if self.locality.iter().any(|part| !part.is_empty()) {
+            let mut inner = Vec::new();
+            for (number, part) in (1..).zip(&self.locality) {
+                text(&mut inner, number, part);
+            }
+            put_len_field(&mut out, 4, &inner);
+        }
+        let (agent, version) = self.agent.split_once('/').unwrap_or((&self.agent, ""));
+        text(&mut out, 6, agent);
+        text(&mut out, 7, version);
+        for feature in &self.features {
+            put_len_field(&mut out, 10, feature.as_bytes());
+        }
+        out
+    }
+
+    /// Reads a node back; `None` if a script can't say all of it.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Node> {
+        let mut node = Node::default();
+        let mut version = String::new();
+        for field in Fields::new(bytes) {
+            let field = field.ok()?;
+            let text = || String::from_utf8(field.bytes().to_vec()).ok();
+            match field.number {
+                1 => node.id = text()?,
+                2 => node.cluster = text()?,
+                3 => node.meta = Some(Value::Object(read_struct(field.bytes(), DEPTH)?)),
+                4 => {
+                    for part in Fields::new(field.bytes()) {
+                        let part = part.ok()?;
+                        *node.locality.get_mut((part.number as usize).checked_sub(1)?)? =
+                            part.text().into_owned();
+                    }
+                }
+                6 => node.agent = text()?,
+                7 => version = text()?,
+                10 => node.features.push(text()?),
+                _ => return None,
+            }
+        }
+        if !version.is_empty() {
+            node.agent = format!("{}/{version}", node.agent);
+        }
+        let sayable = !node.locality.iter().any(|part| part.contains('/')) && !node.id.is_empty();
+        (sayable && node.encode() == bytes).then_some(node)
+    }
+
+    /// This node with some fields changed (`node={…}` on a message); an error in words.
+    pub(super) fn with(&self, changes: &Value) -> Result<Node, String> {
+        let mut node = self.clone();
+        for (key, value) in changes.as_object().into_iter().flatten() {
+            let word = || match value {
+                Value::String(text) => Ok(text.clone()),
+                Value::Number(number) => Ok(number.to_string()),
+                _ => Err(format!("node field `{key}` must be a text")),
+            };
+            match key.as_str() {
+                "id" => node.id = word()?,
+                "cluster" => node.cluster = word()?,
+                "agent" => node.agent = word()?,
+                "locality" => {
+                    node.locality =
+                        locality(&word()?).ok_or("node field `locality` has more than three parts")?;
+                }
+                "feature" => {
+                    let features = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+                    node.features = features.iter().filter_map(Value::as_str).map(String::from).collect();
+                }
+                "meta" | "metadata" if value.is_object() => node.meta = Some(value.clone()),
+                _ => {
+                    return Err(format!(
+                        "no node field `{key}`: there are id, cluster, locality, agent, feature and meta"
+                    ));
+                }
+            }
+        }
+        Ok(node)
+    }
+}
+
+/// Structs nested deeper than this are left as bytes.
+const DEPTH: usize = 40;
+
+fn text(out: &mut Vec<u8>, number: u32, text: &str) {
+    if !text.is_empty() {
+        put_len_field(out, number, text.as_bytes());
+    }
+}
+
+/// A `google.protobuf.Struct`.
+pub(super) fn struct_bytes(map: &Map<String, Value>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (key, value) in map {
+        let mut entry = Vec::new();
+        put_len_field(&mut entry, 1, key.as_bytes());
+        put_len_field(&mut entry, 2, &value_bytes(value));
+        put_len_field(&mut out, 1, &entry);
+    }
+    out
+}
+
+fn value_bytes(value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut varint = |number, value| {
+        put_tag(&mut out, number, pb::WIRE_VARINT);
+        put_varint(&mut out, value);
+    };
+    match value {
+        Value::Null => varint(1, 0),
+        Value::Bool(value) => varint(4, u64::from(*value)),
+        Value::Number(number) => {
+            put_tag(&mut out, 2, pb::WIRE_I64);
+            out.extend_from_slice(&number.as_f64().unwrap_or_default().to_le_bytes());
+        }
+        Value::String(text) => put_len_field(&mut out, 3, text.as_bytes()),
+        Value::Object(map) => put_len_field(&mut out, 5, &struct_bytes(map)),
+        Value::Array(items) => {
+            let mut list = Vec::new();
+            for item in items {
+                put_len_field(&mut list, 1, &value_bytes(item));
+            }
+            put_len_field(&mut out, 6, &list);
+        }
+    }
+    out
+}
+
+fn read_struct(bytes: &[u8], depth: usize) -> Option<Map<String, Value>> {
+    let mut map = Map::new();
+    for entry in Fields::new(bytes) {
+        let (mut key, mut value) = (String::new(), Value::Null);
+        for part in Fields::new(entry.ok()?.bytes()) {
+            let part = part.ok()?;
+            match part.number {
+                1 => key = part.text().into_owned(),
+                _ => value = read_value(part.bytes(), depth.checked_sub(1)?)?,
+            }
+        }
+        map.insert(key, value);
+    }
+    Some(map)
+}
+
+fn read_value(bytes: &[u8], depth: usize) -> Option<Value> {
+    let field = Fields::new(bytes).next()?.ok()?;
+    Some(match (field.number, field.value) {
+        (2, pb::Value::I64(bits)) => {
+            let number = f64::from_bits(bits);
+            let whole = number.trunc() == number && number.abs() < 9e15;
+            Value::Number(if whole { Number::from(number as i64) } else { Number::from_f64(number)? })
+        }
+        (3, _) => Value::String(field.text().into_owned()),
+        (4, _) => Value::Bool(field.varint() != 0),
+        (5, _) => Value::Object(read_struct(field.bytes(), depth)?),
+        (6, _) => {
+            let items = Fields::new(field.bytes());
+            Value::Array(
+                items
+                    .map(|item| read_value(item.ok()?.bytes(), depth.checked_sub(1)?))
+                    .collect::<Option<_>>()?,
+            )
+        }
+        _ => Value::Null,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::wire::NodeInfo;
+
+    fn sample() -> Node {
+        Node {
+            id: "edge".into(),
+            cluster: "c".into(),
+            locality: ["r".into(), String::new(), "s".into()],
+            agent: "envoy/1.40.0".into(),
+            features: vec!["f1".into(), "f2".into()],
+            meta: Some(json!({ "a": [1, -2.5, null, true], "b": { "c": "d" } })),
+        }
+    }
+
+    #[test]
+    fn a_node_says_what_the_line_says() {
+        let info = NodeInfo::parse(&sample().encode());
+        assert_eq!((info.id.as_str(), info.cluster.as_str()), ("edge", "c"));
+        assert_eq!(info.locality, ["r", "", "s"].map(String::from));
+        assert_eq!((info.user_agent.as_str(), info.user_agent_version.as_str()), ("envoy", "1.40.0"));
+        assert_eq!(info.client_features, ["f1", "f2"]);
+    }
+
+    #[test]
+    fn nodes_are_read_back_or_refused() {
+        assert_eq!(Node::decode(&sample().encode()), Some(sample()));
+        let mut more = sample().encode();
+        put_len_field(&mut more, 9, b"an extension");
+        assert_eq!(Node::decode(&more), None);
+    }
+
+    #[test]
+    fn a_changed_node_keeps_the_rest() {
+        let other = sample().with(&json!({ "cluster": "x", "metadata": { "k": 1 } })).expect("known fields");
+        assert_eq!(other, Node { cluster: "x".into(), meta: Some(json!({ "k": 1 })), ..sample() });
+        assert!(sample().with(&json!({ "colour": "x" })).is_err());
+    }
+}

@@ -1,0 +1,562 @@
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use twox_hash::{XxHash3_64, XxHash3_128};
+
+use super::entry::{RawWrapper, any, is_wrapper, raw_wrapper};
+use super::index::Index;
+use super::recent::Recent;
+use super::stretch::Stretch;
+use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
+use crate::wire::event::{DenseHash, Kind, Sym};
+use crate::wire::pb::{self, Fields, put_len_field};
+
+/// A blob of one catalog, numbered from 0 without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlobId(pub u32);
+
+impl BlobId {
+    const NONE: BlobId = BlobId(u32::MAX);
+}
+
+/// What is known of a blob without its body.
+#[derive(Clone, Debug)]
+pub struct Blob {
+    /// Keyed hash of the bytes that were on the wire (before redaction): equal bytes, equal hash.
+    pub hash: u128,
+    /// Length on the wire.
+    pub size: u32,
+    /// Length as kept; differs from `size` where secrets were taken out.
+    pub kept: u32,
+    /// Secrets were taken out of it, or of the payload it wraps.
+    pub redacted: bool,
+    pub form: Form,
+    /// The blob that came after this one the last time it was in a list.
+    follower: BlobId,
+}
+
+/// What a blob is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// An `Any` holding a resource: type URL, and the resource's own name (empty if its type has no known one).
+    Any { type_url: Sym, name: Sym },
+    /// A `Resource` with or without its payload. Kept as its bytes around the payload, split at `head`.
+    Wrapper { wrapper: Box<Wrapper>, head: u32 },
+    /// Bytes that do not parse as the entry they should be, or are no entry (a node, a long list of names).
+    Other,
+}
+
+/// Length of a XXH3 secret.
+const SECRET: usize = 192;
+
+/// What keys the hashes of a source.
+fn secret(seed: u64) -> [u8; SECRET] {
+    let mut out = [0; SECRET];
+    for (i, part) in out.chunks_mut(8).enumerate() {
+        part.copy_from_slice(&XxHash3_64::oneshot_with_seed(seed, &[i as u8]).to_le_bytes());
+    }
+    out
+}
+
+/// All content of one source.
+pub struct Catalog {
+    strings: Strings,
+    blobs: Vec<Blob>,
+    by_hash: Index,
+    lists: HashMap<u128, Weak<List>>,
+    /// By their first entries.
+    stretches: HashMap<BlobId, Stretch, DenseHash>,
+    /// The type URL read last, and what is known of it: the next one is the same as a rule.
+    last_type: Option<(Box<[u8]>, Sym, Option<u32>)>,
+    /// The names in runs that requests repeat.
+    names: HashMap<BlobId, Arc<[Sym]>>,
+    bodies: Box<dyn Bodies>,
+    recent: Recent,
+    /// Contents of other bytes that mean the same.
+    same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
+    redact: Option<Arc<dyn Redact>>,
+    seed: u64,
+    /// Made of the seed once: a seeded hash would make it anew for each resource.
+    secret: [u8; SECRET],
+}
+
+impl Catalog {
+    /// `seed` keys the hashes of this source (random when live, the header's for a recording), so that equal
+    /// hashes mean equal content within a session and nothing outside of it.
+    pub fn new(seed: u64, redact: Option<Arc<dyn Redact>>, bodies: Box<dyn Bodies>) -> Self {
+        Catalog {
+            strings: Strings::default(),
+            blobs: Vec::new(),
+            by_hash: Index::default(),
+            lists: HashMap::new(),
+            stretches: HashMap::default(),
+            last_type: None,
+            names: HashMap::new(),
+            bodies,
+            recent: Recent::default(),
+            same: RefCell::default(),
+            redact,
+            seed,
+            secret: secret(seed),
+        }
+    }
+
+    /// A catalog with its bodies in memory and nothing redacted: scripts, tests.
+    pub fn in_memory() -> Self {
+        Catalog::new(0, None, Box::new(MemoryBodies::default()))
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub fn redactor(&self) -> Option<&Arc<dyn Redact>> {
+        self.redact.as_ref()
+    }
+
+    /// A text that a peer wrote, less its secrets.
+    pub fn clean_text(&self, text: String) -> String {
+        self.redact.as_ref().and_then(|redact| redact.text(&text)).unwrap_or(text)
+    }
+
+    pub fn strings(&self) -> &Strings {
+        &self.strings
+    }
+
+    pub fn intern(&mut self, text: &str) -> Sym {
+        self.strings.intern(text)
+    }
+
+    pub fn text(&self, sym: Sym) -> &str {
+        self.strings.get(sym)
+    }
+
+    /// All blobs, in order of their ids.
+    pub fn blobs(&self) -> &[Blob] {
+        &self.blobs
+    }
+
+    /// What is known of a blob. Panics on an id of another catalog, which is a defect of the caller.
+    pub fn blob(&self, id: BlobId) -> &Blob {
+        &self.blobs[id.0 as usize]
+    }
+
+    /// The entry that a blob is. A blob that is no entry has neither name nor payload.
+    pub fn entry(&self, id: BlobId) -> Entry<'_> {
+        match &self.blob(id).form {
+            Form::Any { type_url, name } => Entry {
+                name: *name,
+                version: Sym::EMPTY,
+                type_url: *type_url,
+                payload: Some(id),
+                ttl: None,
+                aliases: &[],
+                wrapped: false,
+            },
+            Form::Wrapper { wrapper, .. } => {
+                let type_url = match wrapper.payload.map(|payload| &self.blob(payload).form) {
+                    Some(Form::Any { type_url, .. }) => *type_url,
+                    _ => Sym::EMPTY,
+                };
+                Entry {
+                    name: wrapper.name,
+                    version: wrapper.version,
+                    type_url,
+                    payload: wrapper.payload,
+                    ttl: wrapper.ttl,
+                    aliases: &wrapper.aliases,
+                    wrapped: wrapper.in_any,
+                }
+            }
+            Form::Other => Entry {
+                name: Sym::EMPTY,
+                version: Sym::EMPTY,
+                type_url: Sym::EMPTY,
+                payload: None,
+                ttl: None,
+                aliases: &[],
+                wrapped: false,
+            },
+        }
+    }
+
+    /// The name of the entry that a blob is; empty if it has none.
+    pub fn name(&self, id: BlobId) -> Sym {
+        match &self.blob(id).form {
+            Form::Any { name, .. } => *name,
+            Form::Wrapper { wrapper, .. } => wrapper.name,
+            Form::Other => Sym::EMPTY,
+        }
+    }
+
+    /// The body as it was on the wire, less its secrets. `None`: lost with a damaged recording.
+    pub fn bytes(&self, id: BlobId) -> Option<Bytes> {
+        let body = self.bodies.get(id.0)?;
+        match &self.blob(id).form {
+            Form::Wrapper { wrapper, head } => {
+                let payload =
+                    wrapper.payload.map(|p| self.bodies.get(p.0)).map_or(Some(None), |p| p.map(Some))?;
+                Some(join_wrapper(&body, *head as usize, payload.as_deref(), wrapper.in_any).into())
+            }
+            _ => Some(body),
+        }
+    }
+
+    /// The bytes of a payload that is compared with what was there before: what is asked for so is asked for again
+    /// when it is the older one.
+    pub fn compared(&self, payload: BlobId) -> Option<Bytes> {
+        self.recent.get(payload.0, &*self.bodies)
+    }
+
+    /// Notes that two contents mean the same.
+    pub fn note_same(&self, a: BlobId, b: BlobId) {
+        self.same.borrow_mut().insert((a, b));
+    }
+
+    /// Whether that was noted.
+    pub fn is_noted_same(&self, a: BlobId, b: BlobId) -> bool {
+        self.same.borrow().contains(&(a, b))
+    }
+
+    /// The body as it lies in [`Bodies`]: of a wrapper the bytes around its payload.
+    pub fn body(&self, id: BlobId) -> Option<Bytes> {
+        self.bodies.get(id.0)
+    }
+
+    /// The keyed hash of bytes as they are on the wire: [`Blob::hash`].
+    pub fn hash(&self, bytes: &[u8]) -> u128 {
+        XxHash3_128::oneshot_with_secret(&self.secret, bytes).expect("a secret of the usual length")
+    }
+
+    /// The blob of what has this hash.
+    fn known(&self, hash: u128) -> Option<BlobId> {
+        self.by_hash.find(hash as u64, |id| self.blob(BlobId(id)).hash == hash).map(BlobId)
+    }
+
+    /// Interns bytes that are no entry (a node, a run of names).
+    pub fn intern_other(&mut self, bytes: &[u8]) -> BlobId {
+        let hash = self.hash(bytes);
+        if let Some(id) = self.known(hash) {
+            return id;
+        }
+        self.add(hash, bytes.len(), false, Form::Other, bytes)
+    }
+
+    /// Interns fields in a row.
+    pub fn intern_run(&mut self, run: &[u8]) -> BlobId {
+        let hash = self.hash(run);
+        if let Some(id) = self.known(hash) {
+            return id;
+        }
+        let clean = self.redact.as_ref().and_then(|redact| redact.fields(run));
+        self.put(hash, run.len(), clean.is_some(), Form::Other, clean.as_deref().unwrap_or(run))
+    }
+
+    /// What `read` interns is kept as it is: it comes out of this catalog, so it has no secrets any more.
+    pub fn with_clean<T>(&mut self, read: impl FnOnce(&mut Catalog) -> T) -> T {
+        let redact = self.redact.take();
+        let out = read(self);
+        self.redact = redact;
+        out
+    }
+
+    /// Interns an entry as it stands in a response: a `Resource` (delta) or an `Any` (SotW). `hint` is looked
+    /// at first; in a re-push in the same order it is right, and then no table is searched.
+    pub fn intern_entry(&mut self, bytes: &[u8], delta: bool, hint: Option<BlobId>) -> BlobId {
+        let hash = self.hash(bytes);
+        if let Some(id) = hint.filter(|id| self.blob(*id).hash == hash) {
+            return id;
+        }
+        if let Some(id) = self.known(hash) {
+            return id;
+        }
+        if delta { self.add_wrapper(hash, bytes, bytes, false) } else { self.add_any(hash, bytes) }
+    }
+
+    /// Whether secrets are taken out of an entry when it is interned.
+    pub fn is_redacted(&mut self, bytes: &[u8], delta: bool) -> bool {
+        let id = self.intern_entry(bytes, delta, None);
+        self.blob(id).redacted
+    }
+
+    fn add_any(&mut self, hash: u128, bytes: &[u8]) -> BlobId {
+        let Some((url, value)) = any(bytes) else { return self.add_whole(hash, bytes, true) };
+        if is_wrapper(url) {
+            return self.add_wrapper(hash, bytes, value, true);
+        }
+        let form = self.any_form(url, value);
+        let clean = self.redact.as_ref().and_then(|redact| redact.resource(bytes));
+        self.add(hash, bytes.len(), clean.is_some(), form, clean.as_deref().unwrap_or(bytes))
+    }
+
+    fn any_form(&mut self, url: &[u8], value: &[u8]) -> Form {
+        let (type_url, name_field) = self.type_of(url);
+        let name = name_field.and_then(|number| {
+            Fields::new(value).map_while(Result::ok).filter(|field| field.number == number).last()
+        });
+        let name = name.map_or(Sym::EMPTY, |field| self.strings.intern(&field.text()));
+        Form::Any { type_url, name }
+    }
+
+    /// The symbol of a type URL, and which field of such a resource is its name.
+    fn type_of(&mut self, url: &[u8]) -> (Sym, Option<u32>) {
+        if let Some((last, sym, field)) = &self.last_type
+            && **last == *url
+        {
+            return (*sym, *field);
+        }
+        let text = pb::text(url);
+        let sym = self.strings.intern(&text);
+        let field = Kind::of_type_url(&text).and_then(|(kind, _)| kind.name_field());
+        self.last_type = Some((url.into(), sym, field));
+        (sym, field)
+    }
+
+    /// What an `Any` is that lies in a recording, by its bytes.
+    pub fn read_any(&mut self, bytes: &[u8]) -> Form {
+        any(bytes).map_or(Form::Other, |(url, value)| self.any_form(url, value))
+    }
+
+    /// The same for a `Resource`, by the bytes around its payload, which stood at `head`.
+    pub fn read_wrapper(&mut self, around: &[u8], head: u32, payload: Option<BlobId>, in_any: bool) -> Form {
+        raw_wrapper(around).map_or(Form::Other, |raw| {
+            let wrapper = Box::new(self.wrapper(&raw, payload, in_any));
+            Form::Wrapper { wrapper, head }
+        })
+    }
+
+    fn wrapper(&mut self, raw: &RawWrapper<'_>, payload: Option<BlobId>, in_any: bool) -> Wrapper {
+        let text = pb::text;
+        let plain = if raw.name.is_empty() { raw.structured_name.unwrap_or_default() } else { raw.name };
+        let mut name = self.strings.intern(&text(plain));
+        // Without a wrapper name (SotW wrappers may leave it out) the payload's own one stands.
+        if let (Sym::EMPTY, Some(payload), None) = (name, payload, raw.structured_name) {
+            name = self.entry(payload).name;
+        }
+        Wrapper {
+            name,
+            version: self.strings.intern(&text(raw.version)),
+            payload,
+            ttl: raw.ttl,
+            aliases: raw.aliases.iter().map(|alias| self.strings.intern(&text(alias))).collect(),
+            in_any,
+        }
+    }
+
+    /// `bytes` is the whole entry, `message` the `Resource` in it.
+    fn add_wrapper(&mut self, hash: u128, bytes: &[u8], message: &[u8], in_any: bool) -> BlobId {
+        let Some(raw) = raw_wrapper(message) else { return self.add_whole(hash, bytes, in_any) };
+        let payload = match &raw.payload {
+            None => None,
+            Some((_, payload)) => {
+                let inner = self.hash(payload);
+                match self.known(inner) {
+                    // Its body is only what stands around a payload of its own.
+                    Some(id) if matches!(self.blob(id).form, Form::Wrapper { .. }) => {
+                        return self.add_whole(hash, bytes, in_any);
+                    }
+                    Some(id) => Some(id),
+                    None => Some(self.add_payload(inner, payload)),
+                }
+            }
+        };
+        let wrapper = self.wrapper(&raw, payload, in_any);
+        let redacted = payload.is_some_and(|id| self.blob(id).redacted);
+        // The body is what stands around the payload; where that does not give the same bytes back (tags or
+        // lengths in an unusual encoding, repeated payloads), it is kept whole, its payload a copy.
+        let (body, head) = match &raw.payload {
+            Some((place, _)) => ([&message[..place.start], &message[place.end..]].concat(), place.start),
+            None => (message.to_vec(), message.len()),
+        };
+        let same = match &raw.payload {
+            _ if in_any => join_wrapper(&body, head, raw.payload.as_ref().map(|(_, p)| *p), true) == bytes,
+            // Its tag and length are the shortest that there are.
+            Some((place, payload)) => {
+                message.get(place.start) == Some(&PAYLOAD_TAG)
+                    && place.len() == pb::tag_len(2, payload.len()) + payload.len()
+            }
+            None => true,
+        };
+        if !(same || redacted) || raw.payloads > 1 {
+            return self.add_whole(hash, bytes, in_any);
+        }
+        let form = Form::Wrapper { wrapper: Box::new(wrapper), head: head as u32 };
+        self.add(hash, bytes.len(), redacted, form, &body)
+    }
+
+    /// A payload is an `Any` that is not unwrapped again.
+    fn add_payload(&mut self, hash: u128, bytes: &[u8]) -> BlobId {
+        match any(bytes) {
+            Some((url, _)) if is_wrapper(url) => self.add_whole(hash, bytes, true),
+            _ => self.add_any(hash, bytes),
+        }
+    }
+
+    /// An entry that is kept in one piece: an `Any`, or a `Resource` by itself.
+    fn add_whole(&mut self, hash: u128, bytes: &[u8], is_any: bool) -> BlobId {
+        let clean = self.redact.as_ref().and_then(|redact| {
+            if is_any {
+                return redact.resource(bytes);
+            }
+            let clean = redact.resource(&any_of_wrapper(bytes))?;
+            any(&clean).map(|(_, value)| value.to_vec())
+        });
+        self.add(hash, bytes.len(), clean.is_some(), Form::Other, clean.as_deref().unwrap_or(bytes))
+    }
+
+    fn add(&mut self, hash: u128, size: usize, redacted: bool, form: Form, body: &[u8]) -> BlobId {
+        // An `Any` has been through the redactor whole.
+        let unread = self.redact.as_ref().filter(|_| !matches!(form, Form::Any { .. }));
+        let clean = unread.and_then(|redact| redact.raw(body));
+        self.put(hash, size, redacted || clean.is_some(), form, clean.as_deref().unwrap_or(body))
+    }
+
+    /// `body` is clean.
+    fn put(&mut self, hash: u128, size: usize, redacted: bool, form: Form, body: &[u8]) -> BlobId {
+        let kept = match &form {
+            Form::Wrapper { wrapper, .. } => {
+                let payload = wrapper.payload.map(|id| self.blob(id).kept as usize);
+                joined_len(body.len(), payload, wrapper.in_any)
+            }
+            _ => body.len(),
+        };
+        self.bodies.put(body);
+        self.restore(Blob {
+            hash,
+            size: size as u32,
+            kept: kept as u32,
+            redacted,
+            form,
+            follower: BlobId::NONE,
+        })
+    }
+
+    /// Adds a blob whose body [`Bodies`] has already: the reader of a recording.
+    pub fn restore(&mut self, blob: Blob) -> BlobId {
+        let id = BlobId(u32::try_from(self.blobs.len()).unwrap_or(u32::MAX - 1));
+        self.by_hash.insert(blob.hash as u64, id.0);
+        self.blobs.push(blob);
+        id
+    }
+
+    pub(super) fn follower(&self, id: BlobId) -> Option<BlobId> {
+        let follower = self.blob(id).follower;
+        (follower != BlobId::NONE).then_some(follower)
+    }
+
+    pub(super) fn set_follower(&mut self, id: BlobId, next: BlobId) {
+        let blob = &mut self.blobs[id.0 as usize];
+        if blob.follower != next {
+            blob.follower = next;
+        }
+    }
+
+    /// The stretch that begins with this entry, if `bytes` begin with it.
+    pub(super) fn stretch(&self, first: BlobId, bytes: &[u8]) -> Option<&Stretch> {
+        let stretch = self.stretches.get(&first)?;
+        let raw = bytes.get(..stretch.bytes)?;
+        (raw.starts_with(&stretch.head) && self.hash(raw) == stretch.hash).then_some(stretch)
+    }
+
+    pub(super) fn set_stretch(&mut self, stretch: Stretch) {
+        self.stretches.insert(stretch.blobs[0], stretch);
+    }
+
+    /// Names that are too few to be shared.
+    pub fn read_names(&mut self, read: impl FnOnce(&mut Strings) -> Vec<Sym>) -> Arc<[Sym]> {
+        read(&mut self.strings).into()
+    }
+
+    /// The names in a run of name fields. Read once per run, however often it is repeated.
+    pub fn run_names(&mut self, run: BlobId, read: impl FnOnce(&mut Strings) -> Vec<Sym>) -> Arc<[Sym]> {
+        if let Some(names) = self.names.get(&run) {
+            return names.clone();
+        }
+        let names: Arc<[Sym]> = read(&mut self.strings).into();
+        self.names.insert(run, names.clone());
+        names
+    }
+
+    /// The names of a run that was read before.
+    pub fn known_names(&self, run: BlobId) -> Option<&Arc<[Sym]>> {
+        self.names.get(&run)
+    }
+
+    /// The list of these entries, that which others hold where there is one.
+    pub fn list(&self, blobs: Vec<BlobId>) -> Arc<List> {
+        let list = List::new(blobs);
+        self.known_list(&list).unwrap_or_else(|| Arc::new(list))
+    }
+
+    fn known_list(&self, list: &List) -> Option<Arc<List>> {
+        self.lists.get(&list.fingerprint()).and_then(Weak::upgrade)
+    }
+
+    /// The one list of these entries.
+    pub fn intern_list(&mut self, blobs: Vec<BlobId>) -> Arc<List> {
+        let list = List::new(blobs);
+        if let Some(known) = self.known_list(&list) {
+            return known;
+        }
+        if self.lists.len() >= 1024 && self.lists.len().is_power_of_two() {
+            self.lists.retain(|_, list| list.strong_count() > 0);
+        }
+        let list = Arc::new(list);
+        self.lists.insert(list.fingerprint(), Arc::downgrade(&list));
+        list
+    }
+}
+
+impl Blob {
+    /// A blob read back from a recording.
+    pub fn new(hash: u128, size: u32, kept: u32, redacted: bool, form: Form) -> Self {
+        Blob { hash, size, kept, redacted, form, follower: BlobId::NONE }
+    }
+}
+
+impl Form {
+    /// The entry's bytes from its body as it lies in [`Bodies`] and, of a wrapper, those of its payload.
+    pub fn join<'a>(&self, body: &'a [u8], payload: Option<&[u8]>) -> Cow<'a, [u8]> {
+        match self {
+            Form::Wrapper { wrapper, head } => {
+                join_wrapper(body, *head as usize, payload, wrapper.in_any).into()
+            }
+            _ => body.into(),
+        }
+    }
+}
+
+/// Of field 2, which has a length.
+const PAYLOAD_TAG: u8 = 2 << 3 | pb::WIRE_LEN;
+
+const ANY_OF_WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+
+/// The entry again, from the bytes around its payload.
+fn join_wrapper(around: &[u8], head: usize, payload: Option<&[u8]>, in_any: bool) -> Vec<u8> {
+    let head = head.min(around.len());
+    let mut message = around[..head].to_vec();
+    if let Some(payload) = payload {
+        put_len_field(&mut message, 2, payload);
+    }
+    message.extend_from_slice(&around[head..]);
+    if in_any { any_of_wrapper(&message) } else { message }
+}
+
+/// A `Resource` as SotW responses have it.
+fn any_of_wrapper(message: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(message.len() + 70);
+    put_len_field(&mut out, 1, ANY_OF_WRAPPER.as_bytes());
+    put_len_field(&mut out, 2, message);
+    out
+}
+
+fn joined_len(around: usize, payload: Option<usize>, in_any: bool) -> usize {
+    let message = around + payload.map_or(0, |len| pb::tag_len(2, len) + len);
+    if !in_any {
+        return message;
+    }
+    pb::tag_len(1, ANY_OF_WRAPPER.len()) + ANY_OF_WRAPPER.len() + pb::tag_len(2, message) + message
+}

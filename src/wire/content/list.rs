@@ -1,0 +1,219 @@
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use twox_hash::XxHash3_128;
+
+use super::stretch::{self, Stretch};
+use super::{Blob, BlobId, Catalog};
+use crate::wire::event::{DenseHash, Sym};
+use crate::wire::pb::varint_len;
+
+/// The entries of one response, in order. Equal lists of one catalog are one allocation.
+#[derive(Debug)]
+pub struct List {
+    blobs: Box<[BlobId]>,
+    fingerprint: u128,
+    /// Searches so far.
+    searched: AtomicU8,
+    by_name: OnceLock<HashMap<Sym, u32, DenseHash>>,
+    kept: OnceLock<(u64, bool)>,
+}
+
+/// Searches without an index: of a list that is replaced by the next push, rarely more names are looked up.
+const SEARCHES: u8 = 4;
+/// No more than one entry in so many differs from a list that another is added up from.
+const FEW: usize = 4;
+
+/// Bytes of an entry as kept, its length in front.
+fn len(blob: &Blob) -> u64 {
+    let kept = u64::from(blob.kept);
+    varint_len(kept) as u64 + kept
+}
+
+impl PartialEq for List {
+    fn eq(&self, other: &List) -> bool {
+        self.fingerprint == other.fingerprint
+    }
+}
+
+impl Eq for List {}
+
+impl List {
+    pub fn blobs(&self) -> &[BlobId] {
+        &self.blobs
+    }
+
+    pub fn len(&self) -> usize {
+        self.blobs.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.blobs.is_empty()
+    }
+
+    /// Equal lists have equal fingerprints.
+    pub fn fingerprint(&self) -> u128 {
+        self.fingerprint
+    }
+
+    /// The last entry of that name. The first few searches go through the list; then an index is built and shared by
+    /// all holders.
+    pub fn find(&self, catalog: &Catalog, name: Sym) -> Option<BlobId> {
+        if self.searched.load(Ordering::Relaxed) < SEARCHES {
+            self.searched.fetch_add(1, Ordering::Relaxed);
+            return self.blobs.iter().copied().rev().find(|id| catalog.name(*id) == name);
+        }
+        let index = self.by_name.get_or_init(|| {
+            self.blobs.iter().enumerate().map(|(i, id)| (catalog.name(*id), i as u32)).collect()
+        });
+        index.get(&name).map(|i| self.blobs[*i as usize])
+    }
+
+    /// Bytes of the entries as kept, each with its length in front but without its tag, and whether secrets were taken
+    /// out of any. Added up on the first call.
+    pub fn kept(&self, catalog: &Catalog) -> (u64, bool) {
+        *self.kept.get_or_init(|| {
+            let entries = self.blobs.iter().map(|id| catalog.blob(*id));
+            entries.fold((0, false), |(bytes, redacted), blob| (bytes + len(blob), redacted || blob.redacted))
+        })
+    }
+
+    /// Adds them up from another list, if this one has most of its entries in their places.
+    pub fn add_up_from(&self, other: &List, catalog: &Catalog) {
+        let known = other.kept.get().copied().filter(|_| self.len() == other.len());
+        let Some((mut bytes, false)) = known else { return };
+        let (mut redacted, mut left) = (false, self.len() / FEW);
+        for (old, new) in other.blobs.iter().zip(&self.blobs).filter(|(old, new)| old != new) {
+            // Of a list in another order nothing is gained.
+            let Some(fewer) = left.checked_sub(1) else { return };
+            left = fewer;
+            let new = catalog.blob(*new);
+            bytes = bytes + len(new) - len(catalog.blob(*old));
+            redacted |= new.redacted;
+        }
+        self.kept.get_or_init(|| (bytes, redacted));
+    }
+
+    pub(super) fn new(blobs: Vec<BlobId>) -> List {
+        let fingerprint = fingerprint(&blobs);
+        List {
+            blobs: blobs.into_boxed_slice(),
+            fingerprint,
+            searched: AtomicU8::new(0),
+            by_name: OnceLock::new(),
+            kept: OnceLock::new(),
+        }
+    }
+}
+
+/// So many are hashed at a time: a copy of all of a long list would be fresh memory.
+const HASHED: usize = 512;
+
+pub(super) fn fingerprint(blobs: &[BlobId]) -> u128 {
+    let mut room = [0; 4 * HASHED];
+    if blobs.len() <= HASHED {
+        return XxHash3_128::oneshot(put_ids(&mut room, blobs));
+    }
+    let mut hasher = XxHash3_128::new();
+    blobs.chunks(HASHED).for_each(|chunk| hasher.write(put_ids(&mut room, chunk)));
+    hasher.finish_128()
+}
+
+fn put_ids<'a>(room: &'a mut [u8; 4 * HASHED], blobs: &[BlobId]) -> &'a [u8] {
+    for (to, id) in room.chunks_exact_mut(4).zip(blobs) {
+        to.copy_from_slice(&id.0.to_le_bytes());
+    }
+    &room[..4 * blobs.len()]
+}
+
+/// Collects the entries of a response while they arrive.
+#[derive(Debug, Default)]
+pub struct ListBuilder {
+    blobs: Vec<BlobId>,
+    /// So many of the newest came where they came before.
+    foreseen: usize,
+}
+
+impl ListBuilder {
+    /// Interns an entry as it stands in the response: an `Any` (SotW) or a `Resource` (delta).
+    pub fn push(&mut self, catalog: &mut Catalog, bytes: &[u8], delta: bool) -> BlobId {
+        let hint = self.next(catalog);
+        let id = catalog.intern_entry(bytes, delta, hint);
+        self.foreseen = if hint == Some(id) { self.foreseen + 1 } else { 0 };
+        if let Some(last) = self.blobs.last() {
+            catalog.set_follower(*last, id);
+        }
+        self.blobs.push(id);
+        id
+    }
+
+    /// The entry that is expected next.
+    fn next(&self, catalog: &Catalog) -> Option<BlobId> {
+        self.blobs.last().and_then(|last| catalog.follower(*last))
+    }
+
+    /// Takes the entries that `raw` begins with, tags included, if they came in this order before: how many bytes
+    /// they are, and whether secrets were taken out of any.
+    pub fn push_known(&mut self, catalog: &Catalog, raw: &[u8]) -> Option<(usize, bool)> {
+        let stretch = catalog.stretch(self.next(catalog)?, raw)?;
+        self.blobs.extend_from_slice(&stretch.blobs);
+        self.foreseen = 0;
+        Some((stretch.bytes, stretch.redacted))
+    }
+
+    /// How many entries came, one after the other, where they came before, and are not learnt.
+    pub fn foreseen(&self) -> usize {
+        self.foreseen
+    }
+
+    /// The next entry does not stand behind the last one.
+    pub fn interrupt(&mut self) {
+        self.foreseen = 0;
+    }
+
+    /// Once enough entries were foreseen: learns that `raw` is what they are. True: it begins anew behind them.
+    pub fn learn(&mut self, catalog: &mut Catalog, raw: &[u8]) -> bool {
+        let blobs = self.blobs.last_chunk().filter(|_| self.foreseen == stretch::LEN);
+        let (Some(&blobs), Some(&head)) = (blobs, raw.first_chunk()) else { return false };
+        let redacted = blobs.iter().any(|id| catalog.blob(*id).redacted);
+        catalog.set_stretch(Stretch { head, hash: catalog.hash(raw), bytes: raw.len(), redacted, blobs });
+        self.foreseen = 0;
+        true
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.blobs.is_empty()
+    }
+
+    pub fn finish(self, catalog: &mut Catalog) -> Arc<List> {
+        catalog.intern_list(self.blobs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::content::Form;
+
+    proptest! {
+        #[test]
+        fn what_is_added_up_from_another_list_is_what_is_added_up(
+            sizes in prop::collection::vec((1u32..100_000, prop::bool::weighted(0.1)), 8),
+            base in prop::collection::vec(0u32..8, 0..12),
+            next in prop::collection::vec(0u32..8, 0..12),
+        ) {
+            let mut catalog = Catalog::in_memory();
+            for (hash, (kept, redacted)) in (0..).zip(sizes) {
+                catalog.restore(Blob::new(hash, kept, kept, redacted, Form::Other));
+            }
+            let list = |ids: &[u32]| List::new(ids.iter().map(|id| BlobId(*id)).collect());
+            let (base, from, whole) = (list(&base), list(&next), list(&next));
+            base.kept(&catalog);
+            from.add_up_from(&base, &catalog);
+            prop_assert_eq!(from.kept(&catalog), whole.kept(&catalog));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::mem;
+
+use bytes::Bytes;
+
+use super::Bodies;
+use crate::wire::event::DenseHash;
+
+/// Bytes of the bodies of one generation.
+const GENERATION: usize = 16 << 20;
+/// A larger body is not kept: it would take the place of too many others.
+const LARGEST: usize = GENERATION / 16;
+
+/// Bodies that were asked for lately, one by one. The blocks that they lie in are unpacked as a whole, and what a
+/// resource held before its change lies in any of them: without this a long session of small changes unpacks
+/// a block for each of them.
+#[derive(Default)]
+pub(super) struct Recent(RefCell<Generations>);
+
+#[derive(Default)]
+struct Generations {
+    young: HashMap<u32, Bytes, DenseHash>,
+    old: HashMap<u32, Bytes, DenseHash>,
+    /// Of the young ones.
+    bytes: usize,
+}
+
+impl Recent {
+    /// The body of a blob, from here or else from where all of them lie.
+    pub(super) fn get(&self, id: u32, bodies: &dyn Bodies) -> Option<Bytes> {
+        let mut all = self.0.borrow_mut();
+        if let Some(body) = all.young.get(&id) {
+            return Some(body.clone());
+        }
+        let body = match all.old.remove(&id) {
+            Some(body) => body,
+            None => {
+                let body = bodies.get(id)?;
+                if body.len() > LARGEST {
+                    return Some(body);
+                }
+                // A slice would hold on to its block.
+                Bytes::copy_from_slice(&body)
+            }
+        };
+        if all.bytes + body.len() > GENERATION {
+            all.old = mem::take(&mut all.young);
+            all.bytes = 0;
+        }
+        all.bytes += body.len();
+        all.young.insert(id, body.clone());
+        Some(body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Bodies of a length, and how often one was asked for.
+    struct Counted(usize, Cell<usize>);
+
+    impl Bodies for Counted {
+        fn put(&mut self, _: &[u8]) {}
+
+        fn get(&self, index: u32) -> Option<Bytes> {
+            self.1.set(self.1.get() + 1);
+            (index < 1000).then(|| vec![index as u8; self.0].into())
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_again_is_not_looked_for_again() {
+        let (recent, bodies) = (Recent::default(), Counted(LARGEST, Cell::default()));
+        let get = |id: u32| {
+            let body = recent.get(id, &bodies);
+            assert_eq!(body, bodies.get(id), "{id}");
+            bodies.1.set(bodies.1.get() - 1);
+        };
+        for id in 0..16 {
+            get(id);
+        }
+        assert_eq!(bodies.1.take(), 16);
+        // The first one is young again before its generation goes.
+        get(16);
+        get(0);
+        (17..50).for_each(get);
+        bodies.1.take();
+        get(0);
+        assert_eq!(bodies.1.take(), 1, "it is two generations old now");
+        get(0);
+        get(49);
+        assert_eq!(bodies.1.take(), 0);
+        get(1000);
+        assert_eq!(bodies.1.take(), 1);
+        let held = recent.0.borrow();
+        let bytes = |of: &HashMap<u32, Bytes, _>| of.values().map(Bytes::len).sum::<usize>();
+        assert!(bytes(&held.young) <= GENERATION && bytes(&held.old) <= GENERATION);
+    }
+
+    #[test]
+    fn a_large_body_takes_no_place() {
+        let (recent, bodies) = (Recent::default(), Counted(LARGEST + 1, Cell::default()));
+        assert!(recent.get(1, &bodies).is_some() && recent.get(1, &bodies).is_some());
+        assert_eq!(bodies.1.get(), 2);
+    }
+}

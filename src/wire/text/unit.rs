@@ -1,0 +1,155 @@
+use std::time::Duration;
+
+use crate::wire::event::{ApiVersion, Kind};
+
+/// How long ago or for how long: `0.2s 41s 9m 3h 2d`, rounded down.
+pub fn age(age: Duration) -> String {
+    let secs = age.as_secs();
+    match secs {
+        0 => format!("0.{}s", age.subsec_millis() / 100),
+        1..60 => format!("{secs}s"),
+        60..3600 => format!("{}m", secs / 60),
+        3600..86400 => format!("{}h", secs / 3600),
+        _ => format!("{}d", secs / 86400),
+    }
+}
+
+/// A time between two messages: `0.3ms 19ms 1.2s 51s 9m`.
+pub fn latency(time: Duration) -> String {
+    let micros = time.as_micros();
+    let tenths = (micros + 50_000) / 100_000;
+    match micros {
+        0..1_000 => format!("0.{}ms", micros / 100),
+        1_000..1_000_000 => format!("{}ms", micros / 1000),
+        _ if tenths < 600 => format!("{}.{}s", tenths / 10, tenths % 10),
+        _ => age(time),
+    }
+}
+
+/// A number of bytes in units of 1000: `80 B`, `1.1 kB`, `312 kB`, `12.4 MB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut tenths = round_div(u128::from(bytes), 100);
+    let mut unit = 0;
+    while tenths >= 10_000 - 5 && unit + 1 < UNITS.len() {
+        unit += 1;
+        tenths = round_div(u128::from(bytes), 100 * 1000u128.pow(unit as u32));
+    }
+    // kB are small change: a decimal only where it is a tenth of the value or more.
+    let decimal_below = if unit == 0 { 100 } else { 1000 };
+    let name = UNITS[unit];
+    if tenths < decimal_below {
+        format!("{}.{} {name}", tenths / 10, tenths % 10)
+    } else {
+        format!("{} {name}", round_div(tenths, 10))
+    }
+}
+
+fn round_div(value: u128, by: u128) -> u128 {
+    (value + by / 2) / by
+}
+
+/// A count with separators: `1,204`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A count with its noun: `1 name`, `2 names`.
+pub fn plural(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// The short word of a type on screen: `CDS`, `CDS v2`; for others the last part of the message name as it was
+/// on the wire (not yet [`super::display_safe`]), `-` for an empty type URL.
+pub fn type_label(type_url: &str) -> String {
+    match Kind::of_type_url(type_url) {
+        Some((kind, ApiVersion::V3)) => kind.label().to_owned(),
+        Some((kind, ApiVersion::V2)) => format!("{} v2", kind.label()),
+        None if type_url.is_empty() => "-".to_owned(),
+        None => type_url.rsplit(['.', '/']).next().unwrap_or(type_url).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages() {
+        for (ms, text) in [
+            (0, "0.0s"),
+            (250, "0.2s"),
+            (999, "0.9s"),
+            (41_900, "41s"),
+            (59_999, "59s"),
+            (60_000, "1m"),
+            (9 * 60_000 + 59_000, "9m"),
+            (3 * 3_600_000, "3h"),
+            (50 * 3_600_000, "2d"),
+        ] {
+            assert_eq!(age(Duration::from_millis(ms)), text);
+        }
+    }
+
+    #[test]
+    fn latencies() {
+        for (us, text) in [
+            (340, "0.3ms"),
+            (19_900, "19ms"),
+            (1_249_999, "1.2s"),
+            (13_577_000, "13.6s"),
+            (120_000_000, "2m"),
+        ] {
+            assert_eq!(latency(Duration::from_micros(us)), text);
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 kB"),
+            (1_149, "1.1 kB"),
+            (9_949, "9.9 kB"),
+            (9_960, "10 kB"),
+            (312_000, "312 kB"),
+            (999_600, "1.0 MB"),
+            (12_400_000, "12.4 MB"),
+            (41_200_000, "41.2 MB"),
+            (512_000_000, "512 MB"),
+            (1_000_000_000, "1.0 GB"),
+            (u64::MAX, "18.4 EB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn counts() {
+        for (n, text) in [(0, "0"), (999, "999"), (1_204, "1,204"), (1_000_000, "1,000,000")] {
+            assert_eq!(count(n), text);
+        }
+        assert_eq!(plural(1, "name"), "1 name");
+        assert_eq!(plural(1200, "name"), "1,200 names");
+    }
+
+    #[test]
+    fn types() {
+        assert_eq!(type_label("type.googleapis.com/envoy.config.cluster.v3.Cluster"), "CDS");
+        assert_eq!(type_label("type.googleapis.com/envoy.api.v2.Cluster"), "CDS v2");
+        assert_eq!(type_label("type.googleapis.com/istio.workload.Address"), "Address");
+        assert_eq!(type_label(""), "-");
+    }
+}
