@@ -13,8 +13,8 @@ mod small;
 use std::sync::Arc;
 use std::time::Instant;
 
+use xdscope::app::analysis::{Analysis, bounded, rules};
 use xdscope::app::tap::meaning;
-use xdscope::app::watched::{Watched, bounded, rules};
 use xdscope::engine::lint;
 use xdscope::engine::store::{Options, Store};
 use xdscope::schema::Schema;
@@ -22,7 +22,7 @@ use xdscope::schema::redact::Redactor;
 use xdscope::wire::content::{Catalog, MemoryBodies};
 use xdscope::wire::event::{Clock, StreamId, Time};
 use xdscope::wire::pb::Fields;
-use xdscope::wire::{Frame, Message, Open, Shape, What};
+use xdscope::wire::{Frame, FramePayload, Message, Open, Shape};
 
 /// Memory goes first, while none is lying about.
 const GROUPS: [(&str, fn(bool)); 4] =
@@ -56,7 +56,7 @@ enum Judged {
 
 /// A source with the rules over it, fed gRPC messages.
 struct Engine {
-    watched: Watched,
+    watched: Analysis,
     now: u64,
 }
 
@@ -71,20 +71,20 @@ impl Engine {
             Judged::Live => bounded(schema),
             Judged::All => rules(schema),
         };
-        Engine { watched: Watched::new(store, options), now: 0 }
+        Engine { watched: Analysis::new(store, options), now: 0 }
     }
 
     fn open(&mut self, stream: StreamId, method: &str) {
         let method = format!("/envoy.service.discovery.v3.AggregatedDiscoveryService/{method}");
         let open = Open { method, peer: Some("10.0.0.1:5000".into()), ..Open::default() };
-        self.watched.handle(Frame { at: Time(self.now), stream, what: What::Open(Box::new(open)) });
+        self.watched.handle(Frame { at: Time(self.now), stream, what: FramePayload::Open(Box::new(open)) });
     }
 
     /// One gRPC message, half a millisecond after the last: timers of rules come due, and thousands wait for one.
     fn message(&mut self, stream: StreamId, shape: Shape, grpc: &[u8]) {
         self.now += 500_000;
         let message = Message::parse(shape, &grpc[5..], self.watched.catalog_mut());
-        let what = What::Message(Arc::new(message));
+        let what = FramePayload::Message(Arc::new(message));
         self.watched.handle(Frame { at: Time(self.now), stream, what });
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use twox_hash::XxHash3_64;
 use xdscope::schema::Schema;
 use xdscope::sources::pcap::{self, Options};
-use xdscope::wire::What;
+use xdscope::wire::FramePayload;
 
 use crate::capture::{self, ADS, Form, Link, Session, Writer};
 use crate::large::{Took, median, run};
@@ -44,7 +44,7 @@ fn messages(path: &Path) -> usize {
     let options = Options { redact: None, seed: 1, schema: Schema::builtin() };
     let loaded = pcap::read(File::open(path).expect("the file"), &options).expect("a capture");
     assert_eq!(loaded.notices, Vec::<String>::new());
-    loaded.frames.iter().filter(|frame| matches!(frame.what, What::Message(_))).count()
+    loaded.frames.iter().filter(|frame| matches!(frame.what, FramePayload::Message(_))).count()
 }
 
 /// Seconds of a plain read with a hash over all.

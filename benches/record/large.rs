@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
+use xdscope::app::analysis;
 use xdscope::app::replay::Cursor;
-use xdscope::app::watched;
 use xdscope::engine::store::Options;
 use xdscope::schema::Schema;
 use xdscope::sources::record;
@@ -39,7 +39,7 @@ fn replay(file: &str) -> Cursor {
     let schema = Schema::builtin();
     let recording = record::start(Path::new(file)).expect("readable").expect("a recording");
     let (options, meaning) = (Options { history: MEMORY, ..Options::default() }, schema.clone());
-    let read = Cursor::read(recording, options, meaning, watched::bounded(&schema), &|_| ());
+    let read = Cursor::read(recording, options, meaning, analysis::bounded(&schema), &|_| ());
     let ((cursor, _), _) = read.expect("all of it");
     cursor
 }

@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 
 use xdscope::sources::record::{Loaded, open};
-use xdscope::wire::{Shape, What};
+use xdscope::wire::{FramePayload, Shape};
 
 use crate::{clusters, large, say, traffic};
 
@@ -15,7 +15,7 @@ fn kb(bytes: u64) -> f64 {
 fn messages(loaded: &Loaded) -> (u64, u64) {
     let (mut hash, mut bytes) = (twox_hash::XxHash3_64::new(), 0);
     for frame in &loaded.frames {
-        if let What::Message(message) = &frame.what {
+        if let FramePayload::Message(message) = &frame.what {
             let message = message.bytes(&loaded.catalog).expect("no message is lost");
             hash.write(&message);
             bytes += message.len() as u64;

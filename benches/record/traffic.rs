@@ -8,7 +8,7 @@ use xdscope::sources::record::{Header, Writer};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Clock, StreamId, Time};
 use xdscope::wire::pb::put_len_field;
-use xdscope::wire::{Frame, Message, Open, Shape, What};
+use xdscope::wire::{Frame, FramePayload, Message, Open, Shape};
 
 use crate::clusters;
 
@@ -53,11 +53,11 @@ impl Recording {
             Recording { catalog, writer, path: path.to_owned(), stream, now: 0, flushed: 0, raw: 0 };
         let open =
             Open { method: format!("{ADS}{method}"), peer: Some("10.0.0.1:5000".into()), ..Open::default() };
-        out.write(What::Open(Box::new(open)));
+        out.write(FramePayload::Open(Box::new(open)));
         out
     }
 
-    fn write(&mut self, what: What) {
+    fn write(&mut self, what: FramePayload) {
         let frame = Frame { at: Time(self.now * 1000), stream: self.stream, what };
         self.writer.write(&frame, &self.catalog).expect("a disk");
         if self.now - self.flushed >= 100_000 {
@@ -71,7 +71,7 @@ impl Recording {
         self.now += after;
         self.raw += grpc.len() as u64;
         let message = Message::parse(shape, &grpc[5..], &mut self.catalog);
-        self.write(What::Message(std::sync::Arc::new(message)));
+        self.write(FramePayload::Message(std::sync::Arc::new(message)));
     }
 
     /// Completes the file; its length.

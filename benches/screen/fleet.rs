@@ -6,11 +6,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use xdscope::app::analysis::{Analysis, bounded};
 use xdscope::app::live::{Live, Shared};
 use xdscope::app::tap::meaning;
-use xdscope::app::watched::{Watched, bounded};
 use xdscope::engine::store::{Options, Store};
-use xdscope::net::tap::Copies;
+use xdscope::net::tap::CopyQueue;
 use xdscope::schema::Schema;
 use xdscope::schema::redact::{self, Redactor};
 use xdscope::sources::observe::Pipeline;
@@ -47,7 +47,7 @@ pub const SOTW: usize = 1;
 pub struct Fleet {
     pub shared: Arc<Shared>,
     pub size: Size,
-    copies: Arc<Copies>,
+    copies: Arc<CopyQueue>,
     _live: Live,
     sent: Arc<AtomicU64>,
     all: [Vec<Bytes>; 2],
@@ -107,12 +107,12 @@ fn delta_ack(version: u64) -> Bytes {
 impl Fleet {
     /// Fills a source through the analysis of a tap.
     pub fn new(size: Size, schema: &Arc<Schema>) -> Fleet {
-        let copies = Arc::new(Copies::new(usize::MAX));
+        let copies = Arc::new(CopyQueue::new(usize::MAX));
         let redactor = Arc::new(Redactor::new(schema.clone(), 1));
         let catalog = Catalog::new(1, Some(redactor), Box::new(MemoryBodies::default()));
         let mut store = Store::new(catalog, copies.clock(), Options::default());
         store.set_meaning(meaning(schema.clone()));
-        let store = Watched::new(store, bounded(schema));
+        let store = Analysis::new(store, bounded(schema));
         let pipeline = Pipeline::new(redact::metadata).with_rest(schema.clone());
         let live = Live::start(copies.clone(), store, pipeline, None, None).expect("a thread");
         let push = |version, changed| chunks(SOTW, &clusters::push(size.resources, version, changed));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use xdscope::net::tap::Copies;
-use xdscope::sources::observe::{ConnId, Happened};
+use xdscope::net::tap::CopyQueue;
+use xdscope::sources::observe::{ConnId, TapEvent};
 use xdscope::wire::event::Dir;
 
 /// Streams on one connection.
@@ -15,7 +15,7 @@ const FRAME: usize = 16 << 10;
 const CHUNK: usize = 64 << 10;
 
 /// Streams of one source, from 0 on.
-pub struct Wire(pub Arc<Copies>);
+pub struct Wire(pub Arc<CopyQueue>);
 
 /// Where a stream is: its connection and its number there.
 fn place(stream: usize) -> (ConnId, u32) {
@@ -46,7 +46,7 @@ fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
 
 impl Wire {
     fn put(&self, conn: ConnId, dir: Dir, bytes: Bytes) {
-        self.0.push(conn, self.0.now(), Happened::Bytes { dir, bytes });
+        self.0.push(conn, self.0.now(), TapEvent::Bytes { dir, bytes });
     }
 
     /// Begins a stream, and with the first one its connection.
@@ -56,7 +56,7 @@ impl Wire {
         if stream.is_multiple_of(TOGETHER) {
             let server = "10.0.0.1:15010".to_owned();
             let peer = format!("10.0.1.{}:40000", conn.0);
-            self.0.push(conn, self.0.now(), Happened::Opened { peer, server });
+            self.0.push(conn, self.0.now(), TapEvent::Opened { peer, server });
             request.put_slice(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
             frame(4, 0, 0, b"", &mut request);
         }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use xdscope::sources::record::{Header, Writer};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Clock, StreamId, Time};
-use xdscope::wire::{Frame, Message, Open, Shape, What};
+use xdscope::wire::{Frame, FramePayload, Message, Open, Shape};
 
 use crate::clusters;
 
@@ -75,13 +75,13 @@ impl Load {
         let open = Open { method: ADS.into(), ..Open::default() };
         let request =
             Message::parse(Shape::SotwRequest, &clusters::request(clusters::CLUSTER, 0)[5..], &mut catalog);
-        for what in [What::Open(Box::new(open)), What::Message(Arc::new(request))] {
+        for what in [FramePayload::Open(Box::new(open)), FramePayload::Message(Arc::new(request))] {
             writer.write(&Frame { at, stream: StreamId(1), what }, &catalog).expect("a disk");
         }
         for push in self.pushes() {
             at = at.after(every);
             let message = Message::parse(Shape::SotwResponse, &push[5..], &mut catalog);
-            let what = What::Message(Arc::new(message));
+            let what = FramePayload::Message(Arc::new(message));
             writer.write(&Frame { at, stream: StreamId(1), what }, &catalog).expect("a disk");
         }
         writer.finish().expect("a disk");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::engine::applied::{self, Beside};
+use crate::engine::applied::{self, AppliedState};
 use crate::schema::Schema;
 
 /// How often the file is looked at.
@@ -21,7 +21,7 @@ pub struct AppliedFile {
 struct State {
     looked: Instant,
     seen: Option<(SystemTime, u64)>,
-    beside: Beside,
+    beside: AppliedState,
     /// Why the newest reading failed; what was read before still stands.
     failed: Option<String>,
     turn: u64,
@@ -29,7 +29,7 @@ struct State {
 
 impl AppliedFile {
     /// A file that was read just now.
-    pub fn new(path: PathBuf, beside: Beside, schema: Arc<Schema>) -> AppliedFile {
+    pub fn new(path: PathBuf, beside: AppliedState, schema: Arc<Schema>) -> AppliedFile {
         let state = State { looked: Instant::now(), seen: stamp(&path), beside, failed: None, turn: 0 };
         AppliedFile { path, schema, state: RefCell::new(state) }
     }
@@ -57,14 +57,14 @@ impl AppliedFile {
         state.turn
     }
 
-    fn read(&self) -> Result<Beside, String> {
+    fn read(&self) -> Result<AppliedState, String> {
         let content = std::fs::read(&self.path).map_err(|error| error.to_string())?;
         let name = self.path.to_string_lossy();
         let dump = applied::read(&name, &content, &self.schema).map_err(|error| error.to_string())?;
-        Ok(Beside::new(dump, self.schema.clone()))
+        Ok(AppliedState::new(dump, self.schema.clone()))
     }
 
-    pub fn beside(&self) -> Ref<'_, Beside> {
+    pub fn beside(&self) -> Ref<'_, AppliedState> {
         Ref::map(self.state.borrow(), |state| &state.beside)
     }
 

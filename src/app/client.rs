@@ -14,17 +14,17 @@ use tokio::sync::mpsc;
 
 use crate::engine::filter::Filter;
 use crate::engine::store;
-use crate::net::client::{DialError, Event, Happened, Server, Streams};
+use crate::net::client::{ClientReport, DialError, Event, Server, Streams};
 use crate::peers::client::{self, Client, Effect, Lane, Ruling};
 use crate::schema::redact;
 use crate::schema::{Names, Schema};
 use crate::sources::record::Loaded;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
-use crate::wire::{Assembler, End, Frame, Message, Open, Tls, What};
+use crate::wire::{Assembler, End, Frame, FramePayload, Message, Open, Tls};
 
-use super::kept::{Begun, Kept, since};
-use super::live::{Into, Keep, Shared, Sink};
+use super::live::{Ingest, LiveSink, Shared, Sink};
+use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
 use polls::Polls;
 use verdict::{Passed, Passing};
@@ -143,7 +143,7 @@ impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(StartError::Thread)?;
-        let kept = Kept {
+        let kept = RunConfig {
             record: options.record,
             keep_secrets: options.keep_secrets,
             seed: options.seed,
@@ -151,7 +151,7 @@ impl Running {
             schema: options.schema.clone(),
             source: options.source,
         };
-        let Begun { keep, recording, clock, start } = kept.begin(sink)?;
+        let StartedRun { keep, recording, clock, start } = kept.begin(sink)?;
         let (shared, progress) = (keep.shared.clone(), Arc::new(Mutex::new(Progress::default())));
         let (commands, told) = mpsc::channel(COMMANDS);
         let servers: Vec<Server> = [options.server].into_iter().chain(options.others).collect();
@@ -288,10 +288,10 @@ struct Work {
 impl Work {
     async fn run(
         mut self,
-        mut keep: Keep,
+        mut keep: LiveSink,
         wants: Vec<Want>,
         mut commands: mpsc::Receiver<Command>,
-        mut events: mpsc::Receiver<Happened>,
+        mut events: mpsc::Receiver<ClientReport>,
     ) -> Vec<Frame> {
         keep.batch(|into| self.begin(wants, into));
         loop {
@@ -332,7 +332,7 @@ impl Work {
         self.kept.unwrap_or_default()
     }
 
-    fn begin(&mut self, wants: Vec<Want>, into: &mut Into<'_>) -> Time {
+    fn begin(&mut self, wants: Vec<Want>, into: &mut Ingest<'_>) -> Time {
         let now = since(self.about.start);
         for want in wants {
             if want.wildcard {
@@ -347,7 +347,7 @@ impl Work {
         now
     }
 
-    fn command(&mut self, command: Command, into: &mut Into<'_>) {
+    fn command(&mut self, command: Command, into: &mut Ingest<'_>) {
         self.changed = true;
         let now = since(self.about.start);
         let catalog = into.store.catalog_mut();
@@ -380,7 +380,7 @@ impl Work {
         self.effects(into);
     }
 
-    fn event(&mut self, happened: Happened, into: &mut Into<'_>) {
+    fn event(&mut self, happened: ClientReport, into: &mut Ingest<'_>) {
         if !self.streams.is_current(&happened) {
             return;
         }
@@ -470,7 +470,7 @@ impl Work {
         self.shared.set_trouble(Some(format!("{what}{again}")));
     }
 
-    fn timeout(&mut self, into: &mut Into<'_>) -> Time {
+    fn timeout(&mut self, into: &mut Ingest<'_>) -> Time {
         let now = since(self.about.start);
         self.changed |= self.client.due().is_some_and(|due| due <= now);
         self.client.handle_timeout(now, into.store.catalog_mut());
@@ -492,7 +492,7 @@ impl Work {
     }
 
     /// Does what the client says.
-    fn effects(&mut self, into: &mut Into<'_>) {
+    fn effects(&mut self, into: &mut Ingest<'_>) {
         let effects: Vec<Effect> = self.client.effects().collect();
         self.changed |= !effects.is_empty();
         let mut stuck = BTreeSet::new();
@@ -518,7 +518,7 @@ impl Work {
     }
 
     /// Ends streams on which the server takes nothing any more.
-    fn give_up(&mut self, stuck: BTreeSet<Lane>, into: &mut Into<'_>) {
+    fn give_up(&mut self, stuck: BTreeSet<Lane>, into: &mut Ingest<'_>) {
         for lane in stuck {
             let now = since(self.about.start);
             self.close(now, lane, Some("the server takes no more requests".into()), into);
@@ -526,7 +526,7 @@ impl Work {
         }
     }
 
-    fn close(&mut self, now: Time, lane: Lane, note: Option<String>, into: &mut Into<'_>) {
+    fn close(&mut self, now: Time, lane: Lane, note: Option<String>, into: &mut Ingest<'_>) {
         self.streams.close(lane.0);
         self.unanswered(now, lane, into);
         self.let_pass(lane, into);
@@ -537,7 +537,7 @@ impl Work {
         }
     }
 
-    fn end(&mut self, into: &mut Into<'_>) -> Time {
+    fn end(&mut self, into: &mut Ingest<'_>) -> Time {
         let now = since(self.about.start);
         // What was collected is looked at as it stood before the end.
         let shown = self.kept.is_none();
@@ -549,16 +549,16 @@ impl Work {
     }
 
     /// The message that has passed, as a frame for all who keep them once it is flushed.
-    fn message(&mut self, now: Time, id: StreamId, dir: Dir, into: &mut Into<'_>) -> Option<Arc<Message>> {
+    fn message(&mut self, now: Time, id: StreamId, dir: Dir, into: &mut Ingest<'_>) -> Option<Arc<Message>> {
         let catalog = into.store.catalog_mut();
         self.assembler.message(now, id, dir, catalog, &mut self.out);
         match &self.out.last()?.what {
-            What::Message(message) => Some(message.clone()),
+            FramePayload::Message(message) => Some(message.clone()),
             _ => None,
         }
     }
 
-    fn flush(&mut self, into: &mut Into<'_>) {
+    fn flush(&mut self, into: &mut Ingest<'_>) {
         for frame in self.out.drain(..) {
             if let Some(kept) = &mut self.kept {
                 kept.push(frame.clone());

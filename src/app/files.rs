@@ -14,10 +14,10 @@ use crate::peers::client;
 use crate::schema::Schema;
 use crate::sources::record::ResponseFile;
 use crate::wire::event::StreamId;
-use crate::wire::{Frame, What};
+use crate::wire::{Frame, FramePayload};
 
-use super::kept::{Begun, Kept, since};
-use super::live::{Into, Keep, Shared, Sink};
+use super::live::{Ingest, LiveSink, Shared, Sink};
+use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
 use folder::{Folder, Seen};
 
@@ -48,8 +48,8 @@ pub struct Running {
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let Options { path, record, keep_secrets, store, schema, source } = options;
-        let kept = Kept { record, keep_secrets, seed: None, store, schema: schema.clone(), source };
-        let Begun { keep, recording, start, .. } = kept.begin(sink)?;
+        let kept = RunConfig { record, keep_secrets, seed: None, store, schema: schema.clone(), source };
+        let StartedRun { keep, recording, start, .. } = kept.begin(sink)?;
         let shared = keep.shared.clone();
         let mut work = Work {
             keep,
@@ -92,7 +92,7 @@ impl Drop for Running {
 }
 
 struct Work {
-    keep: Keep,
+    keep: LiveSink,
     schema: Arc<Schema>,
     start: Instant,
     folder: Folder,
@@ -155,10 +155,10 @@ impl Work {
 }
 
 /// What every client refuses of a response (row C-06), and what breaks the constraints of its type.
-fn rejected(frames: &[Frame], into: &Into<'_>, schema: &Schema) -> Option<String> {
+fn rejected(frames: &[Frame], into: &Ingest<'_>, schema: &Schema) -> Option<String> {
     let catalog = into.store.catalog();
     frames.iter().find_map(|frame| match &frame.what {
-        What::Message(message) => {
+        FramePayload::Message(message) => {
             client::check(message, catalog).or_else(|| client::validated(message, catalog, schema))
         }
         _ => None,

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::net::tap::Copies;
-use crate::sources::observe::{Copied, Pipeline};
+use crate::net::tap::CopyQueue;
+use crate::sources::observe::{Pipeline, TapCopy};
 use crate::wire::Frame;
 use crate::wire::event::Time;
 
+use super::analysis::Analysis;
 use super::recorder::Recorder;
-use super::watched::Watched;
 
 /// Without traffic the clock still moves on this often, so that what is owed comes to light.
 const TICK: Duration = Duration::from_millis(250);
@@ -32,11 +32,11 @@ const NICE: i32 = 12;
 
 /// Called after each batch, with the rows of the timeline and the findings that it added. An error ends the
 /// calls, as when a pipe is closed.
-pub type Sink = Box<dyn FnMut(&Watched, Range<usize>, Range<usize>) -> io::Result<()> + Send>;
+pub type Sink = Box<dyn FnMut(&Analysis, Range<usize>, Range<usize>) -> io::Result<()> + Send>;
 
 /// What the thread shares with screens and printers.
 pub struct Shared {
-    store: Mutex<Watched>,
+    store: Mutex<Analysis>,
     /// Who is to have them next.
     next: Mutex<()>,
     revision: AtomicU64,
@@ -51,7 +51,7 @@ pub struct Shared {
 
 impl Shared {
     /// The facts, standing still while the guard is held. Traffic goes on meanwhile.
-    pub fn store(&self) -> MutexGuard<'_, Watched> {
+    pub fn store(&self) -> MutexGuard<'_, Analysis> {
         // In turn: whoever lets go of them only to take them again at once would not let others in.
         let _next = self.next.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.store.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -63,7 +63,7 @@ impl Shared {
     }
 
     /// The facts alone, when nobody else shares them.
-    pub(super) fn into_store(self) -> Watched {
+    pub(super) fn into_store(self) -> Analysis {
         self.store.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -109,13 +109,13 @@ pub struct Live {
 
 impl Live {
     pub fn start(
-        copies: Arc<Copies>,
-        store: Watched,
+        copies: Arc<CopyQueue>,
+        store: Analysis,
         pipeline: Pipeline,
         recorder: Option<Recorder>,
         sink: Option<Sink>,
     ) -> io::Result<Live> {
-        let keep = Keep::new(store, recorder, sink);
+        let keep = LiveSink::new(store, recorder, sink);
         let shared = keep.shared.clone();
         let mut work = Work { keep, pipeline, frames: Vec::new() };
         let thread = std::thread::Builder::new().name("analysis".into()).spawn(move || {
@@ -142,13 +142,13 @@ impl Live {
 }
 
 struct Work {
-    keep: Keep,
+    keep: LiveSink,
     pipeline: Pipeline,
     frames: Vec<Frame>,
 }
 
 impl Work {
-    fn batch(&mut self, batch: &mut Vec<Copied>, copies: &Copies) {
+    fn batch(&mut self, batch: &mut Vec<TapCopy>, copies: &CopyQueue) {
         let (pipeline, frames, shared) = (&mut self.pipeline, &mut self.frames, self.keep.shared.clone());
         let mut rest = batch.drain(..).peekable();
         loop {
@@ -171,9 +171,9 @@ impl Work {
 
 /// Takes copies until it has taken [`PART`], or is to stop; one at least. When the last of them was made.
 fn part(
-    rest: &mut impl Iterator<Item = Copied>,
+    rest: &mut impl Iterator<Item = TapCopy>,
     stop: impl Fn() -> bool,
-    mut take: impl FnMut(Copied),
+    mut take: impl FnMut(TapCopy),
 ) -> Time {
     let (mut bytes, mut at) = (0, Time::ZERO);
     for copied in rest {
@@ -188,7 +188,7 @@ fn part(
 }
 
 /// Where the frames of a live source go: the session file, the store, whoever prints them.
-pub(super) struct Keep {
+pub(super) struct LiveSink {
     pub shared: Arc<Shared>,
     recorder: Option<Recorder>,
     sink: Option<Sink>,
@@ -197,12 +197,12 @@ pub(super) struct Keep {
 }
 
 /// The same while the facts are held.
-pub(super) struct Into<'a> {
-    pub store: &'a mut Watched,
+pub(super) struct Ingest<'a> {
+    pub store: &'a mut Analysis,
     recorder: &'a mut Option<Recorder>,
 }
 
-impl Into<'_> {
+impl Ingest<'_> {
     /// Records a frame and folds it in.
     pub fn take(&mut self, frame: Frame) {
         if let Some(recorder) = self.recorder {
@@ -212,8 +212,8 @@ impl Into<'_> {
     }
 }
 
-impl Keep {
-    pub fn new(store: Watched, recorder: Option<Recorder>, sink: Option<Sink>) -> Keep {
+impl LiveSink {
+    pub fn new(store: Analysis, recorder: Option<Recorder>, sink: Option<Sink>) -> LiveSink {
         let shared = Arc::new(Shared {
             store: Mutex::new(store),
             next: Mutex::new(()),
@@ -223,7 +223,7 @@ impl Keep {
             trouble: Mutex::new(None),
             unread: AtomicBool::new(false),
         });
-        Keep { shared, recorder, sink, shown: (0, 0) }
+        LiveSink { shared, recorder, sink, shown: (0, 0) }
     }
 
     /// How long to wait for traffic.
@@ -232,10 +232,10 @@ impl Keep {
     }
 
     /// Takes what `fill` gives, which says the time; then shows what is new.
-    pub fn batch(&mut self, fill: impl FnOnce(&mut Into<'_>) -> Time) {
+    pub fn batch(&mut self, fill: impl FnOnce(&mut Ingest<'_>) -> Time) {
         let shared = self.shared.clone();
         let mut store = shared.store();
-        let now = fill(&mut Into { store: &mut store, recorder: &mut self.recorder });
+        let now = fill(&mut Ingest { store: &mut store, recorder: &mut self.recorder });
         store.advance(now);
         let now_shown = (store.rows(), store.findings().len());
         if let Some(sink) = &mut self.sink
@@ -272,22 +272,22 @@ mod tests {
     use super::*;
     use crate::engine::lint;
     use crate::engine::store::{Options, Store};
-    use crate::sources::observe::{ConnId, Happened};
+    use crate::sources::observe::{ConnId, TapEvent};
     use crate::wire::content::{Catalog, MemoryBodies};
     use crate::wire::event::{Clock, Dir};
 
     fn shared() -> Arc<Shared> {
         let catalog = Catalog::new(1, None, Box::new(MemoryBodies::default()));
         let store = Store::new(catalog, Clock { epoch: None, untimed: false }, Options::default());
-        Keep::new(Watched::new(store, lint::Options::default()), None, None).shared
+        LiveSink::new(Analysis::new(store, lint::Options::default()), None, None).shared
     }
 
     #[test]
     fn the_analysis_stops_where_it_is_told_to() {
-        let copied = |at| Copied {
+        let copied = |at| TapCopy {
             conn: ConnId(1),
             at: Time(at),
-            what: Happened::Bytes { dir: Dir::Req, bytes: vec![0; PART / 4].into() },
+            what: TapEvent::Bytes { dir: Dir::Req, bytes: vec![0; PART / 4].into() },
         };
         let taken = |stop: &dyn Fn() -> bool| {
             let (mut rest, mut taken) = ((1..=9).map(copied), 0);

@@ -1,16 +1,16 @@
 //! Wiring: sources to store to sinks. The only place where sockets, files, state and screens meet.
 
+pub mod analysis;
 pub mod applied;
 pub mod body;
 pub mod client;
 pub mod demo;
 pub mod files;
-mod kept;
 pub mod live;
-mod named;
+mod named_nodes;
 mod recorder;
 pub mod replay;
+mod run_config;
 pub mod screen;
 pub mod signals;
 pub mod tap;
-pub mod watched;

@@ -12,8 +12,8 @@ use crate::engine::store::{MessageFact, Store};
 use crate::peers::client::Ruling;
 use crate::schema::{self, Names, Schema};
 use crate::sources::record::Loaded;
-use crate::tui::{Bodies, Data, Feed, Format, Held, Info, Mode, Msg, Seek, StoreData, Tell};
-use crate::wire::What;
+use crate::tui::{Bodies, ClientAction, Data, Feed, Format, HeldMessage, Info, Mode, Msg, Seek, StoreData};
+use crate::wire::FramePayload;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Nonce, Seq};
 use crate::wire::text::{display_safe, hex};
@@ -22,7 +22,7 @@ use super::applied::AppliedFile;
 use super::body;
 use super::client::{self, Command};
 use super::live::Shared;
-use super::named::Named;
+use super::named_nodes::Named;
 use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
 
@@ -146,7 +146,7 @@ impl<'a> LiveFeed<'a> {
             return Err(error);
         }
         let messages = |loaded: &Loaded| {
-            loaded.frames.iter().filter(|frame| matches!(frame.what, What::Message(_))).count() as u64
+            loaded.frames.iter().filter(|frame| matches!(frame.what, FramePayload::Message(_))).count() as u64
         };
         let mut looks = 0;
         loop {
@@ -160,7 +160,7 @@ impl<'a> LiveFeed<'a> {
     }
 
     /// The session file up to where the source is held.
-    fn rewind(&self, held: Held) -> Result<ReplayFeed, String> {
+    fn rewind(&self, held: HeldMessage) -> Result<ReplayFeed, String> {
         let session = self.session(held.n.0).map_err(|why| format!("this can't go back: {why}"));
         let (mut loaded, options) = session?;
         replay::cut(&mut loaded, held.n, held.now);
@@ -236,7 +236,7 @@ impl Feed for LiveFeed<'_> {
         }
     }
 
-    fn replay(&self, held: Option<Held>, seek: Seek) -> Result<(), String> {
+    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), String> {
         let at_end = self.rewound.borrow().as_ref().map(ReplayFeed::is_at_end);
         match (at_end, seek) {
             (Some(true), Seek::Toggle | Seek::End) | (Some(_), Seek::Live) => {
@@ -254,7 +254,7 @@ impl Feed for LiveFeed<'_> {
         self.rewound.borrow().as_ref().map_or(Ok(()), |rewound| rewound.replay(None, seek))
     }
 
-    fn tell(&self, tell: Tell) -> Result<(), String> {
+    fn tell(&self, tell: ClientAction) -> Result<(), String> {
         let client = self.client.ok_or("there is no client here")?;
         let refuse = |text: String| Ruling::refuse(display_safe(&text).into_owned());
         let rule = |type_url, nonce: Arc<str>, ruling| {
@@ -262,12 +262,14 @@ impl Feed for LiveFeed<'_> {
             Command::Rule { type_url, nonce, ruling }
         };
         let command = match tell {
-            Tell::Subscribe { type_url, name } => Command::Subscribe { type_url, names: vec![name] },
-            Tell::Unsubscribe { type_url, name } => Command::Unsubscribe { type_url, names: vec![name] },
-            Tell::Wildcard { type_url, wanted } => Command::Wildcard { type_url, wanted },
-            Tell::Ack { type_url, nonce } => rule(type_url, nonce, Ruling::Accept),
-            Tell::Nack { type_url, nonce, text } => rule(type_url, nonce, refuse(text)),
-            Tell::Reconnect => Command::Reconnect,
+            ClientAction::Subscribe { type_url, name } => Command::Subscribe { type_url, names: vec![name] },
+            ClientAction::Unsubscribe { type_url, name } => {
+                Command::Unsubscribe { type_url, names: vec![name] }
+            }
+            ClientAction::Wildcard { type_url, wanted } => Command::Wildcard { type_url, wanted },
+            ClientAction::Ack { type_url, nonce } => rule(type_url, nonce, Ruling::Accept),
+            ClientAction::Nack { type_url, nonce, text } => rule(type_url, nonce, refuse(text)),
+            ClientAction::Reconnect => Command::Reconnect,
         };
         match client.command(command) {
             true => Ok(()),

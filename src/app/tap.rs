@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::Meaning;
+use crate::engine::session::SharedSemantics;
 use crate::engine::store::{self, Store};
 use crate::net::serve;
 use crate::net::tap::{Address, Config, ListenError, QUEUE, Tap, Tls};
@@ -17,9 +17,9 @@ use crate::sources::record::Header;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::h2::Changes;
 
+use super::analysis::{Analysis, bounded};
 use super::live::{Live, Shared, Sink};
 use super::recorder::Recorder;
-use super::watched::{Watched, bounded};
 
 /// What clients connect to.
 pub enum Front {
@@ -123,7 +123,7 @@ impl Running {
         let mut store = Store::new(catalog, clock, options.store);
         store.set_meaning(meaning(options.schema.clone()));
         let rules = bounded(&options.schema);
-        let store = Watched::new(store, rules);
+        let store = Analysis::new(store, rules);
         let recorder = match options.record {
             None => None,
             Some((path, file)) => {
@@ -155,6 +155,6 @@ impl Running {
 }
 
 /// What the schema knows of contents: whether pushes whose bytes differ are the same, and whether a client can take them.
-pub fn meaning(schema: Arc<Schema>) -> Meaning {
+pub fn meaning(schema: Arc<Schema>) -> SharedSemantics {
     schema
 }

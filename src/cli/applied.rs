@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::applied::{self, Beside, DumpError};
+use crate::engine::applied::{self, AppliedState, DumpError};
 use crate::schema::Schema;
 
 use super::error::CliError;
@@ -16,7 +16,7 @@ const LARGEST: u64 = 1 << 30;
 ///
 /// # Errors
 /// It can't be read, is cut, or is no dump.
-pub(super) fn open(path: &Path, schema: &Arc<Schema>) -> Result<Beside, CliError> {
+pub(super) fn open(path: &Path, schema: &Arc<Schema>) -> Result<AppliedState, CliError> {
     let failed = || CliError::unreadable(format!("cannot read --applied {}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| failed().because(error))?.len();
     if size > LARGEST {
@@ -32,11 +32,11 @@ pub(super) fn open(path: &Path, schema: &Arc<Schema>) -> Result<Beside, CliError
     if dump.clients.is_empty() {
         return Err(failed().because("a CSDS answer without a client"));
     }
-    Ok(Beside::new(dump, schema.clone()))
+    Ok(AppliedState::new(dump, schema.clone()))
 }
 
 /// What a person must know: what could not be read, and clients that the source does not have.
-pub(super) fn notices(path: &Path, beside: &Beside, nodes: &HashSet<&str>) -> Vec<String> {
+pub(super) fn notices(path: &Path, beside: &AppliedState, nodes: &HashSet<&str>) -> Vec<String> {
     let name = path.display();
     let mut out: Vec<String> = beside.dump.notices.iter().map(|notice| format!("{name}: {notice}")).collect();
     let of = beside.nodes();

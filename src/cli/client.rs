@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use crate::app::analysis;
 use crate::app::client::{Judge, Options, Progress, Running, Want};
-use crate::app::watched;
 use crate::engine::filter::Rows;
 use crate::net::client::{DialError, Server};
 use crate::net::identity::Identity;
 use crate::net::tap::Address;
 use crate::net::tls;
-use crate::peers::client::{self, BadName, Others, Refused};
+use crate::peers::client::{self, BadName, FallbackServer, Refused};
 use crate::present::json as words;
 use crate::schema::{Names, Schema};
 use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
@@ -21,7 +21,7 @@ use crate::wire::text::{display_safe, type_label};
 
 use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs};
 use super::error::{CliError, Exit};
-use super::get::What;
+use super::get::GetTarget;
 use super::identity::{self, Like};
 use super::io::Io;
 use super::source::{self, Form, Source};
@@ -78,9 +78,9 @@ impl Ask<'_> {
         let mut names = wants.iter().flat_map(|want| &want.names);
         let structured = self.flags.xdstp
             || !asked.authorities.is_empty()
-            || asked.others != Others::Plain
+            || asked.others != FallbackServer::Plain
             || names.any(|name| name.starts_with("xdstp:"));
-        let links = follow.then(|| watched::rules(&self.schema).links).flatten();
+        let links = follow.then(|| analysis::rules(&self.schema).links).flatten();
         let client = client::Config {
             manner: asked.manner,
             manners: asked.manners,
@@ -248,7 +248,7 @@ impl Ask<'_> {
             if text.starts_with("xdstp:") {
                 self.name_of(text, text)?;
             }
-            let what = What::parse(text);
+            let what = GetTarget::parse(text);
             // A type by its full name has a version of its own.
             let stated = Kind::of_message(&what.type_text).map(|(_, version)| version);
             let url = match what.kind.and_then(|kind| kind.type_url(stated.unwrap_or(version))) {

@@ -43,7 +43,7 @@ fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
     let Some(typed) = &args.server else { return Ok(None) };
     let (address, tls) = super::client::reach(typed, &args.connect)?;
     let headers = args.connect.headers_now()?;
-    let patient = crate::net::doctor::Patient {
+    let patient = crate::net::doctor::DoctorTarget {
         address: &address,
         tls: tls.as_ref(),
         authority: args.connect.authority.as_deref(),

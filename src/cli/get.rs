@@ -30,7 +30,7 @@ use super::tree;
 pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
-    let whats: Vec<What> = args.what.iter().map(|text| What::parse(text)).collect();
+    let whats: Vec<GetTarget> = args.what.iter().map(|text| GetTarget::parse(text)).collect();
     let mut asked = SourceArgs { ask: args.what.clone(), ..args.source.clone() };
     // What a tree refers to is wanted too.
     if args.output == Some(Format::Tree) && !asked.client.no_expand {
@@ -102,7 +102,7 @@ fn structured(text: &str) -> Option<(TypeUrl, String)> {
 }
 
 /// `TYPE`, `TYPE/NAME`, or a structured name.
-pub(super) struct What {
+pub(super) struct GetTarget {
     pub text: String,
     pub kind: Option<Kind>,
     /// As typed, for types without a short word.
@@ -110,13 +110,13 @@ pub(super) struct What {
     pub name: Option<String>,
 }
 
-impl What {
+impl GetTarget {
     /// Split at the first `/`, so that `xdstp://` names work; a type URL has a `/` of its own.
-    pub(super) fn parse(text: &str) -> What {
+    pub(super) fn parse(text: &str) -> GetTarget {
         if let Some((url, name)) = structured(text) {
             let type_text = url.as_str().rsplit('/').next().unwrap_or_default().to_owned();
             let kind = Kind::of_message(&type_text).map(|(kind, _)| kind);
-            return What { text: text.to_owned(), kind, type_text, name: Some(name) };
+            return GetTarget { text: text.to_owned(), kind, type_text, name: Some(name) };
         }
         let (type_text, name) = match text.strip_prefix(crate::wire::event::TYPE_PREFIX) {
             Some(rest) => match rest.split_once('/') {
@@ -128,7 +128,7 @@ impl What {
                 None => (text, None),
             },
         };
-        What {
+        GetTarget {
             text: text.to_owned(),
             kind: Kind::parse(type_text).or_else(|| Kind::of_message(type_text).map(|(kind, _)| kind)),
             type_text: type_text.to_owned(),
@@ -159,7 +159,7 @@ impl What {
 }
 
 /// Refuses what the source has never heard of, with what it has.
-fn unknown(whats: &[What], states: &[StateFact], store: &Store, args: &GetArgs) -> Result<(), CliError> {
+fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetArgs) -> Result<(), CliError> {
     for what in whats {
         let of_type: Vec<&StateFact> = states.iter().filter(|state| what.is_type(&state.type_url)).collect();
         let source = &args.source.source;
@@ -193,7 +193,7 @@ pub(super) struct Get<'a> {
     pub(super) store: &'a Store,
     pub(super) schema: &'a Arc<Schema>,
     filter: &'a Filter,
-    whats: &'a [What],
+    whats: &'a [GetTarget],
     states: &'a [StateFact],
 }
 
@@ -408,7 +408,7 @@ mod tests {
     #[test]
     fn what_is_split_at_the_first_slash() {
         let parts = |text: &str| {
-            let what = What::parse(text);
+            let what = GetTarget::parse(text);
             (what.kind, what.type_text, what.name)
         };
         let cds = "envoy.config.cluster.v3.Cluster";

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::app::watched::{self, Watched};
+use crate::app::analysis::{self, Analysis};
 use crate::engine::lint::{self, Bootstrap, Finding, Severity};
 use crate::engine::store::{Store, TypeState};
 use crate::present::json;
@@ -60,7 +60,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     }
     let begin = |catalog, clock, schema: &_| {
         let store = source::store(&source.timers, catalog, clock, schema);
-        Watched::new(store, options(args, schema))
+        Analysis::new(store, options(args, schema))
     };
     let folded = source::fold(&source, global, io, begin)?.with_messages()?;
     let (store, lint) = folded.facts.into_parts();
@@ -150,7 +150,7 @@ fn options(args: &LintArgs, schema: &std::sync::Arc<crate::schema::Schema>) -> l
             ProfileWord::P003 => Some(Profile::P003),
             ProfileWord::P002 => Some(Profile::P002),
         },
-        ..watched::rules(schema)
+        ..analysis::rules(schema)
     }
 }
 

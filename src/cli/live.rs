@@ -307,7 +307,7 @@ impl Run<'_> {
             let options = crate::app::replay::Options {
                 store: source::options(&timers),
                 meaning: crate::app::tap::meaning(schema.clone()),
-                rules: crate::app::watched::bounded(&schema),
+                rules: crate::app::analysis::bounded(&schema),
                 idle: IDLE,
                 speed: crate::tui::Speed::new(1.0),
                 source: source.clone(),

@@ -6,12 +6,12 @@
 
 mod applied;
 pub mod args;
-mod asked;
 mod bodies;
 mod client;
 mod codec;
 mod completions;
 mod connect;
+mod default_source;
 mod defect;
 mod descriptors;
 mod diagnostics;
@@ -38,6 +38,7 @@ mod progress;
 mod redact;
 mod refusals;
 mod replay;
+mod request_flags;
 mod screens;
 mod select;
 mod serve;
@@ -50,7 +51,6 @@ mod table;
 mod tests;
 mod topics;
 mod tree;
-mod unnamed;
 mod wait;
 mod watch;
 mod watch_files;
@@ -111,7 +111,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         }
         None => Err(error),
     });
-    let named = parsed.as_ref().err().and_then(|error| unnamed::with_bootstrap(error, &args, io));
+    let named = parsed.as_ref().err().and_then(|error| default_source::with_bootstrap(error, &args, io));
     let parsed = match &named {
         Some((args, _)) => parse(args),
         None => parsed,
@@ -134,7 +134,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         io.say(&crate::wire::text::display_safe(&note));
     }
     if let Some(verb) = &mut cli.verb {
-        unnamed::settle(verb, io)?;
+        default_source::settle(verb, io)?;
     }
     let global = &cli.global;
     diagnostics::start(global)?;

@@ -8,7 +8,7 @@ use crate::sources::record::Loaded;
 use crate::wire::content::{self, Blob, Catalog, MemoryBodies, Redact};
 use crate::wire::event::Seq;
 use crate::wire::text::plural;
-use crate::wire::{End, Frame, Message, Open, What};
+use crate::wire::{End, Frame, FramePayload, Message, Open};
 
 use super::args::{ExportTo, Global, RedactArgs, SourceArgs};
 use super::descriptors;
@@ -102,18 +102,18 @@ impl Clean {
 
     fn frame(&mut self, frame: &Frame, from: &Catalog) -> Frame {
         let what = match &frame.what {
-            What::Open(open) => What::Open(Box::new(self.open(open))),
-            What::Message(message) => self.message(message, from),
-            What::End(end) => What::End(Box::new(self.end(end))),
+            FramePayload::Open(open) => FramePayload::Open(Box::new(self.open(open))),
+            FramePayload::Message(message) => self.message(message, from),
+            FramePayload::End(end) => FramePayload::End(Box::new(self.end(end))),
             other => other.clone(),
         };
         Frame { what, ..*frame }
     }
 
-    fn message(&mut self, message: &Message, from: &Catalog) -> What {
+    fn message(&mut self, message: &Message, from: &Catalog) -> FramePayload {
         let Some(bytes) = message.bytes(from) else {
             self.lost += 1;
-            return What::Gap { messages: 1, bytes: message.size };
+            return FramePayload::Gap { messages: 1, bytes: message.size };
         };
         let known = self.catalog.blobs().len();
         let mut clean = Message::parse(message.shape, &bytes, &mut self.catalog);
@@ -126,7 +126,7 @@ impl Clean {
             // What it had been is known from the first time.
             (clean.redacted, clean.size) = (true, message.size);
         }
-        What::Message(Arc::new(clean))
+        FramePayload::Message(Arc::new(clean))
     }
 
     fn open(&mut self, open: &Open) -> Open {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::engine::nack::{self, Card, Found};
+use crate::engine::nack::{self, Card, NackSubject};
 use crate::engine::store::{MessageFact, MessageKind, Store};
 use crate::present::json;
 use crate::schema::Schema;
@@ -50,7 +50,7 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let Some(card) = card(store, schema, fact) else { return Ok(()) };
-    let say = |found: &Option<Found>| match found {
+    let say = |found: &Option<NackSubject>| match found {
         Some(found) if found.guessed => format!("{} ?", found.value),
         Some(found) => found.value.clone(),
         None => "not told".to_owned(),

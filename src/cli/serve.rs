@@ -12,7 +12,7 @@ use crate::app::tap::Front;
 use crate::engine::store::{Store, StreamFact};
 use crate::net::serve::{Control, Say};
 use crate::net::tap::Address;
-use crate::peers::server::{Pace, Plan, Script, Scripts, Snapshot};
+use crate::peers::server::{Plan, PlaybackSpeed, Script, Scripts, Snapshot};
 use crate::present::report;
 use crate::schema::Schema;
 use crate::wire::event::TypeUrl;
@@ -209,7 +209,7 @@ fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliE
     if let Some(more) = scripts.len().checked_sub(NAMED).filter(|more| *more > 0) {
         about.push(format!("and {more} more"));
     }
-    let pace = if args.step { Pace::Step } else { args.speed.unwrap_or(Pace::Times(1.0)) };
+    let pace = if args.step { PlaybackSpeed::Step } else { args.speed.unwrap_or(PlaybackSpeed::Times(1.0)) };
     let plan = Plan::Scripts(Scripts::new(scripts, pace));
     Ok(Made { plan, about, incomplete: incomplete.into_iter().collect() })
 }

@@ -1,10 +1,10 @@
 //! SOURCE to facts: finds it, tells its form, reads it, replays it.
 
 mod fold;
-mod upto;
+mod replay_until;
 
 pub(super) use fold::{fold, states, store};
-pub(super) use upto::{Limit, Replay, is_message, replay, replay_loaded};
+pub(super) use replay_until::{Limit, Replay, is_message, replay, replay_loaded};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::engine::applied::{self, Dump, DumpError};
 use crate::engine::lint;
-use crate::engine::store::{Meaning, Options};
+use crate::engine::store::{Options, SharedSemantics};
 use crate::schema::{Format, Schema};
 use crate::sources::pcap;
 use crate::sources::record::{self, Loaded};
@@ -22,7 +22,7 @@ use crate::sources::script::{self, Script};
 use crate::wire::content::{self, BlobId, Catalog, MemoryBodies};
 use crate::wire::event::{Clock, Sym, Time, TypeUrl};
 use crate::wire::text::plural;
-use crate::wire::{Body, Frame, What};
+use crate::wire::{Body, Frame, FramePayload};
 
 use super::args::{Global, SourceArgs, TimerFlags};
 use super::codec::SchemaCodec;
@@ -423,7 +423,7 @@ pub(super) fn may_contain_secrets(source: &Source) -> Option<String> {
     }
     let (mut messages, mut lists) = (0, BTreeSet::new());
     for frame in &source.loaded.frames {
-        let What::Message(message) = &frame.what else { continue };
+        let FramePayload::Message(message) = &frame.what else { continue };
         messages += u64::from(matches!(message.body, Body::Undecodable { .. }));
         if let Some(list) = message.resources().filter(|list| lists.insert(list.fingerprint())) {
             let damaged = |id: &&BlobId| matches!(catalog.blob(**id).form, content::Form::Other);
@@ -437,7 +437,7 @@ pub(super) fn may_contain_secrets(source: &Source) -> Option<String> {
 }
 
 fn is_redacted(loaded: &Loaded) -> bool {
-    let message = |frame: &Frame| matches!(&frame.what, What::Message(message) if message.redacted);
+    let message = |frame: &Frame| matches!(&frame.what, FramePayload::Message(message) if message.redacted);
     loaded.catalog.blobs().iter().any(|blob| blob.redacted) || loaded.frames.iter().any(message)
 }
 
@@ -496,6 +496,6 @@ pub(super) fn open_script(args: &SourceArgs, io: &Io<'_>) -> Result<(Script, Arc
 }
 
 /// Compares resources by what they mean, where their bytes differ; and holds those of files against their types.
-pub(super) fn meaning(schema: Arc<Schema>) -> Meaning {
+pub(super) fn meaning(schema: Arc<Schema>) -> SharedSemantics {
     schema
 }

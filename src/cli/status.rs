@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::engine::applied::{Account, Beside};
+use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter;
 use crate::engine::store::{ProblemFact, StateFact, Store, TypeState};
 use crate::present::json;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let mut warming = report::warming(&store, &schema);
     warming.retain(|warming| shown.iter().any(|(stream, _)| *stream == warming.stream));
-    let accounts: Vec<Option<Account>> =
+    let accounts: Vec<Option<AppliedDiff>> =
         states.iter().map(|state| beside.as_ref().and_then(|beside| beside.account(state, &store))).collect();
     let down: Vec<ProblemFact> = if filter.is_empty() {
         let of_all = store.problems().into_iter();
@@ -111,7 +111,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
             writeln!(io.stdout, "{}", display_safe(&format!("{node}: {}", warming.text(now))))?;
         }
         for (state, account) in states.iter().zip(&accounts) {
-            for (what, names) in account.iter().flat_map(Account::lines) {
+            for (what, names) in account.iter().flat_map(AppliedDiff::lines) {
                 let node =
                     state.node.as_deref().map_or_else(|| format!("#{}", state.stream.0), str::to_owned);
                 let label = type_label(state.type_url.as_str());
@@ -169,7 +169,7 @@ fn beside(
     schema: &Arc<Schema>,
     global: &Global,
     io: &mut Io<'_>,
-) -> Result<Beside, CliError> {
+) -> Result<AppliedState, CliError> {
     let beside = applied::open(path, schema)?;
     let streams = store.streams();
     let nodes: HashSet<&str> = streams.iter().filter_map(select::node).collect();
@@ -267,7 +267,7 @@ const APPLIED: usize = 10;
 
 /// One row per stream and type, with versions, nonces and who owes what.
 fn wide(
-    (states, accounts): (&[StateFact], Option<&[Option<Account>]>),
+    (states, accounts): (&[StateFact], Option<&[Option<AppliedDiff>]>),
     (store, schema): (&Store, &Schema),
     style: Style,
     headers: bool,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use crate::engine::store::{Silence, StateFact, Store};
+use crate::engine::store::{MissingAnswer, StateFact, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::Schema;
@@ -11,7 +11,7 @@ use crate::wire::text::{count, type_label};
 
 use super::args::{Format, GetArgs};
 use super::error::CliError;
-use super::get::{self, What};
+use super::get::{self, GetTarget};
 use super::io::Style;
 use super::json_out::Objects;
 use super::table::{Cell, Table};
@@ -20,7 +20,7 @@ use super::words;
 /// Types without WHAT: one row per stream and type. With it: one row per name.
 pub(super) fn write(
     args: &GetArgs,
-    (states, whats): (&[&StateFact], &[What]),
+    (states, whats): (&[&StateFact], &[GetTarget]),
     (store, schema): (&Store, &Schema),
     style: Style,
     out: &mut dyn Write,
@@ -76,12 +76,12 @@ fn types(
 
 fn names(
     args: &GetArgs,
-    (states, whats): (&[&StateFact], &[What]),
+    (states, whats): (&[&StateFact], &[GetTarget]),
     (store, schema): (&Store, &Schema),
     style: Style,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let all: Vec<Vec<Silence>> =
+    let all: Vec<Vec<MissingAnswer>> =
         states.iter().map(|state| report::silences_of(store, schema, state)).collect();
     // A column for it only where there is something to say.
     let mut titles = vec!["NODE", "TYPE", "NAME", "VER", "STATE"];
@@ -106,7 +106,7 @@ fn names(
                 Cell::new(fact.and_then(|fact| fact.version.as_deref()).unwrap_or("-")),
                 Cell::role(word, role),
             ];
-            let why = silences.iter().find(|silence| silence.names.contains(name)).map(Silence::why);
+            let why = silences.iter().find(|silence| silence.names.contains(name)).map(MissingAnswer::why);
             if titles.len() > cells.len() {
                 cells.push(Cell::role(why.map(|why| format!("{why} (?)")).unwrap_or_default(), Role::Muted));
             }

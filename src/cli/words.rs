@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::store::{LineFact, Silence, SummaryFact, TypeState};
+use crate::engine::store::{LineFact, MissingAnswer, SummaryFact, TypeState};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::wire::Tls;
@@ -42,7 +42,7 @@ pub(super) fn tls(tls: &Tls) -> Vec<String> {
 }
 
 /// Adds `waiting_reason` to a `state`, where there is something to say.
-pub(super) fn add_silences(object: &mut Value, silences: &[Silence]) {
+pub(super) fn add_silences(object: &mut Value, silences: &[MissingAnswer]) {
     if let (Value::Object(fields), false) = (object, silences.is_empty()) {
         fields.insert("waiting_reason".into(), silences.iter().map(json::silence).collect());
     }

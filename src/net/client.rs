@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 
 pub use super::dial::DialError;
 use super::dial::{self, Dial};
-use super::heard::Heard;
+use super::sniff::Sniffed;
 use super::stream::{self, Carry, WINDOW};
 use super::tap::Address;
 use super::tls;
@@ -100,7 +100,7 @@ pub enum Answer {
 
 /// An event of the stream that was opened under a number.
 #[derive(Debug)]
-pub struct Happened {
+pub struct ClientReport {
     pub lane: u32,
     /// Counts the streams of the lane, so that what comes late of an older one is known as that.
     pub turn: u64,
@@ -109,7 +109,7 @@ pub struct Happened {
 
 /// Where a stream's events go.
 pub(super) struct Line {
-    events: mpsc::Sender<Happened>,
+    events: mpsc::Sender<ClientReport>,
     lane: u32,
     turn: u64,
 }
@@ -117,13 +117,13 @@ pub(super) struct Line {
 impl Line {
     /// Waits for room. False: nobody wants to know.
     pub(super) async fn say(&self, what: Event) -> bool {
-        self.events.send(Happened { lane: self.lane, turn: self.turn, what }).await.is_ok()
+        self.events.send(ClientReport { lane: self.lane, turn: self.turn, what }).await.is_ok()
     }
 }
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum RequestOutcome {
     Queued,
     /// The server takes no more.
     Stuck,
@@ -138,7 +138,7 @@ struct Stream {
 }
 
 /// Where a lane leads.
-struct Way {
+struct LaneRoute {
     /// Its number, and which of those behind that.
     server: u32,
     at: usize,
@@ -152,8 +152,8 @@ pub struct Streams {
     /// By number; each before those that are asked in its place, in their order.
     servers: Vec<Vec<Arc<Server>>>,
     /// By lane.
-    ways: HashMap<u32, Way>,
-    events: mpsc::Sender<Happened>,
+    ways: HashMap<u32, LaneRoute>,
+    events: mpsc::Sender<ClientReport>,
     open: HashMap<u32, Stream>,
     turns: u64,
     /// In milliseconds. A server that finds it too often doubles it.
@@ -162,7 +162,7 @@ pub struct Streams {
 
 impl Streams {
     /// The streams, and where their events come out. To be used in a tokio runtime.
-    pub fn new(servers: Vec<Server>) -> (Streams, mpsc::Receiver<Happened>) {
+    pub fn new(servers: Vec<Server>) -> (Streams, mpsc::Receiver<ClientReport>) {
         let (events, receive) = mpsc::channel(EVENTS);
         let every = servers.first().map_or(Duration::ZERO, |server| server.keepalive).as_millis();
         let every = u64::try_from(every).unwrap_or(u64::MAX);
@@ -202,14 +202,14 @@ impl Streams {
     /// Connects to a server, the first of that number, and opens a stream at a gRPC path. There is no stream to a
     /// server that is not among them.
     pub fn open(&mut self, lane: u32, server: u32, path: String) {
-        self.ways.insert(lane, Way { server, at: 0, path, patience: None });
+        self.ways.insert(lane, LaneRoute { server, at: 0, path, patience: None });
         self.connect(lane);
     }
 
     /// Connects, and posts each request to a path; what is sent must wait for the answer to what was sent before. One
     /// that has none in `patience` ends the lane.
     pub fn poll(&mut self, lane: u32, server: u32, path: String, patience: Duration) {
-        self.ways.insert(lane, Way { server, at: 0, path, patience: Some(patience) });
+        self.ways.insert(lane, LaneRoute { server, at: 0, path, patience: Some(patience) });
         self.connect(lane);
     }
 
@@ -234,16 +234,16 @@ impl Streams {
     }
 
     /// Whether an event is of a stream that is still open.
-    pub fn is_current(&self, happened: &Happened) -> bool {
+    pub fn is_current(&self, happened: &ClientReport) -> bool {
         self.open.get(&happened.lane).is_some_and(|stream| stream.turn == happened.turn)
     }
 
     /// Queues a request.
-    pub fn send(&self, lane: u32, bytes: Bytes) -> Sent {
+    pub fn send(&self, lane: u32, bytes: Bytes) -> RequestOutcome {
         match self.open.get(&lane).map(|stream| stream.requests.try_send(bytes)) {
-            Some(Ok(())) => Sent::Queued,
-            Some(Err(mpsc::error::TrySendError::Full(_))) => Sent::Stuck,
-            Some(Err(mpsc::error::TrySendError::Closed(_))) | None => Sent::Over,
+            Some(Ok(())) => RequestOutcome::Queued,
+            Some(Err(mpsc::error::TrySendError::Full(_))) => RequestOutcome::Stuck,
+            Some(Err(mpsc::error::TrySendError::Closed(_))) | None => RequestOutcome::Over,
         }
     }
 
@@ -284,7 +284,7 @@ impl Server {
         let uri = http::Uri::from_parts(parts).map_err(|error| refused(format!("{path}: {error}")))?;
         let headers = self.headers_now().map_err(|what| DialError::new(what, &["token"], None))?;
         let headers = dial::metadata(&headers).map_err(|status| refused(status.message().to_owned()))?;
-        let (heard, first) = Heard::new(leg);
+        let (heard, first) = Sniffed::new(leg);
         let mut builder = h2::client::Builder::new();
         builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
         let broke = |error: h2::Error| refused(format!("cannot reach {}: {error}", self.address));

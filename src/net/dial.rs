@@ -8,10 +8,10 @@ use tonic::Status;
 use tonic::metadata::{MetadataKey, MetadataMap};
 use tonic::transport::{Channel, Endpoint};
 
-use super::heard::{First, Heard, Instead};
+use super::sniff::{FirstBytes, NotHttp2, Sniffed};
 use super::tap::{Address, Leg};
 use super::tls;
-use crate::sources::observe::Step;
+use crate::sources::observe::ConnectStep;
 use crate::wire::Secured;
 
 /// Whom to connect to, and how.
@@ -59,7 +59,8 @@ impl Dial<'_> {
         let leg = match Leg::connect(address, self.patience).await {
             Ok(leg) => leg,
             Err((step, error)) => {
-                let tried: &[&str] = if step == Step::Resolve { &["name"] } else { &["name ok", "port"] };
+                let tried: &[&str] =
+                    if step == ConnectStep::Resolve { &["name"] } else { &["name ok", "port"] };
                 return Err(DialError::new(format!("cannot reach {address}: {error}"), tried, None));
             }
         };
@@ -82,31 +83,31 @@ impl Dial<'_> {
     }
 
     /// Waits until the server has said that it speaks HTTP/2, while another reads what it says.
-    pub(super) async fn hear(&self, first: &First, secured: Option<&Secured>) -> Result<(), DialError> {
+    pub(super) async fn hear(&self, first: &FirstBytes, secured: Option<&Secured>) -> Result<(), DialError> {
         let Err(instead) = first.hear(self.patience).await else { return Ok(()) };
         let address = self.address;
         let alert = match &instead {
-            Instead::Broken(error) => secured.and_then(|seen| tls::broken(error, seen)),
+            NotHttp2::Broken(error) => secured.and_then(|seen| tls::broken(error, seen)),
             _ => None,
         };
         let (what, next) = match instead {
             _ if alert.is_some() => (alert.unwrap_or_default(), None),
-            Instead::Http1(line) => (format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT.to_owned())),
-            Instead::Tls => ("the server speaks TLS".into(), Some(TO_TLS.to_owned())),
-            Instead::Other(bytes) => {
+            NotHttp2::Http1(line) => (format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT.to_owned())),
+            NotHttp2::Tls => ("the server speaks TLS".into(), Some(TO_TLS.to_owned())),
+            NotHttp2::Other(bytes) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 (format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT.to_owned()))
             }
-            Instead::Closed | Instead::Broken(_)
+            NotHttp2::Closed | NotHttp2::Broken(_)
                 if secured.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
             {
                 // Its alert says so, if that came through.
                 let text = "client certificate required: the server asks for one and got none";
                 (text.into(), Some("--cert FILE --key FILE".to_owned()))
             }
-            Instead::Closed => ("the server closed the connection".into(), doctor(address)),
-            Instead::Broken(error) => (format!("the connection broke: {error}"), doctor(address)),
-            Instead::Silent(time) => (format!("the server says nothing in {time:?}"), doctor(address)),
+            NotHttp2::Closed => ("the server closed the connection".into(), doctor(address)),
+            NotHttp2::Broken(error) => (format!("the connection broke: {error}"), doctor(address)),
+            NotHttp2::Silent(time) => (format!("the server says nothing in {time:?}"), doctor(address)),
         };
         let tls = if self.tls.is_some() { Some("TLS ok") } else { None };
         let tried: Vec<&str> = ["name ok", "port ok"].into_iter().chain(tls).chain(["HTTP/2"]).collect();
@@ -142,7 +143,7 @@ impl Dial<'_> {
     ) -> Result<(Channel, Option<Arc<Secured>>), DialError> {
         let address = self.address;
         let (leg, secured) = self.leg(b"h2").await?;
-        let (heard, first) = Heard::new(leg);
+        let (heard, first) = Sniffed::new(leg);
         let origin = self.origin()?;
         let mut leg = Some(heard);
         let connector = tower::service_fn(move |_: http::Uri| {

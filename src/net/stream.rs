@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Version, header};
 use tokio::sync::mpsc;
 
 use super::client::{Event, Line};
-use super::heard::First;
+use super::sniff::FirstBytes;
 use crate::wire::event::{Code, Side};
 use crate::wire::h2::Trailers;
 use crate::wire::pb::{Fields, Value};
@@ -277,7 +277,12 @@ pub(super) fn is_too_often(error: &h2::Error) -> bool {
 
 /// Asks every so often whether the server is there (row I-12). Ends when no answer, nor anything else, came in
 /// `patience`.
-pub(super) async fn keepalive(mut pings: PingPong, every: &AtomicU64, patience: Duration, first: &First) {
+pub(super) async fn keepalive(
+    mut pings: PingPong,
+    every: &AtomicU64,
+    patience: Duration,
+    first: &FirstBytes,
+) {
     loop {
         let every = Duration::from_millis(every.load(Ordering::Relaxed));
         if every.is_zero() {

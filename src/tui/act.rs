@@ -182,11 +182,11 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> 
         }
         Command::CopyCommand => return copied(model, copy::command(model), "there is no source to name"),
         Command::Resubscribe | Command::AckHeld | Command::NackHeld | Command::Reconnect => {
-            super::tell::act(model, command, data);
+            super::client_action::act(model, command, data);
         }
         Command::Yes => {
             return match model.overlays.pop() {
-                Some(Overlay::ConfirmTell(tells)) => super::tell::send(tells),
+                Some(Overlay::ConfirmTell(tells)) => super::client_action::send(tells),
                 _ => vec![Effect::Quit],
             };
         }

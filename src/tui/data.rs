@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::applied::{Account, Beside};
+use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter::{Filter, FilterError};
 use crate::engine::lint::Finding;
 use crate::engine::nack::{self, Card};
@@ -20,8 +20,8 @@ use crate::schema::links::{self, Link};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl, Variant};
 
-use super::replay::{Bar, Marked, Seek};
-use super::tell::Tell;
+use super::client_action::ClientAction;
+use super::replay::{Marked, ReplayBar, Seek};
 
 /// How a message's body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ pub struct Applied {
 }
 
 /// Rows and time of a source.
-pub type Moment = (usize, Time);
+pub type ViewTime = (usize, Time);
 
 /// The facts of one source, asked for only as far as they are shown.
 pub trait Data {
@@ -90,7 +90,7 @@ pub trait Data {
     }
     fn now(&self) -> Time;
     /// Rows and time, where all facts are the same while both are.
-    fn moment(&self) -> Option<Moment> {
+    fn moment(&self) -> Option<ViewTime> {
         None
     }
     fn clock(&self) -> Clock;
@@ -116,7 +116,7 @@ pub trait Data {
         self.contents().map(|contents| (contents.store, contents.bodies.schema()))
     }
     /// What its client has applied of it, where a dump stands beside the source.
-    fn applied(&self, _: &StateFact) -> Option<Account> {
+    fn applied(&self, _: &StateFact) -> Option<AppliedDiff> {
         None
     }
     fn read_filter(&self, text: &str) -> Result<Filter, FilterError> {
@@ -227,7 +227,7 @@ pub struct StoreData<'a> {
     pub store: &'a Store,
     pub findings: &'a [Finding],
     pub bodies: &'a dyn Bodies,
-    pub applied: Option<&'a Beside>,
+    pub applied: Option<&'a AppliedState>,
 }
 
 impl Data for StoreData<'_> {
@@ -276,7 +276,7 @@ impl Data for StoreData<'_> {
     fn now(&self) -> Time {
         self.store.now()
     }
-    fn moment(&self) -> Option<Moment> {
+    fn moment(&self) -> Option<ViewTime> {
         Some((self.rows(), self.now()))
     }
     fn clock(&self) -> Clock {
@@ -298,7 +298,7 @@ impl Data for StoreData<'_> {
         let view = self.store.state_view(cell);
         view.is_some_and(|view| applied.filter.state_view(&view, self.store))
     }
-    fn applied(&self, state: &StateFact) -> Option<Account> {
+    fn applied(&self, state: &StateFact) -> Option<AppliedDiff> {
         self.applied?.account(state, self.store)
     }
     fn contents(&self) -> Option<Contents<'_>> {
@@ -351,12 +351,12 @@ pub struct Info {
     /// The source is a file that is read again as it grows.
     pub following: bool,
     /// The time cursor of a replay.
-    pub bar: Option<Bar>,
+    pub bar: Option<ReplayBar>,
 }
 
 /// Up to where a live source was shown when it was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldMessage {
     /// The last message.
     pub n: Seq,
     pub now: Time,
@@ -373,12 +373,12 @@ pub trait Feed {
     ///
     /// # Errors
     /// Why it can't, in words.
-    fn replay(&self, held: Option<Held>, seek: Seek) -> Result<(), String>;
+    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), String>;
     /// Tells the client what to say; the stream shows what came of it.
     ///
     /// # Errors
     /// Why it can't, in words.
-    fn tell(&self, _tell: Tell) -> Result<(), String> {
+    fn tell(&self, _tell: ClientAction) -> Result<(), String> {
         Err("there is no client here".into())
     }
     /// Begins a named recording from here on; without a name ends it. What it did, in words.

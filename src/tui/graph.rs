@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::engine::graph::{self, Building, Graph, Id, Node, References, Row, Rows, State, View, What};
+use crate::engine::graph::{self, Building, Graph, Id, Node, NodeKind, References, Row, Rows, State, View};
 use crate::engine::store::Store;
 use crate::wire::event::{Kind, Seq, StreamId};
 use crate::wire::text::plural;
@@ -96,7 +96,7 @@ impl GraphScreen {
 
     pub fn node(&self) -> Option<(Id, &Node)> {
         match self.row()?.what {
-            What::Node { id, .. } => Some((id, self.graph.get(id)?)),
+            NodeKind::Node { id, .. } => Some((id, self.graph.get(id)?)),
             _ => None,
         }
     }
@@ -110,8 +110,8 @@ impl GraphScreen {
     fn fold(&mut self, open: Option<bool>) -> bool {
         let Some(row) = self.row() else { return false };
         let is = match row.what {
-            What::Node { open: Some(is), .. } => is,
-            What::More { count, .. } => count == 0,
+            NodeKind::Node { open: Some(is), .. } => is,
+            NodeKind::More { count, .. } => count == 0,
             _ => return false,
         };
         if open.is_some_and(|wanted| wanted == is) {
@@ -147,7 +147,7 @@ impl GraphScreen {
             let words: Vec<&str> = text.split_whitespace().collect();
             let graph = &self.graph;
             self.rows.retain(|row| match row.what {
-                What::Node { id, .. } => graph.get(id).is_some_and(|node| {
+                NodeKind::Node { id, .. } => graph.get(id).is_some_and(|node| {
                     let line = format!(
                         "type:{} {} name:{} state:{}",
                         node.kind.word(),
@@ -231,7 +231,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
         }
     }
     if screen.position().is_none() {
-        let bad = |row: &Row| matches!(row.what, What::Node { id, .. } if screen.graph.get(id).is_some_and(|n| n.state.problem()));
+        let bad = |row: &Row| matches!(row.what, NodeKind::Node { id, .. } if screen.graph.get(id).is_some_and(|n| n.state.problem()));
         let at = screen.rows.iter().position(bad).unwrap_or(0);
         screen.select(at);
     }
@@ -244,7 +244,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
     let shown = screen.rows.iter().skip(screen.top).take(height);
     let ids: Vec<Id> = shown
         .filter_map(|row| match row.what {
-            What::Node { id, .. } => Some(id),
+            NodeKind::Node { id, .. } => Some(id),
             _ => None,
         })
         .collect();
@@ -254,7 +254,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
 
 /// `6 endpoints, 5 healthy`.
 fn endpoints(data: &dyn Data, node: &Node) -> Option<String> {
-    if node.kind != Kind::Eds || !node.state.here() {
+    if node.kind != Kind::Eds || !node.state.is_present() {
         return None;
     }
     let body = data.contents()?.body(node.content?)?;
@@ -333,7 +333,7 @@ fn problem(model: &mut Model, forward: bool) {
     let screen = &mut model.graph;
     let here = screen.position().unwrap_or(0);
     let bad = |row: &Row| match row.what {
-        What::Node { id, .. } => screen.graph.get(id).is_some_and(|node| node.state.problem()),
+        NodeKind::Node { id, .. } => screen.graph.get(id).is_some_and(|node| node.state.problem()),
         _ => false,
     };
     let found = match forward {

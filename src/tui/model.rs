@@ -8,8 +8,9 @@ use crate::engine::filter::FilterError;
 use crate::engine::store::{ProblemFact, TypeState};
 use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
 
+use super::client_action::{Ask, ClientAction};
 use super::command::Command;
-use super::data::{Applied, Info, Moment};
+use super::data::{Applied, Info, ViewTime};
 use super::diff::Diff;
 use super::find::Find;
 use super::graph::GraphScreen;
@@ -24,7 +25,6 @@ use super::resources::Resources;
 use super::sort::Sorts;
 use super::stream::StreamScreen;
 use super::subs::Subs;
-use super::tell::{Ask, Tell};
 use super::theme::Theme;
 use super::timeline::Timeline;
 
@@ -171,7 +171,7 @@ pub enum Overlay {
         input: String,
     },
     /// Whether that is to be sent.
-    ConfirmTell(Vec<Tell>),
+    ConfirmTell(Vec<ClientAction>),
     /// By what a list is sorted.
     Sort,
     Copy,
@@ -253,7 +253,7 @@ pub struct Model {
     /// Keys came a moment ago: the next may come while something is made anew.
     pub at_keys: bool,
     /// What `problems` are of.
-    pub seen: Option<Moment>,
+    pub seen: Option<ViewTime>,
     pub problems: Vec<ProblemFact>,
     pub overview: Overview,
     pub stream: StreamScreen,

@@ -8,7 +8,7 @@ use crate::engine::store::{StreamFact, SummaryFact, TypeState};
 use crate::present::report::{LastWord, Row, Rows, is_problem, severity};
 use crate::wire::event::{StreamId, TypeUrl};
 
-use super::data::{Applied, Data, Moment};
+use super::data::{Applied, Data, ViewTime};
 use super::model::Pane;
 use super::sort::Sort;
 
@@ -56,15 +56,15 @@ pub struct Table {
     pub last_words: Vec<LastWord>,
     /// All streams and states of its moment. What is typed and sorted asks for no others.
     facts: (Vec<Arc<StreamFact>>, Vec<Arc<SummaryFact>>),
-    of: Option<Of>,
+    of: Option<TableKey>,
     /// It is to be made anew once the key that waits has its frame.
     pub behind: bool,
 }
 
 /// What a table was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Of {
-    pub moment: Option<Moment>,
+pub struct TableKey {
+    pub moment: Option<ViewTime>,
     pub type_url: Option<TypeUrl>,
     pub filter: Option<String>,
     pub unfolded: bool,
@@ -73,7 +73,7 @@ pub struct Of {
 
 /// When what is shown of all streams is made anew.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pace {
+pub struct RefreshPolicy {
     /// There is a next moment soon; at a place of a recording all is as of that place.
     pub live: bool,
     /// A key waits for its frame.
@@ -89,14 +89,19 @@ pub struct Pace {
 impl Table {
     /// Whether what was made of all streams at one moment is good enough for another: with many streams it is made anew
     /// ten times a second.
-    pub fn stands(&self, then: Option<Moment>, now: Option<Moment>, pace: Pace) -> bool {
+    pub fn is_fresh_enough(
+        &self,
+        then: Option<ViewTime>,
+        now: Option<ViewTime>,
+        pace: RefreshPolicy,
+    ) -> bool {
         if pace.held {
             return true;
         }
         let Some((then, now)) = then.zip(now) else { return false };
         let most = match pace {
-            Pace { hurried: true, .. } => OLD,
-            Pace { at_keys: true, .. } => TYPING,
+            RefreshPolicy { hurried: true, .. } => OLD,
+            RefreshPolicy { at_keys: true, .. } => TYPING,
             _ => YOUNG,
         };
         then == now || (pace.live && self.streams >= LARGE && is_younger(then, now, most))
@@ -111,13 +116,24 @@ pub fn stream_of(row: &Row, column: usize) -> Option<StreamId> {
 
 impl Table {
     /// Brings it in line with the facts and with what is wanted, as far as a person sees.
-    pub fn settle(&mut self, data: &dyn Data, filter: Option<&Applied>, wanted: Of, pace: Pace) {
+    pub fn settle(
+        &mut self,
+        data: &dyn Data,
+        filter: Option<&Applied>,
+        wanted: TableKey,
+        pace: RefreshPolicy,
+    ) {
         self.behind = false;
-        match self.of.as_ref().map(|of| of.moment).filter(|then| self.stands(*then, wanted.moment, pace)) {
+        match self
+            .of
+            .as_ref()
+            .map(|of| of.moment)
+            .filter(|then| self.is_fresh_enough(*then, wanted.moment, pace))
+        {
             Some(moment) => {
                 let moments = moment.zip(wanted.moment).filter(|_| pace.live && !pace.held);
                 let aged = moments.is_some_and(|(then, now)| !is_younger(then, now, TYPING));
-                let of = Of { moment, ..wanted };
+                let of = TableKey { moment, ..wanted };
                 let differs = self.of.as_ref() != Some(&of);
                 self.behind = pace.hurried && self.streams >= LARGE && (aged || (pace.typed && differs));
                 if differs && !(self.behind && pace.typed) {
@@ -143,7 +159,7 @@ impl Table {
         self.facts = (streams, cells);
     }
 
-    fn derive(&mut self, data: &dyn Data, filter: Option<&Applied>, of: Of) {
+    fn derive(&mut self, data: &dyn Data, filter: Option<&Applied>, of: TableKey) {
         let (streams, cells) = &self.facts;
         let shown = |cell: &&Arc<SummaryFact>| {
             of.type_url.as_ref().is_none_or(|only| cell.type_url == *only)
@@ -182,7 +198,7 @@ impl Table {
     }
 }
 
-fn is_younger(then: Moment, now: Moment, than: Duration) -> bool {
+fn is_younger(then: ViewTime, now: ViewTime, than: Duration) -> bool {
     then.1 <= now.1 && now.1.since(then.1) < than
 }
 
@@ -236,25 +252,25 @@ pub fn scroll(top: usize, at: usize, height: usize, len: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{LARGE, Pace, Table, scroll};
+    use super::{LARGE, RefreshPolicy, Table, scroll};
     use crate::wire::event::Time;
 
     #[test]
     fn with_many_streams_the_newest_moment_waits() {
         let of = |streams, pace, (then, now): (u64, u64)| {
             let moment = |millis: u64| Some((0, Time(millis * 1_000_000)));
-            Table { streams, ..Table::default() }.stands(moment(then), moment(now), pace)
+            Table { streams, ..Table::default() }.is_fresh_enough(moment(then), moment(now), pace)
         };
-        let live = Pace { live: true, ..Pace::default() };
-        let hurried = Pace { hurried: true, ..live };
+        let live = RefreshPolicy { live: true, ..RefreshPolicy::default() };
+        let hurried = RefreshPolicy { hurried: true, ..live };
         let stand = |pace| [0, 99, 100, 999, 1999, 2000].map(|since| of(LARGE, pace, (5000, 5000 + since)));
         let t = true;
         assert_eq!(stand(live), [t, t, !t, !t, !t, !t]);
-        assert_eq!(stand(Pace { at_keys: t, ..live }), [t, t, t, t, !t, !t]);
+        assert_eq!(stand(RefreshPolicy { at_keys: t, ..live }), [t, t, t, t, !t, !t]);
         assert_eq!(stand(hurried), [t, t, t, t, t, !t]);
         // At a place of a recording all is as of that place.
-        assert_eq!(stand(Pace::default()), [t, !t, !t, !t, !t, !t]);
-        assert_eq!(stand(Pace { held: true, ..live }), [t; 6]);
+        assert_eq!(stand(RefreshPolicy::default()), [t, !t, !t, !t, !t, !t]);
+        assert_eq!(stand(RefreshPolicy { held: true, ..live }), [t; 6]);
         assert!(!of(LARGE - 1, hurried, (5000, 5001)) && !of(LARGE, hurried, (5000, 4999)));
     }
 

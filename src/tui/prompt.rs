@@ -125,7 +125,7 @@ fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
             vec![]
         }
         Some(Overlay::Tell { .. }) => {
-            super::tell::accept(model);
+            super::client_action::accept(model);
             vec![]
         }
         Some(Overlay::Record { input }) => {

@@ -71,7 +71,7 @@ impl Sign {
 
 /// A place on the bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct ReplayMark {
     pub at: Time,
     /// Messages up to it.
     pub n: u64,
@@ -104,7 +104,7 @@ impl Speed {
 
 /// Where the cursor of a replay is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bar {
+pub struct ReplayBar {
     pub playing: bool,
     pub speed: Speed,
     pub now: Time,
@@ -115,7 +115,7 @@ pub struct Bar {
     /// The first ones, which the cursor can't go back to: they are beyond `--memory`.
     pub before: u64,
     pub at_end: bool,
-    pub marks: Arc<[Mark]>,
+    pub marks: Arc<[ReplayMark]>,
     /// It is a live source, held and rewound.
     pub rewound: bool,
     /// Changes when the cursor went back or its source was read again: what was loaded holds no more.

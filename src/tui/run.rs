@@ -13,14 +13,14 @@ use crate::wire::event::Seq;
 use crate::wire::text;
 
 use super::copy::{LIMIT, Multiplexer, osc52};
-use super::data::{Feed, Held};
+use super::data::{Feed, HeldMessage};
 use super::model::{Model, Screen};
+use super::page::Screens;
 use super::painter::Painter;
 use super::rebind::Keymap;
 use super::replay::Seek;
 use super::terminal::Terminal;
 use super::theme::Theme;
-use super::turn::Screens;
 use super::update::{Effect, Msg, update};
 
 /// The shortest wait in which crossterm looks at all: with none it does not even give what it has read.
@@ -125,7 +125,7 @@ fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
     feed.read(&mut |data| {
         let rows = paused.map_or(0, |paused| paused.rows);
         let n = (0..rows).rev().find_map(|row| data.line(row)?.n).unwrap_or(Seq(0));
-        held = paused.map(|paused| Held { n, now: paused.now });
+        held = paused.map(|paused| HeldMessage { n, now: paused.now });
     });
     match feed.replay(held, seek) {
         Ok(()) => model.paused = None,

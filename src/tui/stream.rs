@@ -1,12 +1,12 @@
 //! Screen 2: what one client has been offered, what it runs, what is open.
 
-use crate::engine::applied::Account;
+use crate::engine::applied::AppliedDiff;
 use crate::engine::store::{StateFact, StreamFact, TypeState};
 use crate::present::report::type_order;
 use crate::wire::event::{StreamId, TypeUrl};
 
 use super::data::Data;
-use super::silent::Silent;
+use super::missing_answers::Silent;
 
 /// Streams of a session that are told in the history, newest first.
 const CHAIN: usize = 50;
@@ -20,7 +20,7 @@ pub struct StreamScreen {
     pub scroll: usize,
     pub states: Vec<StateFact>,
     /// What the client has applied of each, where a dump stands beside the source.
-    pub applied: Vec<Option<Account>>,
+    pub applied: Vec<Option<AppliedDiff>>,
     /// Why the selected type may wait.
     pub silent: Silent,
     /// The stream and those that it continues, newest first.
@@ -68,7 +68,7 @@ impl StreamScreen {
     }
 
     /// What the client has applied of the selected type.
-    pub fn account(&self) -> Option<&Account> {
+    pub fn account(&self) -> Option<&AppliedDiff> {
         self.applied.get(self.position()?)?.as_ref()
     }
 

@@ -14,10 +14,10 @@ use super::act::{self, here};
 use super::command::Command;
 use super::data::{Applied, Data};
 use super::layout::{self, Layout};
+use super::missing_answers::Silent;
 use super::model::{Model, Pane, Screen};
-use super::narrow::{Names, Narrowed};
 use super::overview::scroll;
-use super::silent::Silent;
+use super::scope::{Names, Narrowed};
 use super::sort::Sort;
 use super::update::current_stream;
 

@@ -5,15 +5,15 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use crate::wire::event::StreamId;
 
 use super::act;
+use super::client_action::ClientAction;
 use super::command::Command;
 use super::data::{Data, Info};
 use super::keymap;
 use super::layout;
 use super::model::{Model, Overlay, Screen};
-use super::overview::{Of, Pace, scroll, stream_of};
+use super::overview::{RefreshPolicy, TableKey, scroll, stream_of};
 use super::prompt;
 use super::replay::{self, Seek};
-use super::tell::Tell;
 use super::view::detail_lines;
 
 /// What happened outside.
@@ -44,7 +44,7 @@ pub enum Effect {
     /// Keep the marks with the source.
     SaveMarks,
     /// The client is to say this.
-    Tell(Tell),
+    Tell(ClientAction),
     /// Begin a recording of this name, or end it.
     Record(Option<String>),
     /// Move the time cursor; a live source is held.
@@ -177,11 +177,11 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
     let held = frozen && model.overview.table.streams > 0;
     let typed = model.hurried && model.overlays.last().is_some_and(Overlay::is_prompt);
     let (live, hurried, at_keys) = (model.info.bar.is_none(), model.hurried, model.at_keys);
-    let pace = Pace { live, hurried, at_keys, typed, held };
+    let pace = RefreshPolicy { live, hurried, at_keys, typed, held };
     if !frozen {
         model.now = data.now();
         model.clock = data.clock();
-        if !model.overview.table.stands(model.seen, moment, pace) {
+        if !model.overview.table.is_fresh_enough(model.seen, moment, pace) {
             model.seen = moment;
             model.problems = data.problems();
         }
@@ -189,7 +189,7 @@ pub fn settle(model: &mut Model, data: &dyn Data) {
     super::lint::count(model, data, frozen);
     let Some(layout) = model.layout() else { return };
     if model.screen == Screen::Overview || model.overview.table.rows.is_empty() {
-        let of = Of {
+        let of = TableKey {
             moment,
             type_url: model.scope.type_url.clone(),
             filter: model.filter.as_ref().map(|filter| filter.text.clone()),

@@ -4,7 +4,7 @@ use std::time::Duration;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Dir, Method, StreamId, Time};
 
-use super::{End, Frame, MessageBuilder, Open, Shape, Shared, What};
+use super::{End, Frame, FramePayload, MessageBuilder, Open, Shape, Shared};
 
 /// How often the growing counts of an opaque stream become a frame.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ impl Assembler {
         let method = Method::of_path(&open.method);
         self.streams
             .insert(id, Stream { method, building: [None, None], counts: Default::default(), counted: at });
-        out.push(Frame { at, stream: id, what: What::Open(Box::new(open)) });
+        out.push(Frame { at, stream: id, what: FramePayload::Open(Box::new(open)) });
         id
     }
 
@@ -74,7 +74,7 @@ impl Assembler {
                     stream.building[side(dir)].take().unwrap_or_else(|| MessageBuilder::new(shape));
                 let mut message = building.finish(catalog);
                 self.shared.share(&mut message);
-                out.push(Frame { at, stream: id, what: What::Message(std::sync::Arc::new(message)) });
+                out.push(Frame { at, stream: id, what: FramePayload::Message(std::sync::Arc::new(message)) });
             }
             None => {
                 stream.counts[side(dir)].messages += 1;
@@ -89,14 +89,14 @@ impl Assembler {
     pub fn ping(&mut self, at: Time, mut of: impl Iterator<Item = StreamId>, dir: Dir, out: &mut Vec<Frame>) {
         let xds = |id: &StreamId| self.streams.get(id).is_some_and(|stream| stream.method.is_some());
         if let Some(id) = of.find(xds) {
-            out.push(Frame { at, stream: id, what: What::Opaque { dir, messages: 0, bytes: 0 } });
+            out.push(Frame { at, stream: id, what: FramePayload::Opaque { dir, messages: 0, bytes: 0 } });
         }
     }
 
     /// Something passed that holds no message: an answer "not modified", or none at all (row D-03).
     pub fn passed(&mut self, at: Time, id: StreamId, dir: Dir, bytes: u64, out: &mut Vec<Frame>) {
         if self.streams.contains_key(&id) {
-            out.push(Frame { at, stream: id, what: What::Opaque { dir, messages: 0, bytes } });
+            out.push(Frame { at, stream: id, what: FramePayload::Opaque { dir, messages: 0, bytes } });
         }
     }
 
@@ -104,7 +104,7 @@ impl Assembler {
     pub fn gap(&mut self, at: Time, id: StreamId, messages: u64, bytes: u64, out: &mut Vec<Frame>) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.building = [None, None];
-            out.push(Frame { at, stream: id, what: What::Gap { messages, bytes } });
+            out.push(Frame { at, stream: id, what: FramePayload::Gap { messages, bytes } });
         }
     }
 
@@ -119,7 +119,7 @@ impl Assembler {
     ) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.building[side(dir)] = None;
-            out.push(Frame { at, stream: id, what: What::Gap { messages, bytes } });
+            out.push(Frame { at, stream: id, what: FramePayload::Gap { messages, bytes } });
         }
     }
 
@@ -128,9 +128,13 @@ impl Assembler {
         let Some(mut stream) = self.streams.remove(&id) else { return };
         stream.count(at, id, out);
         for building in stream.building.iter().flatten() {
-            out.push(Frame { at, stream: id, what: What::Gap { messages: 1, bytes: building.size() } });
+            out.push(Frame {
+                at,
+                stream: id,
+                what: FramePayload::Gap { messages: 1, bytes: building.size() },
+            });
         }
-        out.push(Frame { at, stream: id, what: What::End(Box::new(end)) });
+        out.push(Frame { at, stream: id, what: FramePayload::End(Box::new(end)) });
     }
 
     /// Streams that have not ended.
@@ -145,7 +149,7 @@ impl Stream {
         for dir in [Dir::Req, Dir::Resp] {
             let Count { messages, bytes } = std::mem::take(&mut self.counts[side(dir)]);
             if messages + bytes > 0 {
-                out.push(Frame { at, stream: id, what: What::Opaque { dir, messages, bytes } });
+                out.push(Frame { at, stream: id, what: FramePayload::Opaque { dir, messages, bytes } });
             }
         }
     }
@@ -160,11 +164,13 @@ mod tests {
         frames
             .iter()
             .map(|frame| match &frame.what {
-                What::Open(open) => format!("open {}", open.method),
-                What::Message(message) => format!("{:?} {} B", message.shape, message.size),
-                What::Opaque { dir, messages, bytes } => format!("opaque {} {messages} {bytes}", dir.word()),
-                What::Gap { messages, bytes } => format!("gap {messages} {bytes}"),
-                What::End(_) => "end".to_owned(),
+                FramePayload::Open(open) => format!("open {}", open.method),
+                FramePayload::Message(message) => format!("{:?} {} B", message.shape, message.size),
+                FramePayload::Opaque { dir, messages, bytes } => {
+                    format!("opaque {} {messages} {bytes}", dir.word())
+                }
+                FramePayload::Gap { messages, bytes } => format!("gap {messages} {bytes}"),
+                FramePayload::End(_) => "end".to_owned(),
             })
             .collect()
     }

@@ -11,11 +11,11 @@ use super::{Message, Tls};
 pub struct Frame {
     pub at: Time,
     pub stream: StreamId,
-    pub what: What,
+    pub what: FramePayload,
 }
 
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum FramePayload {
     /// A stream was opened. Always the first frame of its stream.
     Open(Box<Open>),
     /// One discovery message, either way.

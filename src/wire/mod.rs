@@ -24,7 +24,7 @@ pub use discovery::{
     Body, DeltaRequest, DeltaResponse, ErrorDetail, Message, NodeInfo, ResourceError, Segment, Shape,
     SotwRequest, SotwResponse,
 };
-pub use frame::{End, Frame, Open, Profile, What};
+pub use frame::{End, Frame, FramePayload, Open, Profile};
 pub use grpc::{Messages, Piece};
 pub(crate) use shared::Shared;
 pub use tls::{Certificate, Secured, Tls, date};

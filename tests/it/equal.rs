@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
+use xdscope::app::analysis::{Analysis, bounded};
 use xdscope::app::replay::{self, ReplayFeed};
 use xdscope::app::screen::{About, Decoded, LiveFeed};
 use xdscope::app::tap::{Front, Options, Running, meaning};
-use xdscope::app::watched::{Watched, bounded};
 use xdscope::cli;
 use xdscope::engine::lint::Finding;
 use xdscope::engine::store::{self, Store};
@@ -170,7 +170,7 @@ impl Live {
         };
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = lines.clone();
-        let sink = move |store: &Watched, rows: std::ops::Range<usize>, _| {
+        let sink = move |store: &Analysis, rows: std::ops::Range<usize>, _| {
             let new = rows.filter_map(|row| store.row(row)).map(|fact| line(&fact, store));
             kept.lock().expect("the lines").extend(new);
             Ok(())

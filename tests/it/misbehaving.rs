@@ -10,13 +10,13 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use xdscope::app::watched;
+use xdscope::app::analysis;
 use xdscope::engine::lint::{self, Finding, Lint};
 use xdscope::engine::store::Store;
 use xdscope::sources::observe::Pipeline;
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Clock, Time};
-use xdscope::wire::{Frame, What};
+use xdscope::wire::{Frame, FramePayload};
 
 use crate::support::{
     bootstrap::{self, Variant},
@@ -100,8 +100,9 @@ fn tapped_hops<const N: usize>(
     let copies = tap.copies.clone().expect("decoding");
     let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema().clone());
     let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::new());
-    let messages =
-        |frames: &[Frame]| frames.iter().filter(|frame| matches!(frame.what, What::Message(_))).count();
+    let messages = |frames: &[Frame]| {
+        frames.iter().filter(|frame| matches!(frame.what, FramePayload::Message(_))).count()
+    };
     let all: usize = plays.iter().map(|play| play.frames.len()).sum();
     let said: usize = plays.iter().map(|play| messages(&play.frames)).sum();
     while frames.len() < all || messages(&frames) < said {
@@ -116,7 +117,7 @@ fn tapped_hops<const N: usize>(
 
 fn findings(frames: Vec<Frame>, catalog: Catalog, end: Time) -> Vec<Finding> {
     let mut store = Store::new(catalog, Clock::default(), Default::default());
-    let mut lint = Lint::new(watched::rules(schema()));
+    let mut lint = Lint::new(analysis::rules(schema()));
     for frame in frames {
         lint.handle(&mut store, frame);
     }
@@ -192,7 +193,7 @@ fn polled(turns: &[Turn<'_>]) -> BTreeSet<&'static str> {
     let copies = tap.copies.clone().expect("decoding");
     let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema().clone());
     let (mut catalog, mut frames) = (Catalog::in_memory(), Vec::<Frame>::new());
-    while frames.iter().filter(|frame| matches!(frame.what, What::Message(_))).count() < messages {
+    while frames.iter().filter(|frame| matches!(frame.what, FramePayload::Message(_))).count() < messages {
         let mut batch = Vec::new();
         assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "the tap tells all of it");
         batch.into_iter().for_each(|copied| pipeline.take(copied, &mut catalog, &mut frames));

@@ -10,18 +10,18 @@ use std::{
 };
 
 use serde_json::Value;
-use xdscope::net::tap::Copies;
+use xdscope::net::tap::CopyQueue;
 use xdscope::schema::{
     Schema,
     redact::{self, Redactor},
 };
-use xdscope::sources::observe::{ConnId, Copied, Happened, Pipeline};
+use xdscope::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
 use xdscope::sources::pcap;
 use xdscope::sources::record::{self, Header, Loaded, Writer};
 use xdscope::wire::content::{Catalog, MemoryBodies};
 use xdscope::wire::event::{Clock, Dir, Side};
 use xdscope::wire::pb::put_len_field;
-use xdscope::wire::{Frame, What};
+use xdscope::wire::{Frame, FramePayload};
 
 use crate::support::{
     bootstrap::Variant,
@@ -75,10 +75,10 @@ impl Packets {
         }
     }
 
-    fn take(&mut self, copied: &Copied) {
+    fn take(&mut self, copied: &TapCopy) {
         let at = self.epoch + copied.at.0;
         match &copied.what {
-            Happened::Opened { peer, server } => {
+            TapEvent::Opened { peer, server } => {
                 let ends = [peer, server].map(|end| end.parse().expect("an address"));
                 // Both wrap around before long.
                 self.open.insert(copied.conn, (ends, [0xffff_ff00, 0xffff_0000]));
@@ -86,7 +86,7 @@ impl Packets {
                     self.segment(at, copied.conn, side, flags, &[]);
                 }
             }
-            Happened::Bytes { dir, bytes } => {
+            TapEvent::Bytes { dir, bytes } => {
                 let first = self.segments.len();
                 let side = usize::from(*dir == Dir::Resp);
                 let mut rest = &bytes[..];
@@ -100,18 +100,18 @@ impl Packets {
                 }
                 self.segment(at, copied.conn, 1 - side, ACK, &[]);
             }
-            Happened::Finished { dir } => {
+            TapEvent::Finished { dir } => {
                 let side = usize::from(*dir == Dir::Resp);
                 // The second one closes the connection, which is an event of its own.
                 if self.half.insert(copied.conn, side).is_none() {
                     self.segment(at, copied.conn, side, FIN | ACK, &[]);
                 }
             }
-            Happened::Closed { by: None, .. } => {
+            TapEvent::Closed { by: None, .. } => {
                 let last = self.half.remove(&copied.conn).expect("both are done");
                 self.segment(at, copied.conn, last, FIN | ACK, &[]);
             }
-            Happened::Closed { by: Some(by), .. } => {
+            TapEvent::Closed { by: Some(by), .. } => {
                 let side = usize::from(*by == Side::Server);
                 self.segment(at, copied.conn, side, RST | ACK, &[]);
             }
@@ -151,7 +151,7 @@ fn file(segments: &[Segment], form: Form) -> Vec<u8> {
 }
 
 /// All that passed, once the tap has stopped.
-fn all(copies: Arc<Copies>) -> thread::JoinHandle<Vec<Copied>> {
+fn all(copies: Arc<CopyQueue>) -> thread::JoinHandle<Vec<TapCopy>> {
     thread::spawn(move || {
         let mut all = Vec::new();
         loop {
@@ -167,7 +167,7 @@ fn all(copies: Arc<Copies>) -> thread::JoinHandle<Vec<Copied>> {
 }
 
 /// The recording of a tap that handed out these copies.
-fn recorded(copies: &[Copied], clock: Clock, path: &Path) {
+fn recorded(copies: &[TapCopy], clock: Clock, path: &Path) {
     let seed = 11;
     let redactor = Arc::new(Redactor::new(Schema::builtin(), seed));
     let mut catalog = Catalog::new(seed, Some(redactor), Box::new(MemoryBodies::default()));
@@ -178,7 +178,7 @@ fn recorded(copies: &[Copied], clock: Clock, path: &Path) {
     for copied in copies {
         let mut copied = copied.clone();
         // The system's words for it.
-        if let Happened::Closed { error: Some(error), .. } = &mut copied.what {
+        if let TapEvent::Closed { error: Some(error), .. } = &mut copied.what {
             assert!(error.starts_with("Connection reset"), "{error}");
             *error = "the connection was reset".to_owned();
         }
@@ -282,15 +282,15 @@ fn read(bytes: &[u8]) -> Loaded {
 
 fn words(frames: &[Frame]) -> Vec<String> {
     let word = |frame: &Frame| match &frame.what {
-        What::Open(open) => format!(
+        FramePayload::Open(open) => format!(
             "open {}{}",
             open.method.rsplit('/').next().unwrap_or(""),
             if open.partial { " partial" } else { "" }
         ),
-        What::Message(message) => format!("{} {}", message.dir().word(), message.size),
-        What::Opaque { dir, bytes, .. } => format!("opaque {} {bytes}", dir.word()),
-        What::Gap { messages, bytes } => format!("gap {messages} {bytes}"),
-        What::End(end) => format!("end {}", end.note.as_deref().unwrap_or("")),
+        FramePayload::Message(message) => format!("{} {}", message.dir().word(), message.size),
+        FramePayload::Opaque { dir, bytes, .. } => format!("opaque {} {bytes}", dir.word()),
+        FramePayload::Gap { messages, bytes } => format!("gap {messages} {bytes}"),
+        FramePayload::End(end) => format!("end {}", end.note.as_deref().unwrap_or("")),
     };
     frames.iter().map(word).collect()
 }

@@ -9,7 +9,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use xdscope::app::screen::Decoded;
 use xdscope::engine::store::Store;
 use xdscope::schema::Schema;
-use xdscope::tui::{self, Data, Feed, Held, Info, Keymap, Screen, Seek, StoreData, Theme};
+use xdscope::tui::{self, Data, Feed, HeldMessage, Info, Keymap, Screen, Seek, StoreData, Theme};
 use xdscope::wire::content::{Catalog, MemoryBodies};
 use xdscope::wire::event::Clock;
 
@@ -357,7 +357,7 @@ impl Feed for Panics {
     fn info(&self) -> Info {
         Info { source: "before the panic".into(), ..Info::default() }
     }
-    fn replay(&self, _: Option<Held>, _: Seek) -> Result<(), String> {
+    fn replay(&self, _: Option<HeldMessage>, _: Seek) -> Result<(), String> {
         Err("nothing to go back in".into())
     }
     fn save_copy(&self, _: &str) -> std::io::Result<String> {

@@ -6,9 +6,9 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use xdscope::sources::observe::{Happened, Pipeline};
+use xdscope::sources::observe::{Pipeline, TapEvent};
 use xdscope::wire::content::Catalog;
-use xdscope::wire::{Frame, What};
+use xdscope::wire::{Frame, FramePayload};
 
 use crate::support::tap;
 
@@ -152,11 +152,11 @@ fn play(to: &str, listener: &TcpListener, client: &[u8], server: &[u8]) -> (Vec<
 
 fn words(frames: &[Frame]) -> Vec<String> {
     let word = |frame: &Frame| match &frame.what {
-        What::Open(_) => "open".to_owned(),
-        What::Message(_) => "message".to_owned(),
-        What::Opaque { .. } => "opaque".to_owned(),
-        What::Gap { messages, bytes } => format!("gap {messages} {bytes}"),
-        What::End(end) => {
+        FramePayload::Open(_) => "open".to_owned(),
+        FramePayload::Message(_) => "message".to_owned(),
+        FramePayload::Opaque { .. } => "opaque".to_owned(),
+        FramePayload::Gap { messages, bytes } => format!("gap {messages} {bytes}"),
+        FramePayload::End(end) => {
             let status =
                 end.status.as_ref().map(|(code, text)| format!(" {} {text}", code.0)).unwrap_or_default();
             let reset = end.reset.map(|code| format!(" reset {code}")).unwrap_or_default();
@@ -184,7 +184,7 @@ fn every_case_passes_as_it_is_and_is_understood() {
             let mut batch = Vec::new();
             assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "{case}: the close is told");
             for copied in batch {
-                closed |= matches!(copied.what, Happened::Closed { .. });
+                closed |= matches!(copied.what, TapEvent::Closed { .. });
                 pipeline.take(copied, &mut catalog, &mut frames);
             }
         }

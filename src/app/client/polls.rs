@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Into, Work};
+use super::{Ingest, Work};
 use crate::net::client::Answer;
 use crate::peers::client::Lane;
 use crate::schema::{Names, Schema};
 use crate::sources::observe::rest::{Bodies, Sink};
-use crate::wire::What;
+use crate::wire::FramePayload;
 use crate::wire::event::{Dir, Method, Time, Variant};
 
 pub(super) struct Polls {
@@ -57,7 +57,7 @@ impl Polls {
 
 impl Work {
     /// A poll was answered.
-    pub(super) fn polled(&mut self, now: Time, lane: Lane, answer: Answer, into: &mut Into<'_>) {
+    pub(super) fn polled(&mut self, now: Time, lane: Lane, answer: Answer, into: &mut Ingest<'_>) {
         let (coding, body) = match answer {
             Answer::Unchanged => {
                 self.unanswered(now, lane, into);
@@ -78,7 +78,7 @@ impl Work {
             read,
         );
         let message = self.out.iter().skip(before).find_map(|frame| match &frame.what {
-            What::Message(message) => Some(message.clone()),
+            FramePayload::Message(message) => Some(message.clone()),
             _ => None,
         });
         self.flush(into);
@@ -93,7 +93,7 @@ impl Work {
     }
 
     /// The poll that is outstanding on a lane, if any is, brings nothing.
-    pub(super) fn unanswered(&mut self, now: Time, lane: Lane, into: &mut Into<'_>) {
+    pub(super) fn unanswered(&mut self, now: Time, lane: Lane, into: &mut Ingest<'_>) {
         let Some(polled) = self.polls.lanes.get_mut(&lane) else { return };
         if let (true, Some(id)) = (std::mem::replace(&mut polled.asked, false), self.open.get(&lane.0)) {
             self.assembler.passed(now, *id, Dir::Resp, 0, &mut self.out);

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::{Judge, Work};
-use crate::app::kept::since;
-use crate::app::live::Into;
+use crate::app::live::Ingest;
+use crate::app::run_config::since;
 use crate::engine::store::Store;
-use crate::net::client::Sent;
+use crate::net::client::RequestOutcome;
 use crate::peers::client::{self, Effect, Lane, Preview, Ruling};
 use crate::wire::Message;
 use crate::wire::event::{Dir, StreamId, Time};
@@ -71,7 +71,7 @@ pub(super) struct Transmitted {
     id: StreamId,
     at: Time,
     bytes: Bytes,
-    sent: Sent,
+    sent: RequestOutcome,
 }
 
 impl Work {
@@ -81,7 +81,7 @@ impl Work {
     }
 
     /// What becomes of a response, which the store has taken in if there are expressions to refuse by.
-    pub(super) fn ruling(&self, message: &Message, into: &Into<'_>) -> Ruling {
+    pub(super) fn ruling(&self, message: &Message, into: &Ingest<'_>) -> Ruling {
         let store: &Store = into.store;
         if self.about.judge == Judge::Never {
             return Ruling::Hold;
@@ -106,7 +106,7 @@ impl Work {
     }
 
     /// A response is complete: it is answered, if it can be told how. What is left to be done with it.
-    pub(super) fn pass(&mut self, at: Time, lane: Lane, id: StreamId, into: &mut Into<'_>) -> Passed {
+    pub(super) fn pass(&mut self, at: Time, lane: Lane, id: StreamId, into: &mut Ingest<'_>) -> Passed {
         let mut passed = Passed { at, lane, id, ahead: Vec::new(), waiting: VecDeque::new() };
         let Some(passing) = self.passing.remove(&lane.0) else { return passed };
         if passing.preview.plain().is_some_and(|plain| self.client.accept(lane, &plain, into.store.catalog()))
@@ -123,7 +123,7 @@ impl Work {
     }
 
     /// Takes in some of a response that has passed. False: there is more of it.
-    pub(super) fn take_in_some(&mut self, passed: &mut Passed, into: &mut Into<'_>) -> bool {
+    pub(super) fn take_in_some(&mut self, passed: &mut Passed, into: &mut Ingest<'_>) -> bool {
         let some = passed.waiting.len().min(AT_ONCE);
         let some = passed.waiting.drain(..some).collect();
         self.take_in(passed.id, some, into);
@@ -131,7 +131,7 @@ impl Work {
     }
 
     /// All of a response is taken in.
-    pub(super) fn response(&mut self, passed: Passed, into: &mut Into<'_>) {
+    pub(super) fn response(&mut self, passed: Passed, into: &mut Ingest<'_>) {
         let Passed { at, lane, id, ahead, .. } = passed;
         let Some(message) = self.message(at, id, Dir::Resp, into) else { return };
         // The facts are looked at only by expressions: else the verdict goes out before they are taken in.
@@ -150,7 +150,7 @@ impl Work {
     }
 
     /// Takes in more of a large response; between its parts others see the facts.
-    pub(super) fn go_on(&mut self, mut passed: Passed, into: &mut Into<'_>) -> Time {
+    pub(super) fn go_on(&mut self, mut passed: Passed, into: &mut Ingest<'_>) -> Time {
         if !self.take_in_some(&mut passed, into) {
             let at = passed.at;
             self.passed = Some(passed);
@@ -162,14 +162,14 @@ impl Work {
     }
 
     /// What came of a response that will not be completed.
-    pub(super) fn let_pass(&mut self, lane: Lane, into: &mut Into<'_>) {
+    pub(super) fn let_pass(&mut self, lane: Lane, into: &mut Ingest<'_>) {
         let Some(passing) = self.passing.remove(&lane.0) else { return };
         if let Some(id) = self.open.get(&lane.0).copied() {
             self.take_in(id, passing.waiting, into);
         }
     }
 
-    fn take_in(&mut self, id: StreamId, pieces: VecDeque<Vec<u8>>, into: &mut Into<'_>) {
+    fn take_in(&mut self, id: StreamId, pieces: VecDeque<Vec<u8>>, into: &mut Ingest<'_>) {
         for bytes in pieces {
             self.assembler.data(id, Dir::Resp, &bytes, into.store.catalog_mut());
         }
@@ -184,13 +184,13 @@ impl Work {
     }
 
     /// Makes a frame of a request that was sent; the lane, if its server takes no more.
-    pub(super) fn note(&mut self, request: Transmitted, into: &mut Into<'_>) -> Option<Lane> {
+    pub(super) fn note(&mut self, request: Transmitted, into: &mut Ingest<'_>) -> Option<Lane> {
         let Transmitted { lane, id, at, bytes, sent } = request;
-        if sent == Sent::Queued {
+        if sent == RequestOutcome::Queued {
             self.assembler.data(id, Dir::Req, &bytes, into.store.catalog_mut());
             self.message(at, id, Dir::Req, into);
         }
-        (sent == Sent::Stuck).then_some(lane)
+        (sent == RequestOutcome::Stuck).then_some(lane)
     }
 }
 

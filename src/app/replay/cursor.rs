@@ -3,15 +3,15 @@
 use std::io::Read;
 use std::time::Duration;
 
-use super::marks::Looks;
-use crate::app::watched::{Checkpoint, Watched};
+use super::marks::OverdueSampler;
+use crate::app::analysis::{Analysis, Checkpoint};
 use crate::engine::lint::{self, Finding};
-use crate::engine::session::Meaning;
+use crate::engine::session::SharedSemantics;
 use crate::engine::store::{Options, Store};
 use crate::sources::record::{Loaded, Reading, RecordReadError};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Seq, Time};
-use crate::wire::{Frame, What};
+use crate::wire::{Frame, FramePayload};
 
 /// Without times a message is played each so often.
 const BEAT: Duration = Duration::from_millis(500);
@@ -25,7 +25,7 @@ pub struct Position {
 
 /// A source, and how far it has been handled.
 pub struct Cursor {
-    store: Watched,
+    store: Analysis,
     frames: Frames,
     at: Position,
     start: Position,
@@ -54,7 +54,7 @@ struct Other {
 
 impl Frames {
     fn push(&mut self, frame: &Frame) {
-        if !matches!(frame.what, What::Message(_)) {
+        if !matches!(frame.what, FramePayload::Message(_)) {
             let messages = self.messages();
             self.others.push(Other { place: self.count, messages, frame: frame.clone() });
         }
@@ -152,7 +152,12 @@ impl Checkpoints {
 
 impl Cursor {
     /// At the end of a source that was read; with the times at which something was overdue.
-    pub fn new(loaded: Loaded, options: Options, meaning: Meaning, rules: lint::Options) -> (Cursor, Looks) {
+    pub fn new(
+        loaded: Loaded,
+        options: Options,
+        meaning: SharedSemantics,
+        rules: lint::Options,
+    ) -> (Cursor, OverdueSampler) {
         let mut coming = Coming::new(loaded.catalog, loaded.clock, options, meaning, rules);
         loaded.frames.into_iter().for_each(|frame| coming.take(frame));
         coming.end(loaded.end)
@@ -166,10 +171,10 @@ impl Cursor {
     pub fn read(
         (catalog, mut recording): (Catalog, Reading<impl Read>),
         options: Options,
-        meaning: Meaning,
+        meaning: SharedSemantics,
         rules: lint::Options,
         tell: &dyn Fn(u64),
-    ) -> Result<((Cursor, Looks), Vec<String>), RecordReadError> {
+    ) -> Result<((Cursor, OverdueSampler), Vec<String>), RecordReadError> {
         let mut coming = Coming::new(catalog, recording.clock(), options, meaning, rules);
         let mut frames = Vec::new();
         while recording.next(coming.store.catalog_mut(), &mut frames)? {
@@ -322,10 +327,10 @@ impl Cursor {
 
 /// A source on its way into a cursor.
 struct Coming {
-    store: Watched,
+    store: Analysis,
     frames: Frames,
     checkpoints: Checkpoints,
-    looks: Looks,
+    looks: OverdueSampler,
 }
 
 impl Coming {
@@ -333,21 +338,21 @@ impl Coming {
         catalog: Catalog,
         clock: Clock,
         options: Options,
-        meaning: Meaning,
+        meaning: SharedSemantics,
         rules: lint::Options,
     ) -> Coming {
         let mut store = Store::new(catalog, clock, options);
         store.set_meaning(meaning);
-        let store = Watched::new(store, rules);
+        let store = Analysis::new(store, rules);
         let checkpoints = Checkpoints::new(store.checkpoint());
-        Coming { store, frames: Frames::default(), checkpoints, looks: Looks::new(clock, &options) }
+        Coming { store, frames: Frames::default(), checkpoints, looks: OverdueSampler::new(clock, &options) }
     }
 
     fn take(&mut self, frame: Frame) {
         self.looks.until(&mut self.store, frame.at);
         self.frames.push(&frame);
         let entries = match &frame.what {
-            What::Message(message) => message.resources().map_or(0, |list| list.len()),
+            FramePayload::Message(message) => message.resources().map_or(0, |list| list.len()),
             _ => 0,
         };
         self.store.handle(frame);
@@ -355,7 +360,7 @@ impl Coming {
         self.checkpoints.pass(self.frames.count, work, || self.store.checkpoint());
     }
 
-    fn end(self, end: Time) -> (Cursor, Looks) {
+    fn end(self, end: Time) -> (Cursor, OverdueSampler) {
         let Coming { mut store, frames, mut checkpoints, mut looks } = self;
         let end = store.now().max(end);
         looks.until(&mut store, end);

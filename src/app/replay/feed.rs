@@ -8,16 +8,16 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::engine::lint;
-use crate::engine::session::Meaning;
+use crate::engine::session::SharedSemantics;
 use crate::engine::store;
 use crate::sources::record::Loaded;
-use crate::tui::{Bar, Data, Feed, Held, Info, Mode, Seek, Speed, StoreData};
-use crate::wire::What;
+use crate::tui::{Data, Feed, HeldMessage, Info, Mode, ReplayBar, Seek, Speed, StoreData};
+use crate::wire::FramePayload;
 use crate::wire::event::{Seq, Time};
 use crate::wire::text::{self, display_safe};
 
 use super::cursor::{Cursor, Position};
-use super::marks::{Looks, Marks};
+use super::marks::{Marks, OverdueSampler};
 use super::saved;
 use crate::app::applied::AppliedFile;
 use crate::app::screen::{Decoded, save_copy};
@@ -26,7 +26,7 @@ use crate::app::screen::{Decoded, save_copy};
 #[derive(Clone)]
 pub struct Options {
     pub store: store::Options,
-    pub meaning: Meaning,
+    pub meaning: SharedSemantics,
     pub rules: lint::Options,
     /// Silences are played no longer than this.
     pub idle: Duration,
@@ -59,7 +59,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    pub fn new((cursor, looks): (Cursor, Looks)) -> Opened {
+    pub fn new((cursor, looks): (Cursor, OverdueSampler)) -> Opened {
         let marks = Marks::find(&cursor, looks);
         Opened { cursor, marks }
     }
@@ -223,9 +223,9 @@ impl State {
         (!notices.is_empty()).then(|| notices.join("; "))
     }
 
-    fn bar(&self, rewound: bool) -> Bar {
+    fn bar(&self, rewound: bool) -> ReplayBar {
         let Position { now, .. } = self.cursor.position();
-        Bar {
+        ReplayBar {
             playing: self.playing.is_some(),
             speed: self.speed,
             now,
@@ -280,7 +280,7 @@ impl Feed for ReplayFeed {
         }
     }
 
-    fn replay(&self, _held: Option<Held>, seek: Seek) -> Result<(), String> {
+    fn replay(&self, _held: Option<HeldMessage>, seek: Seek) -> Result<(), String> {
         let result = self.state.borrow_mut().seek(seek);
         self.changed();
         result
@@ -303,7 +303,7 @@ impl Feed for ReplayFeed {
 pub fn cut(loaded: &mut Loaded, n: Seq, now: Time) {
     let mut messages = 0;
     let shown = loaded.frames.iter().take_while(|frame| {
-        messages += u64::from(matches!(frame.what, What::Message(_)));
+        messages += u64::from(matches!(frame.what, FramePayload::Message(_)));
         messages <= n.0 && frame.at <= now
     });
     let shown = shown.count();

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::watched::Watched;
+use crate::app::analysis::Analysis;
 use crate::engine::lint::Severity;
 use crate::engine::session::MessageKind;
 use crate::engine::store::{Options, Store, TypeState};
-use crate::tui::{Mark, Sign};
+use crate::tui::{ReplayMark, Sign};
 use crate::wire::event::{Clock, Seq, Time};
 
 use super::cursor::{Cursor, Position};
@@ -19,7 +19,7 @@ const LOOKS: u32 = 200;
 const PART: u32 = 4;
 
 /// Looks at the states now and then, while a source is read.
-pub struct Looks {
+pub struct OverdueSampler {
     options: Options,
     /// `None`: there are no times.
     next: Option<Time>,
@@ -28,16 +28,16 @@ pub struct Looks {
     late: BTreeSet<Time>,
 }
 
-impl Looks {
-    pub(super) fn new(clock: Clock, options: &Options) -> Looks {
+impl OverdueSampler {
+    pub(super) fn new(clock: Clock, options: &Options) -> OverdueSampler {
         let patience = options.stale_after.min(options.resource_timeout) / PART;
         let step = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX).max(1);
         let next = (!clock.untimed).then_some(Time(step));
-        Looks { options: *options, next, step, left: LOOKS, late: BTreeSet::new() }
+        OverdueSampler { options: *options, next, step, left: LOOKS, late: BTreeSet::new() }
     }
 
     /// Nothing comes before then.
-    pub(super) fn until(&mut self, store: &mut Watched, then: Time) {
+    pub(super) fn until(&mut self, store: &mut Analysis, then: Time) {
         while let Some(next) = self.next.filter(|next| *next <= then) {
             store.advance(next);
             self.late.extend(overdue(store, &self.options));
@@ -54,13 +54,13 @@ impl Looks {
 /// The marks of a source, and its problems in order.
 #[derive(Default)]
 pub(super) struct Marks {
-    pub(super) all: Arc<[Mark]>,
+    pub(super) all: Arc<[ReplayMark]>,
     problems: Vec<(Position, bool)>,
 }
 
 impl Marks {
     /// Of a source at its end.
-    pub(super) fn find(cursor: &Cursor, looks: Looks) -> Marks {
+    pub(super) fn find(cursor: &Cursor, looks: OverdueSampler) -> Marks {
         let mut all = told(cursor.store());
         let nacks = all.iter().filter(|mark| mark.sign == Sign::Nack);
         let mut problems: Vec<_> =
@@ -68,11 +68,11 @@ impl Marks {
         for at in looks.late {
             let place = cursor.of_time(at);
             problems.push((place, false));
-            all.push(Mark { at, n: cursor.messages_until(at), sign: Sign::Late });
+            all.push(ReplayMark { at, n: cursor.messages_until(at), sign: Sign::Late });
         }
         for finding in cursor.findings().iter().filter(|finding| finding.severity > Severity::Info) {
             let n = finding.at.map_or_else(|| cursor.messages_until(finding.first), |n| n.0);
-            all.push(Mark { at: finding.first, n, sign: Sign::Finding });
+            all.push(ReplayMark { at: finding.first, n, sign: Sign::Finding });
         }
         problems.sort_unstable();
         all.sort_by_key(|mark| (mark.n, mark.at));
@@ -101,7 +101,7 @@ fn overdue(store: &Store, options: &Options) -> Vec<Time> {
 }
 
 /// What the messages themselves tell.
-fn told(store: &Store) -> Vec<Mark> {
+fn told(store: &Store) -> Vec<ReplayMark> {
     let rows = (0..store.rows()).filter_map(|row| store.line(row));
     let mut n = 0;
     let mut marks = Vec::new();
@@ -116,7 +116,7 @@ fn told(store: &Store) -> Vec<Mark> {
             }
             _ => None,
         };
-        marks.extend(sign.map(|sign| Mark { at: line.at, n, sign }));
+        marks.extend(sign.map(|sign| ReplayMark { at: line.at, n, sign }));
     }
     marks
 }

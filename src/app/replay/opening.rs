@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use super::{ReplayFeed, saved};
 use crate::app::screen::Decoded;
 use crate::engine::store::{self, Store};
-use crate::tui::{Data, Feed, Held, Info, Mode, Seek, StoreData};
+use crate::tui::{Data, Feed, HeldMessage, Info, Mode, Seek, StoreData};
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
 use crate::wire::text::{display_safe, size};
@@ -152,7 +152,7 @@ where
         })
     }
 
-    fn replay(&self, held: Option<Held>, seek: Seek) -> Result<(), String> {
+    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), String> {
         self.with(|feed| feed.replay(held, seek)).unwrap_or_else(|| Err("it is not open yet".into()))
     }
 

@@ -10,13 +10,13 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::cursor::{Cursor, Position};
-use super::marks::{Looks, Marks};
+use super::marks::{Marks, OverdueSampler};
 use super::{Opened, Options, ReplayFeed, saved};
-use crate::app::named::Named;
+use crate::app::analysis::{Analysis, bounded};
+use crate::app::named_nodes::Named;
 use crate::app::screen::Decoded;
-use crate::app::watched::{Watched, bounded};
 use crate::engine::lint::Finding;
-use crate::engine::session::Meaning;
+use crate::engine::session::SharedSemantics;
 use crate::engine::store::{self, Store};
 use crate::schema::Schema;
 use crate::sources::record::{self, Header, Loaded, Writer};
@@ -64,12 +64,12 @@ fn long() -> String {
     text
 }
 
-fn bytes() -> Meaning {
+fn bytes() -> SharedSemantics {
     Arc::new(|_: &[u8], _: &[u8]| false)
 }
 
 /// At its end.
-fn ended(text: &str, history: usize) -> (Cursor, Looks) {
+fn ended(text: &str, history: usize) -> (Cursor, OverdueSampler) {
     let options = store::Options { history, ..store::Options::default() };
     Cursor::new(loaded(text), options, bytes(), bounded(&Schema::builtin()))
 }
@@ -101,7 +101,7 @@ fn folded(text: &str, to: Position) -> String {
     let loaded = loaded(text);
     let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
     store.set_meaning(bytes());
-    let mut store = Watched::new(store, bounded(&Schema::builtin()));
+    let mut store = Analysis::new(store, bounded(&Schema::builtin()));
     loaded.frames.into_iter().take(to.frames).for_each(|frame| store.handle(frame));
     store.advance(to.now);
     facts(&store, store.findings())

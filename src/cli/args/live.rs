@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::*;
 use crate::net::demo::Scenario;
-use crate::peers::server::Pace;
+use crate::peers::server::PlaybackSpeed;
 
 /// Flags of the verbs that run until they are stopped.
 #[derive(Clone, Debug, Args)]
@@ -118,7 +118,7 @@ pub struct ServeArgs {
     /// How fast a script is played: so many times the recorded speed, or `max`: as fast as the client takes it. 1 unless
     /// said
     #[arg(long, value_name = "TIMES", value_parser = pace, conflicts_with = "step")]
-    pub speed: Option<Pace>,
+    pub speed: Option<PlaybackSpeed>,
     /// One response of a script at a time: Enter on stdin sends the next
     #[arg(long)]
     pub step: bool,
@@ -136,12 +136,12 @@ pub enum ServeMode {
     Script,
 }
 
-fn pace(text: &str) -> Result<Pace, String> {
+fn pace(text: &str) -> Result<PlaybackSpeed, String> {
     if text == "max" {
-        return Ok(Pace::Full);
+        return Ok(PlaybackSpeed::Full);
     }
     let times = text.trim_end_matches('x').parse().ok().filter(|times| (0.01..=1000.0).contains(times));
-    times.map(Pace::Times).ok_or_else(|| "expected a number from 0.01 to 1000, or max".into())
+    times.map(PlaybackSpeed::Times).ok_or_else(|| "expected a number from 0.01 to 1000, or max".into())
 }
 
 /// `demo`: a built-in control plane and clients on loopback.

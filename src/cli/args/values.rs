@@ -83,7 +83,7 @@ pub enum At {
     End,
     /// The first NACK.
     Nack,
-    Moment(filter::Moment),
+    Moment(filter::FilterTime),
 }
 
 impl std::str::FromStr for At {
@@ -93,7 +93,7 @@ impl std::str::FromStr for At {
             "start" => Ok(At::Start),
             "end" => Ok(At::End),
             "nack" => Ok(At::Nack),
-            text => filter::Moment::parse(text)
+            text => filter::FilterTime::parse(text)
                 .map(At::Moment)
                 .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start, end or nack".into()),
         }

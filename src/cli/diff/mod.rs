@@ -23,7 +23,7 @@ use crate::wire::text::{display_safe, plural};
 
 use super::args::{DiffArgs, Global, SourceArgs};
 use super::error::{CliError, Exit};
-use super::get::What;
+use super::get::GetTarget;
 use super::io::Io;
 use super::select::Picked;
 use super::source::{self, Limit, Replay};
@@ -98,7 +98,13 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Two contents of one resource.
-    fn versions(&mut self, what: &What, from: &Place, to: &Place, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    fn versions(
+        &mut self,
+        what: &GetTarget,
+        from: &Place,
+        to: &Place,
+        io: &mut Io<'_>,
+    ) -> Result<Exit, CliError> {
         let source = source::open(&self.args.source, self.global, io)?;
         let (store, schema) = source::replay(source, &self.args.source.timers, &Limit::All);
         let picked = Picked::of(self.args.stream.as_ref(), &store)?;
@@ -128,7 +134,7 @@ impl Work<'_> {
         (from, to): (Limit, Limit),
         // Whose pushes they are, if they are pushes.
         only: [Option<StreamId>; 2],
-        whats: &[What],
+        whats: &[GetTarget],
         io: &mut Io<'_>,
     ) -> Result<Exit, CliError> {
         let frames = &source.loaded.frames;
@@ -150,7 +156,7 @@ impl Work<'_> {
     }
 
     /// The resources of two sources.
-    fn sources(&mut self, other: String, whats: &[What], io: &mut Io<'_>) -> Result<Exit, CliError> {
+    fn sources(&mut self, other: String, whats: &[GetTarget], io: &mut Io<'_>) -> Result<Exit, CliError> {
         let schema = super::descriptors::schema(&self.args.source.descriptors)?;
         // What a server is asked for.
         let ask: Vec<String> = whats.iter().map(|what| what.text.clone()).collect();
@@ -171,7 +177,7 @@ impl Work<'_> {
         old: &Side,
         new: &Side,
         schema: &Arc<Schema>,
-        whats: &[What],
+        whats: &[GetTarget],
         io: &mut Io<'_>,
     ) -> Result<Exit, CliError> {
         for what in whats.iter().filter(|what| what.name.is_some()) {

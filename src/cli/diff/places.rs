@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use crate::engine::diff::Version;
 use crate::wire::event::{Dir, Method, Seq, StreamId, TypeUrl};
 use crate::wire::text::display_safe;
-use crate::wire::{Body, Message, What as Frames};
+use crate::wire::{Body, FramePayload as Frames, Message};
 
 use super::super::args::StreamPick;
 use super::super::error::{CliError, Exit};
-use super::super::get::What;
+use super::super::get::GetTarget;
 use super::super::source::{Limit, Source};
 use super::words::Place;
 
@@ -18,7 +18,7 @@ pub(super) fn pick<'a>(
     known: &'a [Version],
     place: &Place,
     other: Option<&Version>,
-    what: &What,
+    what: &GetTarget,
     source: &str,
 ) -> Result<&'a Version, CliError> {
     let mut newest_first = known.iter().rev();
@@ -88,7 +88,7 @@ pub(super) fn ambiguous(known: &[Version], meant: &[(&Place, &Version)]) -> Vec<
 
 /// The newest push of a type with a version, as a moment, and whose it is.
 pub(super) fn push(
-    what: &What,
+    what: &GetTarget,
     place: &Place,
     pick: Option<&StreamPick>,
     source: &Source,

@@ -18,7 +18,7 @@ use crate::wire::text::display_safe;
 
 use super::super::args::{At, DiffArgs, Global, SourceArgs};
 use super::super::error::CliError;
-use super::super::get::What;
+use super::super::get::GetTarget;
 use super::super::io::Io;
 use super::super::select::Picked;
 use super::super::source::{self, Form, Limit};
@@ -55,7 +55,7 @@ impl Member {
         (self.session, self.type_url.clone(), self.name.clone())
     }
 
-    pub(super) fn is(&self, what: &What) -> bool {
+    pub(super) fn is(&self, what: &GetTarget) -> bool {
         what.is_type(&self.type_url) && what.name.as_ref().is_none_or(|name| *self.name == **name)
     }
 
@@ -171,7 +171,7 @@ fn roots(store: &Store) -> BTreeMap<StreamId, StreamId> {
 }
 
 /// What the clients of a store hold now, by sessions: of each its newest stream.
-pub(super) fn members(store: &Store, whats: &[What]) -> Vec<Member> {
+pub(super) fn members(store: &Store, whats: &[GetTarget]) -> Vec<Member> {
     let roots = roots(store);
     let superseded: BTreeSet<StreamId> =
         store.streams().iter().filter_map(|stream| stream.reconnect_of).collect();
@@ -182,8 +182,8 @@ pub(super) fn members(store: &Store, whats: &[What]) -> Vec<Member> {
             continue;
         }
         for fact in store.resources(state.stream, &state.type_url) {
-            let wanted = |what: &What| what.is_type(&fact.type_url) && named(what, &fact);
-            if here(&fact) && (whats.is_empty() || whats.iter().any(wanted)) {
+            let wanted = |what: &GetTarget| what.is_type(&fact.type_url) && named(what, &fact);
+            if is_present(&fact) && (whats.is_empty() || whats.iter().any(wanted)) {
                 out.push(Member {
                     session: roots.get(&fact.stream).copied(),
                     node: fact.node,
@@ -199,14 +199,14 @@ pub(super) fn members(store: &Store, whats: &[What]) -> Vec<Member> {
     out
 }
 
-fn named(what: &What, fact: &ResourceFact) -> bool {
+fn named(what: &GetTarget, fact: &ResourceFact) -> bool {
     what.name
         .as_ref()
         .is_none_or(|name| *fact.name == **name || fact.aliases.iter().any(|alias| **alias == **name))
 }
 
 /// The server gave it, and nothing took it away.
-fn here(fact: &ResourceFact) -> bool {
+fn is_present(fact: &ResourceFact) -> bool {
     use ResourceState::*;
     match fact.state {
         Present | Kept | Orphan | Redirected => true,
@@ -228,7 +228,7 @@ pub(super) fn open(
     source: &SourceArgs,
     seed: u64,
     args: &DiffArgs,
-    whats: &[What],
+    whats: &[GetTarget],
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Side, CliError> {

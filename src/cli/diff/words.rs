@@ -4,7 +4,7 @@ use crate::wire::event::Seq;
 
 use super::super::args::At;
 use super::super::error::CliError;
-use super::super::get::What;
+use super::super::get::GetTarget;
 use super::super::io::Io;
 use super::super::source;
 
@@ -23,24 +23,24 @@ pub(super) enum Place {
 
 pub(super) enum Asked {
     Versions {
-        what: What,
+        what: GetTarget,
         from: Place,
         to: Place,
     },
     /// Pushes of a type, by their versions.
     Pushes {
-        what: What,
+        what: GetTarget,
         from: Place,
         to: Place,
     },
     Moments {
         from: At,
         to: At,
-        whats: Vec<What>,
+        whats: Vec<GetTarget>,
     },
     Sources {
         other: String,
-        whats: Vec<What>,
+        whats: Vec<GetTarget>,
     },
 }
 
@@ -86,18 +86,18 @@ pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Asked, 
 }
 
 /// `TYPE[/NAME]` and after it versions; or moments with any number of `TYPE[/NAME]`.
-fn split_first(words: &[String]) -> Result<(Vec<String>, Vec<What>), CliError> {
+fn split_first(words: &[String]) -> Result<(Vec<String>, Vec<GetTarget>), CliError> {
     if words.iter().any(|word| word.starts_with('@')) {
         return split(words);
     }
-    let whats = words.first().map(|word| What::parse(word));
+    let whats = words.first().map(|word| GetTarget::parse(word));
     Ok((words.iter().skip(1).cloned().collect(), whats.into_iter().collect()))
 }
 
 /// Moments, and what they are to be compared in.
-fn split(words: &[String]) -> Result<(Vec<String>, Vec<What>), CliError> {
+fn split(words: &[String]) -> Result<(Vec<String>, Vec<GetTarget>), CliError> {
     let (places, whats): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with('@'));
-    let whats: Vec<What> = whats.into_iter().map(|word| What::parse(word)).collect();
+    let whats: Vec<GetTarget> = whats.into_iter().map(|word| GetTarget::parse(word)).collect();
     if let Some(what) = whats.iter().find(|what| what.kind.is_none() && !what.text.contains('.')) {
         let error = CliError::usage(format!("`{}` is no type, and no source", what.text));
         return Err(error.next("a type: cds, clusters, Cluster, or its full name; cds/NAME"));
@@ -136,6 +136,6 @@ fn is_source(word: &str, after: usize, io: &Io<'_>) -> bool {
         return true;
     }
     // `acme.v1.Widget/w 1 2` is a resource of a type without a short word.
-    let what = What::parse(word);
+    let what = GetTarget::parse(word);
     what.kind.is_none() && !(what.name.is_some() && after > 0)
 }

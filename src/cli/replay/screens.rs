@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
+use crate::app::analysis::bounded;
 use crate::app::applied::AppliedFile;
 use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reload, ReplayFeed};
 use crate::app::screen::Decoded;
 use crate::app::signals;
-use crate::app::watched::bounded;
 use crate::cli::args::{At, Global, ReplayArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::io::Io;
 use crate::cli::{applied, descriptors, screens, source};
-use crate::engine::filter::Moment;
+use crate::engine::filter::FilterTime;
 use crate::schema::Schema;
 use crate::sources::record;
 use crate::tui::{Feed, Seek, Speed};
@@ -151,11 +151,11 @@ fn place(at: &At, cursor: &Cursor, zone: &TimeZone) -> Result<Seek, CliError> {
         At::End => Ok(Seek::End),
         At::Start => Ok(Seek::Start),
         At::Nack => Ok(Seek::FirstNack),
-        At::Moment(Moment::Message(n)) if n.0 == 0 || n.0 > cursor.messages() => {
+        At::Moment(FilterTime::Message(n)) if n.0 == 0 || n.0 > cursor.messages() => {
             let error = CliError::usage(format!("there is no message #{}", n.0));
             Err(error.next(format!("a number from #1 to #{}", cursor.messages())))
         }
-        At::Moment(Moment::Message(n)) => Ok(Seek::Message(Seq(n.0))),
+        At::Moment(FilterTime::Message(n)) => Ok(Seek::Message(Seq(n.0))),
         At::Moment(moment) => {
             let time = moment.time(cursor.store().clock(), cursor.end().now, zone).map(Seek::Time);
             time.ok_or_else(|| {

@@ -3,7 +3,7 @@
 use std::io::Seek;
 use std::sync::Arc;
 
-use crate::app::watched::Watched;
+use crate::app::analysis::Analysis;
 use crate::cli::args::{Global, SourceArgs, TimerFlags};
 use crate::cli::error::CliError;
 use crate::cli::io::Io;
@@ -39,7 +39,7 @@ impl Fold for Store {
     }
 }
 
-impl Fold for Watched {
+impl Fold for Analysis {
     fn catalog_mut(&mut self) -> &mut Catalog {
         Store::catalog_mut(self)
     }

@@ -10,7 +10,7 @@ use super::{TOUR, run};
 use crate::sources::record;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, StreamId, Time};
-use crate::wire::{Certificate, End, Frame, Open, Secured, Tls, What};
+use crate::wire::{Certificate, End, Frame, FramePayload, Open, Secured, Tls};
 
 /// A validator of the part of JSON Schema that the contract uses; it refuses keywords that it does not know.
 struct Check<'a> {
@@ -154,14 +154,14 @@ fn under_tls(path: &std::path::Path) {
         tls,
         ..Open::default()
     };
-    let ping = What::Opaque { dir: Dir::Req, messages: 0, bytes: 0 };
+    let ping = FramePayload::Opaque { dir: Dir::Req, messages: 0, bytes: 0 };
     let whats = [
-        What::Open(Box::new(open)),
+        FramePayload::Open(Box::new(open)),
         ping.clone(),
         ping.clone(),
         ping,
-        What::Gap { messages: 2, bytes: 90 },
-        What::End(Box::new(End { reset: Some(8), ..End::default() })),
+        FramePayload::Gap { messages: 2, bytes: 90 },
+        FramePayload::End(Box::new(End { reset: Some(8), ..End::default() })),
     ];
     let header = record::Header {
         created: 1_772_460_000_000_000_000,

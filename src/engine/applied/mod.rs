@@ -3,7 +3,7 @@
 //! A dump is a state, not a session. [`Dump::frames`] tells it as the session that would have led to it, so that it
 //! is a source like any other; [`Beside::account`] holds it against what was sent.
 
-mod account;
+mod applied_diff;
 mod config_dump;
 mod csds;
 mod session;
@@ -18,7 +18,7 @@ use crate::schema::{Format, Schema};
 use crate::wire::event::{Kind, TypeUrl};
 use crate::wire::pb::put_len_field;
 
-pub use account::{Account, Beside};
+pub use applied_diff::{AppliedDiff, AppliedState};
 
 /// What a dump was made by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use crate::wire::content::Catalog;
 use crate::wire::event::{Method, StreamId, Time, TypeUrl};
 use crate::wire::pb::put_len_field;
-use crate::wire::{ErrorDetail, Frame, Message, Open, Shape, What};
+use crate::wire::{ErrorDetail, Frame, FramePayload, Message, Open, Shape};
 
 use super::{Client, Content, Dump, Entry, Lack, Origin};
 
@@ -49,12 +49,20 @@ impl Session<'_> {
             node_hint: client.node.clone(),
             ..Open::default()
         };
-        self.out.push(Frame { at: Time::ZERO, stream: self.stream, what: What::Open(Box::new(open)) });
+        self.out.push(Frame {
+            at: Time::ZERO,
+            stream: self.stream,
+            what: FramePayload::Open(Box::new(open)),
+        });
     }
 
     fn say(&mut self, shape: Shape, bytes: &[u8]) {
         let message = Message::parse(shape, bytes, self.catalog);
-        self.out.push(Frame { at: Time::ZERO, stream: self.stream, what: What::Message(message.into()) });
+        self.out.push(Frame {
+            at: Time::ZERO,
+            stream: self.stream,
+            what: FramePayload::Message(message.into()),
+        });
     }
 
     fn of_type(&mut self, type_url: &TypeUrl, version: &str, entries: &[&Entry], node: Option<&[u8]>) {

@@ -136,18 +136,18 @@ fn what_is_applied_is_held_against_what_was_sent() {
             }),
         ),
     ]);
-    let beside = Beside::new(has, Schema::builtin());
+    let beside = AppliedState::new(has, Schema::builtin());
     let state = &store.states()[0];
     let account = beside.account(state, &store).unwrap();
     let names = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<Vec<Arc<str>>>();
-    let expected = Account {
+    let expected = AppliedDiff {
         of: 4,
         applied: 1,
         warming: names(&["warm"]),
         other: names(&["older"]),
         missing: names(&["gone"]),
         extra: names(&["more"]),
-        ..Account::default()
+        ..AppliedDiff::default()
     };
     assert_eq!(account, expected);
     assert!(account.is_problem());
@@ -155,7 +155,8 @@ fn what_is_applied_is_held_against_what_was_sent() {
     // Of another node, and of a type that the dump does not tell of.
     let other = section("BootstrapConfigDump", json!({"bootstrap": {"node": {"id": "edge-2"}}}));
     let clusters = section("ClustersConfigDump", json!({}));
-    let account = |configs: &[Value]| Beside::new(dump(configs), Schema::builtin()).account(state, &store);
+    let account =
+        |configs: &[Value]| AppliedState::new(dump(configs), Schema::builtin()).account(state, &store);
     assert_eq!(account(&[other, clusters.clone()]), None);
     assert_eq!(account(&[node, section("RoutesConfigDump", json!({}))]), None);
     // A dump without its bootstrap is of anybody.

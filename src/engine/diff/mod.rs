@@ -19,8 +19,8 @@ mod versions;
 
 pub use ignore::Pattern;
 pub use lines::{LineDiff, Pair, Part, Row, Side, Tag, emphasis, folded};
-pub use path::{By, Path, Step};
-pub use push::{Entry, Push, around};
+pub use path::{By, DiffStep, Path};
+pub use push::{Entry, PushDiff, around};
 pub use sets::{Sets, sets};
 pub use tree::{Change, Comparison, Op, Options, compare};
 pub use versions::{Verdict, Version, more_versions, versions};

@@ -34,7 +34,7 @@ impl By {
 
 /// One step down into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum DiffStep {
     /// A field of a message or a key of a map.
     Field(String),
     /// An item of a keyed list. `at`: where it stands in the new list, where order has a meaning.
@@ -45,11 +45,11 @@ pub enum Step {
 
 /// Where in a content: `circuit_breakers.thresholds[priority=DEFAULT].max_connections`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Path(pub Vec<Step>);
+pub struct Path(pub Vec<DiffStep>);
 
 impl Path {
     /// The path one step further down.
-    pub fn then(&self, step: Step) -> Path {
+    pub fn then(&self, step: DiffStep) -> Path {
         let mut steps = self.0.clone();
         steps.push(step);
         Path(steps)
@@ -60,15 +60,15 @@ impl fmt::Display for Path {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
             match step {
-                Step::Field(name) if plain(name) => {
+                DiffStep::Field(name) if plain(name) => {
                     write!(out, "{}{name}", if at == 0 { "" } else { "." })?;
                 }
-                Step::Field(name) => write!(out, "[{}]", quoted(name))?,
-                Step::Item { by, key, .. } => write!(out, "[{}={}]", by.word(), key_text(key))?,
-                Step::Index { old: Some(old), new: Some(new) } if old != new => {
+                DiffStep::Field(name) => write!(out, "[{}]", quoted(name))?,
+                DiffStep::Item { by, key, .. } => write!(out, "[{}={}]", by.word(), key_text(key))?,
+                DiffStep::Index { old: Some(old), new: Some(new) } if old != new => {
                     write!(out, "[{old}→{new}]")?;
                 }
-                Step::Index { old, new } => write!(out, "[{}]", old.or(*new).unwrap_or_default())?,
+                DiffStep::Index { old, new } => write!(out, "[{}]", old.or(*new).unwrap_or_default())?,
             }
         }
         Ok(())

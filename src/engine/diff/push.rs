@@ -24,7 +24,7 @@ pub struct Entry {
 
 /// What a push changed: against what was sent before it, or against another push.
 #[derive(Clone, Debug)]
-pub struct Push {
+pub struct PushDiff {
     pub n: Seq,
     /// The push that it is compared with, if that is not what the client held.
     pub against: Option<Seq>,
@@ -43,14 +43,14 @@ pub struct Push {
     pub refused: bool,
 }
 
-impl Push {
+impl PushDiff {
     /// How many entries went through this.
     pub fn count(&self, op: Op) -> usize {
         self.entries.iter().filter(|entry| entry.op == op).count()
     }
 
     /// What response `n` changed, as of the first `rows` rows; `None` if there is no such response in them.
-    pub fn of(store: &Store, n: Seq, rows: usize) -> Option<Push> {
+    pub fn of(store: &Store, n: Seq, rows: usize) -> Option<PushDiff> {
         let row = store.row_of(n).filter(|row| *row < rows)?;
         let fact = store.row(row).filter(|fact| fact.dir == Some(Dir::Resp))?;
         let mut entries = Vec::new();
@@ -63,7 +63,7 @@ impl Push {
         let earlier = (row.saturating_sub(ROWS)..row).rev().filter_map(|row| store.line(row));
         let before =
             earlier.filter(&here).find(|line| line.dir == Some(Dir::Resp)).map(|line| line.row.version);
-        let mut push = Push {
+        let mut push = PushDiff {
             n,
             against: None,
             stream: fact.stream,
@@ -93,8 +93,8 @@ impl Push {
     }
 
     /// What response `n` holds other than response `against`, whatever came between them.
-    pub fn between(store: &Store, against: Seq, n: Seq, rows: usize) -> Option<Push> {
-        let push = Push::of(store, n, rows)?;
+    pub fn between(store: &Store, against: Seq, n: Seq, rows: usize) -> Option<PushDiff> {
+        let push = PushDiff::of(store, n, rows)?;
         let other = store.line(store.row_of(against)?)?;
         let (old, new) = (contents(store, against)?, contents(store, n)?);
         let names =
@@ -112,7 +112,7 @@ impl Push {
         entries.extend(found.removed.iter().filter_map(|at| of(&old, Op::Removed, *at)));
         let same = found.same as u64;
         let bytes_same = unchanged(store, n, &entries);
-        Some(Push {
+        Some(PushDiff {
             against: Some(against),
             before: Some(other.row.version),
             entries,

@@ -6,7 +6,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use super::align::aligned;
 use super::ignore::{Pattern, without};
 use super::keys;
-use super::path::{By, Path, Step};
+use super::path::{By, DiffStep, Path};
 
 /// How contents are compared.
 #[derive(Clone, Debug, Default)]
@@ -123,13 +123,13 @@ impl Walk<'_> {
 
     fn fields(&mut self, old: &Map<String, Value>, new: &Map<String, Value>) {
         for (name, a) in old {
-            self.down(Step::Field(name.clone()), |walk| match new.get(name) {
+            self.down(DiffStep::Field(name.clone()), |walk| match new.get(name) {
                 Some(b) => walk.value(name, a, b),
                 None => walk.change(Op::Removed, Some(a), None),
             });
         }
         for (name, b) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
-            self.down(Step::Field(name.clone()), |walk| walk.change(Op::Added, None, Some(b)));
+            self.down(DiffStep::Field(name.clone()), |walk| walk.change(Op::Added, None, Some(b)));
         }
     }
 
@@ -146,7 +146,7 @@ impl Walk<'_> {
             let at = place.get(key).copied();
             moved |= at.is_some() && at < last;
             last = at.or(last);
-            let step = Step::Item { by, key: key.clone(), at: at.filter(|_| ordered) };
+            let step = DiffStep::Item { by, key: key.clone(), at: at.filter(|_| ordered) };
             self.down(step, |walk| match at.and_then(|at| new.get(at)) {
                 Some(b) => walk.value("", a, b),
                 None => walk.change(Op::Removed, Some(a), None),
@@ -155,7 +155,7 @@ impl Walk<'_> {
         for (at, b) in new.iter().enumerate() {
             let key = key(b);
             if !known.contains(&key) {
-                let step = Step::Item { by, key, at: ordered.then_some(at) };
+                let step = DiffStep::Item { by, key, at: ordered.then_some(at) };
                 self.down(step, |walk| walk.change(Op::Added, None, Some(b)));
             }
         }
@@ -178,7 +178,7 @@ impl Walk<'_> {
                     |range: &std::ops::Range<usize>| Some(range.start + at).filter(|n| *n < range.end);
                 let (i, j) = (place(&olds), place(&news));
                 let (a, b) = (i.and_then(|i| old.get(i)), j.and_then(|j| new.get(j)));
-                self.down(Step::Index { old: i, new: j }, |walk| match (a, b) {
+                self.down(DiffStep::Index { old: i, new: j }, |walk| match (a, b) {
                     (Some(a), Some(b)) => walk.value(field, a, b),
                     (Some(_), None) => walk.change(Op::Removed, a, None),
                     _ => walk.change(Op::Added, None, b),
@@ -187,7 +187,7 @@ impl Walk<'_> {
         }
     }
 
-    fn down(&mut self, step: Step, see: impl FnOnce(&mut Self)) {
+    fn down(&mut self, step: DiffStep, see: impl FnOnce(&mut Self)) {
         self.path.0.push(step);
         see(self);
         self.path.0.pop();

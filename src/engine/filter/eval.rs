@@ -9,7 +9,7 @@ use crate::engine::store::{MessageFact, ResourceFact, StateFact, StateView};
 use crate::wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 
 use super::content::Lookup;
-use super::moment::Moment;
+use super::moment::FilterTime;
 use super::parse::Expr;
 use super::pattern::Pattern;
 use super::term::{Field, Term, Test};
@@ -87,8 +87,8 @@ fn is_type(type_url: &TypeUrl, kind: Option<Kind>, url: &Pattern) -> bool {
 }
 
 impl Context<'_> {
-    fn is_on_side(&self, row: &Subject<'_>, when: &Moment, after: bool) -> bool {
-        if let Moment::Message(limit) = when {
+    fn is_on_side(&self, row: &Subject<'_>, when: &FilterTime, after: bool) -> bool {
+        if let FilterTime::Message(limit) = when {
             return row.number().is_some_and(|n| if after { n > *limit } else { n < *limit });
         }
         let Some(since) = row.since().filter(|_| !self.clock.untimed) else { return false };

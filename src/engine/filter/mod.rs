@@ -27,7 +27,7 @@ use jiff::tz::TimeZone;
 use crate::engine::store::{MessageFact, ResourceFact, StateFact, StateView, Store};
 
 pub use content::{Lookup, NoContent};
-pub use moment::Moment;
+pub use moment::FilterTime;
 pub use term::Field;
 pub use units::{bytes, duration};
 

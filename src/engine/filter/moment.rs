@@ -11,7 +11,7 @@ use super::units;
 
 /// A place in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum FilterTime {
     /// `#487`.
     Message(Seq),
     /// `+30s` from the source's start.
@@ -22,16 +22,18 @@ pub enum Moment {
     Date(Timestamp),
 }
 
-impl Moment {
+impl FilterTime {
     /// Reads any of the forms.
-    pub fn parse(text: &str) -> Option<Moment> {
+    pub fn parse(text: &str) -> Option<FilterTime> {
         if let Some(number) = text.strip_prefix('#') {
-            return number.parse().ok().map(|n| Moment::Message(Seq(n)));
+            return number.parse().ok().map(|n| FilterTime::Message(Seq(n)));
         }
         if let Some(offset) = text.strip_prefix('+') {
-            return units::duration(offset).map(Moment::Offset);
+            return units::duration(offset).map(FilterTime::Offset);
         }
-        units::time_of_day(text).map(Moment::TimeOfDay).or_else(|| text.parse().ok().map(Moment::Date))
+        units::time_of_day(text)
+            .map(FilterTime::TimeOfDay)
+            .or_else(|| text.parse().ok().map(FilterTime::Date))
     }
 
     /// The time in a source whose clock stands at `now`; zero if it is before the source's start. `None` for a
@@ -44,10 +46,10 @@ impl Moment {
     /// The same in nanoseconds from the source's start, negative before it.
     pub(super) fn nanos(&self, clock: Clock, now: Time, zone: &TimeZone) -> Option<i128> {
         match self {
-            Moment::Message(_) => None,
-            Moment::Offset(offset) => i128::try_from(offset.as_nanos()).ok(),
-            Moment::Date(date) => Some(date.as_nanosecond().saturating_sub(clock.epoch?)),
-            Moment::TimeOfDay(nanos) => {
+            FilterTime::Message(_) => None,
+            FilterTime::Offset(offset) => i128::try_from(offset.as_nanos()).ok(),
+            FilterTime::Date(date) => Some(date.as_nanosecond().saturating_sub(clock.epoch?)),
+            FilterTime::TimeOfDay(nanos) => {
                 let nanos = i128::from(*nanos);
                 let Some(epoch) = clock.epoch else { return Some(nanos) };
                 let start = Timestamp::from_nanosecond(epoch).ok()?.to_zoned(zone.clone());

@@ -7,7 +7,7 @@ use crate::wire::event::{Dir, Kind, StreamId};
 
 use super::content::Path;
 use super::lexer::Char;
-use super::moment::Moment;
+use super::moment::FilterTime;
 use super::pattern::{Extent, Pattern};
 use super::{FilterError, Rows, units};
 
@@ -151,7 +151,7 @@ pub(super) enum Test {
     Count(Compare, u64),
     /// `#FROM..#TO`, ends included.
     Numbers(u64, u64),
-    Moment(Moment),
+    Moment(FilterTime),
     Content(Path, Option<Pattern>),
 }
 
@@ -254,9 +254,9 @@ fn test(field: Field, compare: Compare, at: usize, value: &[Char]) -> Result<Tes
             Test::Time(compare, units::duration(&text).ok_or_else(|| wrong("a time such as 100ms or 30s"))?)
         }
         Field::Res | Field::Number => Test::Count(compare, text.parse().map_err(|_| wrong("a count"))?),
-        Field::After | Field::Before => {
-            Test::Moment(Moment::parse(&text).ok_or_else(|| wrong("a time such as 14:02:08, +30s or #487"))?)
-        }
+        Field::After | Field::Before => Test::Moment(
+            FilterTime::parse(&text).ok_or_else(|| wrong("a time such as 14:02:08, +30s or #487"))?,
+        ),
         Field::Has => Test::Content(Path::parse(&text).ok_or_else(|| wrong("a field path"))?, None),
         Field::Content => {
             let equal = value.iter().position(|c| *c == ('=', false));

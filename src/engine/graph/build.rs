@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use crate::engine::store::{Glance, Store, Wildcard};
+use crate::engine::store::{Store, StreamsSnapshot, Wildcard};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, StreamId};
 
@@ -12,7 +12,7 @@ const PASSES: usize = 3;
 /// A graph in the making: step by step, so that no frame waits for all of it, and all of it as of one moment.
 #[derive(Clone, Debug)]
 pub struct Building {
-    glance: Glance,
+    glance: StreamsSnapshot,
     graph: Graph,
     wild: Vec<Kind>,
     stage: Stage,

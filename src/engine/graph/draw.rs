@@ -22,7 +22,7 @@ fn lines(node: &Node) -> [String; 3] {
     let version = node.version.as_deref().filter(|version| !version.is_empty());
     let state = match (&node.state, version) {
         (State::Ready, Some(version)) => version.to_owned(),
-        (state, Some(version)) if state.here() => format!("{version} {}", state.word()),
+        (state, Some(version)) if state.is_present() => format!("{version} {}", state.word()),
         (state, _) => state.word().to_owned(),
     };
     let state =

@@ -23,7 +23,7 @@ use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 pub use build::Building;
 pub use draw::{CHAIN, dot, mermaid};
 pub use state::{State, has_orphans};
-pub use walk::{Row, Rows, View, What};
+pub use walk::{NodeKind, Row, Rows, View};
 
 /// Place of a node among the nodes of its graph.
 pub type Id = usize;
@@ -52,7 +52,7 @@ pub struct Node {
 impl Node {
     /// It is there, is of a type that others refer to, and nothing does.
     pub fn orphan(&self) -> bool {
-        self.users.is_empty() && !matches!(self.kind, Kind::Lds | Kind::Rtds) && self.state.here()
+        self.users.is_empty() && !matches!(self.kind, Kind::Lds | Kind::Rtds) && self.state.is_present()
     }
 }
 
@@ -155,7 +155,7 @@ impl Graph {
         let key = (kind, node.name.clone());
         match self.by_name.get(&key).and_then(|id| self.nodes.get_mut(*id)) {
             // Of several streams the one that has it counts.
-            Some(other) if !other.state.here() && node.state.here() => *other = node,
+            Some(other) if !other.state.is_present() && node.state.is_present() => *other = node,
             Some(_) => {}
             None => {
                 self.by_name.insert(key, self.nodes.len());
@@ -165,7 +165,7 @@ impl Graph {
     }
 
     fn references(&mut self, id: Id, known: &References) -> Option<Arc<[Link]>> {
-        let node = self.nodes.get(id).filter(|node| refers(node.kind) && node.state.here())?;
+        let node = self.nodes.get(id).filter(|node| refers(node.kind) && node.state.is_present())?;
         let content = node.content?;
         if let Some(links) = known.0.get(&content) {
             return Some(links.clone());

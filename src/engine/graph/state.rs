@@ -46,7 +46,7 @@ impl State {
     }
 
     /// The client was sent it and has it, or has what was there before.
-    pub fn here(&self) -> bool {
+    pub fn is_present(&self) -> bool {
         matches!(self, State::Ready | State::Orphan | State::Sent | State::Refused | State::Warming { .. })
     }
 
@@ -117,13 +117,13 @@ impl Graph {
                 node.state = State::Orphan;
             }
         }
-        if node.state.here() {
+        if node.state.is_present() {
             *self.counts.entry(node.kind).or_default() += 1;
         }
         if node.state.problem() {
             self.problems.push(id);
         }
-        if node.state.here() || node.state.problem() {
+        if node.state.is_present() || node.state.problem() {
             match node.kind {
                 Kind::Lds => self.roots.push(id),
                 _ if !used => self.loose.push(id),

@@ -62,9 +62,11 @@ fn graph(nodes: &[(Kind, &str, State, &[(Kind, &str)])]) -> Graph {
 
 fn names(graph: &Graph, view: &View) -> Vec<String> {
     let name = |row: &Row| match row.what {
-        What::Node { id, .. } => format!("{}{}", "  ".repeat(row.follows.len()), graph.get(id).unwrap().name),
-        What::More { count, .. } => format!("{}+{count}", "  ".repeat(row.follows.len())),
-        What::Loose { count } => format!("loose {count}"),
+        NodeKind::Node { id, .. } => {
+            format!("{}{}", "  ".repeat(row.follows.len()), graph.get(id).unwrap().name)
+        }
+        NodeKind::More { count, .. } => format!("{}+{count}", "  ".repeat(row.follows.len())),
+        NodeKind::Loose { count } => format!("loose {count}"),
     };
     graph.rows(view).iter().map(name).collect()
 }
@@ -130,7 +132,7 @@ fn many_without_a_problem_are_one_row() {
     let web = graph.rows(&View::default())[0].key;
     let mut view = View { turned: [web].into(), ..View::default() };
     let rows = graph.rows(&view);
-    assert_eq!((rows.len(), &rows[9].what), (10, &What::More { kind: Kind::Cds, count: 92 }));
+    assert_eq!((rows.len(), &rows[9].what), (10, &NodeKind::More { kind: Kind::Cds, count: 92 }));
     view.turned.insert(rows[9].key);
     assert_eq!(graph.rows(&view).len(), 102);
 }

@@ -32,11 +32,11 @@ pub struct Row {
     pub key: u64,
     /// For each level above, whether more follows there; empty for a root.
     pub follows: Vec<bool>,
-    pub what: What,
+    pub what: NodeKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum NodeKind {
     /// `open`: `None` for one that has nothing below.
     Node { id: Id, open: Option<bool> },
     /// So many more of the same parent, none with a problem.
@@ -73,7 +73,7 @@ impl Graph {
         let shown = !view.problems || loose.iter().any(|id| self.get(*id).is_some_and(|n| n.troubled));
         if !loose.is_empty() && shown {
             if !roots.is_empty() {
-                let what = What::Loose { count: loose.len() };
+                let what = NodeKind::Loose { count: loose.len() };
                 walk.rows.push(Row { key: key(1, "loose"), follows: Vec::new(), what });
             }
             walk.children(loose, 2, &mut Vec::new());
@@ -110,7 +110,7 @@ impl Walk<'_> {
         }
         let first = rest.first().or(good.first()).and_then(|id| self.graph.get(*id));
         if let (Some(node), true) = (first, good.len() > SHOWN + 1 && self.rows.len() < ROWS) {
-            let what = What::More { kind: node.kind, count: rest.len() };
+            let what = NodeKind::More { kind: node.kind, count: rest.len() };
             self.rows.push(Row { key: more, follows: branch(follows, parent, true), what });
         }
     }
@@ -124,7 +124,7 @@ impl Walk<'_> {
         let below = self.below(id);
         let small = self.graph.nodes.len() <= SMALL || self.view.users_of.is_some();
         let open = (!below.is_empty()).then(|| self.turned(own, small || node.troubled));
-        let what = What::Node { id, open };
+        let what = NodeKind::Node { id, open };
         self.rows.push(Row { key: own, follows: branch(follows, parent, last), what });
         if open == Some(true) {
             self.path.push(id);

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::case::Case;
+use super::context::RuleContext;
 use super::warming::Warming;
 use crate::engine::session::Track;
 use crate::schema::links::Source;
@@ -194,7 +194,7 @@ impl Graphs {
     }
 }
 
-impl<'a> Case<'a> {
+impl<'a> RuleContext<'a> {
     /// The client of the stream; streams without a node stand for themselves.
     pub(super) fn client(&self) -> Arc<str> {
         let own = || Arc::from(format!("#{}", self.stream.id.0));
@@ -228,11 +228,11 @@ impl<'a> Case<'a> {
     pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym]) -> (Vec<Sym>, Vec<usize>) {
         let clusters = self.tracks_of(Kind::Cds);
         let wild = |(_, track): &(usize, &Track)| track.want.is_wildcard() && !track.partial;
-        if !self.sure() || !clusters.iter().any(wild) {
+        if !self.is_certain() || !clusters.iter().any(wild) {
             return (Vec::new(), Vec::new());
         }
         let catalog = self.catalog();
-        let here = |name: Sym| clusters.iter().any(|(_, track)| track.sent.here(catalog, name));
+        let here = |name: Sym| clusters.iter().any(|(_, track)| track.sent.is_present(catalog, name));
         let mut unknown = Vec::new();
         for (_, refs) in self.refs_of(track, names) {
             let named = refs.iter().filter(|to| to.kind == Kind::Cds).map(|to| to.name);
@@ -244,7 +244,7 @@ impl<'a> Case<'a> {
     }
 
     /// Notes what a response's resources refer to, and what has to warm up.
-    pub(super) fn note_links(&mut self, answer: &super::case::Answer<'_>) {
+    pub(super) fn note_links(&mut self, answer: &super::context::ResponseContext<'_>) {
         let Some(kind) = answer.track.kind.filter(|kind| refers(Some(*kind))) else { return };
         let (Some(seq), true) = (self.seq, self.options.links.is_some()) else { return };
         let client = self.client();

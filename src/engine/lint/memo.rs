@@ -193,7 +193,7 @@ pub(super) fn earlier(armed: &mut [Option<Time>; Alarm::COUNT], alarm: Alarm, at
 
 /// What is remembered over streams.
 #[derive(Clone, Debug, Default)]
-pub(super) struct World {
+pub(super) struct SourceState {
     pub(super) graphs: Graphs,
     /// Payload of a structured name at a version, and who was sent it (row K-32).
     pub(super) structured: HashMap<(Sym, Sym), (BlobId, usize)>,
@@ -215,7 +215,7 @@ pub(super) struct World {
     pub(super) took_large: Vec<(usize, crate::wire::event::Dir)>,
 }
 
-impl World {
+impl SourceState {
     /// A locator names an alternative.
     pub(super) fn note_alternative(&mut self, primary: &str, alternative: &str) {
         let names = Name::parse(primary).zip(Name::parse(alternative));

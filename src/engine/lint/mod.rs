@@ -7,8 +7,8 @@
 //! is silence.
 
 mod bootstrap;
-mod case;
 mod clock;
+mod context;
 mod finding;
 mod graph;
 mod memo;
@@ -29,17 +29,17 @@ pub use rule::{Rule, rule, rules};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{Happened, Outcome, Stream};
+use crate::engine::session::{Outcome, SessionEvent, Stream};
 use crate::engine::store::Store;
 use crate::schema::links::Source;
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Kind, Seq, Time};
 use crate::wire::{Body, Frame, Message, Profile};
-use case::{Answer, Asking, Case};
 use clock::{Alarm, Alarms};
+use context::{RequestContext, ResponseContext, RuleContext};
 use finding::Findings;
 use graph::Ref;
-use memo::{StreamMemo, World};
+use memo::{SourceState, StreamMemo};
 use rule::Listeners;
 use scan::Scan;
 
@@ -107,7 +107,7 @@ pub struct Lint {
     listeners: Listeners,
     /// By the index of the stream.
     streams: Vec<StreamMemo>,
-    world: World,
+    world: SourceState,
     alarms: Alarms,
     findings: Findings,
 }
@@ -118,7 +118,7 @@ impl Lint {
             options,
             listeners: Listeners::all(),
             streams: Vec::new(),
-            world: World::default(),
+            world: SourceState::default(),
             alarms: Alarms::default(),
             findings: Findings::default(),
         }
@@ -230,17 +230,17 @@ impl Lint {
         let Some(stream) = store.engine().streams().get(index) else { return };
         let message = outcome.seq.and_then(|seq| store.message(seq));
         match (&outcome.what, message) {
-            (Happened::Open, _) => self.each(store, stream, index, outcome, |listeners, case| {
+            (SessionEvent::Open, _) => self.each(store, stream, index, outcome, |listeners, case| {
                 for check in &listeners.open {
                     check(case);
                 }
             }),
-            (Happened::Close, _) => self.each(store, stream, index, outcome, |listeners, case| {
+            (SessionEvent::Close, _) => self.each(store, stream, index, outcome, |listeners, case| {
                 for check in &listeners.close {
                     check(case);
                 }
             }),
-            (Happened::Passed(dir), _) => {
+            (SessionEvent::Passed(dir), _) => {
                 let dir = *dir;
                 self.each(store, stream, index, outcome, |listeners, case| {
                     for check in &listeners.passed {
@@ -248,7 +248,7 @@ impl Lint {
                     }
                 });
             }
-            (Happened::Counted, _) | (_, None) => {}
+            (SessionEvent::Counted, _) | (_, None) => {}
             (_, Some(message)) => self.message(store, stream, index, outcome, &message),
         }
     }
@@ -267,16 +267,16 @@ impl Lint {
             }
             let Some(track) = outcome.track.and_then(|track| stream.tracks.get(track)) else { return };
             match &outcome.what {
-                Happened::Request(request) => {
-                    let asking = Asking { track, outcome: request, message };
+                SessionEvent::Request(request) => {
+                    let asking = RequestContext { track, outcome: request, message };
                     for check in &listeners.request {
                         check(case, &asking);
                     }
                     case.note_request(&asking);
                 }
-                Happened::Response(response) => {
+                SessionEvent::Response(response) => {
                     let scan = Scan::of(case, track, message);
-                    let Some(answer) = Answer::of(track, response, message, &scan) else { return };
+                    let Some(answer) = ResponseContext::of(track, response, message, &scan) else { return };
                     for check in &listeners.response {
                         check(case, &answer);
                     }
@@ -294,7 +294,7 @@ impl Lint {
         stream: &Stream,
         index: usize,
         outcome: &Outcome,
-        run: impl FnOnce(&Listeners, &mut Case<'_>),
+        run: impl FnOnce(&Listeners, &mut RuleContext<'_>),
     ) {
         self.at_track(store, stream, (index, outcome.track), outcome.at, outcome.seq, run);
     }
@@ -306,7 +306,7 @@ impl Lint {
         (index, track): (usize, Option<usize>),
         at: Time,
         seq: Option<Seq>,
-        run: impl FnOnce(&Listeners, &mut Case<'_>),
+        run: impl FnOnce(&Listeners, &mut RuleContext<'_>),
     ) {
         if self.streams.len() <= index {
             self.streams.resize_with(index + 1, StreamMemo::default);
@@ -314,7 +314,7 @@ impl Lint {
         let Some(memos) = self.streams.get_mut(index) else { return };
         // The memo of the track is lent to the case, so that both can be written.
         let mut memo = track.map(|track| memos.lend(track)).unwrap_or_default();
-        let mut case = Case {
+        let mut case = RuleContext {
             store,
             stream,
             index,

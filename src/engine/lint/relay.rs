@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::case::{Answer, Case};
+use super::context::{ResponseContext, RuleContext};
 use super::memo::WORLD;
 use crate::engine::session::Stream;
 use crate::wire::content::BlobId;
@@ -42,7 +42,7 @@ fn is_upstream(stream: &Stream, other: &Stream) -> bool {
     relay == peer && stream.open.server != other.open.server && told
 }
 
-impl<'a> Case<'a> {
+impl<'a> RuleContext<'a> {
     /// What the relay got upstream of that name with that content, before this; empty where the stream's server is none.
     pub(super) fn upstream(&self, name: Sym, payload: BlobId) -> Vec<Brought> {
         let streams = self.store.engine().streams();
@@ -62,7 +62,7 @@ impl<'a> Case<'a> {
         store.engine().streams().iter().filter(beside)
     }
 
-    pub(super) fn note_carried(&mut self, answer: &Answer<'_>) {
+    pub(super) fn note_carried(&mut self, answer: &ResponseContext<'_>) {
         let catalog = self.catalog();
         for id in &answer.scan.structured {
             let entry = catalog.entry(*id);

@@ -2,8 +2,8 @@ use std::sync::OnceLock;
 
 use super::Severity;
 use super::bootstrap::{Bootstrap, Spot};
-use super::case::{Answer, Asking, Case};
 use super::clock::Alarm;
+use super::context::{RequestContext, ResponseContext, RuleContext};
 use super::rules::ALL;
 use crate::wire::Message;
 use crate::wire::event::Dir;
@@ -50,15 +50,15 @@ impl Rule {
 /// What a rule listens to.
 #[derive(Debug)]
 pub(super) enum On {
-    Open(fn(&mut Case<'_>)),
-    Close(fn(&mut Case<'_>)),
+    Open(fn(&mut RuleContext<'_>)),
+    Close(fn(&mut RuleContext<'_>)),
     /// Any message, one that can't be read too.
-    Message(fn(&mut Case<'_>, &Message)),
-    Request(fn(&mut Case<'_>, &Asking<'_>)),
-    Response(fn(&mut Case<'_>, &Answer<'_>)),
-    Alarm(Alarm, fn(&mut Case<'_>)),
+    Message(fn(&mut RuleContext<'_>, &Message)),
+    Request(fn(&mut RuleContext<'_>, &RequestContext<'_>)),
+    Response(fn(&mut RuleContext<'_>, &ResponseContext<'_>)),
+    Alarm(Alarm, fn(&mut RuleContext<'_>)),
     /// Something that holds no message.
-    Passed(fn(&mut Case<'_>, Dir)),
+    Passed(fn(&mut RuleContext<'_>, Dir)),
     /// A bootstrap, which is no session.
     Bootstrap(fn(&Bootstrap) -> Vec<Spot>),
 }
@@ -66,13 +66,13 @@ pub(super) enum On {
 /// The rules by what they listen to.
 #[derive(Clone, Default)]
 pub(super) struct Listeners {
-    pub(super) open: Vec<fn(&mut Case<'_>)>,
-    pub(super) close: Vec<fn(&mut Case<'_>)>,
-    pub(super) message: Vec<fn(&mut Case<'_>, &Message)>,
-    pub(super) request: Vec<fn(&mut Case<'_>, &Asking<'_>)>,
-    pub(super) response: Vec<fn(&mut Case<'_>, &Answer<'_>)>,
-    pub(super) passed: Vec<fn(&mut Case<'_>, Dir)>,
-    pub(super) alarm: Vec<(Alarm, fn(&mut Case<'_>))>,
+    pub(super) open: Vec<fn(&mut RuleContext<'_>)>,
+    pub(super) close: Vec<fn(&mut RuleContext<'_>)>,
+    pub(super) message: Vec<fn(&mut RuleContext<'_>, &Message)>,
+    pub(super) request: Vec<fn(&mut RuleContext<'_>, &RequestContext<'_>)>,
+    pub(super) response: Vec<fn(&mut RuleContext<'_>, &ResponseContext<'_>)>,
+    pub(super) passed: Vec<fn(&mut RuleContext<'_>, Dir)>,
+    pub(super) alarm: Vec<(Alarm, fn(&mut RuleContext<'_>))>,
 }
 
 impl Listeners {

@@ -1,4 +1,4 @@
-use super::case::Case;
+use super::context::RuleContext;
 use super::structured::{self, Entry, Locator};
 use crate::engine::session::{Track, key};
 use crate::wire::content::{BlobId, Catalog, Form};
@@ -33,7 +33,7 @@ pub(super) struct Scan {
 pub(super) const LOCATOR: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
 
 impl Scan {
-    pub(super) fn of(case: &mut Case<'_>, track: &Track, message: &Message) -> Scan {
+    pub(super) fn of(case: &mut RuleContext<'_>, track: &Track, message: &Message) -> Scan {
         let mut scan = Scan::default();
         let Some(list) = message.resources() else { return scan };
         let clean = case.memo.clean.take();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, StreamId};
-use crate::wire::{Open, Shape, What};
+use crate::wire::{FramePayload, Open, Shape};
 
 /// Rules whose bad fixture is too large to be a file ([`large`] and [`lists`] have them), or is about what a script does
 /// not say ([`opened`], [`mapped`], [`hops`], [`pings`]).
@@ -95,7 +95,7 @@ fn opened(method: &str, metadata: &[(&str, &str)]) -> BTreeSet<&'static str> {
     let mut store =
         Store::new(Catalog::in_memory(), Clock::default(), crate::engine::store::Options::default());
     let mut lint = Lint::new(Options::default());
-    let what = What::Open(Box::new(Open { method: method.to_owned(), metadata, ..Open::default() }));
+    let what = FramePayload::Open(Box::new(Open { method: method.to_owned(), metadata, ..Open::default() }));
     lint.handle(&mut store, Frame { at: Time(1), stream: StreamId(1), what });
     lint.findings().iter().map(|finding| finding.rule.id).collect()
 }
@@ -115,7 +115,7 @@ fn what_a_stream_says_of_itself_is_held_against_rules() {
 fn mapped(authorities: &str, text: &str) -> BTreeSet<&'static str> {
     let mut loaded = frames(text);
     for frame in &mut loaded.frames {
-        if let What::Open(open) = &mut frame.what {
+        if let FramePayload::Open(open) = &mut frame.what {
             open.metadata.push((Open::AUTHORITIES.to_owned(), authorities.to_owned()));
         }
     }
@@ -151,7 +151,7 @@ fn hops(from: &str, to: &str, said: &str) -> BTreeSet<&'static str> {
     let mut loaded = frames(&text);
     for frame in &mut loaded.frames {
         let relay = frame.stream == StreamId(1);
-        if let What::Open(open) = &mut frame.what {
+        if let FramePayload::Open(open) = &mut frame.what {
             open.peer = Some(if relay { from } else { "10.0.0.9:1" }.to_owned());
             open.server = Some(if relay { "10.0.0.1:18000" } else { to }.to_owned());
         }
@@ -177,7 +177,7 @@ fn relays_are_found_by_their_addresses() {
 fn pings(at: &[u64], end: u64) -> BTreeSet<&'static str> {
     let time = |secs: u64| Time::ZERO.after(Duration::from_secs(secs));
     let mut loaded = frames("node n\nstream 1 sotw cds\n>\n< v=1 n=1 [a]\n> v=1 n=1\n");
-    let ping = What::Opaque { dir: Dir::Req, messages: 0, bytes: 0 };
+    let ping = FramePayload::Opaque { dir: Dir::Req, messages: 0, bytes: 0 };
     let ping = |at: &u64| Frame { at: time(*at), stream: StreamId(1), what: ping.clone() };
     loaded.frames.extend(at.iter().map(ping));
     loaded.end = time(end);
@@ -251,7 +251,7 @@ fn large(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'static str> {
         let at = Time(store.messages() * 1_000_000);
         lint.handle(store, Frame { at, stream: StreamId(1), what });
     };
-    feed(&mut store, What::Open(Box::new(Open { method, ..Open::default() })));
+    feed(&mut store, FramePayload::Open(Box::new(Open { method, ..Open::default() })));
     let mut node = Vec::new();
     put_len_field(&mut node, 1, b"n1");
     for push in 0..=pushes {
@@ -262,7 +262,7 @@ fn large(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'static str> {
             put_len_field(&mut request, 5, push.to_string().as_bytes());
         }
         let message = Message::parse(Shape::of(&method_of(), Dir::Req), &request, store.catalog_mut());
-        feed(&mut store, What::Message(std::sync::Arc::new(message)));
+        feed(&mut store, FramePayload::Message(std::sync::Arc::new(message)));
         if push == pushes {
             break;
         }
@@ -280,7 +280,7 @@ fn large(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'static str> {
         }
         put_len_field(&mut response, 5, (push + 1).to_string().as_bytes());
         let message = Message::parse(Shape::of(&method_of(), Dir::Resp), &response, store.catalog_mut());
-        feed(&mut store, What::Message(std::sync::Arc::new(message)));
+        feed(&mut store, FramePayload::Message(std::sync::Arc::new(message)));
     }
     lint.findings().iter().map(|finding| finding.rule.id).collect()
 }
@@ -398,7 +398,9 @@ fn what_was_lost_is_not_guessed_at() {
         let text = &fixtures[&format!("{id}.bad.xds")];
         assert!(found(frames(text), |_| None).contains(id), "{id}");
         let gap = |frame: &Frame| match frame.what {
-            What::Open(_) => Some(Frame { what: What::Gap { messages: 1, bytes: 9 }, ..frame.clone() }),
+            FramePayload::Open(_) => {
+                Some(Frame { what: FramePayload::Gap { messages: 1, bytes: 9 }, ..frame.clone() })
+            }
             _ => None,
         };
         assert!(!found(frames(text), gap).contains(id), "{id} after a gap");
@@ -424,7 +426,7 @@ fn a_capture_that_began_mid_stream_mutes_what_it_can_not_know() {
     ] {
         let mut loaded = frames(&fixtures[&format!("{id}.bad.xds")]);
         for frame in &mut loaded.frames {
-            if let What::Open(open) = &mut frame.what {
+            if let FramePayload::Open(open) = &mut frame.what {
                 open.partial = true;
             }
         }

@@ -10,7 +10,7 @@ use crate::schema::Schema;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
 
-use super::{Client, Found, Nack, Push, read};
+use super::{Client, Nack, NackSubject, RefusedPush, read};
 
 /// Bytes of a resource that is looked into for what its refusal means, and of one that is shown.
 const LOOKED_INTO: u64 = 1 << 20;
@@ -47,9 +47,9 @@ pub struct Card {
 /// A resource at fault, as refused and as last accepted.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    pub name: Found,
+    pub name: NackSubject,
     /// Paths of its fields that the NACK names, with the reasons.
-    pub faults: Vec<(Found, String)>,
+    pub faults: Vec<(NackSubject, String)>,
     /// What the descriptors demand of the first of these fields: `duration.gt = 0s`.
     pub rules: Vec<String>,
     /// `None` if it is not held, or is not in the push.
@@ -76,7 +76,7 @@ impl Refused<'_> {
     }
 }
 
-impl Push for Refused<'_> {
+impl RefusedPush for Refused<'_> {
     fn type_url(&self) -> &str {
         self.type_url.as_str()
     }
@@ -153,8 +153,8 @@ fn subjects(nack: &Nack, push: &Refused<'_>, stream: StreamId, last: &NackFact) 
 }
 
 fn subject(
-    name: &Found,
-    fault: Option<(Found, String)>,
+    name: &NackSubject,
+    fault: Option<(NackSubject, String)>,
     push: &Refused<'_>,
     stream: StreamId,
     last: &NackFact,

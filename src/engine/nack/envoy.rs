@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Client, Entry, Found, Push};
+use super::{Client, Entry, NackSubject, RefusedPush};
 
 /// How a dump of a message begins; the name of the form is followed by random blanks.
 const DUMP: &str = "goo.gle/debug";
@@ -11,12 +11,12 @@ const STARTS: usize = 4096;
 const NAME: usize = 1024;
 
 /// `None` if the text is not Envoy's.
-pub(super) fn read(text: &str, push: &dyn Push) -> Option<(Option<Client>, Vec<Entry>)> {
+pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<Client>, Vec<Entry>)> {
     if let Some(rest) = text.trim_start().strip_prefix("Error adding/updating ") {
         let (_, list) = rest.split_once("(s) ")?;
         let entries = named(list, push)
             .into_iter()
-            .map(|(name, why)| Entry { name: Some(Found::stated(name)), ..reason(why) });
+            .map(|(name, why)| Entry { name: Some(NackSubject::stated(name)), ..reason(why) });
         return Some((Some(Client::Envoy), entries.collect()));
     }
     let known =
@@ -26,7 +26,7 @@ pub(super) fn read(text: &str, push: &dyn Push) -> Option<(Option<Client>, Vec<E
 }
 
 /// Splits `a: why, b: why` where a name of the push begins a part. Reasons may hold commas, colons and lines.
-fn named<'t>(list: &'t str, push: &dyn Push) -> Vec<(&'t str, &'t str)> {
+fn named<'t>(list: &'t str, push: &dyn RefusedPush) -> Vec<(&'t str, &'t str)> {
     let names: HashSet<&str> = push.names().iter().map(|name| &**name).collect();
     let seams = list.match_indices(", ").map(|(at, _)| at + 2);
     let lines = list.match_indices('\n').map(|(at, _)| at + 1);
@@ -77,7 +77,7 @@ fn reason(text: &str) -> Entry {
     if let Some(value) = value.filter(|_| name.is_none()) {
         reason.push_str(&format!(": {value}"));
     }
-    Entry { name: name.map(Found::stated), reason, ..Entry::default() }
+    Entry { name: name.map(NackSubject::stated), reason, ..Entry::default() }
 }
 
 /// The value of a text field that stands in a dump without indent.

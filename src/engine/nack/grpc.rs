@@ -1,9 +1,9 @@
 //! The texts of the gRPC clients.
 
-use super::{Client, Entry, Found, Push, path};
+use super::{Client, Entry, NackSubject, RefusedPush, path};
 
 /// `None` if the text is none of theirs.
-pub(super) fn read(text: &str, push: &dyn Push) -> Option<(Option<Client>, Vec<Entry>)> {
+pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<Client>, Vec<Entry>)> {
     let text = text.trim();
     if let Some(list) = text.strip_prefix("xDS response validation errors: [") {
         return Some(indexed(list.strip_suffix(']').unwrap_or(list), push));
@@ -16,7 +16,7 @@ pub(super) fn read(text: &str, push: &dyn Push) -> Option<(Option<Client>, Vec<E
 }
 
 /// C-core and grpc-js: `resource index 0: NAME: INVALID_ARGUMENT: why; resource index 1: …`.
-fn indexed(list: &str, push: &dyn Push) -> (Option<Client>, Vec<Entry>) {
+fn indexed(list: &str, push: &dyn RefusedPush) -> (Option<Client>, Vec<Entry>) {
     let mut client = Client::GrpcCore;
     let mut entries = Vec::new();
     for part in list.split("resource index ").skip(1) {
@@ -28,20 +28,20 @@ fn indexed(list: &str, push: &dyn Push) -> (Option<Client>, Vec<Entry>) {
             client = Client::GrpcJs;
             let faults = faults.strip_suffix(']').unwrap_or(faults);
             for fault in split_list(faults) {
-                let name = known.clone().map(Found::stated);
+                let name = known.clone().map(NackSubject::stated);
                 entries.push(Entry { name, field: None, reason: fault.to_owned(), index });
             }
             continue;
         }
         let (name, why) = name_and_status(rest, known.as_deref());
-        let name = name.or(known).map(Found::stated);
+        let name = name.or(known).map(NackSubject::stated);
         let plain = || Entry { name: name.clone(), field: None, reason: why.to_owned(), index };
         let faults = fields(why);
         if faults.is_empty() {
             entries.push(plain());
         }
         entries.extend(faults.into_iter().map(|(field, reason)| Entry {
-            field: Some(Found::stated(path::from_core(field))),
+            field: Some(NackSubject::stated(path::from_core(field))),
             reason: reason.to_owned(),
             ..plain()
         }));
@@ -124,7 +124,7 @@ fn go(list: &str) -> Vec<Entry> {
         match named {
             Some((name, why)) => {
                 top_level = false;
-                let name = Some(Found::stated(name));
+                let name = Some(NackSubject::stated(name));
                 entries.push(Entry { name, reason: without_dump(why), ..Entry::default() });
             }
             None if top_level || entries.is_empty() => {
@@ -175,5 +175,5 @@ fn java_line(rest: &str) -> Option<Entry> {
     }
     let (_, rest) = rest.split_once(" '")?;
     let (name, why) = rest.split_once("' validation error: ")?;
-    Some(Entry { name: Some(Found::stated(name)), reason: why.trim().to_owned(), ..Entry::default() })
+    Some(Entry { name: Some(NackSubject::stated(name)), reason: why.trim().to_owned(), ..Entry::default() })
 }

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 
-use super::path::{self, Step};
-use super::{Entry, Found, Push};
+use super::path::{self, PathStep};
+use super::{Entry, NackSubject, RefusedPush};
 
 /// Resources of a push that are looked into for a value.
 const BODIES: usize = 50;
@@ -24,12 +24,12 @@ const ACRONYMS: [&str; 14] =
 
 /// A push whose bodies are opened once, however often they are looked into.
 pub(super) struct Opened<'a> {
-    push: &'a dyn Push,
+    push: &'a dyn RefusedPush,
     bodies: RefCell<HashMap<usize, Option<Rc<Value>>>>,
 }
 
 impl<'a> Opened<'a> {
-    pub fn new(push: &'a dyn Push) -> Self {
+    pub fn new(push: &'a dyn RefusedPush) -> Self {
         Opened { push, bodies: RefCell::default() }
     }
 
@@ -45,8 +45,8 @@ pub(super) fn complete(entry: &mut Entry, opened: &Opened<'_>, schema: &Schema) 
     if entry.name.is_none() {
         let by_index = entry.index.and_then(|index| push.names().get(index));
         entry.name = match by_index {
-            Some(name) => Some(Found::stated(name.to_string())),
-            None => name_in(&entry.reason, push).map(Found::guess),
+            Some(name) => Some(NackSubject::stated(name.to_string())),
+            None => name_in(&entry.reason, push).map(NackSubject::guess),
         };
     }
     let only = place(entry, push);
@@ -64,17 +64,17 @@ pub(super) fn complete(entry: &mut Entry, opened: &Opened<'_>, schema: &Schema) 
         let (found, at) = look(entry, &bodies, schema).unwrap_or_default();
         entry.field = found;
         if let (None, Some(name)) = (&entry.name, at.and_then(|at| push.names().get(at))) {
-            entry.name = Some(Found::guess(name.to_string()));
+            entry.name = Some(NackSubject::guess(name.to_string()));
         }
     }
     if let (None, [only]) = (&entry.name, push.names()) {
-        entry.name = Some(Found::guess(only.to_string()));
+        entry.name = Some(NackSubject::guess(only.to_string()));
     }
     entry.name = entry.name.take().filter(|name| !name.value.is_empty());
 }
 
 /// The resource in the push that an entry is about.
-fn place(entry: &Entry, push: &dyn Push) -> Option<usize> {
+fn place(entry: &Entry, push: &dyn RefusedPush) -> Option<usize> {
     let named = || {
         let name = entry.name.as_ref()?;
         push.names().iter().position(|known| **known == *name.value)
@@ -83,7 +83,7 @@ fn place(entry: &Entry, push: &dyn Push) -> Option<usize> {
 }
 
 struct Bodies<'a> {
-    push: &'a dyn Push,
+    push: &'a dyn RefusedPush,
     opened: &'a Opened<'a>,
     places: Range<usize>,
 }
@@ -96,7 +96,7 @@ impl Bodies<'_> {
 }
 
 /// The longest name of the push that stands in the text as a word of its own; short ones only in quotes.
-fn name_in(text: &str, push: &dyn Push) -> Option<String> {
+fn name_in(text: &str, push: &dyn RefusedPush) -> Option<String> {
     let text = super::head(text, HEAD);
     let stands = |name: &str| {
         text.match_indices(name).any(|(at, _)| {
@@ -127,7 +127,7 @@ fn violated(entry: &mut Entry, bodies: &Bodies<'_>, schema: &Schema) {
         prefix = inside.map(|((path, _), _)| format!("{path}.")).unwrap_or_default();
     }
     let field = format!("{prefix}{}", path::join(&steps));
-    entry.field = Some(if known { Found::stated(field) } else { Found::guess(field) });
+    entry.field = Some(if known { NackSubject::stated(field) } else { NackSubject::guess(field) });
     entry.reason = violation.reason;
 }
 
@@ -141,7 +141,7 @@ fn any_of(body: &Value, short: &str) -> Option<(String, String)> {
 }
 
 /// A field by what the reason says, and the resource it was found in.
-fn look(entry: &Entry, bodies: &Bodies<'_>, schema: &Schema) -> Option<(Option<Found>, Option<usize>)> {
+fn look(entry: &Entry, bodies: &Bodies<'_>, schema: &Schema) -> Option<(Option<NackSubject>, Option<usize>)> {
     let reason = &entry.reason;
     let root = schema.message(bodies.push.type_url());
     // A path with dots that the descriptors know to its end was meant as one.
@@ -152,7 +152,10 @@ fn look(entry: &Entry, bodies: &Bodies<'_>, schema: &Schema) -> Option<(Option<F
         let found = inside.or_else(|| Some((dotted(&steps, root.as_ref(), &Value::Null, schema)?, None)));
         if let Some(((path, whole), place)) = found {
             let place = place.filter(|_| bodies.places.len() == 1);
-            return Some((Some(if whole { Found::stated(path) } else { Found::guess(path) }), place));
+            return Some((
+                Some(if whole { NackSubject::stated(path) } else { NackSubject::guess(path) }),
+                place,
+            ));
         }
     }
     let name = entry.name.as_ref().map(|name| name.value.as_str());
@@ -166,10 +169,10 @@ fn look(entry: &Entry, bodies: &Bodies<'_>, schema: &Schema) -> Option<(Option<F
         let field = path::snake(token);
         let key = |body: &Value| find(body, &mut |key, _| key == field);
         if let Some((path, place)) = bodies.find(key) {
-            return Some((Some(Found::guess(path)), Some(place).filter(|_| bodies.places.len() == 1)));
+            return Some((Some(NackSubject::guess(path)), Some(place).filter(|_| bodies.places.len() == 1)));
         }
         if root.as_ref()?.get_field_by_name(&field).is_some() {
-            return Some((Some(Found::guess(field)), None));
+            return Some((Some(NackSubject::guess(field)), None));
         }
     }
     let capitals = |token: &&str| {
@@ -183,13 +186,13 @@ fn look(entry: &Entry, bodies: &Bodies<'_>, schema: &Schema) -> Option<(Option<F
 }
 
 /// The field that names the resource says which one is meant, not what is wrong with it.
-fn field_not_name(path: String) -> Option<Found> {
-    (!["name", "cluster_name"].contains(&path.as_str())).then(|| Found::guess(path))
+fn field_not_name(path: String) -> Option<NackSubject> {
+    (!["name", "cluster_name"].contains(&path.as_str())).then(|| NackSubject::guess(path))
 }
 
 /// A path as written in a reason, from the resource or from an `Any` in it named by its type; whether all is known.
 fn dotted(
-    steps: &[Step],
+    steps: &[PathStep],
     root: Option<&prost_reflect::MessageDescriptor>,
     body: &Value,
     schema: &Schema,

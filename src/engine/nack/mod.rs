@@ -81,18 +81,18 @@ impl Client {
 
 /// A value, and whether it was stated or guessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct NackSubject {
     pub value: String,
     pub guessed: bool,
 }
 
-impl Found {
-    fn stated(value: impl Into<String>) -> Found {
-        Found { value: value.into(), guessed: false }
+impl NackSubject {
+    fn stated(value: impl Into<String>) -> NackSubject {
+        NackSubject { value: value.into(), guessed: false }
     }
 
-    fn guess(value: impl Into<String>) -> Found {
-        Found { value: value.into(), guessed: true }
+    fn guess(value: impl Into<String>) -> NackSubject {
+        NackSubject { value: value.into(), guessed: true }
     }
 }
 
@@ -100,9 +100,9 @@ impl Found {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// The resource at fault; `None` if the text does not tell.
-    pub name: Option<Found>,
+    pub name: Option<NackSubject>,
     /// Path in the resource, `virtual_hosts[0].routes[0].match`; through an `Any` it goes on inside.
-    pub field: Option<Found>,
+    pub field: Option<NackSubject>,
     /// Why, in the client's words, without dumps of the resource.
     pub reason: String,
     /// Position in the refused push, where the text has one.
@@ -125,7 +125,7 @@ const COMPLETED: usize = 16;
 const TEXT: usize = 256 << 10;
 
 /// What was refused, as far as it is known.
-pub trait Push {
+pub trait RefusedPush {
     /// The type that was pushed.
     fn type_url(&self) -> &str;
     /// Names in the order of the response; empty if the response is not known.
@@ -135,7 +135,7 @@ pub trait Push {
 }
 
 /// Reads the text of a NACK of `push`.
-pub fn read(text: &str, push: &dyn Push, schema: &Schema) -> Nack {
+pub fn read(text: &str, push: &dyn RefusedPush, schema: &Schema) -> Nack {
     let text = head(text, TEXT);
     let (client, mut entries) =
         grpc::read(text, push).or_else(|| envoy::read(text, push)).unwrap_or_default();

@@ -7,15 +7,15 @@ use crate::schema::Schema;
 
 /// One step of a path: a field, and with it an index or a map key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PathStep {
     pub field: String,
     /// What stands in brackets; empty for `[]`.
     pub index: Option<String>,
 }
 
 /// The steps of `a.b[0].c["k"]`. Dots inside of brackets separate nothing.
-pub fn steps(path: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = vec![Step { field: String::new(), index: None }];
+pub fn steps(path: &str) -> Vec<PathStep> {
+    let mut steps: Vec<PathStep> = vec![PathStep { field: String::new(), index: None }];
     let mut inside = false;
     for c in path.chars() {
         let Some(step) = steps.last_mut() else { break };
@@ -27,7 +27,7 @@ pub fn steps(path: &str) -> Vec<Step> {
             ']' if inside => inside = false,
             '"' if inside => {}
             c if inside => step.index.get_or_insert_default().push(c),
-            '.' => steps.push(Step { field: String::new(), index: None }),
+            '.' => steps.push(PathStep { field: String::new(), index: None }),
             c => step.field.push(c),
         }
     }
@@ -36,8 +36,8 @@ pub fn steps(path: &str) -> Vec<Step> {
 }
 
 /// The steps as a path again.
-pub fn join(steps: &[Step]) -> String {
-    let text = |step: &Step| match &step.index {
+pub fn join(steps: &[PathStep]) -> String {
+    let text = |step: &PathStep| match &step.index {
         Some(index) => format!("{}[{index}]", step.field),
         None => step.field.clone(),
     };
@@ -47,8 +47,9 @@ pub fn join(steps: &[Step]) -> String {
 /// C-core's notation: `typed_config.value[pkg.Type].field` is `typed_config.field` in protobuf JSON.
 pub(super) fn from_core(path: &str) -> String {
     let mut steps = steps(path);
-    let is_any =
-        |step: &Step| step.field == "value" && step.index.as_ref().is_some_and(|index| index.contains('.'));
+    let is_any = |step: &PathStep| {
+        step.field == "value" && step.index.as_ref().is_some_and(|index| index.contains('.'))
+    };
     steps.retain(|step| !is_any(step));
     join(&steps)
 }
@@ -73,7 +74,7 @@ pub fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
 /// How many steps of a path the descriptors know, from a message on; `Any`s are looked into in `body`.
 pub(super) fn known_steps(
     message: &MessageDescriptor,
-    steps: &[Step],
+    steps: &[PathStep],
     body: Option<&Value>,
     schema: &Schema,
 ) -> usize {
@@ -113,7 +114,7 @@ pub(super) fn inner(field: &FieldDescriptor) -> Option<MessageDescriptor> {
 pub(super) struct Violation {
     /// The message that the path starts in, by its short name.
     pub root: String,
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
     pub reason: String,
 }
 
@@ -137,7 +138,7 @@ pub(super) fn violation(text: &str) -> Option<Violation> {
 }
 
 /// Turns Go's names into the API's, as far as the descriptors know them. True if they know all.
-pub(super) fn settle(message: Option<&MessageDescriptor>, steps: &mut [Step]) -> bool {
+pub(super) fn settle(message: Option<&MessageDescriptor>, steps: &mut [PathStep]) -> bool {
     let mut message = message.cloned();
     let mut all = true;
     for step in steps {

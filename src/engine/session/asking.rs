@@ -1,6 +1,6 @@
 use crate::wire::event::{Seq, Sym};
 
-use super::holdings::{Held, Slot};
+use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::Asked;
 use super::track::Track;
 use super::{Context, xdstp};
@@ -19,7 +19,7 @@ impl Track {
         let asked = self.asked(ctx);
         let canonical = self.canonical(ctx.catalog, name);
         match self.sent.get(ctx.catalog, canonical) {
-            Some(slot) if slot.here() && (covered || self.unasked.remove(&canonical)) => {
+            Some(slot) if slot.is_present() && (covered || self.unasked.remove(&canonical)) => {
                 // The client has it, and the server owes it all the same (rows E-36, F-14), but for a SotW
                 // member of the wildcard that is now named.
                 if delta || !covered {
@@ -27,7 +27,7 @@ impl Track {
                 }
             }
             Some(slot) => {
-                self.sent.put(ctx.catalog, canonical, Slot { state: Held::Again, ..slot });
+                self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
                 self.waiting.ask(canonical, asked);
             }
             None => self.waiting.ask(name, asked),
@@ -39,8 +39,8 @@ impl Track {
         self.let_go = true;
         self.globs.retain(|glob| *glob != name);
         self.waiting.done(name);
-        if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Held::Again) {
-            self.sent.put(ctx.catalog, name, Slot { state: Held::Released, ..slot });
+        if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Presence::Again) {
+            self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
         }
     }
 

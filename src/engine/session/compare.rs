@@ -1,7 +1,7 @@
 use crate::wire::content::{BlobId, Catalog, Form};
 use crate::wire::event::Sym;
 
-use super::Same;
+use super::DynSemantics;
 use super::names::{SymMap, SymSet};
 
 /// How far ahead a name that moved is looked for before the tables are asked.
@@ -48,7 +48,7 @@ pub(crate) fn hollow(catalog: &Catalog, id: BlobId) -> bool {
 /// How contents are compared of which the bytes differ.
 #[derive(Clone, Copy)]
 pub(crate) struct Compare<'a> {
-    pub(crate) meaning: &'a Same,
+    pub(crate) meaning: &'a DynSemantics,
     /// All of it was compared before, and what is the same was noted: no content is read again.
     pub(crate) again: bool,
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Sym, Time};
 
-use super::holdings::{Held, Slot};
+use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::Owed;
 use super::track::Track;
 use super::{AbsentBy, Origin, ResourceState, TypeState};
@@ -74,7 +74,7 @@ impl Track {
         &self,
         catalog: &Catalog,
         name: Sym,
-        slot: Option<&Slot>,
+        slot: Option<&ResourceEntry>,
         now: Time,
         limits: Limits,
     ) -> (ResourceState, Option<AbsentBy>) {
@@ -88,12 +88,12 @@ impl Track {
         };
         let Some(slot) = slot else { return waiting() };
         let state = match slot.state {
-            Held::Again => return waiting(),
-            Held::Absent(by) => return (ResourceState::Absent, Some(by)),
-            Held::Removed => ResourceState::Removed,
-            Held::Expired => ResourceState::Expired,
-            Held::Released => ResourceState::Released,
-            Held::Present | Held::Kept => {
+            Presence::Again => return waiting(),
+            Presence::Absent(by) => return (ResourceState::Absent, Some(by)),
+            Presence::Removed => ResourceState::Removed,
+            Presence::Expired => ResourceState::Expired,
+            Presence::Released => ResourceState::Released,
+            Presence::Present | Presence::Kept => {
                 let over = self.deadlines.get(&name).is_some_and(|at| *at <= now);
                 let redirects =
                     slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
@@ -103,7 +103,7 @@ impl Track {
                         ResourceState::Released
                     }
                     _ if redirects => ResourceState::Redirected,
-                    Held::Kept => ResourceState::Kept,
+                    Presence::Kept => ResourceState::Kept,
                     _ => ResourceState::Present,
                 }
             }
@@ -112,7 +112,7 @@ impl Track {
     }
 
     /// Why a resource is on the track.
-    pub(crate) fn origin(&self, catalog: &Catalog, name: Sym, slot: Option<&Slot>) -> Origin {
+    pub(crate) fn origin(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> Origin {
         match () {
             () if self.names(catalog, name, slot) => Origin::Named,
             () if self.glob_of(catalog, name).is_some() => Origin::Glob,
@@ -142,12 +142,12 @@ impl Track {
         if let Some((_, count)) = known {
             return count;
         }
-        let ended = |name: Sym, slot: &Slot| {
+        let ended = |name: Sym, slot: &ResourceEntry| {
             let (state, _) = self.resource_state(catalog, name, Some(slot), now, limits);
             matches!(state, ResourceState::Released | ResourceState::Expired)
         };
         let slots = self.sent.slots(catalog).into_iter();
-        let here = slots.filter(|(name, slot)| slot.here() && !ended(*name, slot)).count();
+        let here = slots.filter(|(name, slot)| slot.is_present() && !ended(*name, slot)).count();
         let count = (here + trusted) as u64;
         self.counted.set(Some((messages, count)));
         count

@@ -1,13 +1,13 @@
 use crate::wire::DeltaRequest;
 use crate::wire::event::Sym;
 
-use super::holdings::{Held, Slot};
 use super::outcome::RequestOutcome;
+use super::resource_set::{Presence, ResourceEntry};
 use super::responses::{Order, Status};
 use super::sotw::{Prior, Verdict};
 use super::subscription::Asked;
 use super::track::Track;
-use super::{Class, Context, MessageKind, Wildcard};
+use super::{Context, MessageKind, RequestClass, Wildcard};
 
 impl Track {
     /// Takes a delta request (section 0.2, rows F-04 to F-26).
@@ -21,8 +21,8 @@ impl Track {
         let (class, order) = self.delta_class(request);
         let nacks = request.error_detail.is_some();
         let verdict = match class {
-            Some(Class::Q2) => Verdict::Ack,
-            Some(Class::Q3) => Verdict::Nack,
+            Some(RequestClass::Q2) => Verdict::Ack,
+            Some(RequestClass::Q3) => Verdict::Nack,
             None => Verdict::Unseen,
             _ => Verdict::None,
         };
@@ -40,7 +40,7 @@ impl Track {
             skipped: Vec::new(),
             phantoms: Vec::new(),
         };
-        if let (Some(Class::Q2 | Class::Q3 | Class::Q5), Some(order)) = (class, order) {
+        if let (Some(RequestClass::Q2 | RequestClass::Q3 | RequestClass::Q5), Some(order)) = (class, order) {
             self.partial = false;
             self.responses.advance(order);
         }
@@ -65,22 +65,22 @@ impl Track {
     }
 
     /// The class of a request; none while the nonces of this track are not known (◐).
-    fn delta_class(&self, request: &DeltaRequest) -> (Option<Class>, Option<Order>) {
+    fn delta_class(&self, request: &DeltaRequest) -> (Option<RequestClass>, Option<Order>) {
         let nonce = &request.response_nonce;
         if self.requests == 0 && (!self.partial || nonce.is_empty()) {
-            return (Some(Class::Q1), None);
+            return (Some(RequestClass::Q1), None);
         }
         if nonce.is_empty() {
-            return (Some(Class::Q4), None);
+            return (Some(RequestClass::Q4), None);
         }
         let Some(order) = self.responses.find(nonce) else {
-            return ((!self.partial).then_some(Class::Q6), None);
+            return ((!self.partial).then_some(RequestClass::Q6), None);
         };
         let pending = self.responses.get(order).is_some_and(|r| r.status == Status::Pending);
         let class = match (pending, &request.error_detail) {
-            (false, _) => Class::Q5,
-            (true, None) => Class::Q2,
-            (true, Some(_)) => Class::Q3,
+            (false, _) => RequestClass::Q5,
+            (true, None) => RequestClass::Q2,
+            (true, Some(_)) => RequestClass::Q3,
         };
         (Some(class), Some(order))
     }
@@ -137,7 +137,7 @@ impl Track {
     /// The server owes it again, even if the client has it (row F-14).
     fn subscribe_again(&mut self, ctx: &mut Context<'_>, name: Sym) {
         let canonical = self.canonical(ctx.catalog, name);
-        let held = self.sent.here(ctx.catalog, canonical);
+        let held = self.sent.is_present(ctx.catalog, canonical);
         let asked = self.asked(ctx);
         self.waiting.ask(if held { canonical } else { name }, Asked { held, ..asked });
     }
@@ -165,7 +165,7 @@ impl Track {
             }
         }
         // A member of the wildcard, or what an alias stands for, is not unknown (row F-24).
-        if outcome.removed.len() == before && canonical == name && !self.sent.here(ctx.catalog, name) {
+        if outcome.removed.len() == before && canonical == name && !self.sent.is_present(ctx.catalog, name) {
             outcome.phantoms.push(name);
         }
         self.waiting.done(canonical);
@@ -183,7 +183,7 @@ impl Track {
         let claims = &request.initial_resource_versions;
         self.account.claimed += claims.len() as u64;
         if let Some(prior) = &prior {
-            let here = |slot: &Slot| slot.here();
+            let here = |slot: &ResourceEntry| slot.is_present();
             let all = prior.accepted.slots(ctx.catalog);
             let left =
                 all.iter().filter(|(name, slot)| here(slot) && !self.covers(ctx.catalog, *name, Some(slot)));
@@ -200,7 +200,7 @@ impl Track {
                 self.globs.push(name);
             }
             match self.sent.get(ctx.catalog, name) {
-                Some(slot) if slot.here() => {}
+                Some(slot) if slot.is_present() => {}
                 // Claimed, but not at the newest version: held, and owed.
                 Some(_) => {
                     let asked = self.asked(ctx);
@@ -225,22 +225,22 @@ impl Track {
         let claims = &request.initial_resource_versions;
         let (sent, accepted) = {
             let track = &*self;
-            let wanted = |catalog: &crate::wire::content::Catalog, name: Sym, slot: &Slot| {
+            let wanted = |catalog: &crate::wire::content::Catalog, name: Sym, slot: &ResourceEntry| {
                 claims.get(&name) == Some(&slot.version) && track.covers(catalog, name, Some(slot))
             };
             (prior.sent.carry(ctx.catalog, wanted), prior.accepted.carry(ctx.catalog, wanted))
         };
         self.bring(sent, accepted);
         for (name, version) in claims {
-            let known = prior.sent.get(ctx.catalog, *name).filter(Slot::here);
-            if self.sent.here(ctx.catalog, *name) || !self.covers(ctx.catalog, *name, known.as_ref()) {
+            let known = prior.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
+            if self.sent.is_present(ctx.catalog, *name) || !self.covers(ctx.catalog, *name, known.as_ref()) {
                 continue;
             }
-            let slot = Slot { state: Held::Kept, blob: None, version: *version, order: 0 };
+            let slot = ResourceEntry { state: Presence::Kept, blob: None, version: *version, order: 0 };
             self.accepted.put(ctx.catalog, *name, slot);
             // Equal to the newest version the session saw sent, or none newer is known (row F-17).
-            let state = if known.is_some() { Held::Again } else { Held::Kept };
-            self.sent.put(ctx.catalog, *name, Slot { state, ..slot });
+            let state = if known.is_some() { Presence::Again } else { Presence::Kept };
+            self.sent.put(ctx.catalog, *name, ResourceEntry { state, ..slot });
         }
         self.recount_kept();
     }

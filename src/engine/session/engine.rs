@@ -2,15 +2,15 @@ use std::collections::HashMap;
 
 use crate::wire::content::{Catalog, Form};
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl, Variant};
-use crate::wire::{Body, End, Frame, Message, Open, What};
+use crate::wire::{Body, End, Frame, FramePayload, Message, Open};
 
 use super::compare::Compare;
 use super::names::NameRuns;
-use super::outcome::{Happened, Outcome};
+use super::outcome::{Outcome, SessionEvent};
 use super::sotw::Prior;
 use super::stream::{Stream, type_of_name};
-use super::track::Push;
-use super::{Context, Meaning, Specials, xdstp};
+use super::track::ResponseView;
+use super::{Context, SharedSemantics, Specials, xdstp};
 
 /// How many streams back a client's state is looked for after a reconnect.
 const LOOK_BACK: usize = 64;
@@ -25,7 +25,7 @@ pub(crate) struct Engine {
     by_client: HashMap<Client, usize>,
     runs: NameRuns,
     specials: Specials,
-    meaning: Option<Meaning>,
+    meaning: Option<SharedSemantics>,
     /// What a push changes is told by bytes.
     by_bytes: bool,
     timed: bool,
@@ -59,7 +59,7 @@ impl Engine {
     }
 
     /// Before the first frame.
-    pub(crate) fn set_meaning(&mut self, meaning: Meaning) {
+    pub(crate) fn set_meaning(&mut self, meaning: SharedSemantics) {
         self.meaning = Some(meaning);
     }
 
@@ -96,10 +96,11 @@ impl Engine {
     /// Takes a frame; `again` one that it took before it was set back. Nothing in it can fail.
     pub(crate) fn handle(&mut self, catalog: &mut Catalog, frame: &Frame, again: bool) -> Outcome {
         let Frame { at, stream: id, what } = frame;
-        let mut outcome = Outcome { stream: *id, at: *at, seq: None, track: None, what: Happened::Counted };
-        if let (What::Open(open), false) = (what, self.by_id.contains_key(id)) {
+        let mut outcome =
+            Outcome { stream: *id, at: *at, seq: None, track: None, what: SessionEvent::Counted };
+        if let (FramePayload::Open(open), false) = (what, self.by_id.contains_key(id)) {
             self.open(*id, Open::clone(open), *at);
-            outcome.what = Happened::Open;
+            outcome.what = SessionEvent::Open;
             return outcome;
         }
         let index = match self.by_id.get(id) {
@@ -109,25 +110,25 @@ impl Engine {
         };
         let Some(stream) = self.streams.get_mut(index) else { return outcome };
         match what {
-            What::Open(_) => {}
-            What::Message(message) => self.message((catalog, again), index, message, &mut outcome),
-            What::Opaque { dir, messages, bytes } => {
+            FramePayload::Open(_) => {}
+            FramePayload::Message(message) => self.message((catalog, again), index, message, &mut outcome),
+            FramePayload::Opaque { dir, messages, bytes } => {
                 match (stream.is_grpc(), messages, bytes) {
                     (true, 0, 0) => stream.ping(*dir, *at),
                     _ => stream.count(*dir, *messages, *bytes, *at),
                 }
-                outcome.what = Happened::Passed(*dir);
+                outcome.what = SessionEvent::Passed(*dir);
             }
-            What::Gap { messages, .. } => {
+            FramePayload::Gap { messages, .. } => {
                 stream.gaps += (*messages).max(1);
                 for track in &mut stream.tracks {
                     track.partial = true;
                 }
             }
-            What::End(end) => {
+            FramePayload::End(end) => {
                 if stream.closed.is_none() {
                     stream.closed = Some((*at, End::clone(end)));
-                    outcome.what = Happened::Close;
+                    outcome.what = SessionEvent::Close;
                 }
             }
         }
@@ -209,7 +210,7 @@ impl Engine {
         let (at, dir) = (outcome.at, message.dir());
         let seq = Seq(self.messages);
         outcome.seq = Some(seq);
-        outcome.what = Happened::Aside;
+        outcome.what = SessionEvent::Aside;
         self.note_specials(catalog);
         let Some(stream) = self.streams.get_mut(index) else { return };
         stream.count(dir, 1, message.size, at);
@@ -252,13 +253,13 @@ impl Engine {
         let file = stream.variant() == Some(Variant::File);
         let Some(track) = stream.tracks.get_mut(track) else { return };
         outcome.what = match &message.body {
-            Body::SotwRequest(m) => Happened::Request(track.sotw_request(&mut ctx, m, prior)),
-            Body::DeltaRequest(m) => Happened::Request(track.delta_request(&mut ctx, m, prior)),
+            Body::SotwRequest(m) => SessionEvent::Request(track.sotw_request(&mut ctx, m, prior)),
+            Body::DeltaRequest(m) => SessionEvent::Request(track.delta_request(&mut ctx, m, prior)),
             Body::SotwResponse(m) => {
                 note_control_plane(&mut stream.control_plane, &m.control_plane);
-                Happened::Response(track.response(
+                SessionEvent::Response(track.response(
                     &mut ctx,
-                    &Push {
+                    &ResponseView {
                         list: &m.resources,
                         version: &m.version_info,
                         nonce: &m.nonce,
@@ -272,9 +273,9 @@ impl Engine {
             }
             Body::DeltaResponse(m) => {
                 note_control_plane(&mut stream.control_plane, &m.control_plane);
-                Happened::Response(track.response(
+                SessionEvent::Response(track.response(
                     &mut ctx,
-                    &Push {
+                    &ResponseView {
                         list: &m.resources,
                         version: &m.system_version_info,
                         nonce: &m.nonce,
@@ -286,14 +287,14 @@ impl Engine {
                     },
                 ))
             }
-            Body::Undecodable { .. } => Happened::Aside,
+            Body::Undecodable { .. } => SessionEvent::Aside,
         };
         track.renamed += u64::from(renames(&outcome.what, &message.body));
     }
 }
 
 /// Whether a message may have changed which names a track sent, wants, or waits for.
-fn renames(what: &Happened, body: &Body) -> bool {
+fn renames(what: &SessionEvent, body: &Body) -> bool {
     let asks = match body {
         Body::DeltaRequest(m) => {
             let lists: [&[Sym]; 4] =
@@ -303,10 +304,10 @@ fn renames(what: &Happened, body: &Body) -> bool {
         _ => false,
     };
     match what {
-        Happened::Request(request) => {
+        SessionEvent::Request(request) => {
             asks || request.first || !request.added.is_empty() || !request.removed.is_empty()
         }
-        Happened::Response(response) => {
+        SessionEvent::Response(response) => {
             let lists = [&response.added, &response.removed, &response.repeated, &response.held];
             lists.iter().any(|list| !list.is_empty())
                 || !response.hollow.is_empty()

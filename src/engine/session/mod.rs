@@ -11,13 +11,13 @@ mod condition;
 mod delta;
 mod engine;
 mod file;
-mod holdings;
 mod keepalive;
 pub(crate) mod locator;
-mod meaning;
 mod names;
 mod outcome;
+mod resource_set;
 mod responses;
+mod semantics;
 mod sotw;
 mod stream;
 mod subscription;
@@ -27,17 +27,17 @@ mod xdstp;
 
 pub use keepalive::Keepalive;
 pub use words::{
-    AbsentBy, Class, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState, TypeState,
+    AbsentBy, MessageKind, NackFact, Origin, PushFact, ReconnectFact, RequestClass, ResourceState, TypeState,
     Wildcard,
 };
 
 pub(crate) use compare::{hollow, key, nameless};
 pub(crate) use condition::Limits;
 pub(crate) use engine::Engine;
-pub(crate) use holdings::{Held, Holdings, Slot};
-pub use meaning::Means;
-pub(crate) use outcome::{Happened, Hollow, Outcome, RequestOutcome, ResponseOutcome};
+pub(crate) use outcome::{Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
+pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
 pub(crate) use responses::Status;
+pub use semantics::ResourceSemantics;
 pub(crate) use stream::Stream;
 pub(crate) use subscription::{Asked, Want};
 pub(crate) use track::Track;
@@ -50,16 +50,16 @@ use names::NameRuns;
 pub(crate) use names::{SymMap, SymSet};
 
 /// What descriptors know of contents. Without it bytes decide.
-pub type Meaning = std::sync::Arc<Same>;
+pub type SharedSemantics = std::sync::Arc<DynSemantics>;
 
-pub(crate) type Same = dyn Means;
+pub(crate) type DynSemantics = dyn ResourceSemantics;
 
 /// What the handling of one message has at hand.
 pub(crate) struct Context<'a> {
     catalog: &'a mut Catalog,
     compare: Option<Compare<'a>>,
     /// What files hold is judged by it.
-    judge: Option<&'a Same>,
+    judge: Option<&'a DynSemantics>,
     runs: &'a mut NameRuns,
     specials: Specials,
     /// `*`.

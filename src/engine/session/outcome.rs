@@ -1,7 +1,7 @@
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 
 use super::responses::{Order, Status};
-use super::{Class, MessageKind, Wildcard};
+use super::{MessageKind, RequestClass, Wildcard};
 
 /// What a frame did, for the history and for rules.
 #[derive(Debug)]
@@ -12,11 +12,11 @@ pub(crate) struct Outcome {
     pub(crate) seq: Option<Seq>,
     /// Index of the track on its stream.
     pub(crate) track: Option<usize>,
-    pub(crate) what: Happened,
+    pub(crate) what: SessionEvent,
 }
 
 #[derive(Debug)]
-pub(crate) enum Happened {
+pub(crate) enum SessionEvent {
     Open,
     Close,
     Request(RequestOutcome),
@@ -32,7 +32,7 @@ pub(crate) enum Happened {
 #[derive(Debug)]
 pub(crate) struct RequestOutcome {
     pub(crate) kind: MessageKind,
-    pub(crate) class: Option<Class>,
+    pub(crate) class: Option<RequestClass>,
     pub(crate) implied: bool,
     /// The response that a verdict settles.
     pub(crate) answers: Option<Seq>,

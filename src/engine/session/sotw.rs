@@ -3,20 +3,20 @@ use std::sync::Arc;
 use crate::wire::SotwRequest;
 use crate::wire::event::Sym;
 
-use super::holdings::Holdings;
 use super::names::NameSet;
 use super::outcome::{About, RequestOutcome};
+use super::resource_set::ResourceSet;
 use super::responses::{Order, Status};
 use super::subscription::Want;
 use super::track::Track;
-use super::{Class, Context, MessageKind, Wildcard};
+use super::{Context, MessageKind, RequestClass, Wildcard};
 
 /// What the session's stream before left of the type.
 #[derive(Default)]
 pub(crate) struct Prior {
     /// Client view and server view at its end.
-    pub(crate) accepted: Holdings,
-    pub(crate) sent: Holdings,
+    pub(crate) accepted: ResourceSet,
+    pub(crate) sent: ResourceSet,
 }
 
 /// What a request does to a response.
@@ -68,7 +68,7 @@ impl Track {
             skipped: Vec::new(),
             phantoms: Vec::new(),
         };
-        if let (Some(Class::R6 | Class::R7), Some(order)) = (class, order) {
+        if let (Some(RequestClass::R6 | RequestClass::R7), Some(order)) = (class, order) {
             self.partial = false;
             self.responses.advance(order);
             outcome.skipped = self.responses.skip_before(order);
@@ -82,7 +82,7 @@ impl Track {
             self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
         }
         self.reported = Some(request.version_info.clone());
-        let stale = matches!(class, Some(Class::R4 | Class::R5 | Class::R6));
+        let stale = matches!(class, Some(RequestClass::R4 | RequestClass::R5 | RequestClass::R6));
         let was = self.want.is_wildcard();
         self.sotw_names(ctx, request, stale, first.then_some(prior), &mut outcome);
         let (gained, lost) = (!was && self.want.is_wildcard(), was && !self.want.is_wildcard());
@@ -102,35 +102,40 @@ impl Track {
     }
 
     /// The class of a request, first match wins; none while the nonces of this track are not known (◐).
-    fn sotw_class(&self, request: &SotwRequest) -> (Option<Class>, Option<Order>) {
+    fn sotw_class(&self, request: &SotwRequest) -> (Option<RequestClass>, Option<Order>) {
         let nonce = &request.response_nonce;
         if self.requests == 0 && (!self.partial || nonce.is_empty()) {
-            return (Some(Class::R1), None);
+            return (Some(RequestClass::R1), None);
         }
         if nonce.is_empty() {
             if let Some(newest) = self.responses.newest().filter(|_| self.polled) {
-                return (Some(Class::R7), Some(newest));
+                return (Some(RequestClass::R7), Some(newest));
             }
-            let class = if self.responses.frontier.is_none() { Class::R2 } else { Class::R3 };
+            let class = if self.responses.frontier.is_none() { RequestClass::R2 } else { RequestClass::R3 };
             return (Some(class), None);
         }
         let Some(order) = self.responses.find(nonce) else {
-            return ((!self.partial).then_some(Class::R4), None);
+            return ((!self.partial).then_some(RequestClass::R4), None);
         };
         let class = match () {
-            () if self.responses.frontier.is_some_and(|frontier| order < frontier) => Class::R5,
-            () if self.responses.newest().is_some_and(|newest| order < newest) => Class::R6,
-            () => Class::R7,
+            () if self.responses.frontier.is_some_and(|frontier| order < frontier) => RequestClass::R5,
+            () if self.responses.newest().is_some_and(|newest| order < newest) => RequestClass::R6,
+            () => RequestClass::R7,
         };
         (Some(class), Some(order))
     }
 
-    fn sotw_verdict(&self, request: &SotwRequest, class: Option<Class>, order: Option<Order>) -> Verdict {
+    fn sotw_verdict(
+        &self,
+        request: &SotwRequest,
+        class: Option<RequestClass>,
+        order: Option<Order>,
+    ) -> Verdict {
         if class.is_none() {
             return Verdict::Unseen;
         }
         let Some(response) = order.and_then(|order| self.responses.get(order)) else { return Verdict::None };
-        if class == Some(Class::R5) || response.status != Status::Pending {
+        if class == Some(RequestClass::R5) || response.status != Status::Pending {
             return Verdict::None;
         }
         match () {
@@ -236,7 +241,7 @@ impl Track {
             self.trusted = Some(ctx.catalog.intern(request.version_info.as_str()));
             self.account.claimed += self.want.names.len() as u64;
         }
-        let here = |name: &Sym| self.sent.here(ctx.catalog, *name);
+        let here = |name: &Sym| self.sent.is_present(ctx.catalog, *name);
         let waited: Vec<Sym> = match self.sent.count() {
             0 => self.want.names.iter().collect(),
             _ => self.want.names.iter().filter(|name| !here(name)).collect(),
@@ -245,7 +250,7 @@ impl Track {
     }
 
     /// Starts with what was kept, unless the server was quicker.
-    pub(crate) fn bring(&mut self, sent: Holdings, accepted: Holdings) {
+    pub(crate) fn bring(&mut self, sent: ResourceSet, accepted: ResourceSet) {
         if self.responses.next() == 0 {
             self.keep(sent, accepted);
         }

@@ -14,9 +14,9 @@ use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time, TypeUrl, VersionInfo};
 
 use super::compare::{hollow, key};
-use super::holdings::{Change, Held, Holdings, Slot, Taken};
 use super::names::{SymMap, SymSet};
 use super::outcome::{Hollow, ResponseOutcome};
+use super::resource_set::{Change, IncomingResponse, Presence, ResourceEntry, ResourceSet};
 use super::responses::{Body, Order, Response, Responses, Status};
 use super::subscription::{Waiting, Want};
 use super::{AbsentBy, Context, MessageKind, NackFact, PushFact, ReconnectFact, Wildcard, xdstp};
@@ -54,9 +54,9 @@ pub(crate) struct Track {
     pub(crate) reported: Option<VersionInfo>,
     pub(crate) responses: Responses,
     /// Server view: all that was sent, accepted or not.
-    pub(crate) sent: Holdings,
+    pub(crate) sent: ResourceSet,
     /// Client view: what an ACK put in force.
-    pub(crate) accepted: Holdings,
+    pub(crate) accepted: ResourceSet,
     /// Names whose content was refused and not accepted since (row F-34).
     pub(crate) refused: SymSet,
     /// Names here that nothing has ever asked for.
@@ -94,7 +94,7 @@ pub(crate) struct Track {
 }
 
 /// What a response says, whichever pair of messages it belongs to.
-pub(crate) struct Push<'a> {
+pub(crate) struct ResponseView<'a> {
     pub(crate) list: &'a Arc<List>,
     pub(crate) version: &'a VersionInfo,
     pub(crate) nonce: &'a crate::wire::event::Nonce,
@@ -113,12 +113,12 @@ impl Track {
     }
 
     /// Whether the client wants this name: by itself, by an alias, by a glob or by the wildcard.
-    pub(crate) fn covers(&self, catalog: &Catalog, name: Sym, slot: Option<&Slot>) -> bool {
+    pub(crate) fn covers(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> bool {
         self.want.is_wildcard() || self.names(catalog, name, slot) || self.glob_of(catalog, name).is_some()
     }
 
     /// Whether the name was asked for by itself or by an alias.
-    pub(crate) fn names(&self, catalog: &Catalog, name: Sym, slot: Option<&Slot>) -> bool {
+    pub(crate) fn names(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> bool {
         if self.want.names.contains(name) {
             return true;
         }
@@ -150,7 +150,7 @@ impl Track {
     /// The name that a text stands for: itself, or what it is an alias of.
     pub(crate) fn canonical(&self, catalog: &Catalog, name: Sym) -> Sym {
         match self.aliases.get(&name) {
-            Some(canonical) if !self.sent.here(catalog, name) => *canonical,
+            Some(canonical) if !self.sent.is_present(catalog, name) => *canonical,
             _ => name,
         }
     }
@@ -163,14 +163,14 @@ impl Track {
         let over: Vec<Sym> =
             self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(n, _)| *n).collect();
         for name in over {
-            if let Some(slot) = self.sent.get(ctx.catalog, name).filter(Slot::here) {
-                self.sent.put(ctx.catalog, name, Slot { state: Held::Expired, ..slot });
+            if let Some(slot) = self.sent.get(ctx.catalog, name).filter(ResourceEntry::is_present) {
+                self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Expired, ..slot });
             }
         }
     }
 
     /// Takes a response.
-    pub(crate) fn response(&mut self, ctx: &mut Context<'_>, push: &Push<'_>) -> ResponseOutcome {
+    pub(crate) fn response(&mut self, ctx: &mut Context<'_>, push: &ResponseView<'_>) -> ResponseOutcome {
         self.expire(ctx);
         let order = self.responses.next();
         let version = match push.delta {
@@ -195,7 +195,7 @@ impl Track {
             }
             self.remove(ctx, *name, order, &mut removed);
         }
-        let mut change = self.take(ctx, Taken { list: push.list, version, order }, full, beat);
+        let mut change = self.take(ctx, IncomingResponse { list: push.list, version, order }, full, beat);
         let mut ended = 0;
         let mut hollows = Vec::new();
         for id in std::mem::take(&mut change.hollow) {
@@ -278,7 +278,7 @@ impl Track {
         }
     }
 
-    fn take(&mut self, ctx: &mut Context<'_>, taken: Taken<'_>, full: bool, beat: bool) -> Change {
+    fn take(&mut self, ctx: &mut Context<'_>, taken: IncomingResponse<'_>, full: bool, beat: bool) -> Change {
         if beat {
             return Change { hollow: taken.list.blobs().to_vec(), ..Change::default() };
         }
@@ -300,8 +300,8 @@ impl Track {
         let mut out = Vec::new();
         for id in list.blobs() {
             let (name, entry) = (key(catalog, *id), catalog.entry(*id));
-            let Some(slot) = self.sent.get(catalog, name).filter(Slot::here) else { continue };
-            let kept = slot.state == Held::Kept;
+            let Some(slot) = self.sent.get(catalog, name).filter(ResourceEntry::is_present) else { continue };
+            let kept = slot.state == Presence::Kept;
             let same = slot.version == entry.version && entry.version != Sym::EMPTY;
             let known = slot.blob.map(|was| catalog.entry(was));
             let payload = known.map_or(kept, |known| known.payload == entry.payload);
@@ -325,7 +325,7 @@ impl Track {
         if self.kept == 0 {
             return 0;
         }
-        let kept = |name| self.sent.get(catalog, name).is_some_and(|slot| slot.state == Held::Kept);
+        let kept = |name| self.sent.get(catalog, name).is_some_and(|slot| slot.state == Presence::Kept);
         list.blobs().iter().filter(|id| kept(key(catalog, **id))).count()
     }
 
@@ -336,21 +336,21 @@ impl Track {
             let text = ctx.catalog.text(name).to_owned();
             let slots = self.sent.slots(ctx.catalog).into_iter();
             let members = slots.filter(|(member, slot)| {
-                slot.here() && xdstp::glob_matches(&text, ctx.catalog.text(*member))
+                slot.is_present() && xdstp::glob_matches(&text, ctx.catalog.text(*member))
             });
             for (member, _) in members.collect::<Vec<_>>() {
                 self.remove(ctx, member, order, removed);
             }
         }
         let slot = self.sent.get(ctx.catalog, name);
-        let was_held = slot.is_some_and(|slot| slot.here() || slot.state == Held::Expired)
+        let was_held = slot.is_some_and(|slot| slot.is_present() || slot.state == Presence::Expired)
             || self.waiting.get(name).is_some_and(|asked| asked.held);
         let state = match slot.map(|slot| slot.state) {
-            _ if was_held => Held::Removed,
-            Some(Held::Removed) => Held::Removed,
-            _ => Held::Absent(AbsentBy::Server),
+            _ if was_held => Presence::Removed,
+            Some(Presence::Removed) => Presence::Removed,
+            _ => Presence::Absent(AbsentBy::Server),
         };
-        if slot.is_some_and(|slot| slot.state == Held::Kept) {
+        if slot.is_some_and(|slot| slot.state == Presence::Kept) {
             self.account.removed += 1;
             self.kept = self.kept.saturating_sub(1);
         }
@@ -358,7 +358,7 @@ impl Track {
             removed.push(name);
         }
         let (blob, version) = slot.map_or((None, Sym::EMPTY), |slot| (slot.blob, slot.version));
-        self.sent.put(ctx.catalog, name, Slot { state, blob, version, order });
+        self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
         self.waiting.done(raw);
     }
@@ -387,11 +387,11 @@ impl Track {
         }
         let name = self.canonical(ctx.catalog, name);
         let slot = self.sent.get(ctx.catalog, name);
-        if let Some(slot) = slot.filter(|slot| slot.here() || slot.state == Held::Expired) {
+        if let Some(slot) = slot.filter(|slot| slot.is_present() || slot.state == Presence::Expired) {
             // Whether the wrapper's version is meant or the response's is open: either will do (row G-10).
             if slot.version == version || (response_version != Sym::EMPTY && slot.version == response_version)
             {
-                if slot.here() {
+                if slot.is_present() {
                     self.set_deadline(ctx, name, ttl);
                 }
                 return Some((name, Hollow::Heartbeat));
@@ -401,13 +401,13 @@ impl Track {
             }
         }
         let blob = slot.and_then(|slot| slot.blob);
-        let was_here = slot.is_some_and(|slot| slot.here());
+        let was_here = slot.is_some_and(|slot| slot.is_present());
         if was_here || self.covers(ctx.catalog, name, slot.as_ref()) {
             removed.push(name);
         }
-        let state = Held::Absent(AbsentBy::Legacy);
+        let state = Presence::Absent(AbsentBy::Legacy);
         let version = slot.map_or(Sym::EMPTY, |slot| slot.version);
-        self.sent.put(ctx.catalog, name, Slot { state, blob, version, order });
+        self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
         Some((name, Hollow::NotFound))
     }
@@ -416,7 +416,7 @@ impl Track {
     fn error(&mut self, ctx: &mut Context<'_>, error: &ResourceError, order: Order, removed: &mut Vec<Sym>) {
         const NOT_FOUND: i32 = 5;
         let name = self.canonical(ctx.catalog, error.name);
-        if error.detail.code == NOT_FOUND || !self.sent.here(ctx.catalog, name) {
+        if error.detail.code == NOT_FOUND || !self.sent.is_present(ctx.catalog, name) {
             self.remove(ctx, name, order, removed);
         }
     }
@@ -453,7 +453,7 @@ impl Track {
             }
         }
         for name in &change.removed {
-            if !self.sent.here(ctx.catalog, *name) {
+            if !self.sent.is_present(ctx.catalog, *name) {
                 self.forget(*name);
             }
         }
@@ -495,7 +495,7 @@ impl Track {
     }
 
     /// Begins with what the client brings along: held from before, and not sent on this stream.
-    pub(crate) fn keep(&mut self, sent: Holdings, accepted: Holdings) {
+    pub(crate) fn keep(&mut self, sent: ResourceSet, accepted: ResourceSet) {
         self.kept = sent.count();
         self.sent = sent;
         self.accepted = accepted;

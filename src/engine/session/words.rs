@@ -53,7 +53,7 @@ impl MessageKind {
 
 /// Request classes of section 0.2: R1–R7 for SotW, Q1–Q6 for delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
+pub enum RequestClass {
     R1,
     R2,
     R3,
@@ -69,38 +69,38 @@ pub enum Class {
     Q6,
 }
 
-impl Class {
-    pub const ALL: [Class; 13] = [
-        Class::R1,
-        Class::R2,
-        Class::R3,
-        Class::R4,
-        Class::R5,
-        Class::R6,
-        Class::R7,
-        Class::Q1,
-        Class::Q2,
-        Class::Q3,
-        Class::Q4,
-        Class::Q5,
-        Class::Q6,
+impl RequestClass {
+    pub const ALL: [RequestClass; 13] = [
+        RequestClass::R1,
+        RequestClass::R2,
+        RequestClass::R3,
+        RequestClass::R4,
+        RequestClass::R5,
+        RequestClass::R6,
+        RequestClass::R7,
+        RequestClass::Q1,
+        RequestClass::Q2,
+        RequestClass::Q3,
+        RequestClass::Q4,
+        RequestClass::Q5,
+        RequestClass::Q6,
     ];
 
     pub fn word(self) -> &'static str {
         match self {
-            Class::R1 => "R1",
-            Class::R2 => "R2",
-            Class::R3 => "R3",
-            Class::R4 => "R4",
-            Class::R5 => "R5",
-            Class::R6 => "R6",
-            Class::R7 => "R7",
-            Class::Q1 => "Q1",
-            Class::Q2 => "Q2",
-            Class::Q3 => "Q3",
-            Class::Q4 => "Q4",
-            Class::Q5 => "Q5",
-            Class::Q6 => "Q6",
+            RequestClass::R1 => "R1",
+            RequestClass::R2 => "R2",
+            RequestClass::R3 => "R3",
+            RequestClass::R4 => "R4",
+            RequestClass::R5 => "R5",
+            RequestClass::R6 => "R6",
+            RequestClass::R7 => "R7",
+            RequestClass::Q1 => "Q1",
+            RequestClass::Q2 => "Q2",
+            RequestClass::Q3 => "Q3",
+            RequestClass::Q4 => "Q4",
+            RequestClass::Q5 => "Q5",
+            RequestClass::Q6 => "Q6",
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::engine::session::{
-    AbsentBy, Class, Keepalive, MessageKind, NackFact, Origin, PushFact, ReconnectFact, ResourceState,
+    AbsentBy, Keepalive, MessageKind, NackFact, Origin, PushFact, ReconnectFact, RequestClass, ResourceState,
     TypeState, Wildcard,
 };
 
@@ -27,7 +27,7 @@ pub struct RowFact {
     /// Effective type URL (the method's where the message leaves it out); empty for open and close.
     pub type_url: TypeUrl,
     pub kind: MessageKind,
-    pub class: Option<Class>,
+    pub class: Option<RequestClass>,
     /// A NACK by version alone (row E-22).
     pub implied: bool,
     pub version: Arc<str>,

@@ -2,10 +2,10 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::engine::session::{Class, Happened, MessageKind, Outcome, ResponseOutcome};
+use crate::engine::session::{MessageKind, Outcome, RequestClass, ResponseOutcome, SessionEvent};
 use crate::wire::content::{Catalog, Packed};
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
-use crate::wire::{Frame, Message, Segment, What};
+use crate::wire::{Frame, FramePayload, Message, Segment};
 
 use super::line::{Line, Names, Which, which};
 use super::rows::key_text;
@@ -20,7 +20,7 @@ const FRESH: usize = 4;
 pub(super) struct Row {
     pub(super) at: Time,
     /// Of a message that was not put away.
-    fresh: Option<Box<Fresh>>,
+    unpacked: Option<Box<UnpackedMessage>>,
     /// Index of the stream.
     pub(super) stream: u32,
     id: StreamId,
@@ -32,12 +32,12 @@ pub(super) struct Row {
     /// Index of the track on its stream.
     pub(super) track: Option<u16>,
     pub(super) kind: MessageKind,
-    pub(super) class: Option<Class>,
+    pub(super) class: Option<RequestClass>,
     pub(super) implied: bool,
 }
 
 /// A message and what there is to say of it.
-struct Fresh {
+struct UnpackedMessage {
     message: Arc<Message>,
     note: Option<Arc<str>>,
     names: Option<Arc<Names>>,
@@ -122,7 +122,7 @@ impl History {
 
     /// The message of a row. `None`: it has none, or it is forgotten.
     pub(super) fn held(&self, row: &Row, catalog: &Catalog) -> Option<Arc<Message>> {
-        if let Some(fresh) = &row.fresh {
+        if let Some(fresh) = &row.unpacked {
             return Some(fresh.message.clone());
         }
         let n = row.n()?;
@@ -138,12 +138,12 @@ impl History {
 
     /// Whether [`held`](History::held) has it.
     pub(super) fn is_held(&self, row: &Row) -> bool {
-        row.fresh.is_some() || row.seq > self.messages.first()
+        row.unpacked.is_some() || row.seq > self.messages.first()
     }
 
     /// What is known of a row's message, whether or not it is held. `None`: it has none.
     pub(super) fn line(&self, row: &Row) -> Option<Line> {
-        match &row.fresh {
+        match &row.unpacked {
             Some(fresh) => Some(Line::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref())),
             None => Line::unpack(&self.lines.get(row.seq.checked_sub(1)?)?),
         }
@@ -151,7 +151,7 @@ impl History {
 
     /// Whether a row takes a name away.
     pub(super) fn removes(&self, row: &Row, name: Sym) -> bool {
-        let names = match &row.fresh {
+        let names = match &row.unpacked {
             Some(fresh) => fresh.names.clone(),
             None => self.line(row).and_then(|line| line.names),
         };
@@ -161,7 +161,7 @@ impl History {
     /// The frame of a message, of one too that came once, before it went back.
     pub(super) fn frame(&self, n: Seq, catalog: &Catalog) -> Option<Frame> {
         let row = self.came(n)?;
-        Some(Frame { at: row.at, stream: row.id, what: What::Message(self.held(row, catalog)?) })
+        Some(Frame { at: row.at, stream: row.id, what: FramePayload::Message(self.held(row, catalog)?) })
     }
 
     /// When it came.
@@ -189,7 +189,7 @@ impl History {
         note: Option<Box<str>>,
         catalog: &Catalog,
     ) {
-        if matches!(outcome.what, Happened::Counted | Happened::Passed(_)) {
+        if matches!(outcome.what, SessionEvent::Counted | SessionEvent::Passed(_)) {
             return;
         }
         self.shown.messages += usize::from(outcome.seq.is_some());
@@ -200,7 +200,7 @@ impl History {
         }
         let mut row = Row {
             at: outcome.at,
-            fresh: None,
+            unpacked: None,
             stream: small(stream),
             id: outcome.stream,
             seq: outcome.seq.map_or(0, |seq| small(seq.0)),
@@ -213,13 +213,13 @@ impl History {
         };
         let (mut names, mut odd) = (Names::default(), None);
         match &outcome.what {
-            Happened::Counted | Happened::Passed(_) | Happened::Open => {}
-            Happened::Close => row.kind = MessageKind::Close,
-            Happened::Aside => {
+            SessionEvent::Counted | SessionEvent::Passed(_) | SessionEvent::Open => {}
+            SessionEvent::Close => row.kind = MessageKind::Close,
+            SessionEvent::Aside => {
                 let request = message.as_ref().is_some_and(|message| message.dir() == Dir::Req);
                 row.kind = if request { MessageKind::Repeat } else { MessageKind::Push };
             }
-            Happened::Request(request) => {
+            SessionEvent::Request(request) => {
                 row.kind = request.kind;
                 row.class = request.class;
                 row.implied = request.implied;
@@ -228,7 +228,7 @@ impl History {
                 names.added = which(&request.added, message.as_deref());
                 names.removed = request.removed.as_slice().into();
             }
-            Happened::Response(response) => {
+            SessionEvent::Response(response) => {
                 row.kind = response.kind;
                 row.answers = response.answers.map_or(0, |seq| small(seq.0));
                 odd = oddities(response, catalog);
@@ -247,7 +247,7 @@ impl History {
             let weight = self.weight(&message, &names);
             self.bytes += weight;
             let (note, names) = (odd.map(Arc::from), (!none).then(|| Arc::new(names)));
-            row.fresh = Some(Box::new(Fresh { message, note, names, weight }));
+            row.unpacked = Some(Box::new(UnpackedMessage { message, note, names, weight }));
         }
         self.rows.push(row);
         self.make_room(catalog);
@@ -260,7 +260,7 @@ impl History {
             Which::Nothing | Which::All => 0,
         };
         let names = 4 * (added + names.changed.len() + names.removed.len());
-        let mut bytes = weight(message) + size_of::<Fresh>() + size_of::<Names>() + names;
+        let mut bytes = weight(message) + size_of::<UnpackedMessage>() + size_of::<Names>() + names;
         if let Some(list) = message.resources() {
             // The same list again is the same allocation.
             if self.last_list != list.fingerprint() {
@@ -294,16 +294,16 @@ impl History {
 
     fn make_room(&mut self, catalog: &Catalog) {
         while self.bytes > self.budget / FRESH && self.first_fresh + 1 < self.rows.len() {
-            self.put_away(catalog);
+            self.compress(catalog);
         }
         while self.size() > self.budget && self.messages.forget() {}
     }
 
     /// Puts the oldest message away that was not.
-    fn put_away(&mut self, catalog: &Catalog) {
+    fn compress(&mut self, catalog: &Catalog) {
         let Some(row) = self.rows.get_mut(self.first_fresh) else { return };
         self.first_fresh += 1;
-        let Some(fresh) = row.fresh.take() else { return };
+        let Some(fresh) = row.unpacked.take() else { return };
         self.bytes -= fresh.weight;
         self.messages.put(&fresh.message.pack(catalog));
         let line = Line::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref());

@@ -1,19 +1,19 @@
 //! What the nonce of a request says, where it does not answer the newest response (rows E-08 to E-12, F-09).
 
-use crate::engine::session::{Class, Happened, Outcome, Stream, Track};
+use crate::engine::session::{Outcome, RequestClass, SessionEvent, Stream, Track};
 use crate::wire::event::{Kind, Nonce};
 use crate::wire::{Body, Message};
 
 /// `nonce of #4, which is not the newest`, `nonce of #7, an LDS response`; `None` where it is in order.
 pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Option<Box<str>> {
-    let Happened::Request(request) = &outcome.what else { return None };
+    let SessionEvent::Request(request) = &outcome.what else { return None };
     let about = || request.about.map(|about| format!("nonce of #{}", about.seq.0));
     let text = match request.class? {
-        Class::R3 => "no nonce, after one was used".to_owned(),
-        Class::R4 | Class::Q6 => crossed(stream, outcome.track?, message),
-        Class::R5 => format!("{}, older than one used before", about()?),
-        Class::R6 if request.answers.is_none() => format!("{}, which is not the newest", about()?),
-        Class::Q5 => format!("{}, which is settled", about()?),
+        RequestClass::R3 => "no nonce, after one was used".to_owned(),
+        RequestClass::R4 | RequestClass::Q6 => crossed(stream, outcome.track?, message),
+        RequestClass::R5 => format!("{}, older than one used before", about()?),
+        RequestClass::R6 if request.answers.is_none() => format!("{}, which is not the newest", about()?),
+        RequestClass::Q5 => format!("{}, which is settled", about()?),
         _ => return None,
     };
     Some(text.into())

@@ -2,25 +2,25 @@
 
 mod asked;
 mod facts;
-mod glance;
 mod history;
 mod ledger;
 mod line;
+mod missing_answer;
 mod problems;
 mod query;
 mod rows;
-mod silence;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod unreachable;
 mod versions;
 mod view;
 
-pub use crate::engine::session::Meaning;
+pub use crate::engine::session::SharedSemantics;
 pub use asked::AskedFact;
 pub use facts::*;
-pub use glance::{Glance, Waited};
-pub use silence::{Reason, Silence};
+pub use missing_answer::{MissingAnswer, MissingAnswerCause};
+pub use snapshot::{StreamsSnapshot, Waited};
 pub use versions::{AcceptedFact, Verdict, VersionFact, Versions};
 pub use view::StateView;
 
@@ -30,7 +30,7 @@ use std::time::Duration;
 use crate::engine::session::{Engine, Limits, Outcome, Stream};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
-use crate::wire::{Frame, Message, What};
+use crate::wire::{Frame, FramePayload, Message};
 use history::History;
 
 /// Limits that colour states. None depends on another.
@@ -93,7 +93,7 @@ impl Store {
         self.states_only = true;
     }
     /// Lets resources whose bytes differ be compared by meaning. Set before the first frame.
-    pub fn set_meaning(&mut self, meaning: Meaning) {
+    pub fn set_meaning(&mut self, meaning: SharedSemantics) {
         self.engine.set_meaning(meaning);
     }
     /// Folds in the next frame. Frames come in recorded order; time never goes back.
@@ -105,7 +105,7 @@ impl Store {
             return;
         }
         let message = match frame.what {
-            What::Message(message) => Some(message),
+            FramePayload::Message(message) => Some(message),
             _ => None,
         };
         let stream = self.engine.index(outcome.stream).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{Held, Slot, Stream, Track, Want};
+use crate::engine::session::{Presence, ResourceEntry, Stream, Track, Want};
 use crate::wire::event::{StreamId, Sym, Time, TypeUrl, Variant};
 
 use super::{
@@ -158,10 +158,10 @@ impl Store {
         let mut missing: Vec<_> = waited.map(|(name, _)| self.text(name)).collect();
         let mut absent = Vec::new();
         for (name, slot) in track.sent.exceptions() {
-            let ended = matches!(slot.state, Held::Removed | Held::Absent(_));
+            let ended = matches!(slot.state, Presence::Removed | Presence::Absent(_));
             if ended && track.names(&self.catalog, name, Some(slot)) {
                 absent.push(self.text(name));
-                if slot.blob.is_none() && slot.state != Held::Removed {
+                if slot.blob.is_none() && slot.state != Presence::Removed {
                     missing.push(self.text(name));
                 }
             }
@@ -219,7 +219,13 @@ impl Store {
         (0..names.len()).filter(|at| names.get(*at).and_then(&mut picks) == Some(true)).collect()
     }
 
-    fn resource_fact(&self, stream: &Stream, track: &Track, name: Sym, slot: Option<&Slot>) -> ResourceFact {
+    fn resource_fact(
+        &self,
+        stream: &Stream,
+        track: &Track,
+        name: Sym,
+        slot: Option<&ResourceEntry>,
+    ) -> ResourceFact {
         let fact = self.fact_to_pick_by((stream, track), name, slot, self.now);
         let hash = fact.content.map(|id| format!("{:032x}", self.catalog.blob(id).hash));
         ResourceFact { hash, ..fact }
@@ -230,7 +236,7 @@ impl Store {
         &self,
         (stream, track): (&Stream, &Track),
         name: Sym,
-        slot: Option<&Slot>,
+        slot: Option<&ResourceEntry>,
         now: Time,
     ) -> ResourceFact {
         let now = stream.clock(now);
@@ -243,7 +249,7 @@ impl Store {
             // Held from a stream that is not in view, under the version the client claims.
             None => track.trusted.filter(|_| state == ResourceState::Kept),
         };
-        let accepted = track.accepted.get(&self.catalog, name).filter(Slot::here);
+        let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
         ResourceFact {
             stream: stream.id,
             node: stream.node_id.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{Held, Stream, Track};
+use crate::engine::session::{Presence, Stream, Track};
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, SummaryFact, TypeState};
@@ -94,7 +94,7 @@ impl StateView<'_> {
         if missing.any(|(name, _)| sees(name)) {
             return true;
         }
-        let ended = |held| matches!(held, Held::Removed | Held::Absent(_));
+        let ended = |held| matches!(held, Presence::Removed | Presence::Absent(_));
         let mut absent = track.sent.exceptions().filter(|(_, slot)| ended(slot.state));
         absent.any(|(name, slot)| track.names(catalog, name, Some(slot)) && sees(name))
     }

@@ -10,13 +10,13 @@ use super::dial::{self, Dial};
 use super::reflection;
 use super::tap::{Address, Leg};
 use super::tls;
-use crate::sources::observe::Step as Reached;
+use crate::sources::observe::ConnectStep as Reached;
 use crate::wire::pb::put_len_field;
 use crate::wire::{Certificate, Secured, date};
 use http2::Answer;
 
 /// Whom to ask, and as whom.
-pub struct Patient<'a> {
+pub struct DoctorTarget<'a> {
     pub address: &'a Address,
     /// `None`: plaintext.
     pub tls: Option<&'a tls::Client>,
@@ -49,7 +49,7 @@ impl State {
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct DoctorStep {
     pub name: &'static str,
     pub state: State,
     /// What was found, in lines.
@@ -59,17 +59,17 @@ pub struct Step {
     pub next: Option<String>,
 }
 
-impl Step {
-    fn new(name: &'static str, state: State, said: impl Into<String>) -> Step {
-        Step { name, state, said: vec![said.into()], took: None, next: None }
+impl DoctorStep {
+    fn new(name: &'static str, state: State, said: impl Into<String>) -> DoctorStep {
+        DoctorStep { name, state, said: vec![said.into()], took: None, next: None }
     }
 
-    fn failed(name: &'static str, said: impl Into<String>, next: Option<&str>) -> Step {
-        Step { next: next.map(str::to_owned), ..Step::new(name, State::Failed, said) }
+    fn failed(name: &'static str, said: impl Into<String>, next: Option<&str>) -> DoctorStep {
+        DoctorStep { next: next.map(str::to_owned), ..DoctorStep::new(name, State::Failed, said) }
     }
 
-    fn took(self, begun: Instant) -> Step {
-        Step { took: Some(begun.elapsed()), ..self }
+    fn took(self, begun: Instant) -> DoctorStep {
+        DoctorStep { took: Some(begun.elapsed()), ..self }
     }
 }
 
@@ -77,12 +77,12 @@ const TO_TLS: &str = "https:// before the address, with --cacert FILE or --insec
 const TO_PLAINTEXT: &str = "--plaintext";
 const OTHER_PORT: &str = "another port: xDS is gRPC, and that is HTTP/2";
 
-impl Patient<'_> {
+impl DoctorTarget<'_> {
     /// Looks at one step after the other, up to the first without which the next can't be.
     ///
     /// # Errors
     /// No runtime here.
-    pub fn examine(&self) -> io::Result<Vec<Step>> {
+    pub fn examine(&self) -> io::Result<Vec<DoctorStep>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let mut steps = Vec::new();
         runtime.block_on(self.walk(&mut steps));
@@ -92,7 +92,7 @@ impl Patient<'_> {
     }
 
     /// `None`: a step failed.
-    async fn walk(&self, steps: &mut Vec<Step>) -> Option<()> {
+    async fn walk(&self, steps: &mut Vec<DoctorStep>) -> Option<()> {
         let leg = self.reach(steps).await?;
         let (leg, seen) = self.secure(leg, steps).await?;
         self.greet(leg, seen.as_ref(), steps).await?;
@@ -101,14 +101,14 @@ impl Patient<'_> {
         let metadata = match dial::metadata(self.headers) {
             Ok(metadata) => metadata,
             Err(status) => {
-                steps.push(Step::failed("headers", status.message(), Some("-H 'name: value'")));
+                steps.push(DoctorStep::failed("headers", status.message(), Some("-H 'name: value'")));
                 return None;
             }
         };
         let channel = match dial.connect(|endpoint| endpoint).await {
             Ok((channel, _)) => channel,
             Err(error) => {
-                steps.push(Step::failed("gRPC", error.what, error.next.as_deref()));
+                steps.push(DoctorStep::failed("gRPC", error.what, error.next.as_deref()));
                 return None;
             }
         };
@@ -125,18 +125,18 @@ impl Patient<'_> {
         };
         steps.push(match server.services(channel).await {
             Ok((version, count)) => {
-                Step::new("reflection", State::Ok, format!("{version}, {count} services"))
+                DoctorStep::new("reflection", State::Ok, format!("{version}, {count} services"))
             }
             Err(status) if status.code() == tonic::Code::Unimplemented => {
-                let step = Step::new("reflection", State::None, "neither v1 nor v1alpha");
-                Step { next: Some("--protoset FILE for types that are not built in".into()), ..step }
+                let step = DoctorStep::new("reflection", State::None, "neither v1 nor v1alpha");
+                DoctorStep { next: Some("--protoset FILE for types that are not built in".into()), ..step }
             }
-            Err(status) => Step::failed("reflection", dial::causes(&status), None),
+            Err(status) => DoctorStep::failed("reflection", dial::causes(&status), None),
         });
         Some(())
     }
 
-    async fn reach(&self, steps: &mut Vec<Step>) -> Option<Leg> {
+    async fn reach(&self, steps: &mut Vec<DoctorStep>) -> Option<Leg> {
         let begun = Instant::now();
         if let Address::Tcp(name) = self.address {
             let found = tokio::time::timeout(self.patience, tokio::net::lookup_host(name)).await;
@@ -144,22 +144,22 @@ impl Patient<'_> {
                 Ok(Ok(found)) => found.map(|address| address.ip().to_string()).collect(),
                 Ok(Err(error)) => {
                     let next = Some("the name as the server's own machine knows it, or an address");
-                    steps.push(Step::failed("name", error.to_string(), next).took(begun));
+                    steps.push(DoctorStep::failed("name", error.to_string(), next).took(begun));
                     return None;
                 }
                 Err(_) => {
                     let said = format!("no answer in {:?}", self.patience);
-                    steps.push(Step::failed("name", said, Some("an address instead")).took(begun));
+                    steps.push(DoctorStep::failed("name", said, Some("an address instead")).took(begun));
                     return None;
                 }
             };
             all.dedup();
-            steps.push(Step::new("name", State::Ok, all.join(", ")).took(begun));
+            steps.push(DoctorStep::new("name", State::Ok, all.join(", ")).took(begun));
         }
         let begun = Instant::now();
         match Leg::connect(self.address, self.patience).await {
             Ok(leg) => {
-                steps.push(Step::new("port", State::Ok, "open").took(begun));
+                steps.push(DoctorStep::new("port", State::Ok, "open").took(begun));
                 Some(leg)
             }
             Err((at, error)) => {
@@ -170,15 +170,19 @@ impl Patient<'_> {
                     io::ErrorKind::NotFound => "unix:/path of a socket that is there",
                     _ => "another address",
                 };
-                steps.push(Step::failed(name, error.to_string(), Some(next)).took(begun));
+                steps.push(DoctorStep::failed(name, error.to_string(), Some(next)).took(begun));
                 None
             }
         }
     }
 
-    async fn secure(&self, leg: Leg, steps: &mut Vec<Step>) -> Option<(Leg, Option<Secured>)> {
+    async fn secure(&self, leg: Leg, steps: &mut Vec<DoctorStep>) -> Option<(Leg, Option<Secured>)> {
         let Some(client) = self.tls else {
-            steps.push(Step::new("TLS", State::None, "plaintext, as asked for or as usual on this machine"));
+            steps.push(DoctorStep::new(
+                "TLS",
+                State::None,
+                "plaintext, as asked for or as usual on this machine",
+            ));
             return Some((leg, None));
         };
         let begun = Instant::now();
@@ -200,11 +204,11 @@ impl Patient<'_> {
                     let own = seen.client.as_ref().map_or("it got none".into(), |own| own.name());
                     said.push(format!("the server asks for a client certificate: {own}"));
                 }
-                steps.push(Step { said, ..Step::new("TLS", State::Ok, "") }.took(begun));
+                steps.push(DoctorStep { said, ..DoctorStep::new("TLS", State::Ok, "") }.took(begun));
                 Some((Leg::Tls(Box::new(stream)), Some(seen)))
             }
             Ok(Err(failure)) => {
-                let mut step = Step::failed("TLS", failure.what, failure.next.as_deref()).took(begun);
+                let mut step = DoctorStep::failed("TLS", failure.what, failure.next.as_deref()).took(begun);
                 match &failure.seen.server {
                     Some(certificate) => step.said.extend(described(certificate)),
                     None => self.without_tls(&mut step).await,
@@ -214,7 +218,7 @@ impl Patient<'_> {
             }
             Err(_) => {
                 let said = format!("no answer to the handshake in {:?}", self.patience);
-                let mut step = Step::failed("TLS", said, Some(TO_PLAINTEXT)).took(begun);
+                let mut step = DoctorStep::failed("TLS", said, Some(TO_PLAINTEXT)).took(begun);
                 self.without_tls(&mut step).await;
                 steps.push(step);
                 None
@@ -223,7 +227,7 @@ impl Patient<'_> {
     }
 
     /// TLS failed without a certificate: perhaps there is none.
-    async fn without_tls(&self, step: &mut Step) {
+    async fn without_tls(&self, step: &mut DoctorStep) {
         let Ok(mut leg) = Leg::connect(self.address, self.patience).await else { return };
         let (said, next) = match http2::greet(&mut leg, self.patience).await {
             Answer::Http2(_) => ("the server speaks HTTP/2 in plaintext", TO_PLAINTEXT),
@@ -234,16 +238,16 @@ impl Patient<'_> {
         step.next = Some(next.into());
     }
 
-    async fn greet(&self, mut leg: Leg, seen: Option<&Secured>, steps: &mut Vec<Step>) -> Option<()> {
+    async fn greet(&self, mut leg: Leg, seen: Option<&Secured>, steps: &mut Vec<DoctorStep>) -> Option<()> {
         let begun = Instant::now();
         let answer = http2::greet(&mut leg, self.patience).await;
-        let failed = |said: String, next: Option<&str>| Step::failed("HTTP/2", said, next).took(begun);
+        let failed = |said: String, next: Option<&str>| DoctorStep::failed("HTTP/2", said, next).took(begun);
         let step = match answer {
             Answer::Http2(trips) => {
                 let middle = trips.get(trips.len() / 2).copied().unwrap_or_default();
                 let least = trips.first().copied().unwrap_or_default();
                 let said = format!("round trip {} (least {})", millis(middle), millis(least));
-                steps.push(Step::new("HTTP/2", State::Ok, said).took(begun));
+                steps.push(DoctorStep::new("HTTP/2", State::Ok, said).took(begun));
                 return Some(());
             }
             Answer::Http1(line) => failed(format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT)),
@@ -274,7 +278,7 @@ impl Patient<'_> {
     }
 
     /// No HTTP/2 in plaintext: perhaps under TLS.
-    async fn perhaps_tls(&self, mut step: Step) -> Step {
+    async fn perhaps_tls(&self, mut step: DoctorStep) -> DoctorStep {
         if self.tls.is_some() {
             return step;
         }

@@ -9,7 +9,7 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-use super::{State, Step};
+use super::{DoctorStep, State};
 use crate::net::{dial, rpc};
 use crate::wire::event::{ApiVersion, Kind, Method, Variant};
 use crate::wire::pb::{Fields, put_len_field};
@@ -32,7 +32,12 @@ enum Came {
 }
 
 /// A step for each variant.
-pub(super) async fn ask(channel: &Channel, metadata: &MetadataMap, node: &[u8], most: Duration) -> Vec<Step> {
+pub(super) async fn ask(
+    channel: &Channel,
+    metadata: &MetadataMap,
+    node: &[u8],
+    most: Duration,
+) -> Vec<DoctorStep> {
     let mut streams = JoinSet::new();
     for (at, variant) in VARIANTS.into_iter().enumerate() {
         let alone = Kind::all().map(|kind| vec![kind]);
@@ -109,7 +114,7 @@ fn response(bytes: &[u8]) -> Option<(Kind, usize)> {
     Some((kind, fields().filter(|field| field.number == 2).count()))
 }
 
-fn step<'a>(variant: Variant, came: impl Iterator<Item = &'a (usize, Vec<Kind>, Came)>) -> Step {
+fn step<'a>(variant: Variant, came: impl Iterator<Item = &'a (usize, Vec<Kind>, Came)>) -> DoctorStep {
     let (mut answers, mut open, mut none) = (Vec::new(), Vec::new(), Vec::new());
     let (mut refused, mut took) = (Vec::new(), None);
     for (_, kinds, came) in came {
@@ -153,5 +158,5 @@ fn step<'a>(variant: Variant, came: impl Iterator<Item = &'a (usize, Vec<Kind>, 
         said.push("not there (UNIMPLEMENTED)".into());
     }
     let next = denied.then(|| "-H 'authorization: Bearer TOKEN'".to_owned());
-    Step { name: variant.word(), state, said, took, next }
+    DoctorStep { name: variant.word(), state, said, took, next }
 }

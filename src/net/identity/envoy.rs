@@ -6,7 +6,7 @@ use super::{Identity, Source, Upstream, field, list, text, unsupported};
 use crate::engine::filter::duration;
 use crate::net::bootstrap::{BootstrapError, endpoint, plain_uri};
 use crate::net::tls::{ClientOptions, Pem};
-use crate::peers::client::Others;
+use crate::peers::client::FallbackServer;
 use crate::schema::base64;
 use crate::wire::event::{Kind, Variant};
 
@@ -173,7 +173,7 @@ fn config_sources(root: &Value, identity: &mut Identity) -> Result<(), Bootstrap
         )),
     }
     if identity.sources.is_empty() {
-        identity.others = Others::Nobody;
+        identity.others = FallbackServer::Nobody;
     }
     for (place, config) in all {
         let is_default = place == "default_config_source";
@@ -201,7 +201,7 @@ fn config_sources(root: &Value, identity: &mut Identity) -> Result<(), Bootstrap
             }
         }
         if is_default {
-            identity.others = Others::Server(number);
+            identity.others = FallbackServer::Server(number);
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Identity, Source, Upstream, field, file, list, unsupported};
 use crate::net::bootstrap::{BootstrapError, plain_uri};
 use crate::net::tls::ClientOptions;
-use crate::peers::client::Others;
+use crate::peers::client::FallbackServer;
 use crate::wire::event::Variant;
 
 /// Features of a server that ask nothing of a client which only looks.
@@ -27,7 +27,7 @@ pub(super) fn read(root: &Value) -> Result<Identity, BootstrapError> {
         let number = if own.is_empty() { 0 } else { identity.number(ads(own)) };
         identity.authorities.push((name.clone(), number));
         // A name of another authority can't be had (A47).
-        identity.others = Others::Nobody;
+        identity.others = FallbackServer::Nobody;
     }
     identity.notes = notes;
     Ok(identity)

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::bootstrap::{BootstrapError, get};
 use super::tls::{ClientOptions, Pem};
-use crate::peers::client::Others;
+use crate::peers::client::FallbackServer;
 use crate::wire::event::{Kind, Variant};
 
 /// What is read of a bootstrap.
@@ -35,7 +35,7 @@ pub struct Identity {
     pub beside: Vec<(String, u32)>,
     /// Which source answers for an authority of `xdstp:` names (row K-24), and which for all others.
     pub authorities: Vec<(String, u32)>,
-    pub others: Others,
+    pub others: FallbackServer,
     /// What a person should know: what is read and has no effect.
     pub notes: Vec<String>,
 }

@@ -171,7 +171,7 @@ fn an_envoy_may_have_a_source_for_each_authority() {
     let (sources, named, identity) = of(&bootstrap);
     // Each has streams of its own, even if its servers are those of the ADS.
     assert_eq!(sources, "delta-ads main:1, delta-ads two:2, delta-ads three:3, delta-ads main:1");
-    assert_eq!((named.as_str(), identity.others), ("a=1 b=1 c=2", Others::Server(3)));
+    assert_eq!((named.as_str(), identity.others), ("a=1 b=1 c=2", FallbackServer::Server(3)));
     assert_eq!((identity.beside, identity.kinds), (vec![(glob.to_owned(), 0)], vec![]));
     assert_eq!(identity.notes, Vec::<String>::new());
 
@@ -180,7 +180,7 @@ fn an_envoy_may_have_a_source_for_each_authority() {
     bootstrap["config_sources"][1]["api_config_source"]["api_type"] = json!("AGGREGATED_GRPC");
     let (sources, _, identity) = of(&bootstrap);
     assert_eq!(sources, "delta-ads main:1, delta-ads two:2, ads three:3");
-    assert_eq!((identity.others, identity.notes.len()), (Others::Plain, 0));
+    assert_eq!((identity.others, identity.notes.len()), (FallbackServer::Plain, 0));
 
     // Servers and authorities beside the locator change nothing as long as there is an ADS.
     bootstrap["dynamic_resources"]["cds_config"] = source("four:4", &["shop"]);
@@ -203,7 +203,7 @@ fn an_envoy_may_have_a_source_for_each_authority() {
     bootstrap["dynamic_resources"] = json!({"cds_resources_locator": glob});
     let (sources, named, identity) = of(&bootstrap);
     assert_eq!((sources.as_str(), named.as_str()), ("delta-ads two:2, ads three:3", "a=0 b=0 c=1"));
-    assert_eq!((identity.others, identity.beside), (Others::Nobody, vec![]));
+    assert_eq!((identity.others, identity.beside), (FallbackServer::Nobody, vec![]));
     assert!(identity.notes[0].contains("no cds_config beside it"), "{:?}", identity.notes);
 
     bootstrap["config_sources"][1]["api_config_source"]["api_type"] = json!("DELTA_GRPC");
@@ -279,7 +279,7 @@ fn a_grpc_client_has_servers_in_order() {
     assert_eq!(identity.authorities.len(), 2);
     assert_eq!(identity.authorities, [("a".to_owned(), 1), ("b".to_owned(), 0)]);
     assert_eq!(identity.sources[1].servers[0].to_string(), "https://three:3");
-    assert_eq!(identity.others, Others::Nobody);
+    assert_eq!(identity.others, FallbackServer::Nobody);
     assert!(identity.notes[0].contains("ignore_resource_deletion"), "{:?}", identity.notes);
     assert!(identity.notes[1].contains("`novel` has no effect"), "{:?}", identity.notes);
 }

@@ -11,7 +11,7 @@ use super::gather::Gather;
 use super::{PATIENCE, Shared, stream};
 use crate::net::tap::{Accepted, Leg, Speaks, alert, refuse, speaks};
 use crate::net::tls::{Failure, Server};
-use crate::sources::observe::{ConnId, Happened, Step};
+use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
 use crate::wire::event::Side;
 
@@ -26,12 +26,12 @@ const WINDOW: u32 = 4 << 20;
 
 /// Serves a client until it is gone.
 pub(super) async fn serve(Accepted { conn, client, peer, server: own }: Accepted, shared: Shared) {
-    shared.watch.tell(conn, Happened::Opened { peer, server: own.to_string() });
+    shared.watch.tell(conn, TapEvent::Opened { peer, server: own.to_string() });
     let Some(leg) = secure(conn, client, &shared).await else { return };
     let result = streams(conn, leg, &shared).await;
     let error = result.err().filter(|error| !gone(error)).map(|error| error.to_string());
     let by = error.is_some().then_some(Side::Client);
-    shared.watch.tell(conn, Happened::Closed { by, error });
+    shared.watch.tell(conn, TapEvent::Closed { by, error });
 }
 
 /// The client has closed the connection, in whatever way.
@@ -68,7 +68,7 @@ async fn streams(conn: ConnId, client: Leg, shared: &Shared) -> Result<(), h2::E
 async fn secure(conn: ConnId, client: Leg, shared: &Shared) -> Option<Leg> {
     let failed = |failure: &Failure| {
         let error = failure.to_string();
-        shared.watch.tell(conn, Happened::Failed { step: Step::Accept, error: error.clone() });
+        shared.watch.tell(conn, TapEvent::Failed { step: ConnectStep::Accept, error: error.clone() });
         format!("xdscope serve: {error}")
     };
     let other = |what: &str, next: &str| Failure {
@@ -79,12 +79,12 @@ async fn secure(conn: ConnId, client: Leg, shared: &Shared) -> Option<Leg> {
     let (first, client) = match client.first().await {
         Ok(Some(first)) => first,
         Ok(None) => {
-            shared.watch.tell(conn, Happened::Closed { by: None, error: None });
+            shared.watch.tell(conn, TapEvent::Closed { by: None, error: None });
             return None;
         }
         Err(error) => {
             let error = Some(error.to_string());
-            shared.watch.tell(conn, Happened::Closed { by: Some(Side::Client), error });
+            shared.watch.tell(conn, TapEvent::Closed { by: Some(Side::Client), error });
             return None;
         }
     };
@@ -103,7 +103,7 @@ async fn secure(conn: ConnId, client: Leg, shared: &Shared) -> Option<Leg> {
         }
         (Some(tls), Speaks::Tls) => match handshake(tls, client).await {
             Ok((client, facts)) => {
-                shared.watch.tell(conn, Happened::Secured { side: Side::Client, facts: Arc::new(facts) });
+                shared.watch.tell(conn, TapEvent::Secured { side: Side::Client, facts: Arc::new(facts) });
                 Some(client)
             }
             Err(failure) => {

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::sources::observe::{ConnId, Copied, Happened, Spoken};
+use crate::sources::observe::{ConnId, FrameEffect, TapCopy, TapEvent};
 use crate::wire::event::{Clock, Dir, Time};
 
 /// How long copies wait for company before the drainer is let at them. Waking it for each chunk would cost the traffic
@@ -16,7 +16,7 @@ pub(in crate::net) struct Company {
 
 /// The queue between the relay and whoever looks at the copies.
 #[derive(Debug)]
-pub struct Copies {
+pub struct CopyQueue {
     queue: Mutex<Queue>,
     wake: Condvar,
     /// The drainer sleeps until there is something at all.
@@ -29,21 +29,21 @@ pub struct Copies {
 
 #[derive(Debug, Default)]
 struct Queue {
-    items: Vec<Copied>,
+    items: Vec<TapCopy>,
     bytes: usize,
     closed: bool,
 }
 
-impl Copies {
+impl CopyQueue {
     /// A queue for so many bytes, as a tap has it.
     pub fn new(limit: usize) -> Self {
-        Copies::with(limit, super::COMPANY)
+        CopyQueue::with(limit, super::COMPANY)
     }
 
     pub(in crate::net) fn with(limit: usize, company: Company) -> Self {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
-        Copies {
+        CopyQueue {
             queue: Mutex::default(),
             wake: Condvar::new(),
             idle: AtomicBool::new(false),
@@ -71,23 +71,23 @@ impl Copies {
     }
 
     /// Adds a copy; bytes that do not fit are counted as lost.
-    pub fn push(&self, conn: ConnId, at: Time, what: Happened) {
+    pub fn push(&self, conn: ConnId, at: Time, what: TapEvent) {
         let mut queue = self.lock();
         let size = what.size();
         match what {
             // One that is too large alone is kept: whoever sends it has it too.
-            Happened::Spoken { stream, .. }
+            TapEvent::Spoken { stream, .. }
                 if queue.bytes > 0 && size > 0 && queue.bytes + size > self.limit =>
             {
-                let what = Happened::Spoken { stream, what: Spoken::Lost { bytes: size as u64 } };
-                queue.items.push(Copied { conn, at, what });
+                let what = TapEvent::Spoken { stream, what: FrameEffect::Lost { bytes: size as u64 } };
+                queue.items.push(TapCopy { conn, at, what });
             }
-            Happened::Bytes { dir, bytes } if queue.bytes + size > self.limit => {
+            TapEvent::Bytes { dir, bytes } if queue.bytes + size > self.limit => {
                 queue.lost(conn, at, dir, bytes.len() as u64);
             }
             what => {
                 queue.bytes += size;
-                queue.items.push(Copied { conn, at, what });
+                queue.items.push(TapCopy { conn, at, what });
             }
         }
         let plenty =
@@ -106,7 +106,7 @@ impl Copies {
 
     /// Waits until there are copies and gives them to `into`, in order, all that there are. Gives up after
     /// `patience` with nothing. False: the tap has stopped and everything was drained.
-    pub fn drain(&self, into: &mut Vec<Copied>, patience: Duration) -> bool {
+    pub fn drain(&self, into: &mut Vec<TapCopy>, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         let mut queue = self.lock();
         while queue.items.is_empty() && !queue.closed {
@@ -135,7 +135,7 @@ impl Copies {
 impl Queue {
     /// Counts a lost chunk, together with the one before it where that is the same direction's.
     fn lost(&mut self, conn: ConnId, at: Time, dir: Dir, size: u64) {
-        if let Some(Copied { conn: last, what: Happened::Lost { dir: same, bytes, chunks }, .. }) =
+        if let Some(TapCopy { conn: last, what: TapEvent::Lost { dir: same, bytes, chunks }, .. }) =
             self.items.last_mut()
             && *last == conn
             && *same == dir
@@ -144,6 +144,6 @@ impl Queue {
             *chunks += 1;
             return;
         }
-        self.items.push(Copied { conn, at, what: Happened::Lost { dir, bytes: size, chunks: 1 } });
+        self.items.push(TapCopy { conn, at, what: TapEvent::Lost { dir, bytes: size, chunks: 1 } });
     }
 }

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_rustls::TlsStream;
 
 use super::Address;
-use crate::sources::observe::Step;
+use crate::sources::observe::ConnectStep;
 
 /// What is read at once of what a client says first.
 const FIRST: usize = 16 << 10;
@@ -26,27 +26,32 @@ pub(in crate::net) enum Leg {
 
 impl Leg {
     /// Connects to an upstream; the error says which step failed.
-    pub(in crate::net) async fn connect(to: &Address, patience: Duration) -> Result<Leg, (Step, io::Error)> {
+    pub(in crate::net) async fn connect(
+        to: &Address,
+        patience: Duration,
+    ) -> Result<Leg, (ConnectStep, io::Error)> {
         let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {patience:?}"));
         match to {
             Address::Unix(path) => {
-                UnixStream::connect(path).await.map(Leg::Unix).map_err(|error| (Step::Connect, error))
+                UnixStream::connect(path).await.map(Leg::Unix).map_err(|error| (ConnectStep::Connect, error))
             }
             Address::Tcp(name) => {
                 let found = tokio::time::timeout(patience, tokio::net::lookup_host(name)).await;
-                let found =
-                    found.map_err(late).and_then(|found| found).map_err(|error| (Step::Resolve, error))?;
+                let found = found
+                    .map_err(late)
+                    .and_then(|found| found)
+                    .map_err(|error| (ConnectStep::Resolve, error))?;
                 let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
                 for address in found {
                     match tokio::time::timeout(patience, TcpStream::connect(address)).await.map_err(late) {
                         Ok(Ok(stream)) => {
-                            stream.set_nodelay(true).map_err(|error| (Step::Connect, error))?;
+                            stream.set_nodelay(true).map_err(|error| (ConnectStep::Connect, error))?;
                             return Ok(Leg::Tcp(stream));
                         }
                         Ok(Err(error)) | Err(error) => failed = error,
                     }
                 }
-                Err((Step::Connect, failed))
+                Err((ConnectStep::Connect, failed))
             }
         }
     }

@@ -21,7 +21,7 @@ mod watch;
 
 pub use address::{Address, AddressError};
 pub use changes::{NoChange, changes};
-pub use copies::Copies;
+pub use copies::CopyQueue;
 
 use std::io;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ pub struct Tap {
     pub listening: Vec<Address>,
     pub counters: Arc<Counters>,
     /// `None` with `--no-decode`.
-    pub copies: Option<Arc<Copies>>,
+    pub copies: Option<Arc<CopyQueue>>,
     stop: Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -139,7 +139,7 @@ impl Tap {
             listeners.push(runtime.block_on(Listener::bind(listen)).map_err(fail(listen))?);
         }
         let listening = listeners.iter().map(Listener::address).collect();
-        let copies = queue.map(|(bytes, company)| Arc::new(Copies::with(bytes, company)));
+        let copies = queue.map(|(bytes, company)| Arc::new(CopyQueue::with(bytes, company)));
         let counters = Arc::new(Counters::default());
         let (stop, stopped) = channel(false);
         let watch = Watch { copies: copies.clone(), counters: counters.clone() };

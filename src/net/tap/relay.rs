@@ -15,7 +15,7 @@ use super::leg::Leg;
 use super::secure::{self, Legs, Meeting};
 use super::{Tls, Watch};
 use crate::net::tls;
-use crate::sources::observe::{ConnId, Happened, Step};
+use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
 use crate::wire::event::{Dir, Side};
 use crate::wire::h2::{Changes, Rewrite, Unchanged};
@@ -37,12 +37,12 @@ pub(super) struct Shared {
 
 /// Relays between a client and its upstream until either is gone.
 pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Accepted, shared: Shared) {
-    shared.watch.tell(conn, Happened::Opened { peer, server: upstream.to_string() });
+    shared.watch.tell(conn, TapEvent::Opened { peer, server: upstream.to_string() });
     let meeting = Meeting { conn, upstream: &upstream, shared: &shared };
     let Some(Legs { client, server, server_tls }) = meeting.legs(client).await else { return };
     let (client_read, client_write) = tokio::io::split(client);
     let (server_read, server_write) = tokio::io::split(server);
-    let stands = Stands::new(if server_tls.is_some() { Stand::Secured } else { Stand::Quiet });
+    let stands = SharedPhase::new(if server_tls.is_some() { RelayPhase::Secured } else { RelayPhase::Quiet });
     let pump = |from, to, dir| Pump {
         from,
         to,
@@ -71,7 +71,9 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         match seen.and_then(|seen| tls::broken(&error, seen)) {
             Some(words) => words,
             None if unchanged => format!("{error}; {}", secure::AS_IT_IS),
-            None if stood == Stand::Hello => format!("{error}: the client spoke TLS, and the server may not"),
+            None if stood == RelayPhase::Hello => {
+                format!("{error}: the client spoke TLS, and the server may not")
+            }
             None if early.is_some() => silence(&error, seen),
             None => error.to_string(),
         }
@@ -85,12 +87,12 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
     shared.watch.tell(
         conn,
         match &words {
-            Some(why) if unchanged => Happened::Failed { step: Step::Headers, error: why.clone() },
-            _ => Happened::Closed { by, error: words.clone() },
+            Some(why) if unchanged => TapEvent::Failed { step: ConnectStep::Headers, error: why.clone() },
+            _ => TapEvent::Closed { by, error: words.clone() },
         },
     );
     match (early, words) {
-        (Some(_), Some(_)) if stood == Stand::Hello => answer::alert(client).await,
+        (Some(_), Some(_)) if stood == RelayPhase::Hello => answer::alert(client).await,
         (Some(early), Some(words)) => {
             let client = Leg::Again(early.into(), Box::new(client));
             answer::refuse(client, &format!("xdscope tap: {upstream}: {words}")).await;
@@ -126,7 +128,7 @@ fn silence(error: &io::Error, seen: Option<&Secured>) -> String {
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum Stand {
+enum RelayPhase {
     /// Nobody said anything.
     Quiet,
     /// The same, with an upstream that agreed on TLS: from here on it owes an answer.
@@ -139,29 +141,30 @@ enum Stand {
     Talking,
 }
 
-impl Stand {
+impl RelayPhase {
     /// The upstream owes an answer.
     fn waits(self) -> bool {
-        matches!(self, Stand::Secured | Stand::Hello | Stand::Asked)
+        matches!(self, RelayPhase::Secured | RelayPhase::Hello | RelayPhase::Asked)
     }
 }
 
 /// The same for both directions of it, which run side by side.
 #[derive(Clone)]
-struct Stands(Arc<AtomicU8>);
+struct SharedPhase(Arc<AtomicU8>);
 
-impl Stands {
-    fn new(stand: Stand) -> Stands {
-        Stands(Arc::new(AtomicU8::new(stand as u8)))
+impl SharedPhase {
+    fn new(stand: RelayPhase) -> SharedPhase {
+        SharedPhase(Arc::new(AtomicU8::new(stand as u8)))
     }
 
-    fn get(&self) -> Stand {
-        const ALL: [Stand; 4] = [Stand::Quiet, Stand::Secured, Stand::Hello, Stand::Asked];
+    fn get(&self) -> RelayPhase {
+        const ALL: [RelayPhase; 4] =
+            [RelayPhase::Quiet, RelayPhase::Secured, RelayPhase::Hello, RelayPhase::Asked];
         let stand = usize::from(self.0.load(Ordering::Relaxed));
-        ALL.get(stand).copied().unwrap_or(Stand::Talking)
+        ALL.get(stand).copied().unwrap_or(RelayPhase::Talking)
     }
 
-    fn set(&self, stand: Stand) {
+    fn set(&self, stand: RelayPhase) {
         self.0.store(stand as u8, Ordering::Relaxed);
     }
 }
@@ -174,7 +177,7 @@ struct Pump {
     conn: ConnId,
     shared: Shared,
     /// Where the connection stands, for both directions.
-    stands: Stands,
+    stands: SharedPhase,
     /// Requests since the beginning, until there is an answer.
     early: Option<Vec<u8>>,
     /// Of requests whose headers are to be changed.
@@ -190,7 +193,7 @@ impl Pump {
         };
         loop {
             let bytes = self.read().await.map_err(|error| (reading, error))?;
-            if self.stands.get() != Stand::Talking {
+            if self.stands.get() != RelayPhase::Talking {
                 self.begin(&bytes).map_err(|error| (reading, error))?;
             } else if self.early.is_some() {
                 self.early = None;
@@ -208,7 +211,7 @@ impl Pump {
             }
         }
         self.to.shutdown().await.map_err(|error| (writing, error))?;
-        self.shared.watch.tell(self.conn, Happened::Finished { dir: self.dir });
+        self.shared.watch.tell(self.conn, TapEvent::Finished { dir: self.dir });
         Ok(())
     }
 
@@ -222,7 +225,7 @@ impl Pump {
         let counter = if self.dir == Dir::Req { &counters.bytes_in } else { &counters.bytes_out };
         counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if let Some((copies, at)) = copies.as_ref().zip(at) {
-            copies.push(self.conn, at, Happened::Bytes { dir: self.dir, bytes });
+            copies.push(self.conn, at, TapEvent::Bytes { dir: self.dir, bytes });
         }
         Ok(())
     }
@@ -247,9 +250,9 @@ impl Pump {
                 let goes_on = early.len() + bytes.len() <= EARLY && !bytes.is_empty();
                 early.extend_from_slice(if goes_on { bytes } else { &[] });
                 let next = match answer::speaks(early) {
-                    Speaks::Http2 if goes_on => Stand::Asked,
-                    Speaks::Tls if goes_on => Stand::Hello,
-                    _ => Stand::Talking,
+                    Speaks::Http2 if goes_on => RelayPhase::Asked,
+                    Speaks::Tls if goes_on => RelayPhase::Hello,
+                    _ => RelayPhase::Talking,
                 };
                 self.stands.set(next);
             }
@@ -257,18 +260,19 @@ impl Pump {
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "end of stream"));
             }
             Dir::Resp
-                if stood == Stand::Hello && !bytes.first().is_some_and(|byte| TLS_RECORDS.contains(byte)) =>
+                if stood == RelayPhase::Hello
+                    && !bytes.first().is_some_and(|byte| TLS_RECORDS.contains(byte)) =>
             {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
                     "the server answered TLS in plaintext",
                 ));
             }
-            Dir::Resp if stood == Stand::Asked && bytes.starts_with(&ALERT) => {
+            Dir::Resp if stood == RelayPhase::Asked && bytes.starts_with(&ALERT) => {
                 let error = "the server wants TLS: it answered plaintext with a TLS alert";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }
-            Dir::Resp => self.stands.set(Stand::Talking),
+            Dir::Resp => self.stands.set(RelayPhase::Talking),
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::answer::{self, Speaks};
 use super::relay::Shared;
 use super::{Address, Leg};
 use crate::net::tls::{self, Failure};
-use crate::sources::observe::{ConnId, Happened, Step};
+use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
 use crate::wire::event::Side;
 
@@ -74,7 +74,7 @@ impl Meeting<'_> {
             Speaks::Other => ("something else than HTTP/2", AS_IT_IS),
         };
         let (what, next) = (format!("the client speaks {what}"), Some(next.to_owned()));
-        let why = self.failed(Step::Headers, &Failure { what, next, seen: Box::default() });
+        let why = self.failed(ConnectStep::Headers, &Failure { what, next, seen: Box::default() });
         match speaks {
             Speaks::Tls => answer::alert(client).await,
             _ => answer::refuse(client, &why).await,
@@ -98,7 +98,7 @@ impl Meeting<'_> {
             if speaks == Speaks::Tls {
                 let what = "the client spoke TLS, and this listener is plaintext".to_owned();
                 let next = Some("--listen-cert FILE --listen-key FILE, or a client in plaintext".to_owned());
-                self.failed(Step::Accept, &Failure { what, next, seen: Box::default() });
+                self.failed(ConnectStep::Accept, &Failure { what, next, seen: Box::default() });
                 answer::alert(client).await;
                 return None;
             }
@@ -108,7 +108,7 @@ impl Meeting<'_> {
             return match self.dial(server, dial, asked).await {
                 Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
                 Err(failure) => {
-                    answer::refuse(client, &self.failed(Step::Tls, &failure)).await;
+                    answer::refuse(client, &self.failed(ConnectStep::Tls, &failure)).await;
                     None
                 }
             };
@@ -116,7 +116,7 @@ impl Meeting<'_> {
         if speaks != Speaks::Tls {
             let what = "the client spoke plaintext, and this listener wants TLS".to_owned();
             let next = Some("TLS in the client, or no --listen-cert".to_owned());
-            let why = self.failed(Step::Accept, &Failure { what, next, seen: Box::default() });
+            let why = self.failed(ConnectStep::Accept, &Failure { what, next, seen: Box::default() });
             answer::refuse(client, &why).await;
             return None;
         }
@@ -124,7 +124,7 @@ impl Meeting<'_> {
         let hello = match hello {
             Ok(hello) => hello,
             Err(failure) => {
-                self.failed(Step::Accept, &failure);
+                self.failed(ConnectStep::Accept, &failure);
                 return None;
             }
         };
@@ -147,8 +147,8 @@ impl Meeting<'_> {
             Err(failure) => {
                 self.tell(Side::Client, Secured::clone(&failure.seen));
                 match &found {
-                    Ok(_) => self.failed(Step::Accept, &failure),
-                    Err(first) => self.failed(Step::Tls, first),
+                    Ok(_) => self.failed(ConnectStep::Accept, &failure),
+                    Err(first) => self.failed(ConnectStep::Tls, first),
                 };
                 return None;
             }
@@ -157,7 +157,7 @@ impl Meeting<'_> {
             Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
             // Told only now: of a connection that has failed nothing more is heard, and the client's leg is known by now.
             Err(failure) => {
-                answer::refuse(client, &self.failed(Step::Tls, &failure)).await;
+                answer::refuse(client, &self.failed(ConnectStep::Tls, &failure)).await;
                 None
             }
         }
@@ -167,7 +167,7 @@ impl Meeting<'_> {
         match Leg::connect(self.upstream, self.shared.patience).await {
             Ok(server) => Some(server),
             Err((step, error)) => {
-                self.shared.watch.tell(self.conn, Happened::Failed { step, error: error.to_string() });
+                self.shared.watch.tell(self.conn, TapEvent::Failed { step, error: error.to_string() });
                 None
             }
         }
@@ -211,7 +211,7 @@ impl Meeting<'_> {
 
     fn tell(&self, side: Side, facts: Secured) -> Arc<Secured> {
         let facts = Arc::new(facts);
-        self.shared.watch.tell(self.conn, Happened::Secured { side, facts: facts.clone() });
+        self.shared.watch.tell(self.conn, TapEvent::Secured { side, facts: facts.clone() });
         facts
     }
 
@@ -220,17 +220,17 @@ impl Meeting<'_> {
         let by = error.is_some().then_some(Side::Client);
         self.shared
             .watch
-            .tell(self.conn, Happened::Closed { by, error: error.map(|error| error.to_string()) });
+            .tell(self.conn, TapEvent::Closed { by, error: error.map(|error| error.to_string()) });
         None
     }
 
     /// Tells what failed; the words for the client.
-    fn failed(&self, step: Step, failure: &Failure) -> String {
+    fn failed(&self, step: ConnectStep, failure: &Failure) -> String {
         let error = failure.to_string();
-        self.shared.watch.tell(self.conn, Happened::Failed { step, error: error.clone() });
+        self.shared.watch.tell(self.conn, TapEvent::Failed { step, error: error.clone() });
         match step {
-            Step::Accept => format!("xdscope tap: {error}"),
-            Step::Headers => format!("xdscope tap: {} failed: {error}", step.word()),
+            ConnectStep::Accept => format!("xdscope tap: {error}"),
+            ConnectStep::Headers => format!("xdscope tap: {} failed: {error}", step.word()),
             step => format!("xdscope tap: {} {} failed: {error}", step.word(), self.upstream),
         }
     }

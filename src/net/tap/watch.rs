@@ -1,17 +1,17 @@
 use std::sync::Arc;
 
-use super::{Copies, Counters};
-use crate::sources::observe::{ConnId, Happened};
+use super::{CopyQueue, Counters};
+use crate::sources::observe::{ConnId, TapEvent};
 
 /// Whoever has connections tells what happens on them.
 #[derive(Clone)]
 pub(in crate::net) struct Watch {
-    pub(in crate::net) copies: Option<Arc<Copies>>,
+    pub(in crate::net) copies: Option<Arc<CopyQueue>>,
     pub(in crate::net) counters: Arc<Counters>,
 }
 
 impl Watch {
-    pub(in crate::net) fn tell(&self, conn: ConnId, what: Happened) {
+    pub(in crate::net) fn tell(&self, conn: ConnId, what: TapEvent) {
         if let Some(copies) = &self.copies {
             copies.push(conn, copies.now(), what);
         }

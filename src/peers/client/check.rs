@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use crate::engine::session::{Means as _, is_glob};
+use crate::engine::session::{ResourceSemantics as _, is_glob};
 use crate::schema::Schema;
 use crate::wire::content::Catalog;
 use crate::wire::event::{DenseHash, Sym, TypeUrl};

@@ -12,9 +12,9 @@ use super::structured::BadName;
 #[derive(Clone)]
 pub struct Config {
     /// How servers are asked.
-    pub manner: Manner,
+    pub manner: ServerProfile,
     /// How those are asked, by their numbers, that are asked in another way.
-    pub manners: BTreeMap<u32, Manner>,
+    pub manners: BTreeMap<u32, ServerProfile>,
     /// Of the services; the types that are asked for have a version of their own (row A-14).
     pub transport: ApiVersion,
     /// Between REST polls that have nothing new to say.
@@ -35,14 +35,14 @@ pub struct Config {
     pub beside: BTreeMap<String, u32>,
     /// Which server answers for an authority (row K-24); the others' numbers begin at 1.
     pub authorities: BTreeMap<String, u32>,
-    pub others: Others,
+    pub others: FallbackServer,
     /// Of the jitter.
     pub seed: u64,
 }
 
 /// How a server is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Manner {
+pub struct ServerProfile {
     pub variant: Variant,
     /// Ask for a wildcard by an empty list, as long as that means one (rows E-39, F-21).
     pub legacy_wildcard: bool,
@@ -50,7 +50,7 @@ pub struct Manner {
 
 /// Who answers for the authorities that are not among [`Config::authorities`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Others {
+pub enum FallbackServer {
     /// Whoever is asked for the plain names of the type.
     #[default]
     Plain,
@@ -61,7 +61,7 @@ pub enum Others {
 
 impl Config {
     /// How this server is asked.
-    pub(super) fn manner_of(&self, server: u32) -> Manner {
+    pub(super) fn manner_of(&self, server: u32) -> ServerProfile {
         self.manners.get(&server).copied().unwrap_or(self.manner)
     }
 

@@ -32,10 +32,10 @@ mod backoff;
 mod check;
 mod config;
 mod encode;
-mod places;
 mod poll;
 mod preview;
 mod references;
+mod resource_places;
 mod structured;
 #[cfg(test)]
 mod tests;
@@ -43,8 +43,8 @@ mod track;
 
 pub use crate::engine::lint::Links;
 pub use check::{Ruling, check, validated};
-pub use config::{Config, Manner, NoStream, Others, Refused};
-pub use preview::{Plain, Preview};
+pub use config::{Config, FallbackServer, NoStream, Refused, ServerProfile};
+pub use preview::{Preview, Trivial};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ use backoff::Backoff;
 use encode::Request;
 use poll::Poll;
 use references::{Finder, References};
-use structured::Wish;
+use structured::StructuredName;
 pub use structured::{BadName, asked};
 use track::{Changes, Pending, Track};
 
@@ -114,7 +114,7 @@ pub struct Client {
     tracks: BTreeMap<Key, Track>,
     references: References,
     /// What stands in for a name while its source is unreachable (row K-29).
-    alternatives: BTreeMap<(TypeUrl, Sym), Vec<Wish>>,
+    alternatives: BTreeMap<(TypeUrl, Sym), Vec<StructuredName>>,
     /// Names that resources refer to and no server answers for (row K-24).
     unmapped: BTreeSet<(TypeUrl, Sym)>,
     effects: VecDeque<Effect>,
@@ -276,7 +276,7 @@ impl Client {
 
     /// Accepts a response in which nothing is to be refused: its ACK goes out before its content is taken in, which
     /// [`handle_response`](Client::handle_response) must do next. False: the verdict has to wait for that.
-    pub fn accept(&mut self, lane: Lane, plain: &Plain, catalog: &Catalog) -> bool {
+    pub fn accept(&mut self, lane: Lane, plain: &Trivial, catalog: &Catalog) -> bool {
         let Some(server) = self.lanes.get(lane.0 as usize).map(|lane| lane.server) else { return false };
         let key = Key { url: plain.type_url.clone(), server };
         let of_lane = |track: &&mut Track| track.lane == lane && track.manner.variant != Variant::Rest;
@@ -373,7 +373,7 @@ impl Client {
     /// What streams say of their client, beside their own metadata: rules look at it (row K-24).
     pub fn facts(&self) -> Vec<(String, String)> {
         let Config { structured, authorities, others, links, .. } = &self.config;
-        let mapped = (*structured && *others == Others::Nobody)
+        let mapped = (*structured && *others == FallbackServer::Nobody)
             .then(|| (Open::AUTHORITIES, authorities.keys().cloned().collect::<Vec<_>>().join(",")));
         let follows = links.as_ref().map(|_| (Open::FOLLOWS, "references".to_owned()));
         let facts = mapped.map(|mapped| [Some(mapped), follows]).into_iter().flatten().flatten();

@@ -26,7 +26,7 @@ pub struct Preview {
 
 /// A response of resources of its own type, each under a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plain {
+pub struct Trivial {
     pub type_url: TypeUrl,
     pub version: VersionInfo,
     pub nonce: Nonce,
@@ -50,10 +50,10 @@ impl Preview {
     }
 
     /// The message is complete; `None`: it is to be looked into.
-    pub fn plain(self) -> Option<Plain> {
+    pub fn plain(self) -> Option<Trivial> {
         let (of, _) = self.first?;
         let plain = !self.odd && self.splitter.rest().is_empty() && *of == *self.type_url.as_bytes();
-        (plain && !self.nonce.is_empty()).then(|| Plain {
+        (plain && !self.nonce.is_empty()).then(|| Trivial {
             type_url: self.type_url.as_str().into(),
             version: self.version.as_str().into(),
             nonce: self.nonce.as_str().into(),

@@ -5,7 +5,7 @@ use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Kind, Sym};
 
 use super::Links;
-use super::structured::{self, HOPS, Leads, Wish};
+use super::structured::{self, HOPS, Leads, StructuredName};
 use super::track::Changes;
 
 /// How references are found.
@@ -52,7 +52,7 @@ pub(super) struct Updated {
     /// The types whose names changed, with all their names.
     pub(super) names: Vec<(Kind, BTreeSet<Sym>)>,
     /// Structured names that were found.
-    pub(super) wishes: Vec<Wish>,
+    pub(super) wishes: Vec<StructuredName>,
 }
 
 impl References {
@@ -134,17 +134,17 @@ impl References {
 }
 
 impl Finder {
-    fn find(&self, any: &[u8], catalog: &mut Catalog, wishes: &mut Vec<Wish>) -> Found {
+    fn find(&self, any: &[u8], catalog: &mut Catalog, wishes: &mut Vec<StructuredName>) -> Found {
         let mut found = Found::default();
         match structured::leads(any).filter(|_| self.structured) {
             Some(Leads::To(url)) => {
                 found.redirect = true;
                 // A redirect leads to one resource, never to many (row K-28).
-                let wish = Wish::found(&url).filter(|wish| !wish.glob);
-                found.add(wish.as_ref().and_then(Wish::kind), wish, catalog, wishes);
+                let wish = StructuredName::found(&url).filter(|wish| !wish.glob);
+                found.add(wish.as_ref().and_then(StructuredName::kind), wish, catalog, wishes);
             }
             Some(Leads::List { locators, inline }) => {
-                for wish in locators.iter().filter_map(|url| Wish::found(url)) {
+                for wish in locators.iter().filter_map(|url| StructuredName::found(url)) {
                     found.add(wish.kind(), Some(wish), catalog, wishes);
                 }
                 inline.iter().for_each(|any| self.links_of(any, &mut found, catalog, wishes));
@@ -156,11 +156,18 @@ impl Finder {
         found
     }
 
-    fn links_of(&self, any: &[u8], found: &mut Found, catalog: &mut Catalog, wishes: &mut Vec<Wish>) {
+    fn links_of(
+        &self,
+        any: &[u8],
+        found: &mut Found,
+        catalog: &mut Catalog,
+        wishes: &mut Vec<StructuredName>,
+    ) {
         let Some(links) = &self.links else { return };
         for to in links(any) {
-            let wish =
-                (self.structured && structured::is_one(&to.name)).then(|| Wish::found(&to.name)).flatten();
+            let wish = (self.structured && structured::is_one(&to.name))
+                .then(|| StructuredName::found(&to.name))
+                .flatten();
             let name = wish.as_ref().map_or(to.name.as_str(), |wish| wish.name.as_str());
             if matches!(to.source, Some(Source::Grpc | Source::DeltaGrpc | Source::Rest)) {
                 found.own.insert((to.kind, catalog.intern(name)));
@@ -178,7 +185,13 @@ impl Finder {
 }
 
 impl Found {
-    fn add(&mut self, kind: Option<Kind>, wish: Option<Wish>, catalog: &mut Catalog, wishes: &mut Vec<Wish>) {
+    fn add(
+        &mut self,
+        kind: Option<Kind>,
+        wish: Option<StructuredName>,
+        catalog: &mut Catalog,
+        wishes: &mut Vec<StructuredName>,
+    ) {
         let (Some(kind), Some(wish)) = (kind, wish) else { return };
         self.children.insert((kind, catalog.intern(&wish.name)));
         wishes.push(wish);

@@ -29,7 +29,7 @@ pub enum BadName {
 
 /// What a URL asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct StructuredName {
     /// As it goes on the wire: parameters in order, no directives (rows K-06, K-08).
     pub(super) name: String,
     pub(super) authority: String,
@@ -37,13 +37,14 @@ pub(super) struct Wish {
     pub(super) type_url: TypeUrl,
     pub(super) glob: bool,
     /// What to ask for instead while the source is unreachable (row K-29), best first.
-    pub(super) alternatives: Vec<Wish>,
+    pub(super) alternatives: Vec<StructuredName>,
 }
 
-impl Wish {
+impl StructuredName {
     /// A URL as a user or a bootstrap gives it.
-    pub(super) fn configured(url: &str) -> Result<Wish, BadName> {
-        let wish = Wish::read(url, ALTERNATIVES).ok_or_else(|| BadName::Malformed(url.to_owned()))?;
+    pub(super) fn configured(url: &str) -> Result<StructuredName, BadName> {
+        let wish =
+            StructuredName::read(url, ALTERNATIVES).ok_or_else(|| BadName::Malformed(url.to_owned()))?;
         let name = Name::parse(url).ok_or_else(|| BadName::Malformed(url.to_owned()))?;
         let reserved = |key: &str| key.starts_with("xds.") && !key.starts_with("xds.resource.");
         if name.context.iter().any(|(key, _)| reserved(key)) {
@@ -63,24 +64,24 @@ impl Wish {
     }
 
     /// A URL in a resource: what is wrong with it is the server's fault, and the rest of it holds.
-    pub(super) fn found(url: &str) -> Option<Wish> {
-        Wish::read(url, ALTERNATIVES)
+    pub(super) fn found(url: &str) -> Option<StructuredName> {
+        StructuredName::read(url, ALTERNATIVES)
     }
 
-    fn read(url: &str, depth: usize) -> Option<Wish> {
+    fn read(url: &str, depth: usize) -> Option<StructuredName> {
         let name = Name::parse(url)?;
         let item = name.kind.strip_suffix("Collection").unwrap_or(name.kind);
         let alternative = directives(url)
             .find_map(|directive| directive.strip_prefix("alt="))
             .and_then(locator::decode_percent)
             .filter(|_| depth > 0)
-            .and_then(|url| Wish::read(&url, depth - 1));
-        let mut alternatives: Vec<Wish> = alternative.into_iter().collect();
+            .and_then(|url| StructuredName::read(&url, depth - 1));
+        let mut alternatives: Vec<StructuredName> = alternative.into_iter().collect();
         if let Some(first) = alternatives.first_mut() {
             let more = std::mem::take(&mut first.alternatives);
             alternatives.extend(more);
         }
-        Some(Wish {
+        Some(StructuredName {
             name: wire(&name),
             authority: name.authority.to_owned(),
             type_url: TypeUrl::new(format!("{TYPE_PREFIX}{item}")),
@@ -102,7 +103,7 @@ pub(super) fn wire(name: &Name<'_>) -> String {
 
 /// A structured URL as it is asked for: the type, and the name on the wire. `None`: it is none.
 pub fn asked(url: &str) -> Option<(TypeUrl, String)> {
-    Wish::found(url).map(|wish| (wish.type_url, wish.name))
+    StructuredName::found(url).map(|wish| (wish.type_url, wish.name))
 }
 
 fn directives(url: &str) -> impl Iterator<Item = &str> {
@@ -163,26 +164,31 @@ mod tests {
 
     #[test]
     fn names_go_out_in_order_and_without_directives() {
-        let wish = Wish::configured(&format!("xdstp://a/{L}/x/y?b=2&a=1#entry=e,alt=xdstp://c/{L}/z%3Fk=v"));
+        let wish = StructuredName::configured(&format!(
+            "xdstp://a/{L}/x/y?b=2&a=1#entry=e,alt=xdstp://c/{L}/z%3Fk=v"
+        ));
         let wish = wish.expect("a wish");
         assert_eq!(wish.name, format!("xdstp://a/{L}/x/y?a=1&b=2"));
         assert_eq!((wish.authority.as_str(), wish.kind(), wish.glob), ("a", Some(Kind::Lds), false));
         assert_eq!(wish.alternatives[0].name, format!("xdstp://c/{L}/z?k=v"));
-        let list = Wish::configured(&format!("xdstp:///{L}Collection/foo")).expect("a list");
+        let list = StructuredName::configured(&format!("xdstp:///{L}Collection/foo")).expect("a list");
         assert_eq!((list.kind(), list.authority.as_str()), (Some(Kind::Lds), ""));
         assert_eq!(list.name, format!("xdstp:///{L}Collection/foo"));
-        assert!(Wish::configured(&format!("xdstp://a/{L}/x/*?k=v")).expect("a glob").glob);
+        assert!(StructuredName::configured(&format!("xdstp://a/{L}/x/*?k=v")).expect("a glob").glob);
     }
 
     #[test]
     fn what_can_not_be_asked_for_says_why() {
-        let refused = |url: String| Wish::configured(&url).expect_err("no wish");
+        let refused = |url: String| StructuredName::configured(&url).expect_err("no wish");
         assert!(matches!(refused("xdstp://a".into()), BadName::Malformed(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x?xds.foo=1")), BadName::Reserved(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x#what=1")), BadName::Directive(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x#entry=a,entry=b")), BadName::Directive(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x/*/y")), BadName::Glob(_)));
-        assert!(Wish::configured(&format!("xdstp://a/{L}/x?xds.resource.vip=1")).is_ok(), "row K-09");
+        assert!(
+            StructuredName::configured(&format!("xdstp://a/{L}/x?xds.resource.vip=1")).is_ok(),
+            "row K-09"
+        );
     }
 
     #[test]
@@ -191,6 +197,6 @@ mod tests {
         for _ in 0..40 {
             url = format!("xdstp://a/{L}/x#alt={}", url.replace('%', "%25").replace('#', "%23"));
         }
-        assert_eq!(Wish::configured(&url).expect("a wish").alternatives.len(), ALTERNATIVES);
+        assert_eq!(StructuredName::configured(&url).expect("a wish").alternatives.len(), ALTERNATIVES);
     }
 }

@@ -30,7 +30,7 @@ fn config(variant: Variant) -> Config {
     let mut node = Vec::new();
     put_len_field(&mut node, 1, b"me");
     Config {
-        manner: Manner { variant, legacy_wildcard: false },
+        manner: ServerProfile { variant, legacy_wildcard: false },
         manners: BTreeMap::new(),
         transport: ApiVersion::V3,
         poll_delay: Duration::from_secs(8),
@@ -42,7 +42,7 @@ fn config(variant: Variant) -> Config {
         own: BTreeMap::new(),
         beside: BTreeMap::new(),
         authorities: BTreeMap::new(),
-        others: Others::Plain,
+        others: FallbackServer::Plain,
         seed: 1,
     }
 }
@@ -306,7 +306,8 @@ fn a_new_stream_knows_versions_and_no_nonces() {
 
 #[test]
 fn the_legacy_wildcard_ends_where_it_would_mean_something_else() {
-    let legacy = |variant| Config { manner: Manner { variant, legacy_wildcard: true }, ..config(variant) };
+    let legacy =
+        |variant| Config { manner: ServerProfile { variant, legacy_wildcard: true }, ..config(variant) };
     let mut play = Play::new(legacy(Variant::Ads));
     play.wildcard(CDS, true);
     play.respond(CDS, "1", "a", &["x"], Ruling::Accept);

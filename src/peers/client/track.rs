@@ -9,7 +9,7 @@ use crate::wire::{Body, ErrorDetail, Message};
 use super::encode::Request;
 use super::poll::Poll;
 use super::structured;
-use super::{Lane, Manner, Plain, Ruling};
+use super::{Lane, Ruling, ServerProfile, Trivial};
 use crate::engine::session::{Name, glob_matches, is_glob};
 
 /// A response that was refused is answered later each time it comes again (row E-30), up to this.
@@ -20,7 +20,7 @@ const REFUSED_ONCE: Duration = Duration::from_millis(500);
 pub(super) struct Track {
     pub lane: Lane,
     /// How it is asked for.
-    pub manner: Manner,
+    pub manner: ServerProfile,
     /// A response holds all there is (SotW LDS and CDS, row E-44).
     full_state: bool,
     /// The server picks (row E-38).
@@ -112,7 +112,7 @@ pub(super) struct Changes {
 }
 
 impl Track {
-    pub(super) fn new(lane: Lane, manner: Manner, full_state: bool) -> Track {
+    pub(super) fn new(lane: Lane, manner: ServerProfile, full_state: bool) -> Track {
         Track {
             lane,
             manner,
@@ -331,7 +331,7 @@ impl Track {
     }
 
     /// The ACK of a response that is taken in after it.
-    pub(super) fn accept(&mut self, plain: &Plain) -> Request {
+    pub(super) fn accept(&mut self, plain: &Trivial) -> Request {
         self.version = plain.version.clone();
         self.ahead = Some(plain.nonce.clone());
         self.verdict(plain.nonce.clone(), None)

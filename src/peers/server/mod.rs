@@ -67,7 +67,7 @@ pub enum Next {
 
 /// How fast a script is played.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
+pub enum PlaybackSpeed {
     /// So many times the recorded speed.
     Times(f64),
     /// As fast as the client takes it.
@@ -76,11 +76,11 @@ pub enum Pace {
     Step,
 }
 
-impl Pace {
+impl PlaybackSpeed {
     /// When something is due that was recorded at `then`, where `recorded` was at `live`.
     fn after(self, live: Time, recorded: Time, then: Time) -> Time {
         match self {
-            Pace::Times(speed) if speed > 0.0 => {
+            PlaybackSpeed::Times(speed) if speed > 0.0 => {
                 let seconds = then.since(recorded).as_secs_f64() / speed;
                 live.after(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
             }
@@ -104,13 +104,13 @@ pub enum Plan {
 #[derive(Debug)]
 pub struct Scripts {
     scripts: Vec<Arc<Script>>,
-    pace: Pace,
+    pace: PlaybackSpeed,
     /// How many streams of a kind a node has opened: the first gets the first script, and so on, round and round.
     opened: Mutex<BTreeMap<(String, String), usize>>,
 }
 
 impl Scripts {
-    pub fn new(scripts: Vec<Script>, pace: Pace) -> Scripts {
+    pub fn new(scripts: Vec<Script>, pace: PlaybackSpeed) -> Scripts {
         let scripts = scripts.into_iter().map(Arc::new).collect();
         Scripts { scripts, pace, opened: Mutex::default() }
     }

@@ -8,7 +8,7 @@ use crate::wire::text::type_label;
 
 use super::request::Request;
 use super::script::{Act, Need, Script, Step};
-use super::{Next, Pace};
+use super::{Next, PlaybackSpeed};
 
 /// Of many names so many are told.
 const NAMED: usize = 3;
@@ -17,7 +17,7 @@ const NAMED: usize = 3;
 #[derive(Debug)]
 pub(super) struct Playing {
     script: Arc<Script>,
-    pace: Pace,
+    pace: PlaybackSpeed,
     at: usize,
     /// When the step before this one was due, on either clock.
     before: (Time, Time),
@@ -43,7 +43,7 @@ struct Said {
 
 impl Playing {
     /// Begins at `now`.
-    pub fn new(script: Arc<Script>, pace: Pace, now: Time) -> Playing {
+    pub fn new(script: Arc<Script>, pace: PlaybackSpeed, now: Time) -> Playing {
         let before = (now, script.opened);
         Playing { script, pace, at: 0, before, floor: now, leave: 0, types: BTreeMap::new() }
     }
@@ -85,7 +85,7 @@ impl Playing {
             return Next::Idle;
         }
         let due = self.floor.max(self.pace.after(self.before.0, self.before.1, step.at));
-        if self.pace == Pace::Step {
+        if self.pace == PlaybackSpeed::Step {
             let Some(left) = self.leave.checked_sub(1) else { return Next::Held(about(step)) };
             self.leave = left;
         } else if due > now {

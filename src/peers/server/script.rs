@@ -8,7 +8,7 @@ use crate::wire::content::{Catalog, List};
 use crate::wire::event::{Code, Dir, Method, Nonce, Rpc, Side, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::pb::put_len_field;
 use crate::wire::text::{plural, type_label};
-use crate::wire::{Body, End, Frame, Message, Segment, What};
+use crate::wire::{Body, End, Frame, FramePayload, Message, Segment};
 
 /// A recorded stream as the control plane's part of it: what it sent, and what the client had said before.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Script {
         let mut pieces = Pieces { catalog, lists: HashMap::new(), held: 0, limit };
         for Frame { at, stream, what } in frames {
             match what {
-                What::Open(opened) if wanted(*stream) => {
+                FramePayload::Open(opened) if wanted(*stream) => {
                     let Some(method) = Method::parse(&opened.method).filter(|m| m.rpc == Rpc::Stream) else {
                         continue;
                     };
@@ -89,14 +89,14 @@ impl Script {
                         opened.node_hint.as_deref().map(|node| crate::wire::NodeInfo::parse(node).id);
                     open.insert(*stream, reader);
                 }
-                What::Message(message) => {
+                FramePayload::Message(message) => {
                     let Some(reader) = open.get_mut(stream) else { continue };
                     match message.dir() {
                         Dir::Req => reader.request(*at, message, catalog),
                         Dir::Resp => reader.response(*at, message, &mut pieces)?,
                     }
                 }
-                What::End(end) => {
+                FramePayload::End(end) => {
                     if let Some(reader) = open.get_mut(stream) {
                         reader.end(*at, end);
                     }

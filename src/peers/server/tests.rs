@@ -279,7 +279,7 @@ impl crate::sources::script::Codec for Bare {
 }
 
 /// An arrow script to be played.
-fn scripts(text: &str, pace: Pace) -> Arc<Plan> {
+fn scripts(text: &str, pace: PlaybackSpeed) -> Arc<Plan> {
     let script = crate::sources::script::parse(text, "test.xds").expect("a script");
     let loaded = crate::sources::script::load(&script, &Bare).expect("frames");
     let scripts = Script::read(&loaded.frames, &loaded.catalog, |_| true, 1 << 20).expect("few bytes");
@@ -300,7 +300,7 @@ const RECORDED: &str = "node me
 
 #[test]
 fn a_script_waits_for_what_the_client_had_said() {
-    let mut client = Client::new(ADS, &scripts(RECORDED, Pace::Full));
+    let mut client = Client::new(ADS, &scripts(RECORDED, PlaybackSpeed::Full));
     assert_eq!(client.say(&Says { url: CDS, ..Says::default() }), ["cds v=1 n=a [A B]"]);
     // Endpoints were asked for, and the clusters answered; a refusal is an answer too.
     assert_eq!(client.say(&Says { url: EDS, names: &["other"], ..Says::default() }), none());
@@ -318,7 +318,7 @@ fn a_script_waits_for_what_the_client_had_said() {
 fn a_script_keeps_its_pace() {
     let at = Time::from_secs_f64;
     for (times, answer, last) in [(1.0, 12.0, 20.5), (2.0, 11.0, 20.25)] {
-        let mut client = Client::new(ADS, &scripts(RECORDED, Pace::Times(times)));
+        let mut client = Client::new(ADS, &scripts(RECORDED, PlaybackSpeed::Times(times)));
         let clusters = client.say_at(at(0.0), &Says { url: CDS, ..Says::default() });
         assert_eq!(clusters, ["cds v=1 n=a [A B]"], "at once");
         // The client takes ten seconds where it took one: what follows comes two later, as it did.
@@ -333,7 +333,7 @@ fn a_script_keeps_its_pace() {
         assert_eq!(client.hear(at(last)), ["cds v=2 n=c [A]", "end UNAVAILABLE moving"]);
     }
     // An answer that comes early hurries nothing: the clusters came four and a half seconds after the endpoints.
-    let mut client = Client::new(ADS, &scripts(RECORDED, Pace::Times(1.0)));
+    let mut client = Client::new(ADS, &scripts(RECORDED, PlaybackSpeed::Times(1.0)));
     client.say(&Says { url: CDS, ..Says::default() });
     client.say(&Says { url: CDS, nonce: "a", ..Says::default() });
     let ask = Says { url: EDS, names: &["a"], ..Says::default() };
@@ -345,7 +345,7 @@ fn a_script_keeps_its_pace() {
 
 #[test]
 fn a_script_goes_step_by_step() {
-    let mut client = Client::new(ADS, &scripts(RECORDED, Pace::Step));
+    let mut client = Client::new(ADS, &scripts(RECORDED, PlaybackSpeed::Step));
     let held = client.say(&Says { url: CDS, ..Says::default() });
     assert_eq!(held, ["held CDS version 1 nonce a, 2 resources"]);
     client.stream.release();
@@ -368,7 +368,7 @@ stream 3 delta eds
 > sub=[a]
 < n=1 [a@1]
 ";
-    let plan = scripts(text, Pace::Full);
+    let plan = scripts(text, PlaybackSpeed::Full);
     let mut heard = Vec::new();
     for _ in 0..3 {
         heard.extend(Client::new(ADS, &plan).say(&Says { url: CDS, ..Says::default() }));
@@ -393,13 +393,13 @@ fn the_bytes_are_those_that_were_recorded() {
     let script = crate::sources::script::parse(RECORDED, "test.xds").expect("a script");
     let loaded = crate::sources::script::load(&script, &Bare).expect("frames");
     let recorded = loaded.frames.iter().find_map(|frame| match &frame.what {
-        crate::wire::What::Message(message) if message.dir() == crate::wire::event::Dir::Resp => {
+        crate::wire::FramePayload::Message(message) if message.dir() == crate::wire::event::Dir::Resp => {
             message.bytes(&loaded.catalog)
         }
         _ => None,
     });
     let read = |limit| Script::read(&loaded.frames, &loaded.catalog, |_| true, limit);
-    let plan = Arc::new(Plan::Scripts(Scripts::new(read(1 << 20).expect("few bytes"), Pace::Full)));
+    let plan = Arc::new(Plan::Scripts(Scripts::new(read(1 << 20).expect("few bytes"), PlaybackSpeed::Full)));
     let mut stream = Stream::open(ADS, plan, Time::ZERO).expect("a method of xDS");
     let mut request = Vec::new();
     put_len_field(&mut request, 4, CDS.as_bytes());

@@ -8,7 +8,7 @@ use crate::engine::diff::Op;
 use crate::engine::lint::{Blame, Severity};
 use crate::engine::nack::Client;
 use crate::engine::store::{
-    AbsentBy, Class, MessageKind, Origin, Reason, ResourceState, TypeState, Wildcard,
+    AbsentBy, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState, TypeState, Wildcard,
 };
 use crate::wire::event::{Dir, Side, Variant};
 
@@ -100,7 +100,7 @@ const MESSAGE: &[Field] = &[
     field(Messages, "type", Text, "short word of the type (cds), or its URL as sent"),
     field(Messages, "type_url", Text, "type URL"),
     field(Always, "kind", words!(MessageKind), "what it does; `xdscope help filter` explains the kinds"),
-    field(Maybe, "class", words!(Class), "class of a request by the protocol's tables"),
+    field(Maybe, "class", words!(RequestClass), "class of a request by the protocol's tables"),
     field(Requests, "implied", Bool, "a NACK by version alone"),
     field(Messages, "version", Text, "version_info, system_version_info"),
     field(Messages, "nonce", Text, "nonce"),
@@ -198,7 +198,7 @@ const APPLIED: &[Field] = &[
 ];
 
 const SILENCE: &[Field] = &[
-    field(Always, "reason", words!(Reason), "what is likely"),
+    field(Always, "reason", words!(MissingAnswerCause), "what is likely"),
     field(Always, "names", TEXTS, "names that it is about; none: the wildcard"),
     known(Always, "at", Count, "the newest request"),
     field(Always, "text", Text, "in words"),

@@ -23,10 +23,10 @@ mod tls;
 
 use serde_json::{Value, json};
 
-use crate::engine::applied::Account;
+use crate::engine::applied::AppliedDiff;
 use crate::engine::lint::Finding;
-use crate::engine::nack::{Found, Nack};
-use crate::engine::store::{MessageFact, ResourceFact, Silence, StateFact, StreamFact, TypeState};
+use crate::engine::nack::{Nack, NackSubject};
+use crate::engine::store::{MessageFact, MissingAnswer, ResourceFact, StateFact, StreamFact, TypeState};
 use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 
 pub use change::{ChangeOf, change};
@@ -98,8 +98,8 @@ pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
 /// What is read out of a NACK's text: the `nack` member of a `message` printed with its body. What was guessed says
 /// so; what was not found is `null`.
 pub fn nack(nack: &Nack) -> Value {
-    let value = |found: &Option<Found>| found.as_ref().map(|found| found.value.clone());
-    let guessed = |found: &Option<Found>| found.as_ref().is_some_and(|found| found.guessed);
+    let value = |found: &Option<NackSubject>| found.as_ref().map(|found| found.value.clone());
+    let guessed = |found: &Option<NackSubject>| found.as_ref().is_some_and(|found| found.guessed);
     let entries = nack.entries.iter().map(|entry| {
         json!({
             "name": value(&entry.name),
@@ -192,7 +192,7 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
 }
 
 /// `waiting_reason` of a `state`: likely reasons for what is waited for.
-pub fn silence(silence: &Silence) -> Value {
+pub fn silence(silence: &MissingAnswer) -> Value {
     let mut out = Object::bare();
     out.put("reason", silence.reason.word());
     out.list("names", &silence.names);
@@ -203,7 +203,7 @@ pub fn silence(silence: &Silence) -> Value {
 }
 
 /// `applied` of a `state`: what the client has applied of what it was given.
-pub fn applied(account: &Account) -> Value {
+pub fn applied(account: &AppliedDiff) -> Value {
     let mut out = Object::bare();
     out.put("resources", account.of);
     out.put("applied", account.applied);

@@ -4,14 +4,14 @@
 mod finding;
 mod matrix;
 mod message;
-mod silence;
+mod missing_answer;
 mod state;
 mod warming;
 
 pub use finding::{finding, place, severity_role};
 pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};
 pub use message::{delta, end_words, kind, life, note, resources, said};
-pub use silence::{silence, silences, silences_of};
+pub use missing_answer::{silence, silences, silences_of};
 pub use state::{age_from, is_problem, names, severity, state_text, state_word, subscribed};
 pub use warming::{Waits, Warming, warming};
 

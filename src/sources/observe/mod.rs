@@ -20,18 +20,18 @@ pub struct ConnId(pub u64);
 
 /// One thing that happened on one connection.
 #[derive(Clone, Debug)]
-pub struct Copied {
+pub struct TapCopy {
     pub conn: ConnId,
     pub at: Time,
-    pub what: Happened,
+    pub what: TapEvent,
 }
 
-impl Happened {
+impl TapEvent {
     /// Bytes that it carries.
     pub fn size(&self) -> usize {
         match self {
-            Happened::Bytes { bytes, .. } => bytes.len(),
-            Happened::Spoken { what: Spoken::Message { pieces, .. }, .. } => {
+            TapEvent::Bytes { bytes, .. } => bytes.len(),
+            TapEvent::Spoken { what: FrameEffect::Message { pieces, .. }, .. } => {
                 pieces.iter().map(Bytes::len).sum()
             }
             _ => 0,
@@ -40,18 +40,18 @@ impl Happened {
 }
 
 #[derive(Clone, Debug)]
-pub enum Happened {
+pub enum TapEvent {
     /// A client connected; of a tap, its upstream is being dialled.
     Opened { peer: String, server: String },
     /// There are no two legs, or nothing can pass between them: the step that failed, and why. The client's connection is
     /// closed.
-    Failed { step: Step, error: String },
+    Failed { step: ConnectStep, error: String },
     /// A leg under TLS: what its handshake showed, also one that failed. `side`: the other end of the leg.
     Secured { side: Side, facts: Arc<Secured> },
     /// Bytes that were passed on.
     Bytes { dir: Dir, bytes: Bytes },
     /// On a stream of a connection that ends here, told by whoever speaks on it: nothing is to be read out of bytes.
-    Spoken { stream: u32, what: Spoken },
+    Spoken { stream: u32, what: FrameEffect },
     /// Bytes that were passed on and whose copy did not fit.
     Lost { dir: Dir, bytes: u64, chunks: u64 },
     /// One end will send no more; the other was told.
@@ -62,7 +62,7 @@ pub enum Happened {
 
 /// What was said on a stream.
 #[derive(Clone, Debug)]
-pub enum Spoken {
+pub enum FrameEffect {
     Open(Head),
     /// A whole message: its bytes in pieces, which are shared with whoever sends them.
     Message {
@@ -78,7 +78,7 @@ pub enum Spoken {
 
 /// The steps to two connected legs, and what is done between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ConnectStep {
     Resolve,
     Connect,
     /// The TLS handshake with the upstream.
@@ -89,14 +89,14 @@ pub enum Step {
     Headers,
 }
 
-impl Step {
+impl ConnectStep {
     pub fn word(self) -> &'static str {
         match self {
-            Step::Resolve => "resolve",
-            Step::Connect => "connect",
-            Step::Tls => "TLS to",
-            Step::Accept => "TLS with the client",
-            Step::Headers => "changing headers",
+            ConnectStep::Resolve => "resolve",
+            ConnectStep::Connect => "connect",
+            ConnectStep::Tls => "TLS to",
+            ConnectStep::Accept => "TLS with the client",
+            ConnectStep::Headers => "changing headers",
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::begun::{Begun, Known};
 use super::rest::{Polls, Rest, Sink};
-use super::{ConnId, Copied, Happened, Spoken, Step};
+use super::{ConnId, ConnectStep, FrameEffect, TapCopy, TapEvent};
 use crate::schema::Schema;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Dir, Side, StreamId, Time};
@@ -81,9 +81,9 @@ impl Pipeline {
     }
 
     /// Takes one copy; appends the frames it completes.
-    pub fn take(&mut self, copied: Copied, catalog: &mut Catalog, out: &mut Vec<Frame>) {
-        let Copied { conn, at, what } = copied;
-        if let Happened::Opened { peer, server } = &what {
+    pub fn take(&mut self, copied: TapCopy, catalog: &mut Catalog, out: &mut Vec<Frame>) {
+        let TapCopy { conn, at, what } = copied;
+        if let TapEvent::Opened { peer, server } = &what {
             let tapped = Tapped {
                 peer: peer.clone(),
                 server: server.clone(),
@@ -103,17 +103,17 @@ impl Pipeline {
         }
         let Some(mut see) = self.see(conn, at, catalog, out) else { return };
         match what {
-            Happened::Opened { .. } => {}
-            Happened::Secured { side: Side::Client, facts } => see.tapped.tls.client = Some(facts),
-            Happened::Secured { side: Side::Server, facts } => see.tapped.tls.server = Some(facts),
-            Happened::Bytes { dir, bytes } => see.bytes(dir, &bytes),
-            Happened::Spoken { stream, what } => see.spoken(stream, what),
-            Happened::Lost { bytes, chunks, .. } => see.lost(bytes, chunks),
-            Happened::Finished { .. } => {}
-            Happened::Failed { step, error } => {
+            TapEvent::Opened { .. } => {}
+            TapEvent::Secured { side: Side::Client, facts } => see.tapped.tls.client = Some(facts),
+            TapEvent::Secured { side: Side::Server, facts } => see.tapped.tls.server = Some(facts),
+            TapEvent::Bytes { dir, bytes } => see.bytes(dir, &bytes),
+            TapEvent::Spoken { stream, what } => see.spoken(stream, what),
+            TapEvent::Lost { bytes, chunks, .. } => see.lost(bytes, chunks),
+            TapEvent::Finished { .. } => {}
+            TapEvent::Failed { step, error } => {
                 let (by, with) = match step {
-                    Step::Accept | Step::Headers => (Side::Client, String::new()),
-                    Step::Resolve | Step::Connect | Step::Tls => {
+                    ConnectStep::Accept | ConnectStep::Headers => (Side::Client, String::new()),
+                    ConnectStep::Resolve | ConnectStep::Connect | ConnectStep::Tls => {
                         (Side::Server, format!(" {}", see.tapped.server))
                     }
                 };
@@ -124,7 +124,7 @@ impl Pipeline {
                 }
                 self.connections.remove(&conn);
             }
-            Happened::Closed { by, error } => {
+            TapEvent::Closed { by, error } => {
                 see.closed(by, error);
                 self.connections.remove(&conn);
             }
@@ -230,17 +230,17 @@ impl See<'_> {
         }
     }
 
-    fn spoken(&mut self, stream: u32, what: Spoken) {
+    fn spoken(&mut self, stream: u32, what: FrameEffect) {
         match what {
-            Spoken::Open(head) => self.event(Event::Open { stream, head }),
-            Spoken::Message { dir, pieces } => {
+            FrameEffect::Open(head) => self.event(Event::Open { stream, head }),
+            FrameEffect::Message { dir, pieces } => {
                 for bytes in &pieces {
                     self.event(Event::Data { stream, dir, bytes });
                 }
                 self.event(Event::Message { stream, dir });
             }
-            Spoken::Lost { bytes } => self.event(Event::Lost { stream, bytes, why: String::new() }),
-            Spoken::End(end) => self.event(Event::End { stream, end }),
+            FrameEffect::Lost { bytes } => self.event(Event::Lost { stream, bytes, why: String::new() }),
+            FrameEffect::End(end) => self.event(Event::End { stream, end }),
         }
     }
 

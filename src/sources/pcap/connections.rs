@@ -5,7 +5,7 @@ use foldhash::fast::RandomState;
 
 use super::order::{Half, Piece};
 use super::packet::Segment;
-use crate::sources::observe::{ConnId, Copied, Happened, Pipeline};
+use crate::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
 use crate::wire::Frame;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Dir, Side, Time};
@@ -286,15 +286,15 @@ impl Connection {
     ) {
         self.give_up_all(at, observed, to);
         if let Reading::As(conn) = self.reading {
-            observed.tell(conn, at, Happened::Closed { by, error: error.map(str::to_owned) }, to);
+            observed.tell(conn, at, TapEvent::Closed { by, error: error.map(str::to_owned) }, to);
         }
         self.reading = Reading::Over;
     }
 }
 
 impl Observed {
-    fn tell(&mut self, conn: ConnId, at: Time, what: Happened, to: &mut Sink<'_>) {
-        self.pipeline.take(Copied { conn, at, what }, to.catalog, to.out);
+    fn tell(&mut self, conn: ConnId, at: Time, what: TapEvent, to: &mut Sink<'_>) {
+        self.pipeline.take(TapCopy { conn, at, what }, to.catalog, to.out);
     }
 
     /// A connection of which this is the first that is seen.
@@ -323,7 +323,7 @@ impl Observed {
         let conn = ConnId(self.opened);
         let client = client.unwrap_or(0);
         let (peer, server) = (ends[client.min(1)].to_string(), ends[1 - client.min(1)].to_string());
-        self.tell(conn, at, Happened::Opened { peer, server }, to);
+        self.tell(conn, at, TapEvent::Opened { peer, server }, to);
         if !readable {
             let why = if tls { "TLS" } else { "begun before the capture" };
             self.pipeline.opaque(conn, at, why, to.catalog, to.out);

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Seq, StreamId, Time};
-use crate::wire::{Frame, What};
+use crate::wire::{Frame, FramePayload};
 
 /// What is known of a stream while its part is made.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub fn part(
     let mut start: Option<Time> = None;
     let mut out = Vec::new();
     for frame in frames.drain(..) {
-        let What::Message(message) = &frame.what else {
+        let FramePayload::Message(message) = &frame.what else {
             if keep(&frame, n) {
                 out.push(frame);
             }
@@ -46,7 +46,7 @@ pub fn part(
         }
         let (messages, bytes) = std::mem::take(&mut cut.left);
         match (messages > 0, cut.stays) {
-            (true, true) => out.push(Frame { what: What::Gap { messages, bytes }, ..frame.clone() }),
+            (true, true) => out.push(Frame { what: FramePayload::Gap { messages, bytes }, ..frame.clone() }),
             (lacks, false) => cut.partial = lacks,
             (false, true) => {}
         }
@@ -58,14 +58,14 @@ pub fn part(
     if let Some(start) = start {
         out.retain(|frame| {
             let stays = cuts.get(&frame.stream).is_some_and(|cut| cut.stays);
-            stays || matches!(frame.what, What::Gap { .. })
+            stays || matches!(frame.what, FramePayload::Gap { .. })
         });
         let begun = cuts.values().any(|cut| cut.partial);
         for frame in &mut out {
             // What was there before the part begins stands at its beginning.
             frame.at = if begun { frame.at.max(start) } else { frame.at };
             let Some(cut) = cuts.get(&frame.stream).filter(|cut| cut.partial) else { continue };
-            if let What::Open(open) = &mut frame.what {
+            if let FramePayload::Open(open) = &mut frame.what {
                 open.partial = true;
                 let node = || catalog.bytes(cut.node?).map(|bytes| bytes.to_vec());
                 open.node_hint = open.node_hint.take().or_else(node);

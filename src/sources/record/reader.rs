@@ -10,7 +10,7 @@ use super::{Header, encode};
 use crate::wire::content::{Blob, BlobId, Catalog, Form, List, Wrapper};
 use crate::wire::event::{StreamId, Sym, Time};
 use crate::wire::pb::Fields;
-use crate::wire::{Frame, MessageBuilder, Open, Segment, Shared, What};
+use crate::wire::{Frame, FramePayload, MessageBuilder, Open, Segment, Shared};
 
 /// Frames that are read at a time: few, so that what they take up is used again for the next ones.
 const FRAMES: usize = 64;
@@ -165,7 +165,7 @@ impl Reader {
                     let stream = decode::place(bytes).0.unwrap_or(state.stream);
                     if !self.open.contains(&stream) {
                         let open = Open { partial: true, ..decode::open(bytes) };
-                        self.frame(stream, What::Open(Box::new(open)));
+                        self.frame(stream, FramePayload::Open(Box::new(open)));
                     }
                 }
                 encode::OPEN..=encode::END => {
@@ -299,43 +299,49 @@ impl Reader {
         self.number(id);
     }
 
-    fn frame(&mut self, stream: StreamId, what: What) {
+    fn frame(&mut self, stream: StreamId, what: FramePayload) {
         let at = time(self.now.micros);
         match &what {
-            What::Open(_) => {
+            FramePayload::Open(_) => {
                 self.open.insert(stream);
             }
             // Each stream is opened, even if that was lost and what it is with it.
             _ if self.open.insert(stream) => {
                 let open = Box::new(Open { partial: true, ..Open::default() });
-                self.frames.push(Frame { at, stream, what: What::Open(open) });
+                self.frames.push(Frame { at, stream, what: FramePayload::Open(open) });
             }
             _ => {}
         }
-        if let What::End(_) = what {
+        if let FramePayload::End(_) = what {
             self.open.remove(&stream);
         }
         self.frames.push(Frame { at, stream, what });
     }
 
-    fn what(&mut self, number: u32, bytes: &[u8], state: &mut State, catalog: &mut Catalog) -> Option<What> {
+    fn what(
+        &mut self,
+        number: u32,
+        bytes: &[u8],
+        state: &mut State,
+        catalog: &mut Catalog,
+    ) -> Option<FramePayload> {
         Some(match number {
-            encode::OPEN => What::Open(Box::new(decode::open(bytes))),
+            encode::OPEN => FramePayload::Open(Box::new(decode::open(bytes))),
             encode::MESSAGE => return self.message(bytes, state, catalog),
             encode::OPAQUE => {
                 let (dir, messages, bytes) = decode::counts(bytes);
-                What::Opaque { dir, messages, bytes }
+                FramePayload::Opaque { dir, messages, bytes }
             }
             encode::GAP => {
                 let (_, messages, bytes) = decode::counts(bytes);
-                What::Gap { messages, bytes }
+                FramePayload::Gap { messages, bytes }
             }
-            encode::END => What::End(Box::new(decode::end(bytes))),
+            encode::END => FramePayload::End(Box::new(decode::end(bytes))),
             _ => return None,
         })
     }
 
-    fn message(&mut self, bytes: &[u8], state: &mut State, catalog: &mut Catalog) -> Option<What> {
+    fn message(&mut self, bytes: &[u8], state: &mut State, catalog: &mut Catalog) -> Option<FramePayload> {
         let next = self.next();
         let head = decode::message(bytes);
         let mut builder = MessageBuilder::new(head.shape);
@@ -370,7 +376,7 @@ impl Reader {
         self.shared.share(&mut message);
         message.redacted |= head.redacted;
         message.size = head.size.unwrap_or(message.size);
-        Some(What::Message(Arc::new(message)))
+        Some(FramePayload::Message(Arc::new(message)))
     }
 
     fn list(
@@ -467,7 +473,7 @@ mod tests {
         message
     }
 
-    fn read(entries: usize, again: usize) -> Option<What> {
+    fn read(entries: usize, again: usize) -> Option<FramePayload> {
         let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
         reader.entries = entries;
         let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));

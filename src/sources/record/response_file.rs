@@ -3,7 +3,7 @@
 use crate::schema::{Format, FormatError, Schema};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Kind, StreamId, Time};
-use crate::wire::{Frame, Message, Open, Shape, What};
+use crate::wire::{Frame, FramePayload, Message, Open, Shape};
 
 /// What the file should hold.
 const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
@@ -45,9 +45,9 @@ impl ResponseFile {
         if !self.open {
             self.open = true;
             let open = self.opening(&message, ending, read.as_ref().ok().map(|(format, _)| *format), catalog);
-            out.push(Frame { at, stream: self.stream, what: What::Open(Box::new(open)) });
+            out.push(Frame { at, stream: self.stream, what: FramePayload::Open(Box::new(open)) });
         }
-        out.push(Frame { at, stream: self.stream, what: What::Message(message.into()) });
+        out.push(Frame { at, stream: self.stream, what: FramePayload::Message(message.into()) });
         read.map(|(format, _)| format)
     }
 
@@ -102,10 +102,10 @@ mod tests {
         let (frames, read) = frames(&[GOOD, b"resources: [", GOOD]);
         assert_eq!(read, [true, false, true]);
         let [open, messages @ ..] = frames.as_slice() else { panic!("{frames:?}") };
-        let What::Open(open) = &open.what else { panic!("{open:?}") };
+        let FramePayload::Open(open) = &open.what else { panic!("{open:?}") };
         assert_eq!(open.method, "file:type.googleapis.com/envoy.config.cluster.v3.Cluster");
         assert_eq!(messages.len(), 3);
-        let undecodable = |frame: &Frame| matches!(&frame.what, What::Message(m) if matches!(m.body, crate::wire::Body::Undecodable { .. }));
+        let undecodable = |frame: &Frame| matches!(&frame.what, FramePayload::Message(m) if matches!(m.body, crate::wire::Body::Undecodable { .. }));
         assert_eq!(messages.iter().map(undecodable).collect::<Vec<_>>(), [false, true, false]);
     }
 

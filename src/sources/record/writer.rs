@@ -15,7 +15,7 @@ use super::output::{Growing, Output};
 use crate::wire::content::{BlobId, Catalog, Form, List};
 use crate::wire::event::{StreamId, Sym, Time};
 use crate::wire::pb::put_len_field;
-use crate::wire::{Frame, Message, Open, Segment, What};
+use crate::wire::{Frame, FramePayload, Message, Open, Segment};
 
 /// A block is written when this much waits, or when [`Writer::flush`] is called.
 const BLOCK: usize = 128 << 10;
@@ -172,7 +172,7 @@ impl Writer {
     /// Takes the next frame. Content that the file does not hold yet is written in front of it. After an
     /// error the frame is lost; the next ones are written where the output takes them again.
     pub fn write(&mut self, frame: &Frame, catalog: &Catalog) -> io::Result<()> {
-        if let What::Message(message) = &frame.what {
+        if let FramePayload::Message(message) = &frame.what {
             self.blobs(message, catalog)?;
         }
         self.room()?;
@@ -180,25 +180,25 @@ impl Writer {
         let mut record = Vec::new();
         self.stream(&mut record, frame.stream);
         let number = match &frame.what {
-            What::Open(open) => {
+            FramePayload::Open(open) => {
                 encode::open(&mut record, open, true);
                 self.open.insert(frame.stream, open.clone());
                 encode::OPEN
             }
-            What::Message(message) => {
+            FramePayload::Message(message) => {
                 self.messages += 1;
                 self.message(&mut record, frame.stream, message, catalog);
                 encode::MESSAGE
             }
-            What::Opaque { dir, messages, bytes } => {
+            FramePayload::Opaque { dir, messages, bytes } => {
                 encode::opaque(&mut record, *dir, *messages, *bytes);
                 encode::OPAQUE
             }
-            What::Gap { messages, bytes } => {
+            FramePayload::Gap { messages, bytes } => {
                 encode::gap(&mut record, *messages, *bytes);
                 encode::GAP
             }
-            What::End(end) => {
+            FramePayload::End(end) => {
                 encode::end(&mut record, end);
                 self.open.remove(&frame.stream);
                 encode::END
@@ -392,7 +392,7 @@ impl Writer {
     /// Says once a segment what a stream is.
     fn mention(&mut self, frame: &Frame) {
         let Some(segment) = &mut self.segment else { return };
-        if !segment.mentioned.insert(frame.stream) || matches!(frame.what, What::Open(_)) {
+        if !segment.mentioned.insert(frame.stream) || matches!(frame.what, FramePayload::Open(_)) {
             return;
         }
         let Some(open) = self.open.get(&frame.stream).cloned() else { return };

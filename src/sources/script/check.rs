@@ -6,7 +6,7 @@ use super::ast::*;
 use super::load::{clock, steps};
 use super::{Codec, LoadError, write};
 use crate::engine::lint::{self, Finding, Lint};
-use crate::engine::store::{Meaning, Options, Store};
+use crate::engine::store::{Options, SharedSemantics, Store};
 use crate::present::json;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Seq, StreamId, TypeUrl};
@@ -30,7 +30,7 @@ pub fn check(
     codec: &dyn Codec,
     options: Options,
     rules: lint::Options,
-    meaning: Option<Meaning>,
+    meaning: Option<SharedSemantics>,
 ) -> Result<Vec<Failure>, LoadError> {
     let mut catalog = Catalog::in_memory();
     let steps = steps(script, codec, &mut catalog)?;

@@ -7,7 +7,7 @@ use super::{Codec, encode, locator, payload, short};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, Kind, Method, Side, TYPE_PREFIX, Time, TypeUrl, Variant};
 use crate::wire::pb::{Field, Fields};
-use crate::wire::{End, ErrorDetail, Frame, Open, What};
+use crate::wire::{End, ErrorDetail, Frame, FramePayload, Open};
 
 /// A session as a script.
 pub struct Exported {
@@ -39,7 +39,7 @@ pub fn from_frames<'a>(
     }
     let mut nodes = BTreeMap::new();
     for frame in frames.clone() {
-        if let (What::Message(message), false) = (&frame.what, nodes.contains_key(&frame.stream)) {
+        if let (FramePayload::Message(message), false) = (&frame.what, nodes.contains_key(&frame.stream)) {
             let shape = message.shape;
             if shape.dir() == Dir::Req {
                 let number = if shape == crate::wire::Shape::DeltaRequest { 1 } else { 2 };
@@ -81,8 +81,8 @@ impl Exporter<'_> {
     fn frame(&mut self, frame: &Frame, node: Option<Node>) {
         let number = frame.stream.0;
         match &frame.what {
-            What::Open(open) => self.open(number, open, node, frame.at),
-            What::Message(message) => {
+            FramePayload::Open(open) => self.open(number, open, node, frame.at),
+            FramePayload::Message(message) => {
                 let Some(live) = self.streams.get_mut(&number) else { return };
                 let Some(bytes) = message.bytes(self.catalog) else {
                     self.notices.insert("messages that the recording has lost".into());
@@ -96,13 +96,13 @@ impl Exporter<'_> {
                 let at = self.step(frame.at);
                 self.items.push(Item::Message { at, stream: Some(number), body });
             }
-            What::End(end) => {
+            FramePayload::End(end) => {
                 if self.streams.remove(&number).is_some() {
                     let at = self.step(frame.at);
                     self.items.push(Item::End { at, stream: Some(number), end: ending(end) });
                 }
             }
-            What::Opaque { dir: Dir::Resp, .. }
+            FramePayload::Opaque { dir: Dir::Resp, .. }
                 if self.streams.get(&number).is_some_and(|live| live.stream.variant == Variant::Rest) =>
             {
                 let at = self.step(frame.at);
@@ -110,11 +110,11 @@ impl Exporter<'_> {
                 self.items.push(Item::Message { at, stream: Some(number), body });
             }
             // A PING.
-            What::Opaque { messages: 0, bytes: 0, .. } if self.streams.contains_key(&number) => {}
-            What::Opaque { .. } => {
+            FramePayload::Opaque { messages: 0, bytes: 0, .. } if self.streams.contains_key(&number) => {}
+            FramePayload::Opaque { .. } => {
                 self.notices.insert("streams that are not xDS".into());
             }
-            What::Gap { .. } => {
+            FramePayload::Gap { .. } => {
                 self.notices.insert("gaps in the copy".into());
             }
         }

@@ -6,7 +6,7 @@ use super::{Codec, encode};
 use crate::sources::record::Loaded;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time, Variant};
-use crate::wire::{End, Frame, Message, Open, Shape, What};
+use crate::wire::{End, Frame, FramePayload, Message, Open, Shape};
 
 /// A line that is well formed and still stands for no message: content that no descriptor knows, for example.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,9 +132,9 @@ impl<'a> Loader<'a> {
                 self.time.step(*at);
                 let number = stream.unwrap_or(self.last);
                 let what = match self.message(number, body)? {
-                    Some(message) => What::Message(message.into()),
+                    Some(message) => FramePayload::Message(message.into()),
                     // "Not modified" carries no message: the answer is what was there before.
-                    None => What::Opaque { dir: Dir::Resp, messages: 0, bytes: 0 },
+                    None => FramePayload::Opaque { dir: Dir::Resp, messages: 0, bytes: 0 },
                 };
                 return Ok(Some(self.frame(number, what)));
             }
@@ -149,13 +149,13 @@ impl<'a> Loader<'a> {
                     },
                     Ending::Reset(side) => End { by: Some(*side), reset: Some(CANCEL), ..End::default() },
                 };
-                return Ok(Some(self.frame(stream.unwrap_or(self.last), What::End(Box::new(end)))));
+                return Ok(Some(self.frame(stream.unwrap_or(self.last), FramePayload::End(Box::new(end)))));
             }
         }
         Ok(None)
     }
 
-    fn frame(&self, number: u32, what: What) -> Frame {
+    fn frame(&self, number: u32, what: FramePayload) -> Frame {
         Frame { at: self.time.now(), stream: StreamId(number), what }
     }
 
@@ -176,7 +176,7 @@ impl<'a> Loader<'a> {
         let live = Live { stream: stream.clone(), node: self.node.clone(), first: !partial };
         self.streams.insert(number, live);
         self.last = number;
-        Ok(self.frame(number, What::Open(open.into())))
+        Ok(self.frame(number, FramePayload::Open(open.into())))
     }
 
     fn message(&mut self, number: u32, body: &Body) -> Result<Option<Message>, String> {

@@ -1,6 +1,6 @@
 //! Commands that lead to another place: the next problem, type or stream, a message, a moment.
 
-use crate::engine::filter::Moment;
+use crate::engine::filter::FilterTime;
 use crate::present::report::type_order;
 use crate::tui::data::Data;
 use crate::tui::model::{Model, Pane, Screen};
@@ -87,11 +87,11 @@ pub fn other_stream(model: &mut Model, data: &dyn Data, by: isize) {
 /// live source.
 pub fn goto(model: &mut Model, data: &dyn Data, place: &str) -> Vec<Effect> {
     let place = place.trim();
-    let number = place.parse().ok().map(|n| Moment::Message(Seq(n)));
-    let moment = number.or_else(|| Moment::parse(place));
+    let number = place.parse().ok().map(|n| FilterTime::Message(Seq(n)));
+    let moment = number.or_else(|| FilterTime::parse(place));
     let end = model.info.bar.as_ref().map_or(model.now, |bar| bar.end);
     let to = match moment {
-        Some(Moment::Message(n)) => Some(Seek::Message(n)),
+        Some(FilterTime::Message(n)) => Some(Seek::Message(n)),
         Some(moment) => moment.time(model.clock, end, &model.zone).map(Seek::Time),
         None if model.info.bar.is_some() && place == "start" => Some(Seek::Start),
         None if model.info.bar.is_some() && place == "end" => Some(Seek::End),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::diff::{Change, Push};
+use crate::engine::diff::{Change, PushDiff};
 use crate::engine::store::{NackFact, StateFact, TypeState};
 use crate::tui::command::Command;
 use crate::tui::data::Data;
@@ -150,8 +150,8 @@ impl Diff {
 pub fn open_push(model: &mut Model, data: &dyn Data, n: Seq, against: Option<Seq>) -> bool {
     let total = total(model, data);
     let push = data.source().and_then(|(store, _)| match against {
-        Some(against) => Push::between(store, against, n, total),
-        None => Push::of(store, n, total),
+        Some(against) => PushDiff::between(store, against, n, total),
+        None => PushDiff::of(store, n, total),
     });
     let Some(push) = push else { return false };
     let same = model.diff.push.as_ref().is_some_and(|old| (old.n, old.against) == (push.n, push.against));
@@ -289,7 +289,7 @@ fn of_type(data: &dyn Data, state: &StateFact) -> Option<Seq> {
 /// The newest of some pushes, newest first, that changed something: one that is sent again does not.
 fn that_changed(data: &dyn Data, pushes: impl Iterator<Item = Seq> + Clone) -> Option<Seq> {
     let changed = |n: &Seq| {
-        let push = data.source().and_then(|(store, _)| Push::of(store, *n, store.rows()));
+        let push = data.source().and_then(|(store, _)| PushDiff::of(store, *n, store.rows()));
         push.is_some_and(|push| !push.entries.is_empty())
     };
     pushes.clone().find(changed).or(pushes.clone().next())

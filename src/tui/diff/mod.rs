@@ -6,7 +6,7 @@ mod load;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::diff::{Change, Comparison, LineDiff, Push, Version};
+use crate::engine::diff::{Change, Comparison, LineDiff, PushDiff, Version};
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
 pub use act::{act, change, command, copied, from_here, open_named, open_push, open_variants};
@@ -94,7 +94,7 @@ impl Compared {
 /// The screen.
 #[derive(Clone, Debug, Default)]
 pub struct Diff {
-    pub push: Option<Push>,
+    pub push: Option<PushDiff>,
     /// The selected entry of the push, and the first one on the screen.
     pub chosen: usize,
     pub top: usize,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::engine::store::{ResourceFact, ResourceState, SummaryFact};
 use crate::present::report::type_order;
 use crate::tui::data::{Applied, Contents, Data};
-use crate::tui::narrow::{Names, Narrowed};
 use crate::tui::overview::scroll;
+use crate::tui::scope::{Names, Narrowed};
 use crate::wire::event::{StreamId, TypeUrl};
 
 use super::Place;

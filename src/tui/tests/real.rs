@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::app::analysis::{Analysis, rules};
 use crate::app::screen::Decoded;
-use crate::app::watched::{Watched, rules};
 use crate::engine::store::{Options, Store};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
@@ -13,7 +13,7 @@ use crate::sources::script::{self, Codec};
 use crate::tui::data::StoreData;
 use crate::wire::content::{Catalog, MemoryBodies};
 use crate::wire::event::{Side, StreamId, Time};
-use crate::wire::{End, Frame, Open, What};
+use crate::wire::{End, Frame, FramePayload, Open};
 
 struct BySchema(Arc<Schema>);
 
@@ -27,7 +27,7 @@ impl Codec for BySchema {
 }
 
 pub struct Real {
-    store: Watched,
+    store: Analysis,
     end: Time,
     bodies: Decoded,
 }
@@ -49,7 +49,7 @@ impl Real {
         let script = script::parse(text, "a test").expect("a script");
         let loaded = script::load_into(&script, &BySchema(schema.clone()), catalog).expect("content");
         let store = Store::new(loaded.catalog, loaded.clock, Options::default());
-        let store = Watched::new(store, rules(&schema));
+        let store = Analysis::new(store, rules(&schema));
         (Real { store, end: loaded.end, bodies: Decoded(schema) }, loaded.frames)
     }
 
@@ -66,7 +66,7 @@ impl Real {
         let [peer, server] = ["10.0.0.9:5000", "10.0.0.1:18000"].map(|address| Some(address.into()));
         let open = Open { method: Open::NOTHING.into(), peer, server, ..Open::default() };
         let end = End { by: Some(Side::Server), note: Some(note.into()), ..End::default() };
-        for what in [What::Open(Box::new(open)), What::End(Box::new(end))] {
+        for what in [FramePayload::Open(Box::new(open)), FramePayload::End(Box::new(end))] {
             let frame = Frame { at: Time(at * 1_000_000_000), stream: StreamId(stream), what };
             self.store.handle(frame);
         }

@@ -8,7 +8,7 @@ use crate::engine::store::{
     EndFact, LineFact, MessageFact, MessageKind, NackFact, ProblemFact, PushFact, ReconnectFact, RowFact,
     StateFact, StreamFact, SummaryFact, TypeState, Wildcard,
 };
-use crate::tui::data::{Applied, Data, Format, Info, Mode, Moment};
+use crate::tui::data::{Applied, Data, Format, Info, Mode, ViewTime};
 use crate::wire::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::wire::{NodeInfo, Tls};
 
@@ -26,11 +26,11 @@ pub struct Story {
     pub states: Vec<StateFact>,
     pub problems: Vec<ProblemFact>,
     /// That of facts that stand still.
-    pub moment: Option<Moment>,
+    pub moment: Option<ViewTime>,
 }
 
 impl Data for Story {
-    fn moment(&self) -> Option<Moment> {
+    fn moment(&self) -> Option<ViewTime> {
         self.moment
     }
     fn rows(&self) -> usize {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::engine::store::TypeState;
+use crate::tui::client_action::ClientAction;
 use crate::tui::data::Info;
 use crate::tui::model::{Model, Overlay};
-use crate::tui::tell::Tell;
 use crate::tui::update::Effect;
 use crate::wire::event::Kind;
 
@@ -31,10 +31,10 @@ fn a_subscription_is_typed_and_goes_out_after_y_only() {
     assert_eq!(type_keys(&mut model, &data, "<enter>S"), [], "only y confirms");
     let sent = type_keys(&mut model, &data, "y");
     let told = [
-        Tell::Subscribe { type_url: url(Kind::Eds), name: "pay".to_owned() },
-        Tell::Unsubscribe { type_url: url(Kind::Eds), name: "old".to_owned() },
-        Tell::Wildcard { type_url: url(Kind::Cds), wanted: true },
-        Tell::Wildcard { type_url: url(Kind::Lds), wanted: false },
+        ClientAction::Subscribe { type_url: url(Kind::Eds), name: "pay".to_owned() },
+        ClientAction::Unsubscribe { type_url: url(Kind::Eds), name: "old".to_owned() },
+        ClientAction::Wildcard { type_url: url(Kind::Cds), wanted: true },
+        ClientAction::Wildcard { type_url: url(Kind::Lds), wanted: false },
     ];
     assert_eq!(sent, told.map(Effect::Tell));
     assert!(model.overlays.is_empty());
@@ -67,9 +67,9 @@ fn verdicts_go_to_the_oldest_response_that_waits() {
     assert!(drawn_text(&model).contains("ACK RDS nonce b7?"), "{}", drawn_text(&model));
     assert_eq!(type_keys(&mut model, &data, "n"), []);
     let acked = type_keys(&mut model, &data, "Ay");
-    assert_eq!(acked, [Effect::Tell(Tell::Ack { type_url: type_url.clone(), nonce: nonce.clone() })]);
+    assert_eq!(acked, [Effect::Tell(ClientAction::Ack { type_url: type_url.clone(), nonce: nonce.clone() })]);
     let refused = type_keys(&mut model, &data, "Bbad route<enter>y");
-    assert_eq!(refused, [Effect::Tell(Tell::Nack { type_url, nonce, text: "bad route".to_owned() })]);
+    assert_eq!(refused, [Effect::Tell(ClientAction::Nack { type_url, nonce, text: "bad route".to_owned() })]);
     let none = story();
     assert_eq!(type_keys(&mut model, &none, "A"), []);
     assert!(model.notice.as_ref().is_some_and(|said| said.contains("--ack ask")));
@@ -80,7 +80,7 @@ fn reconnecting_asks_and_ctrl_c_takes_the_question_back() {
     let (mut model, data) = client();
     assert_eq!(type_keys(&mut model, &data, "R^c"), [], "nothing sent, nothing quit");
     assert!(model.overlays.is_empty());
-    assert_eq!(type_keys(&mut model, &data, "Ry"), [Effect::Tell(Tell::Reconnect)]);
+    assert_eq!(type_keys(&mut model, &data, "Ry"), [Effect::Tell(ClientAction::Reconnect)]);
 }
 
 #[test]

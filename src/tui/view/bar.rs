@@ -7,11 +7,11 @@ use ratatui::layout::Rect;
 use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, Line, plain, span};
 use crate::tui::model::Model;
-use crate::tui::replay::{Bar, Sign};
+use crate::tui::replay::{ReplayBar, Sign};
 use crate::wire::event::Time;
 use crate::wire::text::{count, time_of_day, width};
 
-pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &Bar) {
+pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
     let untimed = model.clock.untimed;
     let state = if bar.playing { " >  " } else { " || " };
     let (at, of) = match untimed {
@@ -41,7 +41,7 @@ pub fn legend() -> String {
     format!("bar marks: {}  m mark", signs.collect::<Vec<_>>().join("  "))
 }
 
-fn track(model: &Model, bar: &Bar, cells: usize, rule: &str, cursor: &str) -> Line {
+fn track(model: &Model, bar: &ReplayBar, cells: usize, rule: &str, cursor: &str) -> Line {
     let Some(last) = cells.checked_sub(1) else { return Line::new() };
     let (value, whole) = match model.clock.untimed {
         true => (bar.message, bar.messages),

@@ -8,13 +8,13 @@ use ratatui::style::Modifier;
 use crate::engine::store::TypeState;
 use crate::present::report::{self, Role, severity};
 use crate::tui::canvas::{Canvas, Line, plain, span};
+use crate::tui::client_action::{Ask, ClientAction};
 use crate::tui::command::Command;
 use crate::tui::data::Mode;
 use crate::tui::find;
 use crate::tui::keymap;
 use crate::tui::layout::Layout;
 use crate::tui::model::{Model, Overlay, Screen};
-use crate::tui::tell::{Ask, Tell};
 use crate::tui::theme;
 use crate::wire::text::{self, count, size, time_of_day_secs, type_label};
 
@@ -263,7 +263,7 @@ pub fn foot(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
             true
         }
         Some(Overlay::ConfirmTell(tells)) => {
-            let words: Vec<String> = tells.iter().map(Tell::words).collect();
+            let words: Vec<String> = tells.iter().map(ClientAction::words).collect();
             let words = text::display_safe(&words.join(", ")).into_owned();
             let room = usize::from(line.width).saturating_sub(18);
             let words = text::cut(&words, room, text::Keep::Head, canvas.glyphs().cut);

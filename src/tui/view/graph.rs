@@ -1,6 +1,6 @@
 use ratatui::layout::Position;
 
-use crate::engine::graph::{CHAIN, Id, Node, Row, State, What};
+use crate::engine::graph::{CHAIN, Id, Node, NodeKind, Row, State};
 use crate::engine::store::ResourceState;
 use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
@@ -88,14 +88,14 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
 /// Cells of a row: what it is, and how it stands.
 pub fn graph_row(model: &Model, row: &Row) -> Vec<Span> {
     match row.what {
-        What::Node { id, open } => {
+        NodeKind::Node { id, open } => {
             let Some(node) = model.graph.graph.get(id) else { return Vec::new() };
             let mut cells = vec![plain(format!("{} {}", node.kind.label(), node.name))];
             cells.extend(state(model, id, node, open == Some(false)));
             cells
         }
-        What::More { kind, count: 0 } => vec![span(format!("fewer {} (l)", kind.word()), Role::Muted)],
-        What::More { kind, count } => {
+        NodeKind::More { kind, count: 0 } => vec![span(format!("fewer {} (l)", kind.word()), Role::Muted)],
+        NodeKind::More { kind, count } => {
             let text = format!(
                 "{} {} more {}, all ready (l)",
                 model.theme.glyphs().cut,
@@ -104,7 +104,7 @@ pub fn graph_row(model: &Model, row: &Row) -> Vec<Span> {
             );
             vec![span(text, Role::Muted)]
         }
-        What::Loose { .. } => vec![span("not referenced", Role::Title)],
+        NodeKind::Loose { .. } => vec![span("not referenced", Role::Title)],
     }
 }
 
@@ -123,7 +123,7 @@ fn line(model: &Model, row: &Row, width: usize) -> Line {
             (true, false) => last,
         });
     }
-    if let What::Node { open: Some(open), .. } = row.what {
+    if let NodeKind::Node { open: Some(open), .. } = row.what {
         lead.push_str(if open { glyphs.open } else { glyphs.folded });
     }
     lead.push(' ');

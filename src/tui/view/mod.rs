@@ -1,7 +1,6 @@
 //! Draws a model. Reads only, asks nothing of the source: what is not in the model is not on the screen.
 
 mod bar;
-mod beside;
 mod detail;
 mod diff;
 mod frame;
@@ -13,6 +12,7 @@ mod nacks;
 mod overview;
 mod palette;
 mod resources;
+mod side_by_side;
 mod stream;
 mod subs;
 mod timeline;

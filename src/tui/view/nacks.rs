@@ -1,6 +1,6 @@
 use ratatui::layout::Position;
 
-use crate::engine::nack::{Found, Subject};
+use crate::engine::nack::{NackSubject, Subject};
 use crate::engine::store::Verdict;
 use crate::present::report::Role;
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
@@ -12,8 +12,8 @@ use crate::wire::text::{
     count, display_safe, latency, plural, time_of_day, time_of_day_secs, type_label, wrap,
 };
 
-use super::beside;
 use super::detail::{bounded, field};
+use super::side_by_side;
 use super::stream::focused;
 
 fn columns(narrow: bool) -> [Column; 8] {
@@ -165,7 +165,7 @@ pub fn card_lines(model: &Model, width: usize) -> Vec<Line> {
     }
     for compared in &model.nacks.compared {
         lines.push(vec![]);
-        lines.extend(beside::bodies(model, compared, width));
+        lines.extend(side_by_side::bodies(model, compared, width));
     }
     lines.push(vec![]);
     lines.extend(account(model, group, width));
@@ -177,11 +177,11 @@ fn first_field(subject: &Subject) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-fn role(found: &Found) -> Role {
+fn role(found: &NackSubject) -> Role {
     if found.guessed { Role::Warn } else { Role::Plain }
 }
 
-fn found(found: &Found, stated: &str, guessed: &str) -> String {
+fn found(found: &NackSubject, stated: &str, guessed: &str) -> String {
     match found.guessed {
         false => format!("{}   {stated}", found.value),
         true => format!("{} ?   {guessed}", found.value),

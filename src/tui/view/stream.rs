@@ -1,6 +1,6 @@
 use ratatui::layout::Position;
 
-use crate::engine::applied::Account;
+use crate::engine::applied::AppliedDiff;
 use crate::engine::store::{StateFact, StreamFact, TypeState, Wildcard};
 use crate::present::report::{self, Role};
 use crate::tui::canvas::{Canvas, Line, Span, plain, span};
@@ -38,7 +38,7 @@ fn with_applied(columns: [Column; 10]) -> Vec<Column> {
     columns
 }
 
-fn applied_span(account: Option<&Account>) -> Span {
+fn applied_span(account: Option<&AppliedDiff>) -> Span {
     match account {
         None => span("-", Role::Muted),
         Some(account) => span(account.summary(), if account.is_problem() { Role::Bad } else { Role::Plain }),
@@ -100,7 +100,7 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
     let parts = layout::stream(layout, screen.states.len() + 1, detail.len() + 1);
     let height = usize::from(parts.types.height.saturating_sub(1));
     let beside = screen.applied.iter().any(Option::is_some);
-    let row = |(state, account): (&StateFact, &Option<Account>)| {
+    let row = |(state, account): (&StateFact, &Option<AppliedDiff>)| {
         let mut row = stream_row(model, state);
         if beside {
             row.insert(APPLIED, applied_span(account.as_ref()));

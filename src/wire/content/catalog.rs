@@ -6,10 +6,10 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
+use super::body_cache::BodyCache;
 use super::entry::{RawWrapper, any, is_wrapper, raw_wrapper};
+use super::entry_run::EntryRun;
 use super::index::Index;
-use super::recent::Recent;
-use super::stretch::Stretch;
 use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
 use crate::wire::event::{DenseHash, Kind, Sym};
 use crate::wire::pb::{self, Fields, put_len_field};
@@ -68,13 +68,13 @@ pub struct Catalog {
     by_hash: Index,
     lists: HashMap<u128, Weak<List>>,
     /// By their first entries.
-    stretches: HashMap<BlobId, Stretch, DenseHash>,
+    stretches: HashMap<BlobId, EntryRun, DenseHash>,
     /// The type URL read last, and what is known of it: the next one is the same as a rule.
     last_type: Option<(Box<[u8]>, Sym, Option<u32>)>,
     /// The names in runs that requests repeat.
     names: HashMap<BlobId, Arc<[Sym]>>,
     bodies: Box<dyn Bodies>,
-    recent: Recent,
+    recent: BodyCache,
     /// Contents of other bytes that mean the same.
     same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
     redact: Option<Arc<dyn Redact>>,
@@ -96,7 +96,7 @@ impl Catalog {
             last_type: None,
             names: HashMap::new(),
             bodies,
-            recent: Recent::default(),
+            recent: BodyCache::default(),
             same: RefCell::default(),
             redact,
             seed,
@@ -455,13 +455,13 @@ impl Catalog {
     }
 
     /// The stretch that begins with this entry, if `bytes` begin with it.
-    pub(super) fn stretch(&self, first: BlobId, bytes: &[u8]) -> Option<&Stretch> {
+    pub(super) fn stretch(&self, first: BlobId, bytes: &[u8]) -> Option<&EntryRun> {
         let stretch = self.stretches.get(&first)?;
         let raw = bytes.get(..stretch.bytes)?;
         (raw.starts_with(&stretch.head) && self.hash(raw) == stretch.hash).then_some(stretch)
     }
 
-    pub(super) fn set_stretch(&mut self, stretch: Stretch) {
+    pub(super) fn set_stretch(&mut self, stretch: EntryRun) {
         self.stretches.insert(stretch.blobs[0], stretch);
     }
 

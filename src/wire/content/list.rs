@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use twox_hash::XxHash3_128;
 
-use super::stretch::{self, Stretch};
+use super::entry_run::{self, EntryRun};
 use super::{Blob, BlobId, Catalog};
 use crate::wire::event::{DenseHash, Sym};
 use crate::wire::pb::varint_len;
@@ -174,10 +174,10 @@ impl ListBuilder {
 
     /// Once enough entries were foreseen: learns that `raw` is what they are. True: it begins anew behind them.
     pub fn learn(&mut self, catalog: &mut Catalog, raw: &[u8]) -> bool {
-        let blobs = self.blobs.last_chunk().filter(|_| self.foreseen == stretch::LEN);
+        let blobs = self.blobs.last_chunk().filter(|_| self.foreseen == entry_run::LEN);
         let (Some(&blobs), Some(&head)) = (blobs, raw.first_chunk()) else { return false };
         let redacted = blobs.iter().any(|id| catalog.blob(*id).redacted);
-        catalog.set_stretch(Stretch { head, hash: catalog.hash(raw), bytes: raw.len(), redacted, blobs });
+        catalog.set_stretch(EntryRun { head, hash: catalog.hash(raw), bytes: raw.len(), redacted, blobs });
         self.foreseen = 0;
         true
     }

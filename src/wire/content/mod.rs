@@ -7,13 +7,13 @@
 //! Knows the wrapper messages `Any` and `Resource`, and no other protobuf schema.
 
 mod bodies;
+mod body_cache;
 mod catalog;
 mod entry;
+mod entry_run;
 mod index;
 mod list;
 mod packed;
-mod recent;
-mod stretch;
 mod strings;
 
 pub use bodies::{Bodies, MemoryBodies};

@@ -45,7 +45,7 @@ fn round_trip(script: &Script) {
 
 fn messages(loaded: &xdscope::sources::record::Loaded) -> impl Iterator<Item = Option<Vec<u8>>> {
     loaded.frames.iter().filter_map(|frame| match &frame.what {
-        xdscope::wire::What::Message(message) => Some(message.bytes(&loaded.catalog)),
+        xdscope::wire::FramePayload::Message(message) => Some(message.bytes(&loaded.catalog)),
         _ => None,
     })
 }

@@ -3,7 +3,7 @@ use std::io::{self, Read};
 
 use xdscope::schema::Schema;
 use xdscope::sources::pcap::{self, Options};
-use xdscope::wire::{Frame, What};
+use xdscope::wire::{Frame, FramePayload};
 
 use super::Input;
 use super::capture::{Form, Link, Segment, Writer};
@@ -34,13 +34,13 @@ fn read(input: impl Read) -> Option<Vec<String>> {
         assert!(now <= *at, "time goes on");
         now = *at;
         let known = match what {
-            What::Open(_) => open.insert(*stream),
-            What::End(_) => open.remove(stream),
+            FramePayload::Open(_) => open.insert(*stream),
+            FramePayload::End(_) => open.remove(stream),
             _ => open.contains(stream),
         };
         assert!(known, "{stream:?} is not open, or twice: {what:?}");
         let what = match what {
-            What::Message(message) => {
+            FramePayload::Message(message) => {
                 let bytes = message.bytes(&loaded.catalog).expect("it is in memory");
                 format!("{:?} {bytes:?}", message.shape)
             }

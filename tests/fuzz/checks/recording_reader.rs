@@ -5,7 +5,7 @@ use std::io::Write;
 use twox_hash::XxHash3_64;
 use xdscope::sources::record::{self, Format, Header, Loaded};
 use xdscope::wire::event::Clock;
-use xdscope::wire::{Frame, What};
+use xdscope::wire::{Frame, FramePayload};
 use zstd::stream::write::Encoder;
 
 use super::Input;
@@ -50,11 +50,14 @@ fn read(file: &[u8]) -> Option<Vec<String>> {
     let mut words = Vec::new();
     for Frame { at, stream, what } in &frames {
         if record::detect(file) == Format::Recording {
-            assert!(matches!(what, What::Open(_)) || open.contains(stream), "{stream:?} was not opened");
+            assert!(
+                matches!(what, FramePayload::Open(_)) || open.contains(stream),
+                "{stream:?} was not opened"
+            );
         }
         open.insert(*stream);
         let what = match what {
-            What::Message(message) => {
+            FramePayload::Message(message) => {
                 if joined < JOINED {
                     let bytes = message.bytes(&catalog);
                     joined += bytes.map_or(JOINED / 8, |bytes| bytes.len() as u64);

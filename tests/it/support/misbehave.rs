@@ -26,7 +26,7 @@ use xdscope::schema::Schema;
 use xdscope::sources::script::{self, Codec};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Dir, Side, StreamId, Sym, Time};
-use xdscope::wire::{Body, End, Frame, Message, Shape, What};
+use xdscope::wire::{Body, End, Frame, FramePayload, Message, Shape};
 
 use super::wait::PATIENCE;
 
@@ -73,7 +73,7 @@ impl Play {
 
     /// How many there are in it.
     pub fn responses(&self) -> usize {
-        let is = |what: &What| matches!(what, What::Message(message) if message.dir() == Dir::Resp);
+        let is = |what: &FramePayload| matches!(what, FramePayload::Message(message) if message.dir() == Dir::Resp);
         self.frames.iter().filter(|frame| is(&frame.what)).count()
     }
 
@@ -184,7 +184,7 @@ impl Misbehaving {
             pause(frame.at);
             let stream = streams.get_mut(&frame.stream);
             match (&frame.what, stream) {
-                (What::Open(open), _) => {
+                (FramePayload::Open(open), _) => {
                     let found = early.iter().position(|stream| stream.path == open.method);
                     let stream = match found {
                         Some(at) => early.remove(at),
@@ -192,7 +192,7 @@ impl Misbehaving {
                     };
                     streams.insert(frame.stream, stream);
                 }
-                (What::Message(message), Some(stream)) if message.dir() == Dir::Req => {
+                (FramePayload::Message(message), Some(stream)) if message.dir() == Dir::Req => {
                     let bytes = play.bytes(message);
                     let found = runtime.block_on(async {
                         if exactly {
@@ -203,12 +203,12 @@ impl Misbehaving {
                     });
                     assert!(found, "the client does not say {:?}", message.body);
                 }
-                (What::Message(message), Some(stream)) => {
+                (FramePayload::Message(message), Some(stream)) => {
                     let bytes = play.bytes(message);
                     let sent = runtime.block_on(timeout(PATIENCE, stream.responses.send(Ok(bytes))));
                     assert!(sent.is_ok_and(|sent| sent.is_ok()), "the client is gone");
                 }
-                (What::End(end), Some(_)) => {
+                (FramePayload::End(end), Some(_)) => {
                     let stream = streams.remove(&frame.stream).expect("it is there");
                     runtime.block_on(finish(stream, end));
                 }
@@ -274,13 +274,13 @@ pub fn play_client(play: &Play, server: SocketAddr, played: oneshot::Receiver<()
         let mut streams = BTreeMap::new();
         for frame in &play.frames {
             match &frame.what {
-                What::Open(open) => {
+                FramePayload::Open(open) => {
                     let (send, requests) = mpsc::channel(16);
                     let opened = rpc::open(channel.clone(), &open.method, requests);
                     let responses = timeout(PATIENCE, opened).await.expect("in time").expect("a stream");
                     streams.insert(frame.stream, (send, responses));
                 }
-                What::Message(message) => {
+                FramePayload::Message(message) => {
                     let (send, responses) = streams.get_mut(&frame.stream).expect("an open stream");
                     let bytes = play.bytes(message);
                     if message.dir() == Dir::Req {
@@ -290,7 +290,7 @@ pub fn play_client(play: &Play, server: SocketAddr, played: oneshot::Receiver<()
                         assert!(matches!(said, Some(Ok(said)) if said == bytes), "{:?}", message.body);
                     }
                 }
-                What::End(end) => {
+                FramePayload::End(end) => {
                     let (send, mut responses) = streams.remove(&frame.stream).expect("an open stream");
                     if end.by == Some(Side::Client) {
                         drop(send);

@@ -21,20 +21,20 @@ use tokio::net::TcpListener;
 use tokio_stream::StreamExt;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status, Streaming};
+use xdscope::app::analysis;
 use xdscope::app::client::{Command, Judge, Options, Running, Want};
-use xdscope::app::watched;
 use xdscope::engine::lint;
 use xdscope::engine::store;
 use xdscope::net::client::Server;
 use xdscope::net::rpc::{Handler, Responses, Streams};
-use xdscope::peers::client::{Config, Manner, Others, Ruling};
+use xdscope::peers::client::{Config, FallbackServer, Ruling, ServerProfile};
 use xdscope::present::json;
 use xdscope::schema::{Names, Schema};
 use xdscope::sources::record::Loaded;
 use xdscope::sources::script::{self, Body, Codec, Expect, Item, Line, Script};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
-use xdscope::wire::{self, Message, Shape, What};
+use xdscope::wire::{self, FramePayload, Message, Shape};
 
 use super::wait::{PATIENCE, wait_for};
 
@@ -224,19 +224,19 @@ impl Setup {
             fallback: Vec::new(),
         };
         let client = Config {
-            manner: Manner { variant: self.variant, legacy_wildcard: self.legacy },
+            manner: ServerProfile { variant: self.variant, legacy_wildcard: self.legacy },
             manners: BTreeMap::new(),
             transport: ApiVersion::V3,
             poll_delay: PATIENCE,
             node: bytes,
             ack_delay: self.delay,
-            links: if self.follow { watched::rules(schema).links } else { None },
+            links: if self.follow { analysis::rules(schema).links } else { None },
             structured: self.structured,
             kinds: BTreeMap::new(),
             own: BTreeMap::new(),
             beside: BTreeMap::new(),
             authorities: self.authorities.clone(),
-            others: if self.authorities.is_empty() { Others::Plain } else { Others::Nobody },
+            others: if self.authorities.is_empty() { FallbackServer::Plain } else { FallbackServer::Nobody },
             seed: 1,
         };
         let options = Options {
@@ -295,7 +295,7 @@ pub fn play(file: &str, text: &str) {
     let (_, first) = orders.pop_front().unwrap_or_else(|| panic!("{file}: no `#! client`"));
     let setup = Setup::read(first.strip_prefix("client ").expect("`#! client`"));
     let check = |script: &Script, what: &str| {
-        let (rules, meaning) = (watched::rules(&schema), xdscope::app::tap::meaning(schema.clone()));
+        let (rules, meaning) = (analysis::rules(&schema), xdscope::app::tap::meaning(schema.clone()));
         let failed = script::check(script, &codec, setup.timers(), rules, Some(meaning));
         let failed = failed.unwrap_or_else(|error| panic!("{what}: {error}"));
         let failed: Vec<String> = failed.iter().map(|failure| format!("{file}: {failure}")).collect();
@@ -379,7 +379,7 @@ pub fn serve<T>(file: &str, text: &str, start: impl FnOnce(&str) -> T) -> (T, St
 /// Findings of which the client is to blame, but for verdicts, for what the script did not configure and for notes that the script has itself.
 fn blamed(loaded: Loaded, schema: &Arc<Schema>, setup: &Setup, noted: &dyn Fn(&str) -> bool) -> Vec<String> {
     let store = store::Store::new(loaded.catalog, loaded.clock, setup.timers());
-    let mut watched = watched::Watched::new(store, watched::rules(schema));
+    let mut watched = analysis::Analysis::new(store, analysis::rules(schema));
     loaded.frames.into_iter().for_each(|frame| watched.handle(frame));
     watched.advance(loaded.end);
     let of_client = |finding: &&lint::Finding| {
@@ -421,7 +421,7 @@ impl Player<'_> {
 
     fn frame(&mut self, place: &str, frame: wire::Frame, item: &Item) {
         match (&frame.what, item) {
-            (What::Open(open), _) => {
+            (FramePayload::Open(open), _) => {
                 let at = open.server.as_ref().and_then(|server| server.parse().ok()).unwrap_or(0);
                 let is = |(plane, opened): &(usize, Opened)| *plane == at && opened.path == open.method;
                 let opened = match self.unasked.iter().position(is) {
@@ -431,7 +431,7 @@ impl Player<'_> {
                 self.streams.insert(frame.stream, opened);
             }
             (
-                What::Message(message),
+                FramePayload::Message(message),
                 Item::Message { body: Body::Response(_) | Body::Raw(Dir::Resp, _), .. },
             ) => {
                 let bytes = message.bytes(&self.catalog).expect("the bytes of a response");
@@ -439,7 +439,7 @@ impl Player<'_> {
                 sent.unwrap_or_else(|_| panic!("{place}: the stream is over"));
                 self.played += 1;
             }
-            (What::Message(wanted), _) => {
+            (FramePayload::Message(wanted), _) => {
                 let got = self.stream(place, frame.stream).requests.recv_timeout(PATIENCE);
                 let wanted = self.said(wanted);
                 let got = got.unwrap_or_else(|_| panic!("{place}: nothing came, wanted {wanted}"));
@@ -449,13 +449,13 @@ impl Player<'_> {
                 assert_eq!(self.said(&got), wanted, "{place}");
                 self.played += 1;
             }
-            (What::End(_), Item::End { end: script::Ending::Status(code, text), .. }) => {
+            (FramePayload::End(_), Item::End { end: script::Ending::Status(code, text), .. }) => {
                 let opened = self.streams.remove(&frame.stream).expect("an open stream");
                 let status = Status::new(Code::from(*code), text.clone());
                 // The client may have gone already.
                 let _ = opened.responses.blocking_send(Err(status));
             }
-            (What::End(_), _) => {
+            (FramePayload::End(_), _) => {
                 let opened = self.streams.remove(&frame.stream).expect("an open stream");
                 let rest = opened.requests.recv_timeout(PATIENCE);
                 assert!(

@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use crate::engine::diff::keys::key;
-use crate::engine::diff::{By, Change, Op, Step};
+use crate::engine::diff::{By, Change, DiffStep, Op};
 
 /// The value with the changes made.
 pub(super) fn applied(value: &Value, changes: &[Change]) -> Value {
-    let all: Vec<(&[Step], &Change)> =
+    let all: Vec<(&[DiffStep], &Change)> =
         changes.iter().map(|change| (change.path.0.as_slice(), change)).collect();
     under("", Some(value), &all).expect("the root stays")
 }
 
-fn under(field: &str, value: Option<&Value>, changes: &[(&[Step], &Change)]) -> Option<Value> {
+fn under(field: &str, value: Option<&Value>, changes: &[(&[DiffStep], &Change)]) -> Option<Value> {
     let here = changes.iter().find(|(rest, change)| rest.is_empty() && change.op != Op::Reordered);
     if let Some((_, change)) = here {
         assert_eq!(change.from.as_ref(), value, "{change:?}");
@@ -21,13 +21,13 @@ fn under(field: &str, value: Option<&Value>, changes: &[(&[Step], &Change)]) -> 
     match value? {
         Value::Object(fields) => {
             let inside =
-                |name: &str| below(changes, |step| matches!(step, Step::Field(field) if field == name));
+                |name: &str| below(changes, |step| matches!(step, DiffStep::Field(field) if field == name));
             let mut out = serde_json::Map::new();
             for (name, value) in fields {
                 out.extend(under(name, Some(value), &inside(name)).map(|value| (name.clone(), value)));
             }
             for (rest, _) in changes {
-                if let [Step::Field(name), ..] = rest
+                if let [DiffStep::Field(name), ..] = rest
                     && !fields.contains_key(name)
                 {
                     out.extend(under(name, None, &inside(name)).map(|value| (name.clone(), value)));
@@ -37,7 +37,7 @@ fn under(field: &str, value: Option<&Value>, changes: &[(&[Step], &Change)]) -> 
         }
         Value::Array(items) => {
             let keyed = changes.iter().find_map(|(rest, _)| match rest.first() {
-                Some(Step::Item { by, .. }) => Some(*by),
+                Some(DiffStep::Item { by, .. }) => Some(*by),
                 _ => None,
             });
             Some(match keyed.or(reordered_by(field, items, changes)) {
@@ -50,15 +50,15 @@ fn under(field: &str, value: Option<&Value>, changes: &[(&[Step], &Change)]) -> 
 }
 
 fn below<'a>(
-    changes: &[(&'a [Step], &'a Change)],
-    is: impl Fn(&Step) -> bool,
-) -> Vec<(&'a [Step], &'a Change)> {
+    changes: &[(&'a [DiffStep], &'a Change)],
+    is: impl Fn(&DiffStep) -> bool,
+) -> Vec<(&'a [DiffStep], &'a Change)> {
     let rest = changes.iter().filter(|(rest, _)| rest.first().is_some_and(&is));
     rest.map(|(rest, change)| (&rest[1..], *change)).collect()
 }
 
 /// The key of a list of which only the order changed.
-fn reordered_by(field: &str, items: &[Value], changes: &[(&[Step], &Change)]) -> Option<By> {
+fn reordered_by(field: &str, items: &[Value], changes: &[(&[DiffStep], &Change)]) -> Option<By> {
     let change = changes.iter().find(|(rest, change)| rest.is_empty() && change.op == Op::Reordered)?.1;
     let from = change.from.as_ref()?.as_array()?;
     By::ALL.into_iter().find(|by| {
@@ -68,15 +68,16 @@ fn reordered_by(field: &str, items: &[Value], changes: &[(&[Step], &Change)]) ->
     })
 }
 
-fn keyed_list(by: By, field: &str, items: &[Value], changes: &[(&[Step], &Change)]) -> Value {
-    let is = |wanted: &str| below(changes, |step| matches!(step, Step::Item { key, .. } if key == wanted));
+fn keyed_list(by: By, field: &str, items: &[Value], changes: &[(&[DiffStep], &Change)]) -> Value {
+    let is =
+        |wanted: &str| below(changes, |step| matches!(step, DiffStep::Item { key, .. } if key == wanted));
     let known: Vec<String> = items.iter().map(|item| key(by, field, item).expect("keyed")).collect();
     let mut out: Vec<(String, Value)> = Vec::new();
     for (item, key) in items.iter().zip(&known) {
         out.extend(under("", Some(item), &is(key)).map(|item| (key.clone(), item)));
     }
     for (rest, change) in changes {
-        if let [Step::Item { key, at, .. }] = rest
+        if let [DiffStep::Item { key, at, .. }] = rest
             && !known.contains(key)
         {
             let at = at.unwrap_or(out.len()).min(out.len());
@@ -93,14 +94,15 @@ fn keyed_list(by: By, field: &str, items: &[Value], changes: &[(&[Step], &Change
     Value::Array(out.into_iter().map(|(_, item)| item).collect())
 }
 
-fn plain_list(field: &str, items: &[Value], changes: &[(&[Step], &Change)]) -> Value {
+fn plain_list(field: &str, items: &[Value], changes: &[(&[DiffStep], &Change)]) -> Value {
     let mut out = Vec::new();
     for (at, item) in items.iter().enumerate() {
-        let here = below(changes, |step| matches!(step, Step::Index { old: Some(old), .. } if *old == at));
+        let here =
+            below(changes, |step| matches!(step, DiffStep::Index { old: Some(old), .. } if *old == at));
         out.extend(under(field, Some(item), &here));
     }
     for (rest, change) in changes {
-        if let [Step::Index { old: None, new: Some(new) }] = rest {
+        if let [DiffStep::Index { old: None, new: Some(new) }] = rest {
             out.insert((*new).min(out.len()), change.to.clone().expect("added"));
         }
     }

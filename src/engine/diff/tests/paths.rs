@@ -1,13 +1,13 @@
-use crate::engine::diff::{By, Path, Pattern, Step};
+use crate::engine::diff::{By, DiffStep, Path, Pattern};
 
 #[test]
 fn paths_read_back_as_patterns() {
     let path = Path(vec![
-        Step::Field("virtual_hosts".into()),
-        Step::Item { by: By::Name, key: "a]\"b".into(), at: None },
-        Step::Field("envoy.filters".into()),
-        Step::Index { old: Some(3), new: Some(3) },
-        Step::Field("x".into()),
+        DiffStep::Field("virtual_hosts".into()),
+        DiffStep::Item { by: By::Name, key: "a]\"b".into(), at: None },
+        DiffStep::Field("envoy.filters".into()),
+        DiffStep::Index { old: Some(3), new: Some(3) },
+        DiffStep::Field("x".into()),
     ]);
     assert_eq!(path.to_string(), r#"virtual_hosts[name="a]\"b"]["envoy.filters"][3].x"#);
     assert!(Pattern::parse(&path.to_string()).is_ok());

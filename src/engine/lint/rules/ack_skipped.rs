@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let skipped = &asking.outcome.skipped;
     if !skipped.is_empty() && case.is_grpc() && case.whole() {
         let numbers: Vec<String> = skipped.iter().take(4).map(|seq| format!("#{}", seq.0)).collect();

@@ -37,7 +37,7 @@ fn authorities<'a>(catalog: &'a Catalog, stream: &Stream) -> Option<BTreeSet<&'a
     names.map(|name| Name::parse(catalog.text(name)).map(|name| name.authority)).collect()
 }
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let named = case.stream.node.as_ref().is_some_and(|node| !node.id.is_empty());
     if !case.is_aggregated() || !named {
         return;

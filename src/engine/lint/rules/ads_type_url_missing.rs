@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::Body;
 
-fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
+fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let readable = super::super::undecodable(message).is_none();
     if !case.is_aggregated() || !message.type_url().is_empty() || !readable {
         return;

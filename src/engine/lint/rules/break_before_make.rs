@@ -26,15 +26,15 @@ pub(super) static RULE: Rule = Rule {
 use std::time::Duration;
 
 use super::super::graph::{Graphs, Window};
-use crate::engine::session::{Holdings, SymSet};
+use crate::engine::session::{ResourceSet, SymSet};
 use crate::wire::event::{Kind, Sym};
 
 /// Types whose resources name clusters.
 const USERS: [Kind; 3] = [Kind::Rds, Kind::Lds, Kind::Vhds];
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let removes = answer.track.kind == Some(Kind::Cds) && !answer.outcome.removed.is_empty();
-    if !removes || case.options.links.is_none() || !case.sure() {
+    if !removes || case.options.links.is_none() || !case.is_certain() {
         return;
     }
     let removed: SymSet = answer.outcome.removed.iter().copied().collect();
@@ -61,7 +61,7 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
 }
 
 /// The new route is right behind.
-fn follow(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn follow(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let routes = answer.track.kind.is_some_and(|kind| USERS.contains(&kind));
     if !routes || case.world.graphs.breaks.is_empty() {
         return;
@@ -83,9 +83,9 @@ fn follow(case: &mut Case<'_>, answer: &Answer<'_>) {
 }
 
 /// Which of the clusters these resources name.
-fn named(case: &Case<'_>, held: &Holdings, clusters: &SymSet) -> Vec<Sym> {
+fn named(case: &RuleContext<'_>, held: &ResourceSet, clusters: &SymSet) -> Vec<Sym> {
     let catalog = case.catalog();
-    let slots = held.slots(catalog).into_iter().filter(|(_, slot)| slot.here());
+    let slots = held.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
     let refs = slots.filter_map(|(_, slot)| case.world.graphs.refs(catalog, slot.blob?));
     let mut out = Vec::new();
     for refs in refs {

@@ -28,7 +28,7 @@ use std::time::Duration;
 const LARGE: usize = 1000;
 const OFTEN: usize = 10;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let large = answer.scan.collections.iter().filter(|(_, entries)| entries.len() > LARGE);
     let names: Vec<_> = large.map(|(name, _)| *name).collect();
     if names.is_empty() || !case.timed() {

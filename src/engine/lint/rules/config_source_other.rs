@@ -27,8 +27,8 @@ pub(super) static RULE: Rule = Rule {
 use crate::schema::links::Source;
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
-    let known = case.options.links.is_some() && case.sure();
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
+    let known = case.options.links.is_some() && case.is_certain();
     let Some(variant) = case.stream.variant().filter(|_| known && !asking.outcome.added.is_empty()) else {
         return;
     };

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let (catalog, track) = (case.catalog(), answer.track);
     let mut names: Vec<Sym> = Vec::new();
     let mut claims = std::collections::HashMap::new();
@@ -32,8 +32,8 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
         let entry = catalog.entry(*id);
         for alias in entry.aliases {
             let known = claims.insert(*alias, entry.name).or_else(|| case.memo.aliases.get(alias).copied());
-            let other = known.filter(|other| *other != entry.name && track.sent.here(catalog, *other));
-            let name = *alias != entry.name && track.sent.here(catalog, *alias);
+            let other = known.filter(|other| *other != entry.name && track.sent.is_present(catalog, *other));
+            let name = *alias != entry.name && track.sent.is_present(catalog, *alias);
             if other.is_some() || name {
                 names.push(*alias);
             }

@@ -23,8 +23,8 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
-    let Some(request) = asking.delta().filter(|_| asking.outcome.first && case.sure()) else { return };
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
+    let Some(request) = asking.delta().filter(|_| asking.outcome.first && case.is_certain()) else { return };
     let first = case.store.engine().before(case.stream).next().is_none();
     if first && !request.initial_resource_versions.is_empty() {
         let names: Vec<_> = request.initial_resource_versions.keys().copied().collect();

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let names = &answer.outcome.held;
     if !names.is_empty() {
         let text = "sent at the version that the client said to have".to_owned();

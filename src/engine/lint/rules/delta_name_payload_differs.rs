@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let names = &answer.scan.misnamed;
     if !names.is_empty() {
         let text = "the resource's own name is another".to_owned();

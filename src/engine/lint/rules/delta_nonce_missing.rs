@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.delta && answer.nonce.is_empty() {
         let text = "delta response without a nonce".to_owned();
         case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });

@@ -24,10 +24,10 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-use crate::engine::session::Class;
+use crate::engine::session::RequestClass;
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
-    if asking.is(Class::Q5) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
+    if asking.is(RequestClass::Q5) {
         let text = format!("nonce {} has its verdict already", asking.nonce());
         let evidence: Vec<_> = asking.outcome.about.iter().map(|about| about.seq).collect();
         case.raise(&RULE, Found { text, evidence: &evidence, ..Found::default() });

@@ -22,9 +22,9 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let names = &asking.outcome.phantoms;
-    if !names.is_empty() && !asking.outcome.partial && case.sure() {
+    if !names.is_empty() && !asking.outcome.partial && case.is_certain() {
         let text = "unsubscribed without having been subscribed".to_owned();
         case.raise(&RULE, Found { text, names, ..Found::default() });
     }

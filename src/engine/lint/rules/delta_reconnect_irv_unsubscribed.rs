@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(request) = asking.delta().filter(|_| asking.outcome.first) else { return };
     let prior = case.prior(&asking.track.type_url);
     let covered = |name: crate::wire::event::Sym| {

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let answered = |name: &crate::wire::event::Sym| {
         // Given up under a wildcard: the answer that is owed. Refused: another rule's.
         case.memo.reclassify.contains_key(name) || answer.track.refused.contains(name)

@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(request) = asking.delta().filter(|request| !request.unsubscribe.is_empty()) else { return };
     let leaves: crate::engine::session::SymSet = request.unsubscribe.iter().copied().collect();
     let names: Vec<_> = request.subscribe.iter().copied().filter(|name| leaves.contains(name)).collect();

@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     unanswered(case, &RULE, "subscribed to, and neither sent nor removed", |case, name| {
         let told = case.memo.stale_added.contains(&name);
         !told && !crate::engine::session::is_glob(case.text(name))
@@ -37,10 +37,10 @@ fn check(case: &mut Case<'_>) {
 
 /// Delta names that were waited for too long and that the rule is about.
 pub(super) fn unanswered(
-    case: &mut Case<'_>,
+    case: &mut RuleContext<'_>,
     rule: &'static Rule,
     text: &str,
-    about: impl Fn(&Case<'_>, Sym) -> bool,
+    about: impl Fn(&RuleContext<'_>, Sym) -> bool,
 ) {
     let delta = case.stream.variant().is_some_and(|variant| variant.is_delta());
     let Some(track) = case.own_track().filter(|_| delta && case.whole()) else { return };

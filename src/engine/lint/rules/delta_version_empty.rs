@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let names = &answer.scan.unversioned;
     if !names.is_empty() {
         let text = "content without a version".to_owned();

@@ -31,7 +31,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::Profile;
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let limit = case.options.timers.answer;
     let at = case.at;
     let due = |since: crate::wire::event::Time| at.since(since) >= limit;
@@ -44,7 +44,7 @@ fn check(case: &mut Case<'_>) {
     }
     let (names, mut evidence): (Vec<_>, Vec<_>) = over.into_iter().unzip();
     evidence.dedup();
-    if names.is_empty() || !case.sure() {
+    if names.is_empty() || !case.is_certain() {
         return;
     }
     let text = "given up under a wildcard, and neither sent again nor removed".to_owned();

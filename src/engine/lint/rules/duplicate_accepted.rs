@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::engine::session::MessageKind;
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(answered) = asking.outcome.answers.filter(|_| asking.outcome.kind == MessageKind::Ack) else {
         return;
     };

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::Profile;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let names: Vec<_> = names(answer);
     if !names.is_empty() {
         let text = "more than once in one response".to_owned();
@@ -34,7 +34,7 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
 }
 
 /// Names that stand twice; entries without a name are another matter.
-fn names(answer: &Answer<'_>) -> Vec<crate::wire::event::Sym> {
+fn names(answer: &ResponseContext<'_>) -> Vec<crate::wire::event::Sym> {
     let named = |name: &&crate::wire::event::Sym| crate::engine::session::nameless(**name).is_none();
     answer.outcome.twice.iter().filter(named).copied().collect()
 }

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let named = answer.track.kind.is_some() && !answer.full() && !answer.delta;
     if named && answer.list.is_empty() && answer.outcome.removed.is_empty() {
         let text = "empty response: it changes nothing".to_owned();

@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::wire::Open;
 use crate::wire::event::Variant;
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     if case.stream.variant() != Some(Variant::File) {
         return;
     }

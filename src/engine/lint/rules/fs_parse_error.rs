@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Variant;
 
-fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
+fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let file = case.stream.variant() == Some(Variant::File);
     let Some(reason) = super::super::undecodable(message).filter(|_| file) else { return };
     let bytes = message.bytes(case.catalog()).unwrap_or_default();

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use crate::wire::event::Variant;
 
-fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
+fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
     if case.stream.variant() != Some(Variant::File) {
         return;
     }

@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Variant;
 
-fn read(case: &mut Case<'_>, message: &crate::wire::Message) {
+fn read(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
     if case.stream.variant() != Some(Variant::File) {
         return;
     }
@@ -42,7 +42,7 @@ fn read(case: &mut Case<'_>, message: &crate::wire::Message) {
     }
 }
 
-fn held(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn held(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if case.stream.variant() != Some(Variant::File) {
         return;
     }

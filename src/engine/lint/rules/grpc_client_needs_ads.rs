@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::schema::links::Source;
 use crate::wire::event::{Kind, Sym};
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let roots = matches!(answer.track.kind, Some(Kind::Lds | Kind::Cds)) && case.options.links.is_some();
     let agent = case.stream.node.as_ref().map_or("", |node| node.user_agent.as_str());
     if !roots || !agent.to_ascii_lowercase().contains("grpc") {

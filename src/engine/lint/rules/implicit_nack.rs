@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     if asking.outcome.implied {
         let version = asking.version_answered().map_or("", |version| version.as_str());
         let said = asking.sotw().map_or("", |request| request.version_info.as_str());

@@ -23,9 +23,9 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(request) = asking.delta().filter(|_| asking.outcome.first) else { return };
-    let Some(prior) = case.prior(&asking.track.type_url).filter(|_| case.sure()) else { return };
+    let Some(prior) = case.prior(&asking.track.type_url).filter(|_| case.is_certain()) else { return };
     let catalog = case.catalog();
     let surprises = |name: crate::wire::event::Sym, version: crate::wire::event::Sym| {
         let known = [prior.sent.get(catalog, name), prior.accepted.get(catalog, name)];

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.full() && answer.list.is_empty() && !answer.outcome.removed.is_empty() {
         let text = format!("empty response: all {} are deleted", answer.outcome.removed.len());
         let (blame, names) = (Blame::Server, answer.outcome.removed.as_slice());

@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Variant;
 
-fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
+fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
     // What is no protobuf has rules of its own (rows C-01, D-04).
     let other = matches!(case.stream.variant(), Some(Variant::Rest | Variant::File));
     if let Some(reason) = super::super::undecodable(message).filter(|_| !other) {

@@ -139,7 +139,7 @@ mod xdstp_reserved_prefix;
 mod xdstp_type_mismatch;
 
 use super::Rule;
-use super::case::{Answer, Case};
+use super::context::{ResponseContext, RuleContext};
 use super::finding::{Blame, Found, Severity};
 use super::graph::{Graphs, Window};
 use super::structured::Entry;
@@ -149,8 +149,8 @@ use crate::wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
 
 /// What rules are written with.
 mod prelude {
-    pub(super) use super::super::case::{Answer, Asking, Case};
     pub(super) use super::super::clock::Alarm;
+    pub(super) use super::super::context::{RequestContext, ResponseContext, RuleContext};
     pub(super) use super::super::finding::{Blame, Found, Severity};
     pub(super) use super::super::rule::{On, Rule};
 }
@@ -190,7 +190,7 @@ fn sender(message: &Message) -> Blame {
 }
 
 /// Names of the entries without content that are of this kind.
-fn hollow(answer: &Answer<'_>, what: Hollow) -> Vec<Sym> {
+fn hollow(answer: &ResponseContext<'_>, what: Hollow) -> Vec<Sym> {
     answer.outcome.hollow.iter().filter(|(_, is)| *is == what).map(|(name, _)| *name).collect()
 }
 
@@ -198,13 +198,13 @@ fn hollow(answer: &Answer<'_>, what: Hollow) -> Vec<Sym> {
 type Structured<'a> = (Sym, Name<'a>);
 
 /// The structured ones among names.
-fn structured<'a>(case: &Case<'a>, names: &[Sym]) -> Vec<Structured<'a>> {
+fn structured<'a>(case: &RuleContext<'a>, names: &[Sym]) -> Vec<Structured<'a>> {
     let catalog = case.catalog();
     names.iter().filter_map(|name| Some((*name, Name::parse(catalog.text(*name))?))).collect()
 }
 
 /// The structured names of a response's resources.
-fn delivered<'a>(case: &Case<'a>, answer: &Answer<'_>) -> Vec<Structured<'a>> {
+fn delivered<'a>(case: &RuleContext<'a>, answer: &ResponseContext<'_>) -> Vec<Structured<'a>> {
     let catalog = case.catalog();
     let names: Vec<Sym> = answer.scan.structured.iter().map(|id| catalog.entry(*id).name).collect();
     structured(case, &names)
@@ -220,7 +220,7 @@ fn inlined(entries: &[Entry]) -> impl Iterator<Item = &str> {
 
 /// Resources whose targets (of a redirect, or the members of a list) the client has accepted and left alone for
 /// too long.
-fn left_alone(case: &Case<'_>, listed: bool) -> Vec<(Sym, Seq)> {
+fn left_alone(case: &RuleContext<'_>, listed: bool) -> Vec<(Sym, Seq)> {
     let limit = case.options.timers.answer;
     let overdue = case.memo.targets.iter().filter(|target| {
         let since = target.accepted.filter(|_| target.listed == listed);
@@ -230,7 +230,7 @@ fn left_alone(case: &Case<'_>, listed: bool) -> Vec<(Sym, Seq)> {
     left.map(|target| (target.of, target.seq)).collect()
 }
 
-fn raise_left(case: &mut Case<'_>, rule: &'static Rule, text: &str, left: Vec<(Sym, Seq)>) {
+fn raise_left(case: &mut RuleContext<'_>, rule: &'static Rule, text: &str, left: Vec<(Sym, Seq)>) {
     let (mut names, mut evidence): (Vec<_>, Vec<_>) = left.into_iter().unzip();
     names.dedup();
     evidence.dedup();
@@ -242,13 +242,13 @@ fn raise_left(case: &mut Case<'_>, rule: &'static Rule, text: &str, left: Vec<(S
 
 /// Names that are new with a response, and that no resource of the client refers to.
 fn unused(
-    case: &mut Case<'_>,
-    answer: &Answer<'_>,
+    case: &mut RuleContext<'_>,
+    answer: &ResponseContext<'_>,
     rule: &'static Rule,
     (kind, parents): (Kind, &[Kind]),
     text: &str,
 ) {
-    let known = case.options.links.is_some() && case.sure() && answer.track.kind == Some(kind);
+    let known = case.options.links.is_some() && case.is_certain() && answer.track.kind == Some(kind);
     let parents: Vec<_> = parents.iter().flat_map(|kind| case.tracks_of(*kind)).collect();
     if !known || !parents.iter().any(|(_, track)| track.pushes > 0) {
         return;
@@ -256,7 +256,7 @@ fn unused(
     let (client, catalog) = (case.client(), case.catalog());
     let unused = |name: &&Sym| {
         // Endpoints go by the name of their cluster as a rule; what it is that they are for may not be known.
-        let namesake = parents.iter().any(|(_, track)| track.sent.here(catalog, **name));
+        let namesake = parents.iter().any(|(_, track)| track.sent.is_present(catalog, **name));
         !namesake && case.world.graphs.is_used(&client, (kind, **name)) == Some(false)
     };
     let names: Vec<Sym> = answer.outcome.added.iter().filter(unused).copied().collect();
@@ -267,7 +267,12 @@ fn unused(
 }
 
 /// Clusters that what a response brings names, and that the client does not have.
-fn unknown_clusters(case: &mut Case<'_>, answer: &Answer<'_>, rule: &'static Rule, text: &str) {
+fn unknown_clusters(
+    case: &mut RuleContext<'_>,
+    answer: &ResponseContext<'_>,
+    rule: &'static Rule,
+    text: &str,
+) {
     let new: Vec<Sym> = answer.outcome.added.iter().chain(&answer.outcome.changed).copied().collect();
     if new.is_empty() || case.options.links.is_none() {
         return;

@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     if asking.refuses() && asking.error().is_some_and(|error| error.message.is_empty()) {
         let text = "NACK without a message".to_owned();
         let evidence: Vec<_> = asking.outcome.answers.into_iter().collect();

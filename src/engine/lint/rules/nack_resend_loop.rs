@@ -26,14 +26,14 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.list.is_empty() || answer.heartbeat() {
         return;
     }
     if answer.delta { delta(case, answer) } else { sotw(case, answer) }
 }
 
-fn sotw(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn sotw(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let same = |old: &&super::super::memo::Sent| old.list.fingerprint() == answer.list.fingerprint();
     let newest = case.memo.previous.as_ref().map(|before| before.seq);
     let of_newest = case.memo.refused.back().filter(|old| Some(old.seq) == newest);
@@ -47,7 +47,7 @@ fn sotw(case: &mut Case<'_>, answer: &Answer<'_>) {
 }
 
 /// In delta per resource: same version and content.
-fn delta(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn delta(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let again = |name: &&Sym| answer.track.refused.contains(*name);
     let names: Vec<Sym> = answer.outcome.repeated.iter().filter(again).copied().collect();
     if !names.is_empty() {

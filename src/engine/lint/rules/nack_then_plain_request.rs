@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::engine::session::Status;
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(about) = asking.outcome.about.filter(|about| about.was == Status::Nacked) else { return };
     let Some(request) = asking.sotw().filter(|request| request.error_detail.is_none()) else { return };
     let refused = asking.version_answered().filter(|version| !version.is_empty());

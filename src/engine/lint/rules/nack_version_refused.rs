@@ -22,8 +22,9 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
-    let Some(version) = claims_refused(asking).filter(|_| !asking.outcome.partial && case.sure()) else {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
+    let Some(version) = claims_refused(asking).filter(|_| !asking.outcome.partial && case.is_certain())
+    else {
         return;
     };
     let accepted = case.memo.acked.contains(version) || case.memo.claimed.as_ref() == Some(version);
@@ -36,7 +37,7 @@ fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
 }
 
 /// The version that a SotW NACK both refuses and states.
-pub(super) fn claims_refused<'a>(asking: &Asking<'a>) -> Option<&'a crate::wire::event::VersionInfo> {
+pub(super) fn claims_refused<'a>(asking: &RequestContext<'a>) -> Option<&'a crate::wire::event::VersionInfo> {
     let request = asking.sotw().filter(|_| asking.refuses())?;
     let version = asking.version_answered()?;
     (*version == request.version_info && !version.is_empty()).then_some(version)

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let certain = !asking.outcome.partial || !asking.outcome.first;
     if asking.error().is_some() && asking.nonce().is_empty() && case.is_grpc() && certain {
         let text = "error_detail without a nonce".to_owned();

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Alarm(Alarm::Missing, check)],
 };
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let delta = case.stream.variant().is_some_and(|variant| variant.is_delta());
     let Some(track) = case.own_track().filter(|_| !delta && case.whole()) else { return };
     let catalog = case.catalog();

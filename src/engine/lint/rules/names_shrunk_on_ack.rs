@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some((seq, names)) = &case.memo.shrunk else { return };
     let back = asking.outcome.added.iter().copied().filter(|name| names.contains(name));
     let (names, evidence): (Vec<_>, _) = (back.collect(), [*seq]);

@@ -28,15 +28,18 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::Profile;
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let delta = case.stream.variant().is_some_and(|variant| variant.is_delta());
-    let Some(track) = case.own_track().filter(|track| !delta && !track.polled && case.sure()) else { return };
+    let Some(track) = case.own_track().filter(|track| !delta && !track.polled && case.is_certain()) else {
+        return;
+    };
     let catalog = case.catalog();
     let sent = |name| {
         track.sent.get(catalog, name).is_some_and(|s| s.blob.is_some() && track.responses.next() > s.order)
     };
-    let kept =
-        |name| track.sent.get(catalog, name).is_some_and(|s| s.state == crate::engine::session::Held::Kept);
+    let kept = |name| {
+        track.sent.get(catalog, name).is_some_and(|s| s.state == crate::engine::session::Presence::Kept)
+    };
     let overdue = case.overdue(track, case.options.timers.answer, case.memo.answer_until);
     let overdue = overdue.into_iter().filter(|(name, ..)| sent(*name) && !kept(*name));
     let (names, mut evidence): (Vec<_>, Vec<_>) = overdue.map(|(name, asked, _)| (name, asked)).unzip();

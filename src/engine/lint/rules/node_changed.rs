@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(node) = asking.message.node() else { return };
     let before = case.stream_memo.node.replace(node.clone()).or_else(|| case.stream.node.clone());
     let Some(before) = before else { return };

@@ -21,9 +21,9 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let first = case.seq.is_some() && case.stream.first_request == case.seq;
-    if first && case.sure() && asking.message.node().is_none() {
+    if first && case.is_certain() && asking.message.node().is_none() {
         let text = "first request of the stream without a node".to_owned();
         case.raise(&RULE, Found { text, ..Found::default() });
     }

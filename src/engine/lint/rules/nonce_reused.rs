@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.outcome.nonce_reused && case.is_grpc() {
         let text = format!("nonce {} was issued before", answer.nonce);
         let severity = (!answer.delta).then_some(Severity::Warn);

@@ -23,16 +23,16 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-use crate::engine::session::Class;
+use crate::engine::session::RequestClass;
 use crate::wire::event::Nonce;
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let class = match asking.outcome.class {
-        Some(Class::R1 | Class::Q1) => !asking.nonce().is_empty(),
-        Some(Class::R4 | Class::Q6) => true,
+        Some(RequestClass::R1 | RequestClass::Q1) => !asking.nonce().is_empty(),
+        Some(RequestClass::R4 | RequestClass::Q6) => true,
         _ => false,
     };
-    if !class || !case.sure() {
+    if !class || !case.is_certain() {
         return;
     }
     let nonce = Nonce::from(asking.nonce());

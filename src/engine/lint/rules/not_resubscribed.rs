@@ -28,9 +28,9 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Alarm(Alarm::Settled, check)],
 };
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let Some(before) = case.stream.reconnect_of.and_then(|id| case.store.engine().stream(id)) else { return };
-    if !case.sure() || before.open.partial || before.gaps > 0 {
+    if !case.is_certain() || before.open.partial || before.gaps > 0 {
         return;
     }
     let catalog = case.catalog();

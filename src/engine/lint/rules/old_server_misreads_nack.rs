@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     if let Some(version) = super::nack_version_refused::claims_refused(asking) {
         let text =
             format!("NACK of {version} at version {version}: a server that compares versions sees an ACK");

@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Kind;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.track.kind == Some(Kind::Lds) {
         super::unknown_clusters(
             case,

@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Kind;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     super::unused(
         case,
         answer,

@@ -26,15 +26,15 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::{Kind, Sym};
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
-    if answer.track.kind != Some(Kind::Vhds) || !case.sure() {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
+    if answer.track.kind != Some(Kind::Vhds) || !case.is_certain() {
         return;
     }
     let routes = case.tracks_of(Kind::Rds);
     let catalog = case.catalog();
     let here = |text: &str| {
         let route = text.rsplit_once('/').and_then(|(route, _)| catalog.strings().find(route));
-        route.is_some_and(|route| routes.iter().any(|(_, track)| track.sent.here(catalog, route)))
+        route.is_some_and(|route| routes.iter().any(|(_, track)| track.sent.is_present(catalog, route)))
     };
     let unknown = |name: &&Sym| !here(catalog.text(**name));
     let names: Vec<Sym> = answer.outcome.added.iter().filter(unknown).copied().collect();

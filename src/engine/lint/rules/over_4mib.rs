@@ -33,7 +33,7 @@ const NAMED: usize = 3;
 /// Receivers that are remembered.
 const RECEIVERS: usize = 4096;
 
-fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
+fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
     if message.size <= LIMIT {
         return;
     }
@@ -67,7 +67,7 @@ fn heaviest(catalog: &Catalog, blobs: &[BlobId]) -> Vec<BlobId> {
 }
 
 /// The client accepted a large response.
-fn took(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn took(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(answered) = asking.outcome.answers.filter(|_| asking.outcome.kind == MessageKind::Ack) else {
         return;
     };

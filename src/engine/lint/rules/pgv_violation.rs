@@ -29,7 +29,7 @@ use crate::wire::event::Sym;
 /// Resources of one response that get a finding of their own; the rest are counted with the last.
 const MOST: usize = 16;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if case.options.constraints.is_none() {
         return;
     }
@@ -66,7 +66,7 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
 }
 
 /// The client refuses the response: now it does harm.
-fn refused(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn refused(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(answered) = asking.outcome.answers.filter(|_| asking.refuses()) else { return };
     for (_, finding) in case.memo.broken.iter().filter(|(seq, _)| *seq == answered) {
         case.findings.harden(*finding, "; the client refused it");

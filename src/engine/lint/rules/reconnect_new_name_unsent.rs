@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Alarm(Alarm::Waiting, check)],
 };
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let Some(track) = case
         .own_track()
         .filter(|track| !track.polled && case.memo.claimed.as_ref().is_some_and(|v| !v.is_empty()))

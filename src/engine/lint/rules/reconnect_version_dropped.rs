@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(request) = asking.sotw().filter(|_| asking.outcome.first && case.is_grpc()) else { return };
     if !request.version_info.is_empty() {
         return;

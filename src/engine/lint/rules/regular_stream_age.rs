@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use crate::wire::event::Side;
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let Some((at, end)) = case.stream.closed.as_ref().filter(|_| case.timed()) else { return };
     let by_server = end.by != Some(Side::Client) && !case.stream.open.partial;
     let Some(server) = case.stream.open.server.clone().filter(|_| by_server) else { return };

@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::{Stream, glob_matches};
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.scan.structured.is_empty() {
         return;
     }

@@ -25,10 +25,13 @@ pub(super) static RULE: Rule = Rule {
 
 use std::time::Duration;
 
-use crate::engine::session::{Class, MessageKind};
+use crate::engine::session::{MessageKind, RequestClass};
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
-    if !case.timed() || !asking.is(Class::R7) || asking.outcome.kind != MessageKind::Repeat || !case.is_grpc()
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
+    if !case.timed()
+        || !asking.is(RequestClass::R7)
+        || asking.outcome.kind != MessageKind::Repeat
+        || !case.is_grpc()
     {
         return;
     }

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let count = answer.scan.nameless.len();
     if count > 0 {
         let text = format!("{count} of {} resources have no name", answer.list.len());

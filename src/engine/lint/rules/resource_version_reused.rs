@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let wrapped = |name: &&crate::wire::event::Sym| answer.delta || answer.scan.wrapped.contains(*name);
     let names: Vec<_> = answer.outcome.rewritten.iter().filter(wrapped).copied().collect();
     let Some(first) = names.first() else { return };

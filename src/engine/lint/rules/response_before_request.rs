@@ -23,9 +23,9 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let first = case.stream.requests == 0 && !case.is_aggregated();
-    if first && case.is_grpc() && case.sure() && !answer.track.partial {
+    if first && case.is_grpc() && case.is_certain() && !answer.track.partial {
         let text = "response before any request".to_owned();
         case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
     }

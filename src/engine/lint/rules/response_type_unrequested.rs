@@ -23,9 +23,14 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let named = !answer.track.type_url.is_empty();
-    if case.is_aggregated() && answer.track.requests == 0 && !answer.track.partial && case.sure() && named {
+    if case.is_aggregated()
+        && answer.track.requests == 0
+        && !answer.track.partial
+        && case.is_certain()
+        && named
+    {
         let text = format!("{} was never asked for on this stream", super::label(&answer.track.type_url));
         case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
     }

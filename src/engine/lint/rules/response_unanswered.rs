@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Alarm(Alarm::Unanswered, check)],
 };
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let Some(track) = case.own_track() else { return };
     let limit = case.options.timers.ack;
     let delta = case.stream.variant().is_some_and(|variant| variant.is_delta());

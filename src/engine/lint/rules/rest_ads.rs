@@ -22,15 +22,15 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     check(case, asking.track, Blame::Client);
 }
 
-fn answered(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     check(case, answer.track, Blame::Server);
 }
 
-fn check(case: &mut Case<'_>, track: &crate::engine::session::Track, blame: Blame) {
+fn check(case: &mut RuleContext<'_>, track: &crate::engine::session::Track, blame: Blame) {
     let Some(path) = case.stream.method.as_ref().and_then(|method| method.kind) else { return };
     if track.polled && !track.type_url.is_empty() && track.kind != Some(path) {
         let text = format!("type {} on the REST path of {}", track.type_url, path.label());

@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use crate::wire::event::Variant;
 
-fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
+fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let unread = super::super::undecodable(message).is_some() && case.stream.variant() == Some(Variant::Rest);
     let Some(bytes) = unread.then(|| message.bytes(case.catalog())).flatten() else { return };
     let what = message.shape.message();

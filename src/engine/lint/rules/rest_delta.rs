@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Variant;
 
-fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
+fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let unread = super::super::undecodable(message).is_some() && case.stream.variant() == Some(Variant::Rest);
     let Some(bytes) = unread.then(|| message.bytes(case.catalog())).flatten() else { return };
     if serde_json::from_slice(&bytes).is_ok_and(|json| super::is_delta_json(&json)) {

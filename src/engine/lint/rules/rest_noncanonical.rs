@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::wire::Open;
 use crate::wire::event::Variant;
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let polls = case.stream.variant() == Some(Variant::Rest);
     if polls && case.stream.open.fact(Open::JSON_NAMES) == Some("proto") {
         let text = "writes field names as in the .proto files".to_owned();

@@ -29,7 +29,7 @@ use crate::wire::event::{Dir, Variant};
 /// Polls that are remembered.
 const OPEN: usize = 64;
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     if !asking.track.polled {
         return;
     }
@@ -45,14 +45,14 @@ fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
     }
 }
 
-fn answered(case: &mut Case<'_>, message: &crate::wire::Message) {
+fn answered(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
     if message.dir() == Dir::Resp {
         passed(case, Dir::Resp);
     }
 }
 
 /// An answer ends a poll, also one without a message, whose type is not known.
-fn passed(case: &mut Case<'_>, dir: Dir) {
+fn passed(case: &mut RuleContext<'_>, dir: Dir) {
     if dir == Dir::Resp && case.stream.variant() == Some(Variant::Rest) {
         let open = &mut case.stream_memo.open_polls;
         let own = open.iter().position(|(track, _)| case.track.is_some() && *track == case.track);

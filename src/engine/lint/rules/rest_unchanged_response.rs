@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let Some(before) = case.memo.previous.as_ref().filter(|_| answer.track.polled) else { return };
     if before.version == *answer.version && answer.unchanged() && !case.memo.changed_since && case.whole() {
         let text = format!("the answer is that of the poll before, version {}", answer.version);

@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::MessageKind;
 use crate::wire::event::Kind;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if matches!(answer.track.kind, Some(Kind::Rds | Kind::Vhds)) {
         super::unknown_clusters(
             case,
@@ -39,7 +39,7 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
 }
 
 /// The client accepted the cluster: the window closes.
-fn close(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn close(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let clusters = asking.track.kind == Some(Kind::Cds) && asking.outcome.kind == MessageKind::Ack;
     if !clusters || case.world.graphs.windows.is_empty() {
         return;
@@ -48,7 +48,7 @@ fn close(case: &mut Case<'_>, asking: &Asking<'_>) {
     let (mut windows, mut closed) = (std::mem::take(&mut case.world.graphs.windows), Vec::new());
     windows.retain_mut(|window| {
         if window.client == client {
-            window.clusters.retain(|name| !asking.track.accepted.here(catalog, *name));
+            window.clusters.retain(|name| !asking.track.accepted.is_present(catalog, *name));
         }
         let open = !window.clusters.is_empty();
         if !open {

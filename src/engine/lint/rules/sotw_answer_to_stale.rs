@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let stale = case.memo.stale_since > 0 && case.memo.stale_since == case.memo.requests_since;
     if stale && super::sotw_needless_update::repeats(case, answer) {
         let evidence: Vec<_> = case.memo.previous.iter().map(|before| before.seq).collect();

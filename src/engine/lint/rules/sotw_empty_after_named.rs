@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(request) = asking.sotw() else { return };
     let empty = request.resource_names.is_empty() && request.resource_locators.is_empty();
     let emptied = !asking.outcome.removed.is_empty() && asking.track.ever_named;

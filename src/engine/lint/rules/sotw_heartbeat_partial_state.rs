@@ -23,15 +23,18 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let (catalog, track) = (case.catalog(), answer.track);
     if !answer.full() || !answer.heartbeat() || track.sent.count() <= answer.list.len() {
         return;
     }
     let said: crate::engine::session::SymSet =
         answer.list.blobs().iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
-    let left =
-        track.sent.slots(catalog).into_iter().filter(|(name, slot)| slot.here() && !said.contains(name));
+    let left = track
+        .sent
+        .slots(catalog)
+        .into_iter()
+        .filter(|(name, slot)| slot.is_present() && !said.contains(name));
     let left = left.filter(|(name, slot)| track.covers(catalog, *name, Some(slot)));
     let names: Vec<_> = left.map(|(name, _)| name).collect();
     if !names.is_empty() {

@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Kind;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if !repeats(case, answer) || asked_lately(case, answer) {
         return;
     }
@@ -42,14 +42,14 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
 }
 
 /// Version and contents are those of the response before, and nothing was added to the subscription since.
-pub(super) fn repeats(case: &Case<'_>, answer: &Answer<'_>) -> bool {
+pub(super) fn repeats(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> bool {
     let Some(before) = &case.memo.previous else { return false };
     let same = !answer.delta && before.version == *answer.version && !answer.heartbeat();
     same && case.is_grpc() && case.whole() && !case.memo.added_since && same_content(case, answer)
 }
 
 /// The same names as in the response before, and nothing new in them.
-pub(super) fn same_content(case: &Case<'_>, answer: &Answer<'_>) -> bool {
+pub(super) fn same_content(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> bool {
     let Some(before) = &case.memo.previous else { return false };
     if before.list.fingerprint() == answer.list.fingerprint() {
         return true;
@@ -63,7 +63,7 @@ pub(super) fn same_content(case: &Case<'_>, answer: &Answer<'_>) -> bool {
 
 /// A name was asked for a short time ago and has not come: the server may have answered just that, with the
 /// response before on its way at the same time.
-fn asked_lately(case: &Case<'_>, answer: &Answer<'_>) -> bool {
+fn asked_lately(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> bool {
     let lately = |at: crate::wire::event::Time| case.at.since(at) < case.options.timers.answer;
     answer.track.waiting.iter().any(|(_, asked)| lately(asked.since))
 }

@@ -26,10 +26,10 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-use crate::engine::session::Class;
+use crate::engine::session::RequestClass;
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
-    if !asking.is(Class::R3) || !case.is_grpc() {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
+    if !asking.is(RequestClass::R3) || !case.is_grpc() {
         return;
     }
     // The newest response has none (row E-07): there is nothing else to echo.

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if !answer.delta && answer.nonce.is_empty() && case.is_grpc() {
         let text = format!("response {} without a nonce", super::shown(answer.version));
         case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });

@@ -26,10 +26,10 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-use crate::engine::session::Class;
+use crate::engine::session::RequestClass;
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
-    if asking.is(Class::R5) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
+    if asking.is(RequestClass::R5) {
         let text = format!("nonce {} is older than one used before", asking.nonce());
         let evidence: Vec<_> = asking.outcome.about.iter().map(|about| about.seq).collect();
         case.raise(&RULE, Found { text, evidence: &evidence, ..Found::default() });

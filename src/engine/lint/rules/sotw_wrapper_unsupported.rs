@@ -28,7 +28,7 @@ const FEATURE: &str = "xds.config.supports-resource-in-sotw";
 /// What gRPC clients call it, which take wrappers too.
 const OF_GRPC: &str = "xds.config.resource-in-sotw";
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let Some(features) = case.features().filter(|_| !answer.scan.wrapped.is_empty()) else { return };
     if !features.iter().any(|feature| feature == FEATURE || feature == OF_GRPC) {
         let names = &answer.scan.wrapped;

@@ -29,13 +29,13 @@ use crate::wire::event::{Dir, Side, Time};
 /// Intervals without a frame.
 const INTERVALS: u32 = 3;
 
-fn passed(case: &mut Case<'_>, _: Dir) {
+fn passed(case: &mut RuleContext<'_>, _: Dir) {
     if let Some(keepalive) = case.stream.keepalive() {
         case.arm(Alarm::Silent, keepalive.last.after(keepalive.every * INTERVALS));
     }
 }
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let Some(keepalive) = case.stream.keepalive().filter(|_| case.whole()) else { return };
     // PINGs are told on one stream of their connection.
     let place = |stream: &Stream| (stream.open.peer.clone(), stream.open.server.clone());

@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Open(check)],
 };
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let method = case.stream.method.as_ref();
     if method.is_some_and(|method| method.transport == crate::wire::event::ApiVersion::V2) {
         let text = format!("v2 transport: {}", case.stream.open.method);

@@ -25,9 +25,9 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Alarm(Alarm::Ttl, check)],
 };
 
-use super::super::case::{COALESCE, MANY};
+use super::super::context::{COALESCE, MANY};
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let Some(track) = case.own_track() else { return };
     let at = case.at;
     case.memo.expired.retain(|name, deadline| track.deadlines.get(name) == Some(deadline));
@@ -42,7 +42,7 @@ fn check(case: &mut Case<'_>) {
         let soon = at.after(COALESCE);
         case.arm(Alarm::Ttl, if track.deadlines.len() > MANY { next.max(soon) } else { next });
     }
-    let here = |name: &crate::wire::event::Sym| track.sent.here(case.catalog(), *name);
+    let here = |name: &crate::wire::event::Sym| track.sent.is_present(case.catalog(), *name);
     let names: Vec<_> = over.into_iter().map(|(name, _)| name).filter(here).collect();
     if !names.is_empty() && case.whole() {
         let text = "its time to live is over, nothing prolonged it".to_owned();

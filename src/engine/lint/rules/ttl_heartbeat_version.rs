@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::engine::session::Hollow;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let names = super::hollow(answer, Hollow::OtherVersion);
     if !names.is_empty() {
         let text = "heartbeat with a version that was not the last one sent".to_owned();

@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let catalog = case.catalog();
     let invalid = |ttl: i64| ttl <= 0 || ttl == i64::MAX;
     let odd = answer.scan.ttl.iter().filter(|id| catalog.entry(**id).ttl.is_some_and(invalid));

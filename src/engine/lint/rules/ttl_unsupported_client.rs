@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 
 const FEATURE: &str = "xds.config.supports-resource-ttl";
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let Some(features) = case.features().filter(|_| !answer.scan.ttl.is_empty()) else { return };
     if !features.iter().any(|feature| feature == FEATURE) {
         let catalog = case.catalog();

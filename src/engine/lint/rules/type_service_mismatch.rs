@@ -23,15 +23,15 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     check(case, asking.track, Blame::Client);
 }
 
-fn answered(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     check(case, answer.track, Blame::Server);
 }
 
-fn check(case: &mut Case<'_>, track: &crate::engine::session::Track, blame: Blame) {
+fn check(case: &mut RuleContext<'_>, track: &crate::engine::session::Track, blame: Blame) {
     let Some(method) = case.stream.method.as_ref().and_then(|method| method.kind) else { return };
     let url = track.type_url.as_str();
     // A collection of the type goes by the same method (row A-13).

@@ -23,19 +23,19 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     if asking.outcome.first {
         check(case, Blame::Client, asking.track);
     }
 }
 
-fn answered(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.outcome.order == 0 && answer.track.requests == 0 {
         check(case, Blame::Server, answer.track);
     }
 }
 
-fn check(case: &mut Case<'_>, blame: Blame, track: &crate::engine::session::Track) {
+fn check(case: &mut RuleContext<'_>, blame: Blame, track: &crate::engine::session::Track) {
     let url = track.type_url.as_str();
     if track.kind.is_some() || url.is_empty() || super::type_url_malformed::is_malformed(url) {
         return;

@@ -23,15 +23,15 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     check(case, Blame::Client, asking.track.type_url.as_str(), asking.track.kind.is_some());
 }
 
-fn answered(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     check(case, Blame::Server, answer.track.type_url.as_str(), answer.track.kind.is_some());
 }
 
-fn check(case: &mut Case<'_>, blame: Blame, url: &str, known: bool) {
+fn check(case: &mut RuleContext<'_>, blame: Blame, url: &str, known: bool) {
     if !known && is_malformed(url) {
         let text =
             format!("`{url}` is no type URL: type.googleapis.com/ and a full message name are missing");

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let Some(first) = answer.scan.other_type.first() else { return };
     let catalog = case.catalog();
     let names: Vec<_> =

@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::wire::Body;
 use crate::wire::event::ApiVersion;
 
-fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
+fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let unknown = match &message.body {
         Body::SotwRequest(m) => &m.unknown_fields,
         Body::SotwResponse(m) => &m.unknown_fields,
@@ -42,7 +42,7 @@ fn check(case: &mut Case<'_>, message: &crate::wire::Message) {
 }
 
 /// The time to live came with v3 (row L-19).
-fn ttl(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn ttl(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let transport = case.stream.method.as_ref().map(|method| method.transport);
     if answer.scan.ttl.is_empty() || transport != Some(ApiVersion::V2) {
         return;

@@ -41,8 +41,8 @@ fn parents(kind: Kind) -> &'static [Kind] {
     }
 }
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
-    let known = case.options.links.is_some() && case.sure() && case.timed();
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
+    let known = case.options.links.is_some() && case.is_certain() && case.timed();
     if !known || answer.track.kind.is_none_or(|kind| parents(kind).is_empty()) {
         return;
     }
@@ -57,11 +57,11 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
     }
 }
 
-fn due(case: &mut Case<'_>) {
+fn due(case: &mut RuleContext<'_>) {
     let Some(track) = case.own_track() else { return };
     let Some(kind) = track.kind else { return };
     let (at, catalog, client) = (case.at, case.catalog(), case.client());
-    let held = |name: Sym| track.want.names.contains(name) && track.sent.here(catalog, name);
+    let held = |name: Sym| track.want.names.contains(name) && track.sent.is_present(catalog, name);
     case.memo.unreferenced.retain(|name, _| held(*name));
     let (mut names, mut next) = (Vec::new(), None::<Time>);
     let mut watched: Vec<(Sym, Time)> = case.memo.unreferenced.iter().map(|(n, t)| (*n, *t)).collect();
@@ -86,19 +86,20 @@ fn due(case: &mut Case<'_>) {
     if let Some(next) = next {
         case.arm(Alarm::Unreferenced, next.after(LIMIT));
     }
-    if !names.is_empty() && case.sure() && sees_parents(case, kind, &names) {
+    if !names.is_empty() && case.is_certain() && sees_parents(case, kind, &names) {
         let text = "nothing that the client was sent refers to it for 60 s".to_owned();
         case.raise(&RULE, Found { text, names: &names, guess: true, ..Found::default() });
     }
 }
 
 /// The client is sent what could refer to it. One that has everything but this from its bootstrap is not judged.
-fn sees_parents(case: &Case<'_>, kind: Kind, names: &[Sym]) -> bool {
+fn sees_parents(case: &RuleContext<'_>, kind: Kind, names: &[Sym]) -> bool {
     let catalog = case.catalog();
     let tracks: Vec<_> = parents(kind).iter().flat_map(|kind| case.tracks_of(*kind)).collect();
     let sent = tracks.iter().any(|(_, track)| track.pushes > 0);
     // Endpoints go by the name of their cluster as a rule; filters found by discovery may name clusters.
-    let namesake = tracks.iter().any(|(_, track)| names.iter().any(|name| track.sent.here(catalog, *name)));
+    let namesake =
+        tracks.iter().any(|(_, track)| names.iter().any(|name| track.sent.is_present(catalog, *name)));
     let filters = kind == Kind::Cds && !case.tracks_of(Kind::Ecds).is_empty();
     sent && !filters && !(kind == Kind::Eds && namesake)
 }

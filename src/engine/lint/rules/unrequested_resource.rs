@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let names = unasked(case, answer);
     if !names.is_empty() {
         let text = "sent without being asked for".to_owned();
@@ -34,9 +34,9 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
 }
 
 /// What nothing asked for, as far as that is known.
-pub(super) fn unasked(case: &Case<'_>, answer: &Answer<'_>) -> Vec<Sym> {
+pub(super) fn unasked(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> Vec<Sym> {
     let track = answer.track;
-    if track.want.is_wildcard() || track.requests == 0 || !case.sure() {
+    if track.want.is_wildcard() || track.requests == 0 || !case.is_certain() {
         return Vec::new();
     }
     let catalog = case.catalog();
@@ -58,7 +58,7 @@ pub(super) fn unasked(case: &Case<'_>, answer: &Answer<'_>) -> Vec<Sym> {
 }
 
 /// Told by the rule about context parameters.
-fn structured(case: &Case<'_>, answer: &Answer<'_>, name: Sym) -> bool {
+fn structured(case: &RuleContext<'_>, answer: &ResponseContext<'_>, name: Sym) -> bool {
     !answer.scan.structured.is_empty()
         && super::xdstp_context_mismatch::near(case, answer.track, name).is_some()
 }

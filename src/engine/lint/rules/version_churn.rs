@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let Some(before) = &case.memo.previous else { return };
     let (was, seq) = (before.version.clone(), before.seq);
     let muted = answer.heartbeat() || case.memo.added_since || !case.whole();

@@ -26,11 +26,11 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-use crate::engine::session::{Held, Slot};
+use crate::engine::session::{Presence, ResourceEntry};
 use crate::wire::Profile;
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.delta || answer.version.is_empty() {
         return;
     }
@@ -52,7 +52,12 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
     }
 }
 
-fn raise(case: &mut Case<'_>, answer: &Answer<'_>, names: &[Sym], severity: Option<Severity>) {
+fn raise(
+    case: &mut RuleContext<'_>,
+    answer: &ResponseContext<'_>,
+    names: &[Sym],
+    severity: Option<Severity>,
+) {
     if names.is_empty() {
         return;
     }
@@ -66,15 +71,15 @@ fn raise(case: &mut Case<'_>, answer: &Answer<'_>, names: &[Sym], severity: Opti
 }
 
 /// Names that the stream before was sent at this version with other content.
-fn before_it(case: &Case<'_>, answer: &Answer<'_>) -> Vec<Sym> {
+fn before_it(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> Vec<Sym> {
     let Some(prior) = case.prior(&answer.track.type_url) else { return Vec::new() };
     let catalog = case.catalog();
     let slot = |track: &crate::engine::session::Track, name| track.sent.get(catalog, name);
     let other = |name: &&Sym| {
-        let was: Option<Slot> = slot(prior, **name).filter(|was| was.state == Held::Present);
+        let was: Option<ResourceEntry> = slot(prior, **name).filter(|was| was.state == Presence::Present);
         let is = slot(answer.track, **name);
         was.zip(is).is_some_and(|(was, is)| {
-            let content = |slot: &Slot| slot.blob.map(|blob| catalog.entry(blob));
+            let content = |slot: &ResourceEntry| slot.blob.map(|blob| catalog.entry(blob));
             let (a, b) = (content(&was), content(&is));
             let differ = a.and_then(|a| a.payload) != b.and_then(|b| b.payload);
             was.version == is.version && differ && !b.is_some_and(|b| b.wrapped)

@@ -22,19 +22,19 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     if asking.sotw().is_some() && asking.outcome.first {
         check(case, asking.track.kind, Blame::Client, "asked for");
     }
 }
 
-fn answered(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if !answer.delta && answer.track.requests == 0 {
         check(case, answer.track.kind, Blame::Server, "sent");
     }
 }
 
-fn check(case: &mut Case<'_>, kind: Option<crate::wire::event::Kind>, blame: Blame, what: &str) {
+fn check(case: &mut RuleContext<'_>, kind: Option<crate::wire::event::Kind>, blame: Blame, what: &str) {
     if kind == Some(crate::wire::event::Kind::Vhds) {
         let text = format!("virtual hosts {what} on a SotW method: VHDS is delta only");
         case.raise(&RULE, Found { blame, text, ..Found::default() });

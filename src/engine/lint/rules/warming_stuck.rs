@@ -28,10 +28,10 @@ pub(super) static RULE: Rule = Rule {
 
 use super::super::graph::awaited;
 use super::super::warming::Warming;
-use crate::engine::session::Held;
+use crate::engine::session::Presence;
 use crate::wire::event::{Kind, Sym};
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let (at, limit) = (case.at, case.options.timers.warm);
     let Some(track) = case.own_track() else { return };
     let Some(kind) = track.kind else { return };
@@ -49,7 +49,7 @@ fn check(case: &mut Case<'_>) {
         }
     }
     let stuck = |(name, warming, child): &(Sym, &Warming, (Kind, Sym))| {
-        let offered = track.sent.here(case.catalog(), *name) && !track.refused.contains(name);
+        let offered = track.sent.is_present(case.catalog(), *name) && !track.refused.contains(name);
         offered && waits(case, warming, *child)
     };
     let mut stuck: Vec<_> = due.into_iter().filter(stuck).collect();
@@ -59,7 +59,7 @@ fn check(case: &mut Case<'_>) {
         let (names, mut evidence): (Vec<_>, Vec<_>) =
             some.map(|(name, warming, _)| (*name, warming.seq)).unzip();
         evidence.dedup();
-        if !names.is_empty() && case.sure() {
+        if !names.is_empty() && case.is_certain() {
             let what = if track.kind == Some(Kind::Cds) { "endpoints" } else { "routes" };
             let text = format!("waits for its {what}{note}");
             case.raise(
@@ -71,17 +71,17 @@ fn check(case: &mut Case<'_>) {
 }
 
 /// The child was asked for on a stream in view, and not sent since.
-fn waits(case: &Case<'_>, warming: &Warming, (kind, name): (Kind, Sym)) -> bool {
+fn waits(case: &RuleContext<'_>, warming: &Warming, (kind, name): (Kind, Sym)) -> bool {
     let (catalog, tracks) = (case.catalog(), case.tracks_of(kind));
     let wanted = tracks.iter().any(|(_, track)| track.covers(catalog, name, None));
     let sent = tracks.iter().any(|(_, track)| {
         let Some(slot) = track.sent.get(catalog, name) else { return false };
-        let held = slot.here();
+        let held = slot.is_present();
         // A listener may warm up on the routes it has (row H-06); so may the cluster of a client other than Envoy.
         if held && (kind == Kind::Rds || (warming.update && !may_be_envoy(case))) {
             return true;
         }
-        let ended = matches!(slot.state, Held::Removed | Held::Absent(_) | Held::Released);
+        let ended = matches!(slot.state, Presence::Removed | Presence::Absent(_) | Presence::Released);
         let at = track.responses.get(slot.order).map(|response| response.at);
         // What was sent too long ago to be remembered can't be told.
         ended || (held && at.is_none_or(|at| at >= warming.since))
@@ -89,7 +89,7 @@ fn waits(case: &Case<'_>, warming: &Warming, (kind, name): (Kind, Sym)) -> bool 
     wanted && !sent
 }
 
-fn may_be_envoy(case: &Case<'_>) -> bool {
+fn may_be_envoy(case: &RuleContext<'_>) -> bool {
     let agent = case.stream.node.as_ref().map_or("", |node| node.user_agent.as_str());
     agent.is_empty() || agent.to_ascii_lowercase().contains("envoy")
 }

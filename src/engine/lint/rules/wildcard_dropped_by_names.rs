@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::{Wildcard, key};
 use crate::wire::content::BlobId;
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(request) = asking.sotw().filter(|request| !request.resource_names.is_empty()) else { return };
     let was = asking.outcome.was != Wildcard::None && !asking.outcome.first;
     if was && !asking.track.want.is_wildcard() {
@@ -39,7 +39,7 @@ fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
 }
 
 /// What comes next says how the server reads the list; what it may have sent before it had the list says nothing.
-fn tell(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn tell(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let Some(finding) = case.memo.dropped.filter(|_| answer.full() && case.whole()) else { return };
     let (catalog, want) = (case.catalog(), &answer.track.want);
     if want.is_wildcard() {

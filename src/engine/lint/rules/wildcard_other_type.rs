@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::Wildcard;
 use crate::wire::event::Kind;
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     // Scoped routes, virtual hosts and endpoints of localities are used this way.
     let named =
         matches!(asking.track.kind, Some(Kind::Rds | Kind::Eds | Kind::Sds | Kind::Rtds | Kind::Ecds));

@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::Name;
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     if case.world.alternatives.is_empty() || asking.outcome.added.is_empty() {
         return;
     }
@@ -44,7 +44,7 @@ fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
 }
 
 /// The client asks for the name on a stream that is open and has been answered.
-fn is_healthy(case: &Case<'_>, canonical: &str) -> bool {
+fn is_healthy(case: &RuleContext<'_>, canonical: &str) -> bool {
     let (catalog, node) = (case.catalog(), case.stream.node_id.as_ref());
     let same = |name: Sym| Name::parse(catalog.text(name)).is_some_and(|name| name.canonical() == canonical);
     let mut open = case.store.engine().streams().iter().filter(|stream| {

@@ -30,7 +30,7 @@ use crate::engine::session::Name;
 use crate::wire::Open;
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let stream = case.stream;
     let Some(mapped) = stream.open.fact(Open::AUTHORITIES) else { return };
     let mut unmapped = BTreeMap::<String, Vec<Sym>>::new();

@@ -26,8 +26,8 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::{Name, Track, is_glob};
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
-    if answer.scan.structured.is_empty() || !case.sure() {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
+    if answer.scan.structured.is_empty() || !case.is_certain() {
         return;
     }
     let (catalog, track) = (case.catalog(), answer.track);
@@ -46,7 +46,7 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
 }
 
 /// What is subscribed to and differs from the name in its parameters only.
-pub(super) fn near(case: &Case<'_>, track: &Track, name: Sym) -> Option<Sym> {
+pub(super) fn near(case: &RuleContext<'_>, track: &Track, name: Sym) -> Option<Sym> {
     let catalog = case.catalog();
     let own = Name::parse(catalog.text(name))?;
     track.want.names.iter().find(|wanted| {

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 use super::super::structured::Entry;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let redirects = answer.scan.redirects.iter().filter(|(_, locator)| locator.bad_directive);
     let listed = answer.scan.collections.iter().filter(|(_, entries)| {
         entries.iter().any(|entry| matches!(entry, Entry::Locator(locator) if locator.bad_directive))

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Alarm(Alarm::Waiting, check)],
 };
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     super::delta_subscribe_unanswered::unanswered(
         case,
         &RULE,

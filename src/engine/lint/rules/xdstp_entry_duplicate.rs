@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let mut names = Vec::new();
     for (list, entries) in &answer.scan.collections {
         let mut inline: Vec<_> = super::inlined(entries).filter(|name| !name.is_empty()).collect();

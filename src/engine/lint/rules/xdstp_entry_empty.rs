@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
 
 use super::super::structured::Entry;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let empty = answer.scan.collections.iter().filter(|(_, entries)| entries.contains(&Entry::Empty));
     let names: Vec<_> = empty.map(|(name, _)| *name).collect();
     if !names.is_empty() {

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let sure = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let maybe = |c: char| sure(c) || "/~:".contains(c);
     let odd = |allowed: &dyn Fn(char) -> bool| -> Vec<_> {

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
 
 use super::super::structured::{self, Locator};
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let redirects = answer.scan.redirects.iter();
     let lost = redirects.filter(|(_, locator)| lacks(case, answer, locator) == Some(true));
     let names: Vec<_> = lost.map(|(name, _)| *name).collect();
@@ -34,11 +34,11 @@ fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
 }
 
 /// Whether the list that the locator leads to lacks the entry; `None` while the list is not known.
-fn lacks(case: &Case<'_>, answer: &Answer<'_>, locator: &Locator) -> Option<bool> {
+fn lacks(case: &RuleContext<'_>, answer: &ResponseContext<'_>, locator: &Locator) -> Option<bool> {
     let entry = locator.entry()?;
     let catalog = case.catalog();
     let list = catalog.strings().find(locator.uri.split('#').next()?)?;
-    let slot = answer.track.sent.get(catalog, list).filter(|slot| slot.here())?;
+    let slot = answer.track.sent.get(catalog, list).filter(|slot| slot.is_present())?;
     let payload = catalog.entry(slot.blob?).payload?;
     let bytes = catalog.bytes(payload)?;
     let entries = structured::entries(structured::value(&bytes));

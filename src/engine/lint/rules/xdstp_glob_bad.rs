@@ -21,17 +21,17 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let names = super::structured(case, &asking.outcome.added);
     check(case, Blame::Client, names);
 }
 
-fn answered(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let names = super::delivered(case, answer);
     check(case, Blame::Server, names);
 }
 
-fn check(case: &mut Case<'_>, blame: Blame, names: Vec<super::Structured<'_>>) {
+fn check(case: &mut RuleContext<'_>, blame: Blame, names: Vec<super::Structured<'_>>) {
     let bad = |id: &str| id != "*" && id.strip_suffix("/*").unwrap_or(id).contains('*');
     let names: Vec<_> = names.into_iter().filter(|(_, name)| bad(name.id)).map(|(sym, _)| sym).collect();
     if !names.is_empty() {

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-fn check(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(request) = asking.sotw().filter(|_| !asking.track.globs.is_empty()) else { return };
     let glob = |name: &crate::wire::event::Sym| {
         asking.track.globs.contains(name) && asking.outcome.added.contains(name)

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Alarm(Alarm::Targets, check)],
 };
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let left = super::left_alone(case, true);
     super::raise_left(case, &RULE, "in the list, and a member is not asked for", left);
 }

@@ -24,16 +24,16 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::{Name, is_structured};
 use crate::wire::event::Sym;
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     check(case, Blame::Client, asking.outcome.added.iter().copied());
 }
 
-fn answered(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let catalog = case.catalog();
     check(case, Blame::Server, answer.scan.structured.iter().map(|id| catalog.entry(*id).name));
 }
 
-fn check(case: &mut Case<'_>, blame: Blame, names: impl Iterator<Item = Sym>) {
+fn check(case: &mut RuleContext<'_>, blame: Blame, names: impl Iterator<Item = Sym>) {
     let bad = |text: &str| is_structured(text) && Name::parse(text).is_none();
     let names: Vec<_> = names.filter(|name| bad(case.text(*name))).collect();
     if !names.is_empty() {

@@ -24,17 +24,17 @@ pub(super) static RULE: Rule = Rule {
 
 use super::super::memo::NAMES;
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let names = super::structured(case, &asking.outcome.added);
     check(case, Blame::Client, names);
 }
 
-fn answered(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let names = super::delivered(case, answer);
     check(case, Blame::Server, names);
 }
 
-fn check(case: &mut Case<'_>, blame: Blame, names: Vec<super::Structured<'_>>) {
+fn check(case: &mut RuleContext<'_>, blame: Blame, names: Vec<super::Structured<'_>>) {
     let mut variants = Vec::new();
     for (sym, name) in names.into_iter().filter(|(_, name)| name.context.len() > 1) {
         if case.memo.canonical.len() >= NAMES {

@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 use super::super::memo::WORLD;
 use crate::wire::event::Sym;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let catalog = case.catalog();
     let mut names = Vec::new();
     for id in &answer.scan.structured {

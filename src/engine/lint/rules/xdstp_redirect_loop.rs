@@ -28,7 +28,7 @@ use crate::engine::session::Name;
 /// Redirects that a client follows at most.
 const HOPS: usize = 8;
 
-fn check(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.scan.structured.is_empty() {
         return;
     }

@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Alarm(Alarm::Targets, check)],
 };
 
-fn check(case: &mut Case<'_>) {
+fn check(case: &mut RuleContext<'_>) {
     let left = super::left_alone(case, false);
     super::raise_left(case, &RULE, "redirected, and the target is not asked for", left);
 }

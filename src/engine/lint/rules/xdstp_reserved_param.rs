@@ -22,17 +22,17 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let names = super::structured(case, &asking.outcome.added);
     check(case, Blame::Client, names);
 }
 
-fn answered(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let names = super::delivered(case, answer);
     check(case, Blame::Server, names);
 }
 
-fn check(case: &mut Case<'_>, blame: Blame, names: Vec<super::Structured<'_>>) {
+fn check(case: &mut RuleContext<'_>, blame: Blame, names: Vec<super::Structured<'_>>) {
     let reserved = |key: &str| key.starts_with("xds.") && !key.starts_with("xds.resource.");
     let bad = names.into_iter().filter(|(_, name)| name.context.iter().any(|(key, _)| reserved(key)));
     let names: Vec<_> = bad.map(|(sym, _)| sym).collect();

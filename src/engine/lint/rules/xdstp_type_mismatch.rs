@@ -23,18 +23,18 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut Case<'_>, asking: &Asking<'_>) {
+fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let names = super::structured(case, &asking.outcome.added);
     check(case, asking.track, Blame::Client, names);
 }
 
-fn answered(case: &mut Case<'_>, answer: &Answer<'_>) {
+fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let names = super::delivered(case, answer);
     check(case, answer.track, Blame::Server, names);
 }
 
 fn check(
-    case: &mut Case<'_>,
+    case: &mut RuleContext<'_>,
     track: &crate::engine::session::Track,
     blame: Blame,
     names: Vec<super::Structured<'_>>,

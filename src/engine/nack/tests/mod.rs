@@ -15,7 +15,7 @@ struct Pushed {
     bodies: Vec<Value>,
 }
 
-impl Push for Pushed {
+impl RefusedPush for Pushed {
     fn type_url(&self) -> &str {
         self.type_url.as_str()
     }
@@ -41,7 +41,7 @@ fn pushed(kind: Kind, bodies: Value) -> Pushed {
 /// One line for each entry: `name field: reason`, guesses with a `?`, `-` for what was not found.
 fn told(kind: Kind, bodies: Value, text: &str) -> (Option<Client>, Vec<String>) {
     let nack = read(text, &pushed(kind, bodies), &Schema::builtin());
-    let word = |found: &Option<Found>| match found {
+    let word = |found: &Option<NackSubject>| match found {
         None => "-".to_owned(),
         Some(found) => format!("{}{}", found.value, if found.guessed { "?" } else { "" }),
     };

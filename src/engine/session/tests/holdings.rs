@@ -55,11 +55,11 @@ fn list(catalog: &mut Catalog, items: &[(u16, u8)]) -> Arc<List> {
 type Model = BTreeMap<u16, (u8, String)>;
 
 /// What the holdings say, as the model would.
-fn seen(catalog: &Catalog, holdings: &Holdings) -> Model {
+fn seen(catalog: &Catalog, holdings: &ResourceSet) -> Model {
     let mut out = Model::new();
     for (name, slot) in holdings.slots(catalog) {
         assert_eq!(holdings.get(catalog, name), Some(slot), "{}", catalog.text(name));
-        if slot.here() {
+        if slot.is_present() {
             let number = catalog.text(name)[1..].parse().unwrap();
             let body = catalog.bytes(slot.blob.unwrap()).unwrap();
             let was = out.insert(number, (*body.last().unwrap(), catalog.text(slot.version).to_owned()));
@@ -93,7 +93,7 @@ proptest! {
 
 fn check(ops: &[Op]) -> Result<(), TestCaseError> {
     let mut catalog = Catalog::in_memory();
-    let (mut sent, mut accepted) = (Holdings::default(), Holdings::default());
+    let (mut sent, mut accepted) = (ResourceSet::default(), ResourceSet::default());
     let (mut model, mut taken_in) = (Model::new(), Model::new());
     let mut last: Option<(Arc<List>, Sym, Order, bool)> = None;
     for (order, op) in ops.iter().enumerate() {
@@ -104,7 +104,7 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
             Op::Partial(items) => (items, false),
             Op::Remove(name) => {
                 let sym = catalog.intern(&format!("c{name}"));
-                let slot = Slot { state: Held::Removed, blob: None, version, order };
+                let slot = ResourceEntry { state: Presence::Removed, blob: None, version, order };
                 sent.put(&mut catalog, sym, slot);
                 model.remove(name);
                 last = None;
@@ -113,7 +113,7 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
             }
             Op::Accept => {
                 if let Some((list, version, order, full)) = last.take() {
-                    let taken = Taken { list: &list, version, order };
+                    let taken = IncomingResponse { list: &list, version, order };
                     accepted.accept(&mut catalog, &sent, taken, full);
                     let names: Model = seen(&catalog, &accepted);
                     prop_assert_eq!(names, taken_in.clone());
@@ -124,7 +124,7 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
         let list = list(&mut catalog, items);
         let wanted: Model =
             items.iter().map(|(name, content)| (*name, (*content, format!("v{order}")))).collect();
-        let taken = Taken { list: &list, version, order };
+        let taken = IncomingResponse { list: &list, version, order };
         let change = match full {
             true => sent.take_full(&mut catalog, None, taken, |_| true),
             false => sent.take_partial(&mut catalog, None, taken),

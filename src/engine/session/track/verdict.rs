@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::session::compare::{hollow, key};
-use crate::engine::session::holdings::{Held, Slot, Taken};
+use crate::engine::session::resource_set::{IncomingResponse, Presence, ResourceEntry};
 use crate::engine::session::responses::{Body, Order, Status};
 use crate::engine::session::{Context, NackFact};
 use crate::wire::ErrorDetail;
@@ -119,14 +119,14 @@ impl Track {
     }
 
     fn accept(&mut self, ctx: &mut Context<'_>, body: &Body, order: Order) {
-        let taken = Taken { list: &body.list, version: body.version, order };
+        let taken = IncomingResponse { list: &body.list, version: body.version, order };
         let beat = body.list.blobs().first().is_some_and(|id| hollow(ctx.catalog, *id));
         if !(beat && body.list.blobs().iter().all(|id| hollow(ctx.catalog, *id))) {
             self.accepted.accept(ctx.catalog, &self.sent, taken, body.full);
         }
         for name in &body.removed {
             if let Some(slot) = self.accepted.get(ctx.catalog, *name) {
-                self.accepted.put(ctx.catalog, *name, Slot { state: Held::Removed, ..slot });
+                self.accepted.put(ctx.catalog, *name, ResourceEntry { state: Presence::Removed, ..slot });
             }
             self.refused.remove(name);
         }

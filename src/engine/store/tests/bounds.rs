@@ -4,7 +4,7 @@ use crate::engine::store::{Options, Store};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Clock, Kind, Seq, StreamId, Time, TypeUrl};
 use crate::wire::pb::put_len_field;
-use crate::wire::{Frame, Message, Open, Shape, What};
+use crate::wire::{Frame, FramePayload, Message, Open, Shape};
 
 /// Frames of one SotW CDS stream, made by hand.
 pub(super) struct Hand {
@@ -21,14 +21,14 @@ impl Hand {
         let mut store = Store::new(Catalog::in_memory(), Clock::default(), options);
         let method = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters".to_owned();
         let open = Open { method, ..Open::default() };
-        store.handle(Frame { at: Time(0), stream: StreamId(1), what: What::Open(Box::new(open)) });
+        store.handle(Frame { at: Time(0), stream: StreamId(1), what: FramePayload::Open(Box::new(open)) });
         Hand { store, at: 0 }
     }
 
     fn send(&mut self, shape: Shape, bytes: &[u8]) {
         self.at += 1_000_000;
         let message = Message::parse(shape, bytes, self.store.catalog_mut());
-        let what = What::Message(Arc::new(message));
+        let what = FramePayload::Message(Arc::new(message));
         self.store.handle(Frame { at: Time(self.at), stream: StreamId(1), what });
     }
 

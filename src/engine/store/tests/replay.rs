@@ -6,7 +6,7 @@ use crate::engine::store::{Options, Store};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, StreamId, Time};
 use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
-use crate::wire::{Frame, Message, Open, Shape, What};
+use crate::wire::{Frame, FramePayload, Message, Open, Shape};
 
 const TYPES: [&str; 3] = [
     "type.googleapis.com/envoy.config.cluster.v3.Cluster",
@@ -166,14 +166,18 @@ fn run(ops: &[Op], peek: bool) -> String {
                 let method = format!("/{service}/{verb}AggregatedResources");
                 let open = Open { method, partial: *partial, ..Open::default() };
                 let stream = StreamId(next - 1);
-                Frame { at, stream, what: What::Open(Box::new(open)) }
+                Frame { at, stream, what: FramePayload::Open(Box::new(open)) }
             }
-            Op::Gap { stream } => Frame { at, stream: id(stream), what: What::Gap { messages: 1, bytes: 9 } },
-            Op::End { stream } => Frame { at, stream: id(stream), what: What::End(Box::default()) },
+            Op::Gap { stream } => {
+                Frame { at, stream: id(stream), what: FramePayload::Gap { messages: 1, bytes: 9 } }
+            }
+            Op::End { stream } => Frame { at, stream: id(stream), what: FramePayload::End(Box::default()) },
             _ => match message(op, store.catalog_mut()) {
-                Some((stream, message)) => {
-                    Frame { at, stream: id(&stream), what: What::Message(std::sync::Arc::new(message)) }
-                }
+                Some((stream, message)) => Frame {
+                    at,
+                    stream: id(&stream),
+                    what: FramePayload::Message(std::sync::Arc::new(message)),
+                },
                 None => continue,
             },
         };

@@ -4,7 +4,7 @@ use loona_hpack::Encoder;
 
 use super::*;
 use crate::sources::observe::Pipeline;
-use crate::wire::What;
+use crate::wire::FramePayload;
 use crate::wire::content::Catalog;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -37,9 +37,9 @@ fn found(all: &[u8], what: &str) -> usize {
 }
 
 /// The words for the client, of the step that failed.
-fn failed(all: &[Copied]) -> String {
+fn failed(all: &[TapCopy]) -> String {
     let words = all.iter().find_map(|copied| match &copied.what {
-        Happened::Failed { step: Step::Headers, error } => Some(error.clone()),
+        TapEvent::Failed { step: ConnectStep::Headers, error } => Some(error.clone()),
         _ => None,
     });
     words.unwrap_or_else(|| panic!("{all:?}"))
@@ -60,7 +60,7 @@ fn requests_are_changed_answers_are_not_and_copies_are_of_what_was_sent() {
     let all = drain(&tap);
     assert!(bytes(&all, Dir::Req) == sent, "the copies are of what the server got");
     assert_eq!(tap.counters.bytes_in.load(Ordering::Relaxed), sent.len() as u64);
-    assert!(matches!(all.last().unwrap().what, Happened::Closed { by: None, error: None }));
+    assert!(matches!(all.last().unwrap().what, TapEvent::Closed { by: None, error: None }));
 }
 
 /// What the client is told, what the server got, and what is told of the connection.
@@ -135,7 +135,7 @@ fn streams_that_were_open_end_with_the_reason() {
     let ends: Vec<_> = frames
         .iter()
         .filter_map(|frame| match &frame.what {
-            What::End(end) => end.note.clone(),
+            FramePayload::End(end) => end.note.clone(),
             _ => None,
         })
         .collect();

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
 use super::*;
-use crate::sources::observe::{Copied, Happened, Step};
+use crate::sources::observe::{ConnectStep, TapCopy, TapEvent};
 use crate::wire::event::Dir;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,11 +33,11 @@ fn dial(tap: &Tap) -> TcpStream {
 }
 
 /// Everything up to the close of the first connection.
-fn drain(tap: &Tap) -> Vec<Copied> {
+fn drain(tap: &Tap) -> Vec<TapCopy> {
     let copies = tap.copies.as_ref().unwrap();
-    let mut all: Vec<Copied> = Vec::new();
-    let over = |all: &[Copied]| {
-        all.iter().any(|c| matches!(c.what, Happened::Closed { .. } | Happened::Failed { .. }))
+    let mut all: Vec<TapCopy> = Vec::new();
+    let over = |all: &[TapCopy]| {
+        all.iter().any(|c| matches!(c.what, TapEvent::Closed { .. } | TapEvent::Failed { .. }))
     };
     for _ in 0..100 {
         let mut some = Vec::new();
@@ -50,10 +50,10 @@ fn drain(tap: &Tap) -> Vec<Copied> {
     all
 }
 
-fn bytes(all: &[Copied], wanted: Dir) -> Vec<u8> {
+fn bytes(all: &[TapCopy], wanted: Dir) -> Vec<u8> {
     let mut out = Vec::new();
     for copied in all {
-        if let Happened::Bytes { dir, bytes } = &copied.what
+        if let TapEvent::Bytes { dir, bytes } = &copied.what
             && *dir == wanted
         {
             out.extend_from_slice(bytes);
@@ -115,8 +115,8 @@ fn bytes_and_half_closes_pass_and_are_copied() {
     let all = drain(&tap);
     assert!(bytes(&all, Dir::Req) == sent);
     assert!(bytes(&all, Dir::Resp) == reversed);
-    assert!(matches!(all[0].what, Happened::Opened { .. }));
-    assert!(matches!(all.last().unwrap().what, Happened::Closed { by: None, error: None }));
+    assert!(matches!(all[0].what, TapEvent::Opened { .. }));
+    assert!(matches!(all.last().unwrap().what, TapEvent::Closed { by: None, error: None }));
     assert!(all.windows(2).all(|pair| pair[0].conn == pair[1].conn));
 }
 
@@ -132,8 +132,8 @@ fn what_does_not_fit_is_counted_and_the_traffic_unharmed() {
     let (mut lost, mut kept) = (0, 0);
     for copied in &all {
         match &copied.what {
-            Happened::Lost { bytes, .. } => lost += bytes,
-            Happened::Bytes { bytes, .. } => kept += bytes.len() as u64,
+            TapEvent::Lost { bytes, .. } => lost += bytes,
+            TapEvent::Bytes { bytes, .. } => kept += bytes.len() as u64,
             _ => {}
         }
     }
@@ -165,11 +165,11 @@ fn an_upstream_that_is_down_closes_the_client_and_says_the_step() {
     assert!(got.is_empty());
     let all = drain(&tap);
     let failed = all.iter().find_map(|c| match &c.what {
-        Happened::Failed { step, error } => Some((*step, error.clone())),
+        TapEvent::Failed { step, error } => Some((*step, error.clone())),
         _ => None,
     });
     let (step, error) = failed.expect("a failed step");
-    assert_eq!(step, Step::Connect);
+    assert_eq!(step, ConnectStep::Connect);
     assert!(error.contains("refused"), "{error}");
     // The next attempt works when the upstream is back.
     let listener = TcpListener::bind(&address).unwrap();
@@ -187,7 +187,10 @@ fn a_name_that_is_not_found_is_told_from_a_refusal() {
     let mut got = Vec::new();
     let _ = dial(&tap).read_to_end(&mut got);
     let all = drain(&tap);
-    assert!(all.iter().any(|c| matches!(c.what, Happened::Failed { step: Step::Resolve, .. })), "{all:?}");
+    assert!(
+        all.iter().any(|c| matches!(c.what, TapEvent::Failed { step: ConnectStep::Resolve, .. })),
+        "{all:?}"
+    );
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn a_large_exchange_passes_and_is_copied_in_the_clear() {
     let legs: Vec<_> = all
         .iter()
         .filter_map(|copied| match &copied.what {
-            Happened::Secured { side, facts } => Some((*side, facts.alpn.clone(), facts.sni.clone())),
+            TapEvent::Secured { side, facts } => Some((*side, facts.alpn.clone(), facts.sni.clone())),
             _ => None,
         })
         .collect();
@@ -145,8 +145,8 @@ fn of_a_server_with_the_wrong_name_the_clients_leg_is_told_too() {
     let told: Vec<String> = all
         .iter()
         .filter_map(|copied| match &copied.what {
-            Happened::Secured { side, facts } => Some(format!("{side:?} {}", facts.version)),
-            Happened::Failed { step, .. } => Some(format!("failed {}", step.word())),
+            TapEvent::Secured { side, facts } => Some(format!("{side:?} {}", facts.version)),
+            TapEvent::Failed { step, .. } => Some(format!("failed {}", step.word())),
             _ => None,
         })
         .collect();

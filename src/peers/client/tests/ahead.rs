@@ -18,7 +18,7 @@ fn response(url: &str, version: &str, nonce: &str, resources: &[(&str, &str)]) -
     out
 }
 
-fn preview(bytes: &[u8], step: usize) -> Option<Plain> {
+fn preview(bytes: &[u8], step: usize) -> Option<Trivial> {
     let mut preview = Preview::default();
     bytes.chunks(step).for_each(|chunk| preview.push(chunk));
     preview.plain()
@@ -27,7 +27,7 @@ fn preview(bytes: &[u8], step: usize) -> Option<Plain> {
 #[test]
 fn only_what_is_plain_is_answered_from_a_preview() {
     let plain = response(CDS, "1", "n", &[("a", CDS), ("b", CDS)]);
-    let seen = Plain { type_url: CDS.into(), version: "1".into(), nonce: "n".into() };
+    let seen = Trivial { type_url: CDS.into(), version: "1".into(), nonce: "n".into() };
     for step in 1..plain.len() {
         assert_eq!(preview(&plain, step), Some(seen.clone()), "in pieces of {step}");
     }

@@ -6,8 +6,8 @@ const B: &str = "xdstp://b/envoy.config.endpoint.v3.ClusterLoadAssignment/x";
 const C: &str = "xdstp://c/envoy.config.endpoint.v3.ClusterLoadAssignment/x";
 const GLOB: &str = "xdstp://b/envoy.config.endpoint.v3.ClusterLoadAssignment/all/*";
 
-fn manner(variant: Variant) -> Manner {
-    Manner { variant, legacy_wildcard: false }
+fn manner(variant: Variant) -> ServerProfile {
+    ServerProfile { variant, legacy_wildcard: false }
 }
 
 /// What a client opens and says, by server: its streams open at once.
@@ -83,7 +83,7 @@ fn each_server_is_asked_in_its_variant() {
             structured: true,
             manners: [(1, manner(Variant::Ads)), (2, manner(Variant::DeltaAds))].into(),
             authorities: [("b".to_owned(), 1)].into(),
-            others: Others::Server(2),
+            others: FallbackServer::Server(2),
             ..following(main)
         };
         let (mut client, mut catalog) = (Client::new(config), Catalog::in_memory());

@@ -1,7 +1,7 @@
-use super::super::{ConnId, Copied, Happened, Pipeline};
+use super::super::{ConnId, Pipeline, TapCopy, TapEvent};
 use super::*;
 use crate::engine::lint;
-use crate::wire::{Body, What};
+use crate::wire::{Body, FramePayload};
 
 /// What bytes on connections give: frames in words, and the rules that find something.
 fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
@@ -13,22 +13,22 @@ fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
         clock,
         crate::engine::store::Options::default(),
     );
-    let mut lint = lint::Lint::new(crate::app::watched::rules(&schema));
+    let mut lint = lint::Lint::new(crate::app::analysis::rules(&schema));
     let (mut frames, mut known) = (Vec::new(), Vec::new());
     for (at, (conn, dir, bytes)) in pieces.iter().enumerate() {
         let (conn, at) = (ConnId(*conn), Time(at as u64 * 1_000_000));
         if !known.contains(&conn) {
             known.push(conn);
             let what =
-                Happened::Opened { peer: format!("10.0.0.1:{}", 4000 + conn.0), server: "cp:1".to_owned() };
-            pipeline.take(Copied { conn, at, what }, store.catalog_mut(), &mut frames);
+                TapEvent::Opened { peer: format!("10.0.0.1:{}", 4000 + conn.0), server: "cp:1".to_owned() };
+            pipeline.take(TapCopy { conn, at, what }, store.catalog_mut(), &mut frames);
         }
-        let what = Happened::Bytes { dir: *dir, bytes: bytes.clone().into_bytes().into() };
-        pipeline.take(Copied { conn, at, what }, store.catalog_mut(), &mut frames);
+        let what = TapEvent::Bytes { dir: *dir, bytes: bytes.clone().into_bytes().into() };
+        pipeline.take(TapCopy { conn, at, what }, store.catalog_mut(), &mut frames);
     }
     let words = frames.iter().map(|frame| match &frame.what {
-        What::Open(open) => format!("{} open {}", frame.stream.0, open.method),
-        What::Message(message) => match &message.body {
+        FramePayload::Open(open) => format!("{} open {}", frame.stream.0, open.method),
+        FramePayload::Message(message) => match &message.body {
             Body::SotwRequest(m) => format!("{} > {}", frame.stream.0, m.version_info),
             Body::SotwResponse(m) => {
                 format!("{} < {} [{}]", frame.stream.0, m.version_info, m.resources.blobs().len())
@@ -36,7 +36,7 @@ fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
             Body::Undecodable { .. } => format!("{} {} undecodable", frame.stream.0, message.dir().word()),
             other => format!("{other:?}"),
         },
-        What::Opaque { dir, .. } => format!("{} {} nothing", frame.stream.0, dir.word()),
+        FramePayload::Opaque { dir, .. } => format!("{} {} nothing", frame.stream.0, dir.word()),
         other => format!("{other:?}"),
     });
     let words = words.collect();

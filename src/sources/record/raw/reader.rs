@@ -10,7 +10,7 @@ use crate::schema::redact;
 use crate::sources::record::Loaded;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
-use crate::wire::{End, Frame, Message, Open, Shape, What};
+use crate::wire::{End, Frame, FramePayload, Message, Open, Shape};
 
 /// A longer line is no message: in base64 the largest field there is, and the rest of its line.
 const MAX_LINE: u64 = 1 << 30;
@@ -149,9 +149,9 @@ impl Reader<'_> {
             "gap" => {
                 let (messages, bytes) = (line.messages.unwrap_or(0), line.bytes.unwrap_or(0));
                 let what = match line.opaque.as_deref() {
-                    Some("c2s") => What::Opaque { dir: Dir::Req, messages, bytes },
-                    Some("s2c") => What::Opaque { dir: Dir::Resp, messages, bytes },
-                    _ => What::Gap { messages, bytes },
+                    Some("c2s") => FramePayload::Opaque { dir: Dir::Req, messages, bytes },
+                    Some("s2c") => FramePayload::Opaque { dir: Dir::Resp, messages, bytes },
+                    _ => FramePayload::Gap { messages, bytes },
                 };
                 let stream = self.stream(at, number, line.method)?;
                 self.put(at, stream, what);
@@ -217,7 +217,7 @@ impl Reader<'_> {
         Ok(self.now)
     }
 
-    fn put(&mut self, at: Time, stream: StreamId, what: What) {
+    fn put(&mut self, at: Time, stream: StreamId, what: FramePayload) {
         self.frames.push(Frame { at, stream, what });
     }
 
@@ -226,7 +226,7 @@ impl Reader<'_> {
         self.count += 1;
         let id = StreamId(self.count);
         self.streams.insert(key, Stream { id, method: open.method.clone(), ended: None });
-        self.put(at, id, What::Open(Box::new(open)));
+        self.put(at, id, FramePayload::Open(Box::new(open)));
         id
     }
 
@@ -294,7 +294,7 @@ impl Reader<'_> {
             (Some(bytes), _, _) => bytes,
             // "Not modified" holds no message.
             (None, None, Some(304)) => {
-                self.put(at, stream, What::Opaque { dir, messages: 0, bytes: 0 });
+                self.put(at, stream, FramePayload::Opaque { dir, messages: 0, bytes: 0 });
                 return Ok(());
             }
             (None, Some(body), _) => match (self.options.json, shape) {
@@ -315,9 +315,9 @@ impl Reader<'_> {
             (None, None, _) => return Err("raw is missing".into()),
         };
         let what = match shape {
-            Some(shape) => What::Message(Arc::new(Message::parse(shape, &bytes, &mut self.catalog))),
+            Some(shape) => FramePayload::Message(Arc::new(Message::parse(shape, &bytes, &mut self.catalog))),
             // Not xDS: counted, not kept (row A-19).
-            None => What::Opaque { dir, messages: 1, bytes: bytes.len() as u64 },
+            None => FramePayload::Opaque { dir, messages: 1, bytes: bytes.len() as u64 },
         };
         self.put(at, stream, what);
         Ok(())
@@ -326,7 +326,9 @@ impl Reader<'_> {
     /// A status and the close that follows it are one end.
     fn end(&mut self, at: Time, number: String, end: End) -> Result<(), String> {
         let ended = self.streams.get(&(number.clone(), None)).and_then(|stream| stream.ended);
-        if let Some(What::End(first)) = ended.and_then(|at| self.frames.get_mut(at)).map(|f| &mut f.what) {
+        if let Some(FramePayload::End(first)) =
+            ended.and_then(|at| self.frames.get_mut(at)).map(|f| &mut f.what)
+        {
             first.by = end.by.or(first.by);
             first.reset = end.reset.or(first.reset);
             first.note = end.note.or(first.note.take());
@@ -334,7 +336,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let stream = self.stream(at, number.clone(), None)?;
-        self.put(at, stream, What::End(Box::new(end)));
+        self.put(at, stream, FramePayload::End(Box::new(end)));
         if let Some(stream) = self.streams.get_mut(&(number, None)) {
             stream.ended = Some(self.frames.len() - 1);
         }

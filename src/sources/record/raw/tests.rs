@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::sources::record::Loaded;
 use crate::sources::record::tests::sample;
-use crate::wire::What;
+use crate::wire::FramePayload;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time};
 
@@ -78,7 +78,7 @@ fn bad_lines_are_named_and_skipped() {
     let lines: Vec<_> = loaded.notices.iter().filter_map(|n| n.split(' ').nth(1)).collect();
     assert_eq!(lines, ["2", "3", "5", "6", "9"], "{:?}", loaded.notices);
     assert_eq!(loaded.frames.len(), 3);
-    let What::Message(message) = &loaded.frames[1].what else { panic!("a message") };
+    let FramePayload::Message(message) = &loaded.frames[1].what else { panic!("a message") };
     assert_eq!((message.size, loaded.frames[1].at), (0, Time(3_000_000_000)));
     assert_eq!(loaded.end, Time(10_000_000_000), "the clock stops at the last line");
 }
@@ -87,7 +87,7 @@ fn bad_lines_are_named_and_skipped() {
 fn a_stream_without_an_open_is_partial() {
     let text = format!(r#"{{"dir":"s2c","t":0,"stream":7,"method":"{}","raw":"CgF2"}}"#, sample::ADS);
     let loaded = load(&text);
-    let What::Open(open) = &loaded.frames[0].what else { panic!("an open") };
+    let FramePayload::Open(open) = &loaded.frames[0].what else { panic!("an open") };
     assert!(open.partial && open.method == sample::ADS);
     assert_eq!(loaded.frames[1].stream, StreamId(1));
     assert_eq!(load(&export(&loaded)).frames.len(), 2, "and stays so");
@@ -103,8 +103,8 @@ fn a_status_by_name_and_its_close_are_one_end() {
     let loaded = load(text);
     assert_eq!(loaded.notices, Vec::<String>::new());
     assert_eq!(loaded.frames.len(), 3);
-    assert!(matches!(loaded.frames[1].what, What::Opaque { dir: Dir::Resp, messages: 1, bytes: 3 }));
-    let What::End(end) = &loaded.frames[2].what else { panic!("an end") };
+    assert!(matches!(loaded.frames[1].what, FramePayload::Opaque { dir: Dir::Resp, messages: 1, bytes: 3 }));
+    let FramePayload::End(end) = &loaded.frames[2].what else { panic!("an end") };
     assert_eq!((end.by, end.reset), (Some(Side::Server), Some(2)));
     assert_eq!(end.status, Some((Code(14), "gone".into())));
     assert_eq!(loaded.end, Time(3_000_000_000));
@@ -147,7 +147,7 @@ fn a_node_hint_needs_descriptors_and_goes_both_ways() {
     assert!(load(text).notices[0].contains("not read"));
     let options = Options { json: Some(&OneNode), ..Options::default() };
     let loaded = read_with(text.as_bytes(), &options).unwrap();
-    let What::Open(open) = &loaded.frames[0].what else { panic!("an open") };
+    let FramePayload::Open(open) = &loaded.frames[0].what else { panic!("an open") };
     assert_eq!(open.node_hint.as_deref(), Some(&b"\x0a\x01n"[..]));
     let mut writer = Writer::new(Vec::new(), loaded.clock, Some(&OneNode));
     writer.write(&loaded.frames[0], &loaded.catalog).unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Json, NODE, base64};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, StreamId, Time};
-use crate::wire::{End, Frame, Open, What};
+use crate::wire::{End, Frame, FramePayload, Open};
 
 /// Writes frames as raw JSONL (`export --to raw`), a line each.
 pub struct Writer<'a, W> {
@@ -27,8 +27,8 @@ impl<'a, W: Write> Writer<'a, W> {
     /// Writes the next frame's line; an end with a status takes two.
     pub fn write(&mut self, frame: &Frame, catalog: &Catalog) -> io::Result<()> {
         match &frame.what {
-            What::Open(open) => self.open(frame, open),
-            What::Message(message) => {
+            FramePayload::Open(open) => self.open(frame, open),
+            FramePayload::Message(message) => {
                 let dir = dir_word(message.dir());
                 let Some(bytes) = message.bytes(catalog) else {
                     self.lost += 1;
@@ -37,14 +37,14 @@ impl<'a, W: Write> Writer<'a, W> {
                 let method = self.methods.get(&frame.stream).cloned().unwrap_or_default();
                 self.line(frame, dir, [("method", json!(method)), ("raw", json!(base64::encode(&bytes)))])
             }
-            What::Opaque { dir, messages, bytes } => {
+            FramePayload::Opaque { dir, messages, bytes } => {
                 let counts = [("messages", json!(messages)), ("bytes", json!(bytes))];
                 self.line(frame, "gap", counts.into_iter().chain([("opaque", json!(dir_word(*dir)))]))
             }
-            What::Gap { messages, bytes } => {
+            FramePayload::Gap { messages, bytes } => {
                 self.line(frame, "gap", [("messages", json!(messages)), ("bytes", json!(bytes))])
             }
-            What::End(end) => self.end(frame, end),
+            FramePayload::End(end) => self.end(frame, end),
         }
     }
 

@@ -3,7 +3,7 @@ use std::io::Write;
 use super::sample::*;
 use crate::sources::record::{RecordReadError, VERSION, Writer, read};
 use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::{Frame, Shape, What};
+use crate::wire::{Frame, FramePayload, Shape};
 
 fn small() -> (Vec<String>, Vec<u8>) {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
@@ -105,9 +105,9 @@ fn a_stream_is_known_after_its_opening_is_lost() {
     let (_, _, mut file) = large();
     file[200] ^= 0x40;
     let loaded = read(&file[..]).unwrap();
-    let What::Open(open) = &loaded.frames[0].what else { panic!("{:?}", loaded.frames[0]) };
+    let FramePayload::Open(open) = &loaded.frames[0].what else { panic!("{:?}", loaded.frames[0]) };
     assert!(open.partial && open.method == ADS && open.peer.is_some());
-    assert!(matches!(loaded.frames[1].what, What::Message(_)));
+    assert!(matches!(loaded.frames[1].what, FramePayload::Message(_)));
 }
 
 #[test]

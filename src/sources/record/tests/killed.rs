@@ -7,7 +7,7 @@ use super::sample::*;
 use crate::sources::record::Writer;
 use crate::sources::record::output::Output;
 use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::{Frame, Message, Shape, What};
+use crate::wire::{Frame, FramePayload, Message, Shape};
 
 /// One call to the system.
 #[derive(Clone)]
@@ -132,7 +132,7 @@ fn a_file_that_is_still_written_can_be_read() {
     writer.finish().unwrap();
     let early = early.unwrap();
     assert_eq!(describe(&early.frames, &early.catalog), describe(&frames[..101], &catalog));
-    let What::Message(last) = &early.frames[100].what else { panic!("a message") };
+    let FramePayload::Message(last) = &early.frames[100].what else { panic!("a message") };
     let Message { size, .. } = **last;
     assert_eq!(last.bytes(&early.catalog).unwrap().len() as u64, size);
     let whole = crate::sources::record::open(&path).unwrap();

@@ -5,7 +5,7 @@ use crate::sources::record::{Writer, create, open};
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::Time;
 use crate::wire::pb::put_len_field;
-use crate::wire::{Frame, Message, Shape, What};
+use crate::wire::{Frame, FramePayload, Message, Shape};
 
 #[test]
 fn everything_comes_back() {
@@ -107,7 +107,7 @@ fn redacted_content_keeps_its_hash_and_never_its_secret() {
     let bytes = record(&frames, &catalog, 1);
     let loaded = load(&bytes);
     assert_eq!(describe(&loaded.frames, &loaded.catalog), describe(&frames, &catalog));
-    let What::Message(message) = &loaded.frames[2].what else { panic!("a message") };
+    let FramePayload::Message(message) = &loaded.frames[2].what else { panic!("a message") };
     assert!(message.redacted && message.size == response.len() as u64);
     let kept = message.bytes(&loaded.catalog).unwrap();
     assert!(!kept.windows(7).any(|w| w == b"hunter2"));
@@ -157,7 +157,7 @@ proptest! {
             .iter()
             .zip(1..)
             .map(|((stream, shape, bytes), ms)| {
-                let what = What::Message(std::sync::Arc::new(Message::parse(*shape, bytes, &mut catalog)));
+                let what = FramePayload::Message(std::sync::Arc::new(Message::parse(*shape, bytes, &mut catalog)));
                 frame(ms, *stream, what)
             })
             .collect();
@@ -166,7 +166,7 @@ proptest! {
             .frames
             .iter()
             .filter_map(|frame| match &frame.what {
-                What::Message(m) => Some((frame.stream.0, m.shape, m.bytes(&loaded.catalog).unwrap())),
+                FramePayload::Message(m) => Some((frame.stream.0, m.shape, m.bytes(&loaded.catalog).unwrap())),
                 _ => None,
             })
             .collect();

@@ -7,7 +7,7 @@ use crate::sources::record::{Header, Loaded, Writer, read};
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time};
 use crate::wire::pb::put_len_field;
-use crate::wire::{End, Frame, Message, Open, Shape, What};
+use crate::wire::{End, Frame, FramePayload, Message, Open, Shape};
 
 pub(in crate::sources::record) const ADS: &str =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
@@ -44,13 +44,13 @@ pub(in crate::sources::record) fn header() -> Header {
     }
 }
 
-pub(in crate::sources::record) fn frame(ms: u64, stream: u32, what: What) -> Frame {
+pub(in crate::sources::record) fn frame(ms: u64, stream: u32, what: FramePayload) -> Frame {
     Frame { at: Time(ms * 1_000_000), stream: StreamId(stream), what }
 }
 
-pub(in crate::sources::record) fn opened(method: &str) -> What {
+pub(in crate::sources::record) fn opened(method: &str) -> FramePayload {
     let metadata = vec![("user-agent".into(), "grpc-c++/1.60".into()), ("x-empty".into(), String::new())];
-    What::Open(Box::new(Open {
+    FramePayload::Open(Box::new(Open {
         method: method.into(),
         peer: Some("10.0.0.1:5".into()),
         metadata,
@@ -58,8 +58,8 @@ pub(in crate::sources::record) fn opened(method: &str) -> What {
     }))
 }
 
-pub(in crate::sources::record) fn message(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> What {
-    What::Message(Arc::new(Message::parse(shape, bytes, catalog)))
+pub(in crate::sources::record) fn message(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> FramePayload {
+    FramePayload::Message(Arc::new(Message::parse(shape, bytes, catalog)))
 }
 
 /// Numbers from a seed.
@@ -162,14 +162,14 @@ pub(in crate::sources::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
     frames.push(frame(2, 1, message(Shape::SotwResponse, &push(&entries, 1), catalog)));
     frames.push(frame(3, 1, message(Shape::SotwRequest, &[ack(1, Some(&node)), names].concat(), catalog)));
     frames.push(frame(3, 2, opened("/grpc.health.v1.Health/Watch")));
-    frames.push(frame(4, 2, What::Opaque { dir: Dir::Resp, messages: 3, bytes: 21 }));
+    frames.push(frame(4, 2, FramePayload::Opaque { dir: Dir::Resp, messages: 3, bytes: 21 }));
     let changed = cluster(7, 1);
     entries[7] = &changed;
     frames.push(frame(5, 1, message(Shape::SotwResponse, &push(&entries, 2), catalog)));
     entries.reverse();
     frames.push(frame(6, 1, message(Shape::SotwResponse, &push(&entries, 3), catalog)));
     frames.push(frame(7, 1, message(Shape::SotwResponse, &push(&entries, 3), catalog)));
-    frames.push(frame(8, 1, What::Gap { messages: 2, bytes: 900 }));
+    frames.push(frame(8, 1, FramePayload::Gap { messages: 2, bytes: 900 }));
     frames.push(frame(9, 1, message(Shape::SotwRequest, b"\x0a\xff garbage", catalog)));
     frames.push(frame(
         10,
@@ -179,9 +179,13 @@ pub(in crate::sources::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
     frames.push(frame(11, 3, message(Shape::DeltaResponse, &delta(3, 1), catalog)));
     frames.push(frame(12, 3, message(Shape::DeltaResponse, &delta(3, 2), catalog)));
     let status = Some((Code(14), "going away".into()));
-    frames.push(frame(13, 3, What::End(Box::new(End { by: Some(Side::Server), status, ..End::default() }))));
+    frames.push(frame(
+        13,
+        3,
+        FramePayload::End(Box::new(End { by: Some(Side::Server), status, ..End::default() })),
+    ));
     let end = End { reset: Some(8), note: Some("connection lost".into()), ..End::default() };
-    frames.push(frame(14, 1, What::End(Box::new(end))));
+    frames.push(frame(14, 1, FramePayload::End(Box::new(end))));
     frames
 }
 
@@ -202,7 +206,7 @@ pub(in crate::sources::record) fn record(frames: &[Frame], catalog: &Catalog, ev
 /// All that a frame says, in words: times, ids and message bytes.
 pub(in crate::sources::record) fn describe(frames: &[Frame], catalog: &Catalog) -> Vec<String> {
     let what = |frame: &Frame| match &frame.what {
-        What::Message(m) => {
+        FramePayload::Message(m) => {
             let resources: Vec<_> = m.resources().into_iter().flat_map(|list| list.blobs()).collect();
             let entry = |id: &BlobId| {
                 let (e, blob) = (catalog.entry(*id), catalog.blob(*id));

@@ -3,7 +3,7 @@
 use super::sample::*;
 use crate::sources::record::{Writer, create};
 use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::{Frame, Message, Shape, What};
+use crate::wire::{Frame, FramePayload, Message, Shape};
 
 const CLUSTERS: u64 = 10_000;
 
@@ -97,7 +97,8 @@ fn deltas(every: usize, clusters: u64) -> f64 {
             [(Shape::DeltaResponse, delta(dice.roll(clusters), i)), (Shape::DeltaRequest, ack)]
         {
             micros += 300 + dice.roll(400);
-            let what = What::Message(std::sync::Arc::new(Message::parse(shape, &bytes, &mut catalog)));
+            let what =
+                FramePayload::Message(std::sync::Arc::new(Message::parse(shape, &bytes, &mut catalog)));
             raw.extend_from_slice(&[0, 0, 0, (bytes.len() >> 8) as u8, bytes.len() as u8]);
             raw.extend_from_slice(&bytes);
             frames.push(Frame { at: crate::wire::event::Time(micros * 1000), ..frame(0, 1, what) });

@@ -1,10 +1,10 @@
 use super::*;
 use crate::sources::record::Loaded;
-use crate::wire::{Frame, What};
+use crate::wire::{Frame, FramePayload};
 
 fn bytes(loaded: &Loaded) -> Vec<(u64, u32, Option<Vec<u8>>)> {
     let of = |frame: &Frame| match &frame.what {
-        What::Message(message) => message.bytes(&loaded.catalog),
+        FramePayload::Message(message) => message.bytes(&loaded.catalog),
         _ => None,
     };
     loaded.frames.iter().map(|frame| (frame.at.0, frame.stream.0, of(frame))).collect()
@@ -12,8 +12,8 @@ fn bytes(loaded: &Loaded) -> Vec<(u64, u32, Option<Vec<u8>>)> {
 
 fn opens(loaded: &Loaded) -> Vec<String> {
     let of = |frame: &Frame| match &frame.what {
-        What::Open(open) => Some(format!("{open:?}")),
-        What::End(end) => Some(format!("{end:?}")),
+        FramePayload::Open(open) => Some(format!("{open:?}")),
+        FramePayload::End(end) => Some(format!("{end:?}")),
         _ => None,
     };
     loaded.frames.iter().filter_map(of).collect()
@@ -64,7 +64,7 @@ fn what_has_no_short_form_is_base64() {
 fn what_a_script_can_not_say_is_told() {
     let mut loaded = read("stream 1 ads\n> cds");
     loaded.frames[0].what =
-        What::Open(Box::new(crate::wire::Open { method: "/a.B/C".into(), ..Default::default() }));
+        FramePayload::Open(Box::new(crate::wire::Open { method: "/a.B/C".into(), ..Default::default() }));
     let exported = from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &Plain);
     assert!(exported.script.lines.is_empty());
     assert_eq!(exported.notices, ["streams that are not xDS"]);

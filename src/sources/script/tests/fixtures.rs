@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::files::scripts;
 use super::*;
-use crate::app::watched;
+use crate::app::analysis;
 use crate::engine::store::Options;
 use crate::schema::Schema;
 
@@ -29,7 +29,7 @@ fn every_expectation_of_every_script_holds() {
         let script = parse(&text, &file).unwrap_or_else(|error| panic!("{error}"));
         expectations += script.lines.iter().filter(|line| matches!(line.item, Item::Expect(_))).count();
         let failures =
-            check(&script, &Real(schema.clone()), Options::default(), watched::rules(&schema), None);
+            check(&script, &Real(schema.clone()), Options::default(), analysis::rules(&schema), None);
         let failures = failures.unwrap_or_else(|error| panic!("{error}"));
         wrong.extend(failures.into_iter().map(|failure| format!("{file}: {failure}")));
     }

@@ -1,16 +1,16 @@
 use super::*;
 use crate::sources::record::Loaded;
 use crate::wire::event::{Code, Side, StreamId, Time};
-use crate::wire::{Body as Said, Message, What};
+use crate::wire::{Body as Said, FramePayload, Message};
 
 fn frames(text: &str) -> Loaded {
     load(&parse(text, "x").expect("a script"), &Plain).expect("frames")
 }
 
 fn messages(loaded: &Loaded) -> Vec<&Message> {
-    let message = |frame: &'_ crate::wire::Frame| matches!(frame.what, What::Message(_));
+    let message = |frame: &'_ crate::wire::Frame| matches!(frame.what, FramePayload::Message(_));
     let said = loaded.frames.iter().filter(|frame| message(frame)).map(|frame| match &frame.what {
-        What::Message(message) => &**message,
+        FramePayload::Message(message) => &**message,
         _ => unreachable!("filtered"),
     });
     said.collect()
@@ -44,7 +44,7 @@ fn a_stream_without_requests_knows_its_node_all_the_same() {
         "node a\nserver s\nstream 1 ads\nclose status=14\nstream 2 ads\npartial 2\n> cds\nstream 3 ads\n> cds",
     );
     let opens = loaded.frames.iter().filter_map(|frame| match &frame.what {
-        What::Open(open) => Some((open.node_hint.is_some(), open.partial, open.server.as_deref())),
+        FramePayload::Open(open) => Some((open.node_hint.is_some(), open.partial, open.server.as_deref())),
         _ => None,
     });
     assert_eq!(
@@ -53,7 +53,7 @@ fn a_stream_without_requests_knows_its_node_all_the_same() {
     );
     assert!(messages(&loaded)[0].node().is_none(), "a partial stream has sent its node before");
     let ends = loaded.frames.iter().filter_map(|frame| match &frame.what {
-        What::End(end) => Some((end.by, end.status.clone())),
+        FramePayload::End(end) => Some((end.by, end.status.clone())),
         _ => None,
     });
     assert_eq!(ends.collect::<Vec<_>>(), [(Some(Side::Server), Some((Code(14), String::new())))]);

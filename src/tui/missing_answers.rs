@@ -1,7 +1,7 @@
 //! Likely reasons for what does not come, for the screens that say what is waited for.
 
 use crate::engine::graph::{self, Graph};
-use crate::engine::store::{Reason, Silence};
+use crate::engine::store::{MissingAnswer, MissingAnswerCause};
 use crate::present::report;
 use crate::wire::event::{StreamId, TypeUrl};
 
@@ -14,7 +14,7 @@ const LARGE: u64 = 20_000;
 #[derive(Clone, Debug, Default)]
 pub struct Silent {
     of: Option<(StreamId, TypeUrl, u64)>,
-    pub known: Vec<Silence>,
+    pub known: Vec<MissingAnswer>,
 }
 
 impl Silent {
@@ -47,7 +47,9 @@ impl Silent {
         }
         let (stream, url, _) = self.of.as_ref()?;
         let (store, _) = data.source()?;
-        let reason = store.silence_of(*stream, url, name).filter(|reason| *reason == Reason::Unsubscribed)?;
-        Some(Silence { reason, names: Vec::new(), what: None, at: None }.why())
+        let reason = store
+            .silence_of(*stream, url, name)
+            .filter(|reason| *reason == MissingAnswerCause::Unsubscribed)?;
+        Some(MissingAnswer { reason, names: Vec::new(), what: None, at: None }.why())
     }
 }

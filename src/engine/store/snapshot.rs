@@ -1,18 +1,18 @@
 //! Some streams as they are at one moment, for those who take longer over it than the facts stand still.
 
-use crate::engine::session::{Slot, Stream, Wildcard};
+use crate::engine::session::{ResourceEntry, Stream, Wildcard};
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{ResourceFact, Store};
 
 /// The streams then. What is large in them is shared with the store, so it is cheap to take.
 #[derive(Clone, Debug)]
-pub struct Glance {
+pub struct StreamsSnapshot {
     now: Time,
     streams: Vec<Stream>,
     /// The stream and track whose resources are being read, and what is left of them.
     at: (usize, usize),
-    left: Option<std::vec::IntoIter<(Sym, Option<Slot>)>>,
+    left: Option<std::vec::IntoIter<(Sym, Option<ResourceEntry>)>>,
 }
 
 /// A resource, and since when and by which request it is waited for.
@@ -20,13 +20,13 @@ pub type Waited = (ResourceFact, Option<(Time, Seq)>);
 
 impl Store {
     /// These streams as they are now.
-    pub fn glance(&self, streams: &[StreamId]) -> Glance {
+    pub fn glance(&self, streams: &[StreamId]) -> StreamsSnapshot {
         let streams = streams.iter().filter_map(|id| self.engine.stream(*id)).cloned().collect();
-        Glance { now: self.now, streams, at: (0, 0), left: None }
+        StreamsSnapshot { now: self.now, streams, at: (0, 0), left: None }
     }
 }
 
-impl Glance {
+impl StreamsSnapshot {
     pub fn now(&self) -> Time {
         self.now
     }
@@ -70,7 +70,7 @@ impl Glance {
                 slots.chain(waiting.map(|name| (name, None))).collect::<Vec<_>>().into_iter()
             });
             let delta = stream.variant().is_some_and(|variant| variant.is_delta());
-            let fact = |(name, slot): (Sym, Option<Slot>)| {
+            let fact = |(name, slot): (Sym, Option<ResourceEntry>)| {
                 let fact = store.fact_to_pick_by((stream, track), name, slot.as_ref(), self.now);
                 let asked = track.waiting.get(name).map(|asked| {
                     let (_, by, _) = track.times_asked(&asked, delta);

@@ -6,12 +6,12 @@ use jiff::tz::TimeZone;
 
 use crate::cli::args::{At, TimerFlags};
 use crate::cli::error::CliError;
-use crate::engine::filter::Moment;
+use crate::engine::filter::FilterTime;
 use crate::engine::store::Store;
 use crate::schema::Schema;
 use crate::sources::record::Loaded;
 use crate::wire::event::{Seq, Time};
-use crate::wire::{Frame, What};
+use crate::wire::{Frame, FramePayload};
 
 use super::{Form, Source, store};
 
@@ -31,7 +31,7 @@ impl Limit {
             At::Nack => first_nack(loaded).map(Limit::Message).ok_or_else(|| {
                 CliError::usage("no message in this source is a NACK").next("--at start, --at end")
             }),
-            At::Moment(Moment::Message(n)) => {
+            At::Moment(FilterTime::Message(n)) => {
                 let messages = loaded.frames.iter().filter(|frame| is_message(frame)).count() as u64;
                 if n.0 == 0 || n.0 > messages {
                     let error = CliError::usage(format!("there is no message #{}", n.0));
@@ -73,7 +73,7 @@ impl Limit {
 /// The first request that refuses a push in words.
 fn first_nack(loaded: &Loaded) -> Option<Seq> {
     let messages = loaded.frames.iter().filter_map(|frame| match &frame.what {
-        What::Message(message) => Some(message),
+        FramePayload::Message(message) => Some(message),
         _ => None,
     });
     let mut numbered = messages.zip(1..);
@@ -81,7 +81,7 @@ fn first_nack(loaded: &Loaded) -> Option<Seq> {
 }
 
 pub(in crate::cli) fn is_message(frame: &Frame) -> bool {
-    matches!(frame.what, What::Message(_))
+    matches!(frame.what, FramePayload::Message(_))
 }
 
 /// Replays a source into a store.

@@ -4,7 +4,7 @@ use crate::schema::{Fault, FaultAt, Schema};
 const ANY: &str = "google.protobuf.Any";
 
 /// Tells of contents what their bytes alone do not.
-pub trait Means: Send + Sync {
+pub trait ResourceSemantics: Send + Sync {
     /// Whether two `Any`s whose bytes differ mean the same (map order, field order).
     fn same(&self, a: &[u8], b: &[u8]) -> bool;
 
@@ -15,7 +15,7 @@ pub trait Means: Send + Sync {
     }
 }
 
-impl Means for Schema {
+impl ResourceSemantics for Schema {
     fn same(&self, a: &[u8], b: &[u8]) -> bool {
         self.same_meaning(a, b)
     }
@@ -35,7 +35,7 @@ impl Means for Schema {
 }
 
 /// A comparison alone.
-impl<F: Fn(&[u8], &[u8]) -> bool + Send + Sync> Means for F {
+impl<F: Fn(&[u8], &[u8]) -> bool + Send + Sync> ResourceSemantics for F {
     fn same(&self, a: &[u8], b: &[u8]) -> bool {
         self(a, b)
     }

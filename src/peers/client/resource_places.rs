@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Sym, Time, TypeUrl};
 
-use super::structured::{self, BadName, Wish};
+use super::structured::{self, BadName, StructuredName};
 use super::track::{Changes, Track};
-use super::{Client, Key, Lane, Others, Refused};
+use super::{Client, FallbackServer, Key, Lane, Refused};
 use crate::engine::session::is_glob;
 
 /// Names without a source that are noted.
@@ -25,7 +25,7 @@ impl Client {
         if !self.config.structured || !structured::is_one(text) {
             return Ok((self.config.plain(url), name));
         }
-        let wish = Wish::configured(text)?;
+        let wish = StructuredName::configured(text)?;
         if wish.type_url != *url {
             return Err(BadName::Type(text.to_owned()).into());
         }
@@ -41,17 +41,17 @@ impl Client {
     }
 
     /// Which server answers for a structured name (row K-24); `plain`: which would without its authority.
-    fn server(&self, wish: &Wish, plain: u32) -> Option<u32> {
+    fn server(&self, wish: &StructuredName, plain: u32) -> Option<u32> {
         let known = self.config.authorities.get(&wish.authority).copied();
         known.or(match self.config.others {
-            Others::Plain => Some(plain),
-            Others::Server(server) => Some(server),
-            Others::Nobody => None,
+            FallbackServer::Plain => Some(plain),
+            FallbackServer::Server(server) => Some(server),
+            FallbackServer::Nobody => None,
         })
     }
 
     /// The same of a name that no resource gives a source for.
-    fn source(&self, wish: &Wish) -> Option<u32> {
+    fn source(&self, wish: &StructuredName) -> Option<u32> {
         self.server(wish, self.config.plain(&wish.type_url))
     }
 
@@ -60,7 +60,7 @@ impl Client {
         self.config.manner_of(server).variant.is_delta() || !is_glob(name)
     }
 
-    pub(super) fn keep_alternatives(&mut self, url: &TypeUrl, name: Sym, wish: Wish) {
+    pub(super) fn keep_alternatives(&mut self, url: &TypeUrl, name: Sym, wish: StructuredName) {
         if !wish.alternatives.is_empty() {
             self.alternatives.insert((url.clone(), name), wish.alternatives);
         }
@@ -79,7 +79,8 @@ impl Client {
                 .filter(|((_, name), _)| track.asked.contains(name) || track.referred.contains(name));
             // The first of another server: the lane's own is the one that can't be reached.
             wishes.extend(wanted.filter_map(|(_, list)| {
-                let reachable = |wish: &&Wish| self.source(wish).is_some_and(|server| server != key.server);
+                let reachable =
+                    |wish: &&StructuredName| self.source(wish).is_some_and(|server| server != key.server);
                 list.iter().find(reachable).cloned()
             }));
         }
@@ -116,12 +117,12 @@ impl Client {
         let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
         let own = kind.and_then(|kind| Some((kind, *self.config.own.get(&kind)?)));
         // Authorities make no difference.
-        let alike = self.config.authorities.is_empty() && self.config.others == Others::Plain;
+        let alike = self.config.authorities.is_empty() && self.config.others == FallbackServer::Plain;
         for name in names {
             let text = catalog.text(name);
             let own = own.filter(|(kind, _)| self.references.is_own(*kind, name));
             let plain = own.map_or(plain, |(_, server)| server);
-            let found = |text| Wish::found(text).and_then(|wish| self.server(&wish, plain));
+            let found = |text| StructuredName::found(text).and_then(|wish| self.server(&wish, plain));
             let server = if alike || !structured::is_one(text) { Some(plain) } else { found(text) };
             match server {
                 Some(server) if !self.takes(server, text) => {}

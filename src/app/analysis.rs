@@ -43,7 +43,7 @@ pub fn rules(schema: &Arc<Schema>) -> lint::Options {
 }
 
 /// The two as one. It reads like its store.
-pub struct Watched {
+pub struct Analysis {
     store: Store,
     lint: Lint,
 }
@@ -54,9 +54,9 @@ pub struct Checkpoint {
     lint: Lint,
 }
 
-impl Watched {
-    pub fn new(store: Store, rules: lint::Options) -> Watched {
-        Watched { store, lint: Lint::new(rules) }
+impl Analysis {
+    pub fn new(store: Store, rules: lint::Options) -> Analysis {
+        Analysis { store, lint: Lint::new(rules) }
     }
 
     /// Folds in the next frame ([`Store::handle`]) and holds it against the rules.
@@ -91,14 +91,14 @@ impl Watched {
     }
 }
 
-impl Deref for Watched {
+impl Deref for Analysis {
     type Target = Store;
     fn deref(&self) -> &Store {
         &self.store
     }
 }
 
-impl DerefMut for Watched {
+impl DerefMut for Analysis {
     fn deref_mut(&mut self) -> &mut Store {
         &mut self.store
     }

@@ -3,12 +3,12 @@ use std::time::Duration;
 
 use super::clock::{Alarm, Alarms};
 use super::finding::{Findings, Found, Place};
-use super::memo::{NAMES, REFUSED, RESPONSES, Sent, StreamMemo, Target, TrackMemo, World, earlier};
+use super::memo::{NAMES, REFUSED, RESPONSES, Sent, SourceState, StreamMemo, Target, TrackMemo, earlier};
 use super::scan::Scan;
 use super::structured::{self, Entry, Locator};
 use super::{Options, Rule};
 use crate::engine::session::{
-    Class, MessageKind, Name, RequestOutcome, ResponseOutcome, Stream, Track, Wildcard, glob_matches,
+    MessageKind, Name, RequestClass, RequestOutcome, ResponseOutcome, Stream, Track, Wildcard, glob_matches,
 };
 use crate::engine::store::Store;
 use crate::wire::content::{Catalog, List};
@@ -24,7 +24,7 @@ const TARGETS: usize = 4096;
 const SETTLES: Duration = Duration::from_secs(5);
 
 /// What a rule has before it: one frame or one timer, on one stream, mostly about one type.
-pub(super) struct Case<'a> {
+pub(super) struct RuleContext<'a> {
     pub(super) store: &'a Store,
     pub(super) stream: &'a Stream,
     /// Index of the stream.
@@ -36,21 +36,21 @@ pub(super) struct Case<'a> {
     /// As it was before this frame.
     pub(super) memo: &'a mut TrackMemo,
     pub(super) stream_memo: &'a mut StreamMemo,
-    pub(super) world: &'a mut World,
+    pub(super) world: &'a mut SourceState,
     pub(super) options: &'a Options,
     pub(super) findings: &'a mut Findings,
     pub(super) alarms: &'a mut Alarms,
 }
 
 /// A request: what it says, and what the engine made of it. The track is as it is after it.
-pub(super) struct Asking<'a> {
+pub(super) struct RequestContext<'a> {
     pub(super) track: &'a Track,
     pub(super) outcome: &'a RequestOutcome,
     pub(super) message: &'a Message,
 }
 
 /// A response, the same way.
-pub(super) struct Answer<'a> {
+pub(super) struct ResponseContext<'a> {
     pub(super) track: &'a Track,
     pub(super) outcome: &'a ResponseOutcome,
     pub(super) list: &'a Arc<List>,
@@ -63,7 +63,7 @@ pub(super) struct Answer<'a> {
     pub(super) scan: &'a Scan,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> RequestContext<'a> {
     pub(super) fn sotw(&self) -> Option<&'a SotwRequest> {
         match &self.message.body {
             Body::SotwRequest(request) => Some(request),
@@ -90,7 +90,7 @@ impl<'a> Asking<'a> {
         }
     }
 
-    pub(super) fn is(&self, class: Class) -> bool {
+    pub(super) fn is(&self, class: RequestClass) -> bool {
         self.outcome.class == Some(class)
     }
 
@@ -106,15 +106,15 @@ impl<'a> Asking<'a> {
     }
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ResponseContext<'a> {
     pub(super) fn of(
         track: &'a Track,
         outcome: &'a ResponseOutcome,
         message: &'a Message,
         scan: &'a Scan,
-    ) -> Option<Answer<'a>> {
+    ) -> Option<ResponseContext<'a>> {
         Some(match &message.body {
-            Body::SotwResponse(m) => Answer {
+            Body::SotwResponse(m) => ResponseContext {
                 track,
                 outcome,
                 list: &m.resources,
@@ -126,7 +126,7 @@ impl<'a> Answer<'a> {
                 size: message.size,
                 scan,
             },
-            Body::DeltaResponse(m) => Answer {
+            Body::DeltaResponse(m) => ResponseContext {
                 track,
                 outcome,
                 list: &m.resources,
@@ -159,7 +159,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-impl<'a> Case<'a> {
+impl<'a> RuleContext<'a> {
     pub(super) fn catalog(&self) -> &'a Catalog {
         self.store.catalog()
     }
@@ -170,7 +170,7 @@ impl<'a> Case<'a> {
 
     /// Everything that was said on the stream was seen and read. Where it was not, rules that need the whole
     /// history can't know.
-    pub(super) fn sure(&self) -> bool {
+    pub(super) fn is_certain(&self) -> bool {
         !self.stream.open.partial && self.whole()
     }
 
@@ -303,7 +303,7 @@ impl<'a> Case<'a> {
     }
 
     /// What the client should ask for after this response.
-    fn note_targets(&mut self, answer: &Answer<'_>) {
+    fn note_targets(&mut self, answer: &ResponseContext<'_>) {
         let Some(seq) = self.seq else { return };
         let mut note = |of: Sym, locator: &Locator, listed| {
             if self.memo.targets.len() < TARGETS {
@@ -330,7 +330,7 @@ impl<'a> Case<'a> {
     }
 
     /// The targets of an accepted response are due from now on; those of a refused one never.
-    fn settle_targets(&mut self, asking: &Asking<'_>) {
+    fn settle_targets(&mut self, asking: &RequestContext<'_>) {
         let Some(answered) = asking.outcome.answers.filter(|_| !self.memo.targets.is_empty()) else { return };
         let at = self.at;
         if asking.outcome.kind != MessageKind::Ack {
@@ -352,13 +352,13 @@ impl<'a> Case<'a> {
     }
 
     /// What is remembered of a request, after the rules have looked at it.
-    pub(super) fn note_request(&mut self, asking: &Asking<'_>) {
+    pub(super) fn note_request(&mut self, asking: &RequestContext<'_>) {
         self.note_beginning();
-        let Asking { track, outcome, .. } = asking;
+        let RequestContext { track, outcome, .. } = asking;
         let (at, timers) = (self.at, self.options.timers);
         let memo = &mut *self.memo;
         memo.requests_since += 1;
-        memo.stale_since += u32::from(asking.is(Class::R6) && outcome.answers.is_none());
+        memo.stale_since += u32::from(asking.is(RequestClass::R6) && outcome.answers.is_none());
         memo.added_since |= !outcome.added.is_empty();
         memo.added_at = if outcome.added.is_empty() { memo.added_at } else { Some(at) };
         let wildcard = track.want.is_wildcard();
@@ -401,7 +401,7 @@ impl<'a> Case<'a> {
             for name in request.initial_resource_versions.keys().filter(|_| outcome.first) {
                 memo.let_go(*name, at);
             }
-            let old = outcome.about.is_some_and(|about| !about.newest) || asking.is(Class::Q5);
+            let old = outcome.about.is_some_and(|about| !about.newest) || asking.is(RequestClass::Q5);
             if old && memo.stale_added.len() < NAMES {
                 memo.stale_added.extend(outcome.added.iter().take(NAMES));
             }
@@ -415,7 +415,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn note_reclassify(&mut self, asking: &Asking<'_>, wildcard: bool) {
+    fn note_reclassify(&mut self, asking: &RequestContext<'_>, wildcard: bool) {
         let Some(seq) = self.seq else { return };
         for name in &asking.outcome.added {
             self.memo.reclassify.remove(name);
@@ -442,7 +442,7 @@ impl<'a> Case<'a> {
     }
 
     /// The same of a response.
-    pub(super) fn note_response(&mut self, answer: &Answer<'_>) {
+    pub(super) fn note_response(&mut self, answer: &ResponseContext<'_>) {
         let Some(seq) = self.seq else { return };
         let (catalog, track, outcome) = (self.catalog(), answer.track, answer.outcome);
         let sent = Sent {
@@ -519,7 +519,7 @@ impl<'a> Case<'a> {
 }
 
 /// What a verdict settles.
-fn note_verdict(memo: &mut TrackMemo, asking: &Asking<'_>) {
+fn note_verdict(memo: &mut TrackMemo, asking: &RequestContext<'_>) {
     let outcome = asking.outcome;
     if !outcome.skipped.is_empty() {
         memo.pending.retain(|sent| !outcome.skipped.contains(&sent.seq));

@@ -13,8 +13,8 @@ use super::responses::Order;
 
 /// What is known of one resource on a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
-    pub(crate) state: Held,
+pub(crate) struct ResourceEntry {
+    pub(crate) state: Presence,
     /// The entry that brought the newest content.
     pub(crate) blob: Option<BlobId>,
     pub(crate) version: Sym,
@@ -23,7 +23,7 @@ pub(crate) struct Slot {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum Presence {
     Present,
     /// Held from the stream before and not sent on this one.
     Kept,
@@ -36,10 +36,10 @@ pub(crate) enum Held {
     Released,
 }
 
-impl Slot {
+impl ResourceEntry {
     /// The client was given it (or came with it), and nothing took it away.
-    pub(crate) fn here(&self) -> bool {
-        matches!(self.state, Held::Present | Held::Kept)
+    pub(crate) fn is_present(&self) -> bool {
+        matches!(self.state, Presence::Present | Presence::Kept)
     }
 }
 
@@ -51,9 +51,9 @@ const SMALL: usize = 64;
 /// What a track's client was given: the newest large response, shared with everyone who holds the same list,
 /// and what differs from it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Holdings {
+pub(crate) struct ResourceSet {
     base: Option<Base>,
-    patch: IndexMap<Sym, Slot, DenseHash>,
+    patch: IndexMap<Sym, ResourceEntry, DenseHash>,
     /// Resources that are here.
     count: usize,
     /// Patch entries that change what the base says.
@@ -69,7 +69,7 @@ struct Base {
     /// The same for each entry, where they differ.
     versions: Option<Arc<[Sym]>>,
     order: Order,
-    state: Held,
+    state: Presence,
 }
 
 /// What a response changed.
@@ -91,7 +91,7 @@ pub(crate) struct Change {
 
 /// A response as it is taken in.
 #[derive(Clone, Copy)]
-pub(crate) struct Taken<'a> {
+pub(crate) struct IncomingResponse<'a> {
     pub(crate) list: &'a Arc<List>,
     pub(crate) version: Sym,
     pub(crate) order: Order,
@@ -105,7 +105,13 @@ fn own_version(catalog: &Catalog, id: BlobId, else_version: Sym) -> Sym {
 }
 
 impl Base {
-    fn new(catalog: &mut Catalog, blobs: Vec<BlobId>, versions: Vec<Sym>, order: Order, state: Held) -> Base {
+    fn new(
+        catalog: &mut Catalog,
+        blobs: Vec<BlobId>,
+        versions: Vec<Sym>,
+        order: Order,
+        state: Presence,
+    ) -> Base {
         let first = versions.first().copied().unwrap_or_default();
         let mut pairs = blobs.iter().zip(&versions);
         let mixed = pairs.any(|(id, own)| *own != first && version(catalog, *id) == Sym::EMPTY);
@@ -113,17 +119,17 @@ impl Base {
         Base { list: catalog.intern_list(blobs), version: first, versions, order, state }
     }
 
-    fn of(taken: Taken<'_>, list: Arc<List>) -> Base {
-        Base { list, version: taken.version, versions: None, order: taken.order, state: Held::Present }
+    fn of(taken: IncomingResponse<'_>, list: Arc<List>) -> Base {
+        Base { list, version: taken.version, versions: None, order: taken.order, state: Presence::Present }
     }
 
-    fn slot(&self, catalog: &Catalog, blob: BlobId, at: impl FnOnce() -> Option<usize>) -> Slot {
+    fn slot(&self, catalog: &Catalog, blob: BlobId, at: impl FnOnce() -> Option<usize>) -> ResourceEntry {
         let version = self.versions.as_ref().and_then(|versions| versions.get(at()?).copied());
         let version = own_version(catalog, blob, version.unwrap_or(self.version));
-        Slot { state: self.state, blob: Some(blob), version, order: self.order }
+        ResourceEntry { state: self.state, blob: Some(blob), version, order: self.order }
     }
 
-    fn get(&self, catalog: &Catalog, name: Sym) -> Option<Slot> {
+    fn get(&self, catalog: &Catalog, name: Sym) -> Option<ResourceEntry> {
         let blobs = self.list.blobs();
         let blob = match nameless(name) {
             Some(blob) => blobs.contains(&blob).then_some(blob),
@@ -135,42 +141,42 @@ impl Base {
     }
 }
 
-impl Holdings {
+impl ResourceSet {
     /// Resources that are here.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    pub(crate) fn get(&self, catalog: &Catalog, name: Sym) -> Option<Slot> {
+    pub(crate) fn get(&self, catalog: &Catalog, name: Sym) -> Option<ResourceEntry> {
         match self.patch.get(&name) {
             Some(slot) => Some(*slot),
             None => self.base.as_ref()?.get(catalog, name),
         }
     }
 
-    pub(crate) fn here(&self, catalog: &Catalog, name: Sym) -> bool {
-        self.get(catalog, name).is_some_and(|slot| slot.here())
+    pub(crate) fn is_present(&self, catalog: &Catalog, name: Sym) -> bool {
+        self.get(catalog, name).is_some_and(|slot| slot.is_present())
     }
 
     /// Sets what is known of one name.
-    pub(crate) fn put(&mut self, catalog: &mut Catalog, name: Sym, slot: Slot) {
+    pub(crate) fn put(&mut self, catalog: &mut Catalog, name: Sym, slot: ResourceEntry) {
         let was = self.get(catalog, name);
         self.replace_slot(name, was, slot);
         self.settle(catalog);
     }
 
-    fn replace_slot(&mut self, name: Sym, was: Option<Slot>, slot: Slot) {
-        self.count -= usize::from(was.is_some_and(|was| was.here()));
-        self.count += usize::from(slot.here());
+    fn replace_slot(&mut self, name: Sym, was: Option<ResourceEntry>, slot: ResourceEntry) {
+        self.count -= usize::from(was.is_some_and(|was| was.is_present()));
+        self.count += usize::from(slot.is_present());
         // Counting an entry twice only brings forward the next `settle`.
         self.dirty += usize::from(match self.patch.insert(name, slot) {
-            Some(old) => slot.here() && !old.here(),
-            None => slot.here() || was.is_some(),
+            Some(old) => slot.is_present() && !old.is_present(),
+            None => slot.is_present() || was.is_some(),
         });
     }
 
     /// All that is known, in order of appearance: the base, then what came since.
-    pub(crate) fn slots(&self, catalog: &Catalog) -> Vec<(Sym, Slot)> {
+    pub(crate) fn slots(&self, catalog: &Catalog) -> Vec<(Sym, ResourceEntry)> {
         let mut out = Vec::with_capacity(self.count + self.patch.len());
         let mut shown = SymSet::default();
         if let Some(base) = &self.base {
@@ -190,7 +196,7 @@ impl Holdings {
     }
 
     /// Names of which more is known than that they are here as the base says.
-    pub(crate) fn exceptions(&self) -> impl Iterator<Item = (Sym, &Slot)> {
+    pub(crate) fn exceptions(&self) -> impl Iterator<Item = (Sym, &ResourceEntry)> {
         self.patch.iter().map(|(name, slot)| (*name, slot))
     }
 
@@ -202,13 +208,17 @@ impl Holdings {
         }
         let slots = self.slots(catalog);
         Cow::Owned(
-            slots.into_iter().filter(|(_, slot)| slot.here()).filter_map(|(_, slot)| slot.blob).collect(),
+            slots
+                .into_iter()
+                .filter(|(_, slot)| slot.is_present())
+                .filter_map(|(_, slot)| slot.blob)
+                .collect(),
         )
     }
 
     /// The same for an entry that was sent on this stream; empty for one kept from before.
     fn version_here(&self, catalog: &Catalog, name: Sym, id: BlobId) -> Sym {
-        match self.base.as_ref().is_some_and(|base| base.state == Held::Kept) {
+        match self.base.as_ref().is_some_and(|base| base.state == Presence::Kept) {
             true => Sym::EMPTY,
             false => self.version_of(catalog, name, id),
         }
@@ -227,7 +237,7 @@ impl Holdings {
     /// Folds the patch into a new base once it has grown.
     fn settle(&mut self, catalog: &mut Catalog) {
         let len = self.base.as_ref().map_or(0, |base| base.list.len());
-        let kept = self.base.as_ref().is_some_and(|base| base.state == Held::Kept);
+        let kept = self.base.as_ref().is_some_and(|base| base.state == Presence::Kept);
         if self.dirty > SMALL + len / 8 && !kept {
             self.fold(catalog);
         }
@@ -236,7 +246,7 @@ impl Holdings {
             let base = &self.base;
             self.patch.retain(|name, slot| {
                 let goes = over > 0
-                    && !slot.here()
+                    && !slot.is_present()
                     && base.as_ref().is_none_or(|base| base.get(catalog, *name).is_none());
                 over -= usize::from(goes);
                 !goes
@@ -250,16 +260,19 @@ impl Holdings {
         let most = self.base.as_ref().map_or(0, |base| base.list.len()) + patch.len();
         let (mut blobs, mut versions) = (Vec::with_capacity(most), Vec::with_capacity(most));
         let mut order = 0;
-        let mut take = |name: Sym, slot: Slot, rest: &mut IndexMap<Sym, Slot, DenseHash>| match slot.blob {
-            Some(blob) if slot.state == Held::Present => {
-                blobs.push(blob);
-                versions.push(slot.version);
-                order = slot.order.max(order);
-            }
-            _ => {
-                rest.insert(name, slot);
-            }
-        };
+        let mut take =
+            |name: Sym, slot: ResourceEntry, rest: &mut IndexMap<Sym, ResourceEntry, DenseHash>| match slot
+                .blob
+            {
+                Some(blob) if slot.state == Presence::Present => {
+                    blobs.push(blob);
+                    versions.push(slot.version);
+                    order = slot.order.max(order);
+                }
+                _ => {
+                    rest.insert(name, slot);
+                }
+            };
         let mut in_base = vec![false; patch.len()];
         if let Some(base) = &self.base {
             for (at, id) in base.list.blobs().iter().enumerate() {
@@ -277,8 +290,8 @@ impl Holdings {
         for ((name, slot), _) in patch.iter().zip(in_base).filter(|(_, in_base)| !in_base) {
             take(*name, *slot, &mut self.patch);
         }
-        self.base = Some(Base::new(catalog, blobs, versions, order, Held::Present));
-        self.dirty = self.patch.values().filter(|slot| slot.here()).count();
+        self.base = Some(Base::new(catalog, blobs, versions, order, Presence::Present));
+        self.dirty = self.patch.values().filter(|slot| slot.is_present()).count();
     }
 
     /// Takes a response that holds everything: what it leaves out is gone, `Removed` where `covered` (the
@@ -287,7 +300,7 @@ impl Holdings {
         &mut self,
         catalog: &mut Catalog,
         compare: Option<Compare<'_>>,
-        taken: Taken<'_>,
+        taken: IncomingResponse<'_>,
         covered: impl Fn(Sym) -> bool,
     ) -> Change {
         let old = self.flat(catalog);
@@ -317,34 +330,37 @@ impl Holdings {
             0 => SymSet::default(),
             _ => taken.list.blobs().iter().map(|id| key(catalog, *id)).collect(),
         };
-        let mut ended: Vec<(Sym, Slot)> = Vec::new();
+        let mut ended: Vec<(Sym, ResourceEntry)> = Vec::new();
         for id in found.gone {
             let name = key(catalog, id);
             let version = self.version_of(catalog, name, id);
-            ended.push((name, Slot { state: Held::Removed, blob: Some(id), version, order: taken.order }));
+            ended.push((
+                name,
+                ResourceEntry { state: Presence::Removed, blob: Some(id), version, order: taken.order },
+            ));
         }
-        let bare = |slot: &Slot| slot.here() && slot.blob.is_none();
+        let bare = |slot: &ResourceEntry| slot.is_present() && slot.blob.is_none();
         let gone = self.patch.iter().filter(|(name, slot)| bare(slot) && !mentioned.contains(*name));
-        ended.extend(
-            gone.map(|(name, slot)| (*name, Slot { state: Held::Removed, order: taken.order, ..*slot })),
-        );
+        ended.extend(gone.map(|(name, slot)| {
+            (*name, ResourceEntry { state: Presence::Removed, order: taken.order, ..*slot })
+        }));
         let beating: SymSet = change.hollow.iter().map(|id| key(catalog, *id)).collect();
         let list = match blobs {
             Some(blobs) => catalog.intern_list(blobs),
             None => taken.list.clone(),
         };
         let fresh: SymSet = found.fresh.iter().map(|id| key(catalog, *id)).collect();
-        self.patch.retain(|name, slot| match slot.here() {
+        self.patch.retain(|name, slot| match slot.is_present() {
             true => bare(slot) && beating.contains(name),
             false => !fresh.contains(name) || beating.contains(name),
         });
-        self.dirty = self.patch.values().filter(|slot| slot.here()).count();
+        self.dirty = self.patch.values().filter(|slot| slot.is_present()).count();
         self.count = list.len() + self.dirty;
         for (name, mut slot) in ended {
             if covered(name) {
                 change.removed.push(name);
             } else {
-                slot.state = Held::Released;
+                slot.state = Presence::Released;
             }
             self.patch.insert(name, slot);
         }
@@ -358,7 +374,7 @@ impl Holdings {
         &mut self,
         catalog: &mut Catalog,
         compare: Option<Compare<'_>>,
-        taken: Taken<'_>,
+        taken: IncomingResponse<'_>,
     ) -> Change {
         if taken.list.len() > SMALL || (self.count == 0 && taken.list.len() > 8) {
             return self.take_large(catalog, compare, taken);
@@ -372,16 +388,17 @@ impl Holdings {
             }
             let name = key(catalog, id);
             let was = self.get(catalog, name);
-            match was.filter(Slot::here) {
-                Some(Slot { blob: Some(blob), version, state, .. }) => {
+            match was.filter(ResourceEntry::is_present) {
+                Some(ResourceEntry { blob: Some(blob), version, state, .. }) => {
                     // What came from before is not known to have been sent at that version here.
-                    let version = if state == Held::Present { version } else { Sym::EMPTY };
+                    let version = if state == Presence::Present { version } else { Sym::EMPTY };
                     change.pair(catalog, compare, (blob, version), (id, taken.version));
                 }
                 _ => change.fresh(catalog, self, id, taken.version),
             }
             let version = own_version(catalog, id, taken.version);
-            let slot = Slot { state: Held::Present, blob: Some(id), version, order: taken.order };
+            let slot =
+                ResourceEntry { state: Presence::Present, blob: Some(id), version, order: taken.order };
             self.replace_slot(name, was, slot);
         }
         self.settle(catalog);
@@ -392,7 +409,7 @@ impl Holdings {
         &mut self,
         catalog: &mut Catalog,
         compare: Option<Compare<'_>>,
-        taken: Taken<'_>,
+        taken: IncomingResponse<'_>,
     ) -> Change {
         let old = self.flat(catalog);
         let found = align(catalog, &old, taken.list.blobs());
@@ -411,19 +428,19 @@ impl Holdings {
             catalog.intern_list(all.iter().copied().filter(|id| !hollow(catalog, *id)).collect())
         };
         // What the response leaves out stays as it is, now beside the new base.
-        let beside: Vec<(Sym, Slot)> =
+        let beside: Vec<(Sym, ResourceEntry)> =
             match found.gone.is_empty() && change.hollow.is_empty() && self.dirty == 0 {
                 true => Vec::new(),
                 false => {
                     let now: SymSet = list.blobs().iter().map(|id| key(catalog, *id)).collect();
                     let slots = self.slots(catalog).into_iter();
-                    slots.filter(|(name, slot)| slot.here() && !now.contains(name)).collect()
+                    slots.filter(|(name, slot)| slot.is_present() && !now.contains(name)).collect()
                 }
             };
         // A heartbeat brings nothing: what is known of its name stays known.
         let fresh = found.fresh.iter().filter(|id| !hollow(catalog, **id));
         let fresh: SymSet = fresh.map(|id| key(catalog, *id)).collect();
-        self.patch.retain(|name, slot| !slot.here() && !fresh.contains(name));
+        self.patch.retain(|name, slot| !slot.is_present() && !fresh.contains(name));
         self.count = list.len() + beside.len();
         self.dirty = beside.len();
         self.patch.extend(beside);
@@ -433,7 +450,13 @@ impl Holdings {
     }
 
     /// Takes what an ACK puts in force. `sent` is what the server has sent so far.
-    pub(crate) fn accept(&mut self, catalog: &mut Catalog, sent: &Holdings, taken: Taken<'_>, full: bool) {
+    pub(crate) fn accept(
+        &mut self,
+        catalog: &mut Catalog,
+        sent: &ResourceSet,
+        taken: IncomingResponse<'_>,
+        full: bool,
+    ) {
         // All that was sent is all that is held, unless the client holds what a response took away that it
         // has not acknowledged.
         let nothing_else = full || self.count == 0 || self.is_just(taken.list);
@@ -445,11 +468,15 @@ impl Holdings {
         });
         match whole {
             Some(base) => {
-                *self = Holdings { count: base.list.len(), base: Some(base.clone()), ..Holdings::default() };
+                *self = ResourceSet {
+                    count: base.list.len(),
+                    base: Some(base.clone()),
+                    ..ResourceSet::default()
+                };
             }
             None if full => {
                 self.take_full(catalog, None, taken, |_| true);
-                self.patch.retain(|_, slot| slot.here());
+                self.patch.retain(|_, slot| slot.is_present());
             }
             None => {
                 self.take_partial(catalog, None, taken);
@@ -470,11 +497,15 @@ impl Holdings {
         list: &List,
         order: Order,
     ) -> Vec<Sym> {
-        let newer = |name: Sym| self.get(catalog, name).is_some_and(|slot| slot.here() && slot.order > order);
+        let newer =
+            |name: Sym| self.get(catalog, name).is_some_and(|slot| slot.is_present() && slot.order > order);
         let names = |ids: Vec<BlobId>| ids.into_iter().map(|id| key(catalog, id));
         if list.len() <= SMALL {
             let differs = list.blobs().iter().copied().filter(|id| {
-                let held = self.get(catalog, key(catalog, *id)).filter(Slot::here).and_then(|slot| slot.blob);
+                let held = self
+                    .get(catalog, key(catalog, *id))
+                    .filter(ResourceEntry::is_present)
+                    .and_then(|slot| slot.blob);
                 !hollow(catalog, *id) && !held.is_some_and(|held| same_content(catalog, compare, held, *id))
             });
             return names(differs.collect()).filter(|name| !newer(*name)).collect();
@@ -489,16 +520,16 @@ impl Holdings {
     pub(crate) fn carry(
         &self,
         catalog: &mut Catalog,
-        wanted: impl Fn(&Catalog, Sym, &Slot) -> bool,
-    ) -> Holdings {
-        let slots: Vec<_> = self.slots(catalog).into_iter().filter(|(_, slot)| slot.here()).collect();
+        wanted: impl Fn(&Catalog, Sym, &ResourceEntry) -> bool,
+    ) -> ResourceSet {
+        let slots: Vec<_> = self.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present()).collect();
         let all = slots.len();
         let slots: Vec<_> = slots.into_iter().filter(|(name, slot)| wanted(catalog, *name, slot)).collect();
         if slots.len() == all && self.dirty == 0 {
-            let base = self.base.clone().map(|base| Base { state: Held::Kept, order: 0, ..base });
-            return Holdings { count: all, base, ..Holdings::default() };
+            let base = self.base.clone().map(|base| Base { state: Presence::Kept, order: 0, ..base });
+            return ResourceSet { count: all, base, ..ResourceSet::default() };
         }
-        let mut kept = Holdings::default();
+        let mut kept = ResourceSet::default();
         let (mut blobs, mut versions) = (Vec::new(), Vec::new());
         for (name, slot) in slots {
             match slot.blob {
@@ -506,11 +537,13 @@ impl Holdings {
                     blobs.push(blob);
                     versions.push(slot.version);
                 }
-                None => kept.replace_slot(name, None, Slot { state: Held::Kept, order: 0, ..slot }),
+                None => {
+                    kept.replace_slot(name, None, ResourceEntry { state: Presence::Kept, order: 0, ..slot })
+                }
             }
         }
         kept.count += blobs.len();
-        kept.base = Some(Base::new(catalog, blobs, versions, 0, Held::Kept));
+        kept.base = Some(Base::new(catalog, blobs, versions, 0, Presence::Kept));
         kept
     }
 }
@@ -539,12 +572,12 @@ impl Change {
     }
 
     /// An entry whose content was not at hand: new, or kept from before under a version only.
-    fn fresh(&mut self, catalog: &Catalog, holdings: &Holdings, id: BlobId, version: Sym) {
+    fn fresh(&mut self, catalog: &Catalog, holdings: &ResourceSet, id: BlobId, version: Sym) {
         if hollow(catalog, id) {
             return self.hollow.push(id);
         }
         let name = key(catalog, id);
-        match holdings.patch.get(&name).filter(|slot| slot.here()) {
+        match holdings.patch.get(&name).filter(|slot| slot.is_present()) {
             Some(kept) if kept.version == own_version(catalog, id, version) => self.same += 1,
             Some(_) => {
                 self.changed.push(name);

@@ -50,7 +50,8 @@ impl Named {
         let Named { path, file, before } = self;
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
         let kept = record::part(&mut session.frames, &session.catalog, |frame, n| {
-            n <= Seq(until) && (!matches!(frame.what, crate::wire::What::Message(_)) || n > Seq(before))
+            n <= Seq(until)
+                && (!matches!(frame.what, crate::wire::FramePayload::Message(_)) || n > Seq(before))
         });
         let header = Header {
             created: session.clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),

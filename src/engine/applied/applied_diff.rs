@@ -17,7 +17,7 @@ use super::{Client, Content, Dump, Entry, Origin};
 
 /// One type of one stream: each resource that the client was given, by what became of it; names in order of appearance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct AppliedDiff {
     /// Resources that the client was given.
     pub of: u64,
     /// Those whose newest content is in use.
@@ -36,7 +36,7 @@ pub struct Account {
     pub extra: Vec<Arc<str>>,
 }
 
-impl Account {
+impl AppliedDiff {
     /// Whether something that was accepted is not in use, and nothing says why.
     pub fn is_problem(&self) -> bool {
         !self.other.is_empty() || !self.missing.is_empty()
@@ -77,24 +77,24 @@ impl Account {
 }
 
 /// A dump beside a source, with what was found so far.
-pub struct Beside {
+pub struct AppliedState {
     pub dump: Dump,
     schema: Arc<Schema>,
     /// Takes secrets out of the dump as they were taken out of the source.
     redact: OnceCell<Redactor>,
     by_name: Vec<HashMap<(TypeUrl, Arc<str>), usize>>,
     /// By stream and type, with what it was found from.
-    found: RefCell<HashMap<(StreamId, TypeUrl), (u64, Account)>>,
+    found: RefCell<HashMap<(StreamId, TypeUrl), (u64, AppliedDiff)>>,
 }
 
-impl Beside {
-    pub fn new(dump: Dump, schema: Arc<Schema>) -> Beside {
+impl AppliedState {
+    pub fn new(dump: Dump, schema: Arc<Schema>) -> AppliedState {
         let index = |client: &Client| {
             let entries = client.entries.iter().enumerate();
             entries.map(|(at, entry)| ((entry.type_url.clone(), entry.name.clone()), at)).collect()
         };
         let by_name = dump.clients.iter().map(index).collect();
-        Beside { dump, schema, redact: OnceCell::new(), by_name, found: RefCell::default() }
+        AppliedState { dump, schema, redact: OnceCell::new(), by_name, found: RefCell::default() }
     }
 
     /// Node ids of the dump.
@@ -112,7 +112,7 @@ impl Beside {
     }
 
     /// `None`: the dump is of another client, or does not tell of this type.
-    pub fn account(&self, state: &StateFact, store: &Store) -> Option<Account> {
+    pub fn account(&self, state: &StateFact, store: &Store) -> Option<AppliedDiff> {
         let (at, client) = self.client(state.node.as_deref())?;
         if !client.types.iter().any(|(url, _)| *url == state.type_url) {
             return None;
@@ -127,8 +127,8 @@ impl Beside {
         Some(account)
     }
 
-    fn compare(&self, at: usize, client: &Client, state: &StateFact, store: &Store) -> Account {
-        let mut account = Account::default();
+    fn compare(&self, at: usize, client: &Client, state: &StateFact, store: &Store) -> AppliedDiff {
+        let mut account = AppliedDiff::default();
         let mut sent: BTreeSet<Arc<str>> = BTreeSet::new();
         let entry = |name: &Arc<str>| -> Option<&Entry> {
             let place = self.by_name.get(at)?.get(&(state.type_url.clone(), name.clone()))?;

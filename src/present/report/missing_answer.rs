@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::engine::graph::{self, Graph};
-use crate::engine::store::{Reason, Silence, StateFact, Store};
+use crate::engine::store::{MissingAnswer, MissingAnswerCause, StateFact, Store};
 use crate::schema::Schema;
 use crate::wire::event::Kind;
 
 /// Why a state may still wait, likeliest first; empty where nothing is waited for, or nothing tells why. `graph` is that
 /// of the state's client ([`crate::engine::graph::streams_of`]); without it clusters are not asked.
-pub fn silences(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<Silence> {
+pub fn silences(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<MissingAnswer> {
     let mut out = store.silences(state.stream, &state.type_url);
     let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
     let graph = graph.filter(|graph| kind == Some(Kind::Eds) && graph.count(Kind::Cds) > 0);
@@ -17,7 +17,9 @@ pub fn silences(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<
     if let Some(graph) = graph.filter(|_| open) {
         let told = |name: &Arc<str>| {
             let of = out.iter().find(|silence| silence.names.contains(name));
-            of.is_some_and(|of| matches!(of.reason, Reason::StaleNonce | Reason::AlreadySent))
+            of.is_some_and(|of| {
+                matches!(of.reason, MissingAnswerCause::StaleNonce | MissingAnswerCause::AlreadySent)
+            })
         };
         let node = |name: &Arc<str>| graph.find(Kind::Eds, name).and_then(|id| graph.get(id));
         let unknown = |name: &Arc<str>| node(name).is_none_or(|node| node.users.is_empty());
@@ -28,15 +30,15 @@ pub fn silences(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<
                 silence.names.retain(|name| !names.contains(name));
             }
             out.retain(|silence| !silence.names.is_empty());
-            out.push(Silence { reason: Reason::UnknownToCds, names, what: None, at: None });
+            out.push(MissingAnswer { reason: MissingAnswerCause::UnknownToCds, names, what: None, at: None });
         }
     }
-    out.sort_by_key(|silence| Reason::ALL.iter().position(|reason| *reason == silence.reason));
+    out.sort_by_key(|silence| MissingAnswerCause::ALL.iter().position(|reason| *reason == silence.reason));
     out
 }
 
 /// [`silences`] with the client's graph, which is read only where it may tell something.
-pub fn silences_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<Silence> {
+pub fn silences_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<MissingAnswer> {
     let eds = Kind::of_type_url(state.type_url.as_str()).is_some_and(|(kind, _)| kind == Kind::Eds);
     let graph = (eds && !state.missing.is_empty() && state.last_state.is_none())
         .then(|| Graph::of(store, schema, &graph::streams_of(store, state.stream)));
@@ -44,7 +46,7 @@ pub fn silences_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<Sil
 }
 
 /// `ledger-v2: no cluster of this client names it: the server may not know it (?)`; the mark says that it is a guess.
-pub fn silence(silence: &Silence) -> String {
+pub fn silence(silence: &MissingAnswer) -> String {
     let mut text: String = match &silence.names[..] {
         [] => "*".into(),
         names => {

@@ -25,7 +25,7 @@ const LARGEST: u32 = 16 << 10;
 
 /// What a server said instead of HTTP/2's SETTINGS.
 #[derive(Debug)]
-pub(super) enum Instead {
+pub(super) enum NotHttp2 {
     /// The first line of an HTTP/1 answer.
     Http1(String),
     /// A TLS record.
@@ -40,16 +40,16 @@ pub(super) enum Instead {
 }
 
 /// A connection that is listened in on.
-pub(super) struct Heard<IO> {
+pub(super) struct Sniffed<IO> {
     io: IO,
-    first: Arc<First>,
+    first: Arc<FirstBytes>,
     /// What comes first is known.
     known: bool,
 }
 
 /// What was heard, to be asked beside the one who reads.
 #[derive(Default)]
-pub(super) struct First {
+pub(super) struct FirstBytes {
     said: Mutex<Said>,
     told: Notify,
     /// Bytes so far.
@@ -62,16 +62,16 @@ struct Said {
     end: Option<io::Result<()>>,
 }
 
-impl<IO> Heard<IO> {
-    pub(super) fn new(io: IO) -> (Heard<IO>, Arc<First>) {
-        let first = Arc::new(First::default());
-        (Heard { io, first: first.clone(), known: false }, first)
+impl<IO> Sniffed<IO> {
+    pub(super) fn new(io: IO) -> (Sniffed<IO>, Arc<FirstBytes>) {
+        let first = Arc::new(FirstBytes::default());
+        (Sniffed { io, first: first.clone(), known: false }, first)
     }
 }
 
-impl First {
+impl FirstBytes {
     /// Waits until the server has said that it speaks HTTP/2, while another reads.
-    pub(super) async fn hear(&self, patience: Duration) -> Result<(), Instead> {
+    pub(super) async fn hear(&self, patience: Duration) -> Result<(), NotHttp2> {
         let settled = async {
             loop {
                 let told = self.told.notified();
@@ -81,7 +81,7 @@ impl First {
                 told.await;
             }
         };
-        tokio::time::timeout(patience, settled).await.unwrap_or(Err(Instead::Silent(patience)))
+        tokio::time::timeout(patience, settled).await.unwrap_or(Err(NotHttp2::Silent(patience)))
     }
 
     /// Bytes that came so far.
@@ -93,37 +93,37 @@ impl First {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn verdict(&self) -> Option<Result<(), Instead>> {
+    fn verdict(&self) -> Option<Result<(), NotHttp2>> {
         let mut said = self.said();
         if let Some(Err(error)) = &mut said.end {
             let error = std::mem::replace(error, io::ErrorKind::ConnectionAborted.into());
-            return Some(Err(Instead::Broken(error)));
+            return Some(Err(NotHttp2::Broken(error)));
         }
         read(&said.bytes, said.end.is_some())
     }
 }
 
 /// What the first bytes are; `None`: too few to tell.
-fn read(bytes: &[u8], ended: bool) -> Option<Result<(), Instead>> {
+fn read(bytes: &[u8], ended: bool) -> Option<Result<(), NotHttp2>> {
     // An alert of TLS is shorter than a frame.
     if bytes.starts_with(&[0x15, 3]) {
-        return Some(Err(Instead::Tls));
+        return Some(Err(NotHttp2::Tls));
     }
     let Some(head) = bytes.first_chunk::<HEAD>() else {
         return ended
-            .then(|| Err(if bytes.is_empty() { Instead::Closed } else { Instead::Other(bytes.to_vec()) }));
+            .then(|| Err(if bytes.is_empty() { NotHttp2::Closed } else { NotHttp2::Other(bytes.to_vec()) }));
     };
     if bytes.starts_with(b"HTTP/") {
         let text = String::from_utf8_lossy(bytes);
-        return Some(Err(Instead::Http1(text.lines().next().unwrap_or_default().to_owned())));
+        return Some(Err(NotHttp2::Http1(text.lines().next().unwrap_or_default().to_owned())));
     }
     let [a, b, c, kind, flags, stream @ ..] = *head;
     let length = u32::from_be_bytes([0, a, b, c]);
     let settings = kind == SETTINGS && flags & ACK == 0 && stream == [0; 4] && length <= LARGEST;
-    Some(if settings { Ok(()) } else { Err(Instead::Other(bytes.to_vec())) })
+    Some(if settings { Ok(()) } else { Err(NotHttp2::Other(bytes.to_vec())) })
 }
 
-impl<IO: AsyncRead + Unpin> AsyncRead for Heard<IO> {
+impl<IO: AsyncRead + Unpin> AsyncRead for Sniffed<IO> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -159,7 +159,7 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Heard<IO> {
     }
 }
 
-impl<IO: AsyncRead + Unpin> Heard<IO> {
+impl<IO: AsyncRead + Unpin> Sniffed<IO> {
     /// Whoever can't write to a server does not read what it said before it went.
     fn failed(&mut self, error: &io::Error, cx: &mut Context<'_>) {
         if self.known {
@@ -175,7 +175,7 @@ impl<IO: AsyncRead + Unpin> Heard<IO> {
     }
 }
 
-impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Heard<IO> {
+impl<IO: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Sniffed<IO> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.io).poll_write(cx, bytes));
         if let Err(error) = &written {
@@ -207,11 +207,11 @@ mod tests {
         assert!(matches!(read(&http2, false), Some(Ok(()))));
         assert!(read(http2.get(..8).unwrap_or_default(), false).is_none());
         assert!(matches!(read(b"HTTP/1.1 400 Bad Request\r\n", false),
-            Some(Err(Instead::Http1(line))) if line == "HTTP/1.1 400 Bad Request"));
-        assert!(matches!(read(&[0x15, 3, 1, 0, 2, 2, 22], false), Some(Err(Instead::Tls))));
-        assert!(matches!(read(b"SSH-2.0-x\r\n", false), Some(Err(Instead::Other(_)))));
-        assert!(matches!(read(b"no", true), Some(Err(Instead::Other(_)))));
-        assert!(matches!(read(b"", true), Some(Err(Instead::Closed))));
+            Some(Err(NotHttp2::Http1(line))) if line == "HTTP/1.1 400 Bad Request"));
+        assert!(matches!(read(&[0x15, 3, 1, 0, 2, 2, 22], false), Some(Err(NotHttp2::Tls))));
+        assert!(matches!(read(b"SSH-2.0-x\r\n", false), Some(Err(NotHttp2::Other(_)))));
+        assert!(matches!(read(b"no", true), Some(Err(NotHttp2::Other(_)))));
+        assert!(matches!(read(b"", true), Some(Err(NotHttp2::Closed))));
         assert!(read(b"", false).is_none());
         // A SETTINGS that acknowledges what was never sent, and one of 16 MB.
         assert!(matches!(read(&[0, 0, 0, 4, 1, 0, 0, 0, 0], false), Some(Err(_))));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{Asked, Held, Slot, Stream, Track};
+use crate::engine::session::{Asked, Presence, ResourceEntry, Stream, Track};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Seq, StreamId, Sym, TypeUrl};
 
@@ -11,7 +11,7 @@ use super::Store;
 
 /// What servers that keep to the protocol, or nearly, leave without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum MissingAnswerCause {
     /// The request carried a nonce that was not the newest (rows E-09, F-07).
     StaleNonce,
     /// It was sent on this stream before, and let go of since (rows E-36, F-14).
@@ -26,32 +26,32 @@ pub enum Reason {
     Unsubscribed,
 }
 
-impl Reason {
-    pub const ALL: [Reason; 6] = [
-        Reason::StaleNonce,
-        Reason::AlreadySent,
-        Reason::UnknownToCds,
-        Reason::NotSuperset,
-        Reason::SameVersion,
-        Reason::Unsubscribed,
+impl MissingAnswerCause {
+    pub const ALL: [MissingAnswerCause; 6] = [
+        MissingAnswerCause::StaleNonce,
+        MissingAnswerCause::AlreadySent,
+        MissingAnswerCause::UnknownToCds,
+        MissingAnswerCause::NotSuperset,
+        MissingAnswerCause::SameVersion,
+        MissingAnswerCause::Unsubscribed,
     ];
 
     pub fn word(self) -> &'static str {
         match self {
-            Reason::StaleNonce => "stale-nonce",
-            Reason::AlreadySent => "already-sent",
-            Reason::UnknownToCds => "unknown-to-cds",
-            Reason::NotSuperset => "not-superset",
-            Reason::SameVersion => "same-version",
-            Reason::Unsubscribed => "unsubscribed",
+            MissingAnswerCause::StaleNonce => "stale-nonce",
+            MissingAnswerCause::AlreadySent => "already-sent",
+            MissingAnswerCause::UnknownToCds => "unknown-to-cds",
+            MissingAnswerCause::NotSuperset => "not-superset",
+            MissingAnswerCause::SameVersion => "same-version",
+            MissingAnswerCause::Unsubscribed => "unsubscribed",
         }
     }
 }
 
 /// A likely reason, and the names that it is about; none of them: the wildcard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Silence {
-    pub reason: Reason,
+pub struct MissingAnswer {
+    pub reason: MissingAnswerCause,
     pub names: Vec<Arc<str>>,
     /// What the reason speaks of: the version, or the first name that was left out.
     pub what: Option<Arc<str>>,
@@ -59,25 +59,29 @@ pub struct Silence {
     pub at: Option<Seq>,
 }
 
-impl Silence {
+impl MissingAnswer {
     /// What is likely, as a sentence without its subject.
     pub fn why(&self) -> String {
         let what = self.what.as_deref().unwrap_or_default();
         match self.reason {
-            Reason::StaleNonce => {
+            MissingAnswerCause::StaleNonce => {
                 "asked with a nonce that is not the newest: the server ignores such requests".into()
             }
-            Reason::AlreadySent => "sent on this stream before: the server may count it as delivered".into(),
-            Reason::UnknownToCds => "no cluster of this client names it: the server may not know it".into(),
-            Reason::NotSuperset => {
+            MissingAnswerCause::AlreadySent => {
+                "sent on this stream before: the server may count it as delivered".into()
+            }
+            MissingAnswerCause::UnknownToCds => {
+                "no cluster of this client names it: the server may not know it".into()
+            }
+            MissingAnswerCause::NotSuperset => {
                 format!(
                     "the request leaves out {what}, which the server has: it may wait for all to be named"
                 )
             }
-            Reason::SameVersion => {
+            MissingAnswerCause::SameVersion => {
                 format!("asked with version {what}, the newest: the server may see nothing new in it")
             }
-            Reason::Unsubscribed => "the client has let go of it: nothing is owed".into(),
+            MissingAnswerCause::Unsubscribed => "the client has let go of it: nothing is owed".into(),
         }
     }
 }
@@ -85,26 +89,28 @@ impl Silence {
 impl Store {
     /// Likely reasons for what an open stream still waits for, by the stream alone; names for which there is none
     /// are left out.
-    pub fn silences(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<Silence> {
+    pub fn silences(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<MissingAnswer> {
         let Some(stream) = self.engine.stream(stream).filter(|stream| stream.closed.is_none()) else {
             return Vec::new();
         };
         let Some(track) = stream.find(type_url) else { return Vec::new() };
         let look = Look::new(&self.catalog, stream, track);
-        let mut out: Vec<Silence> = Vec::new();
-        let mut add = |reason: Reason, name: Option<Sym>| {
+        let mut out: Vec<MissingAnswer> = Vec::new();
+        let mut add = |reason: MissingAnswerCause, name: Option<Sym>| {
             let name = name.map(|name| self.text(name));
             if let Some(known) = out.iter_mut().find(|known| known.reason == reason) {
                 known.names.extend(name);
                 return;
             }
             let what = match reason {
-                Reason::NotSuperset => look.left_out.map(|name| self.text(name)),
-                Reason::SameVersion => track.reported.as_ref().map(|version| Arc::from(version.as_str())),
+                MissingAnswerCause::NotSuperset => look.left_out.map(|name| self.text(name)),
+                MissingAnswerCause::SameVersion => {
+                    track.reported.as_ref().map(|version| Arc::from(version.as_str()))
+                }
                 _ => None,
             };
             let at = track.last_request;
-            out.push(Silence { reason, names: name.into_iter().collect(), what, at });
+            out.push(MissingAnswer { reason, names: name.into_iter().collect(), what, at });
         };
         for (name, asked) in track.waiting.iter() {
             if let Some(reason) = look.reason(name, asked) {
@@ -118,7 +124,7 @@ impl Store {
     }
 
     /// The likely reason for one name, asked for now or before; `None` also where it was sent.
-    pub fn silence_of(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<Reason> {
+    pub fn silence_of(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<MissingAnswerCause> {
         let stream = self.engine.stream(stream).filter(|stream| stream.closed.is_none())?;
         let track = stream.find(type_url)?;
         let name = self.catalog.strings().find(name)?;
@@ -127,7 +133,7 @@ impl Store {
         }
         let slot = track.sent.get(&self.catalog, name)?;
         let gone = !track.covers(&self.catalog, name, Some(&slot)) && !track.unasked.contains(&name);
-        gone.then_some(Reason::Unsubscribed)
+        gone.then_some(MissingAnswerCause::Unsubscribed)
     }
 }
 
@@ -152,8 +158,10 @@ impl<'a> Look<'a> {
         let subset = sotw && !track.want.is_wildcard() && !track.kind.is_some_and(Kind::full_state);
         let left_out = || {
             let slots = track.sent.slots(catalog);
-            let held = |name: &Sym, slot: &Slot| {
-                slot.here() && !track.covers(catalog, *name, Some(slot)) && !track.unasked.contains(name)
+            let held = |name: &Sym, slot: &ResourceEntry| {
+                slot.is_present()
+                    && !track.covers(catalog, *name, Some(slot))
+                    && !track.unasked.contains(name)
             };
             slots.iter().find(|(name, slot)| held(name, slot)).map(|(name, _)| *name)
         };
@@ -161,32 +169,32 @@ impl<'a> Look<'a> {
         Look { catalog, track, answered: last.map(|response| response.seq), same_version, left_out }
     }
 
-    fn reason(&self, name: Sym, asked: &Asked) -> Option<Reason> {
+    fn reason(&self, name: Sym, asked: &Asked) -> Option<MissingAnswerCause> {
         let slot = self.track.sent.get(self.catalog, name);
         let sent = |state| match state {
-            Held::Again => true,
+            Presence::Again => true,
             // Named again while it is there (rows E-36, F-14).
-            Held::Present => asked.held,
+            Presence::Present => asked.held,
             _ => false,
         };
         let effective = self.track.effective.as_ref();
         if effective.is_some_and(|want| !want.is_wildcard() && !want.names.contains(name)) {
-            return Some(Reason::StaleNonce);
+            return Some(MissingAnswerCause::StaleNonce);
         }
         if slot.is_some_and(|slot| sent(slot.state)) {
-            return Some(Reason::AlreadySent);
+            return Some(MissingAnswerCause::AlreadySent);
         }
         if asked.held { None } else { self.of_request(asked.first) }
     }
 
     /// Of a request that no response has come after: one that came without the name is an answer, too.
-    fn of_request(&self, asked: Seq) -> Option<Reason> {
+    fn of_request(&self, asked: Seq) -> Option<MissingAnswerCause> {
         if self.answered.is_some_and(|answered| answered > asked) {
             return None;
         }
         match () {
-            () if self.left_out.is_some() => Some(Reason::NotSuperset),
-            () if self.same_version => Some(Reason::SameVersion),
+            () if self.left_out.is_some() => Some(MissingAnswerCause::NotSuperset),
+            () if self.same_version => Some(MissingAnswerCause::SameVersion),
             () => None,
         }
     }

@@ -16,7 +16,7 @@ use super::update::Effect;
 
 /// What the client is to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Tell {
+pub enum ClientAction {
     Subscribe {
         type_url: TypeUrl,
         name: String,
@@ -42,19 +42,27 @@ pub enum Tell {
     Reconnect,
 }
 
-impl Tell {
+impl ClientAction {
     /// What it does, for the question and the notice.
     pub fn words(&self) -> String {
         match self {
-            Tell::Subscribe { type_url, name } => format!("subscribe {}/{name}", type_word(type_url)),
-            Tell::Unsubscribe { type_url, name } => format!("unsubscribe {}/{name}", type_word(type_url)),
-            Tell::Wildcard { type_url, wanted: true } => format!("subscribe {}/*", type_word(type_url)),
-            Tell::Wildcard { type_url, wanted: false } => format!("unsubscribe {}/*", type_word(type_url)),
-            Tell::Ack { type_url, nonce } => format!("ACK {} nonce {nonce}", type_label(type_url.as_str())),
-            Tell::Nack { type_url, nonce, text } => {
+            ClientAction::Subscribe { type_url, name } => format!("subscribe {}/{name}", type_word(type_url)),
+            ClientAction::Unsubscribe { type_url, name } => {
+                format!("unsubscribe {}/{name}", type_word(type_url))
+            }
+            ClientAction::Wildcard { type_url, wanted: true } => {
+                format!("subscribe {}/*", type_word(type_url))
+            }
+            ClientAction::Wildcard { type_url, wanted: false } => {
+                format!("unsubscribe {}/*", type_word(type_url))
+            }
+            ClientAction::Ack { type_url, nonce } => {
+                format!("ACK {} nonce {nonce}", type_label(type_url.as_str()))
+            }
+            ClientAction::Nack { type_url, nonce, text } => {
                 format!("NACK {} nonce {nonce}: {text}", type_label(type_url.as_str()))
             }
-            Tell::Reconnect => "end the stream and open another".to_owned(),
+            ClientAction::Reconnect => "end the stream and open another".to_owned(),
         }
     }
 }
@@ -82,11 +90,11 @@ pub fn act(model: &mut Model, command: Command, data: &dyn Data) {
             let input = type_here(model).map_or_else(String::new, |url| format!("{}/", type_word(&url)));
             model.overlays.push(Overlay::Tell { ask: Ask::Subscription, input, wrong: None });
         }
-        Command::Reconnect => model.overlays.push(Overlay::ConfirmTell(vec![Tell::Reconnect])),
+        Command::Reconnect => model.overlays.push(Overlay::ConfirmTell(vec![ClientAction::Reconnect])),
         Command::AckHeld | Command::NackHeld => match held(model, data) {
             Err(why) => model.say(why),
             Ok((type_url, nonce)) => model.overlays.push(match command {
-                Command::AckHeld => Overlay::ConfirmTell(vec![Tell::Ack { type_url, nonce }]),
+                Command::AckHeld => Overlay::ConfirmTell(vec![ClientAction::Ack { type_url, nonce }]),
                 _ => {
                     let ask = Ask::Refusal { type_url, nonce };
                     Overlay::Tell { ask, input: String::new(), wrong: None }
@@ -104,7 +112,7 @@ pub fn accept(model: &mut Model) {
         Ask::Refusal { type_url, nonce } => {
             let text = input.trim();
             let text = if text.is_empty() { "refused by hand" } else { text }.to_owned();
-            Ok(vec![Tell::Nack { type_url: type_url.clone(), nonce: nonce.clone(), text }])
+            Ok(vec![ClientAction::Nack { type_url: type_url.clone(), nonce: nonce.clone(), text }])
         }
         Ask::Subscription => input.split_whitespace().map(read).collect(),
     };
@@ -116,12 +124,12 @@ pub fn accept(model: &mut Model) {
 }
 
 /// `y`: sends.
-pub fn send(tells: Vec<Tell>) -> Vec<Effect> {
+pub fn send(tells: Vec<ClientAction>) -> Vec<Effect> {
     tells.into_iter().map(Effect::Tell).collect()
 }
 
 /// `eds/reviews`, `-eds/reviews`, `cds/*`, `-cds/*`, `xdstp://…`, with a type's word, message or URL.
-fn read(word: &str) -> Result<Tell, String> {
+fn read(word: &str) -> Result<ClientAction, String> {
     let (wanted, what) = match word.strip_prefix('-') {
         Some(rest) => (false, rest),
         None => (true, word.strip_prefix('+').unwrap_or(word)),
@@ -129,9 +137,9 @@ fn read(word: &str) -> Result<Tell, String> {
     if let Some((type_url, _)) = what.starts_with("xdstp:").then(|| client::asked(what)).flatten() {
         let name = what.to_owned();
         return Ok(if wanted {
-            Tell::Subscribe { type_url, name }
+            ClientAction::Subscribe { type_url, name }
         } else {
-            Tell::Unsubscribe { type_url, name }
+            ClientAction::Unsubscribe { type_url, name }
         });
     }
     let rest = what.strip_prefix(TYPE_PREFIX).unwrap_or(what);
@@ -145,9 +153,9 @@ fn read(word: &str) -> Result<Tell, String> {
     let name = name.to_owned();
     match (name.as_str(), wanted) {
         ("", _) => Err(format!("{what} names nothing; type {of}/NAME, or {of}/* for all")),
-        ("*", wanted) => Ok(Tell::Wildcard { type_url, wanted }),
-        (_, true) => Ok(Tell::Subscribe { type_url, name }),
-        (_, false) => Ok(Tell::Unsubscribe { type_url, name }),
+        ("*", wanted) => Ok(ClientAction::Wildcard { type_url, wanted }),
+        (_, true) => Ok(ClientAction::Subscribe { type_url, name }),
+        (_, false) => Ok(ClientAction::Unsubscribe { type_url, name }),
     }
 }
 

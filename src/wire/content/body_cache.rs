@@ -16,7 +16,7 @@ const LARGEST: usize = GENERATION / 16;
 /// resource held before its change lies in any of them: without this a long session of small changes unpacks
 /// a block for each of them.
 #[derive(Default)]
-pub(super) struct Recent(RefCell<Generations>);
+pub(super) struct BodyCache(RefCell<Generations>);
 
 #[derive(Default)]
 struct Generations {
@@ -26,7 +26,7 @@ struct Generations {
     bytes: usize,
 }
 
-impl Recent {
+impl BodyCache {
     /// The body of a blob, from here or else from where all of them lie.
     pub(super) fn get(&self, id: u32, bodies: &dyn Bodies) -> Option<Bytes> {
         let mut all = self.0.borrow_mut();
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_again_is_not_looked_for_again() {
-        let (recent, bodies) = (Recent::default(), Counted(LARGEST, Cell::default()));
+        let (recent, bodies) = (BodyCache::default(), Counted(LARGEST, Cell::default()));
         let get = |id: u32| {
             let body = recent.get(id, &bodies);
             assert_eq!(body, bodies.get(id), "{id}");
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_large_body_takes_no_place() {
-        let (recent, bodies) = (Recent::default(), Counted(LARGEST + 1, Cell::default()));
+        let (recent, bodies) = (BodyCache::default(), Counted(LARGEST + 1, Cell::default()));
         assert!(recent.get(1, &bodies).is_some() && recent.get(1, &bodies).is_some());
         assert_eq!(bodies.1.get(), 2);
     }

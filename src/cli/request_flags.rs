@@ -6,7 +6,7 @@ use crate::net::client::Server;
 use crate::net::identity::Identity;
 use crate::net::tap::Address;
 use crate::net::tls;
-use crate::peers::client::{self, Manner, Others};
+use crate::peers::client::{self, FallbackServer, ServerProfile};
 use crate::wire::event::{Kind, Variant};
 
 use super::args::VariantWord;
@@ -16,13 +16,13 @@ use super::identity::{self, Like};
 
 /// Who is asked for what, as [`client::Config`] says it, but for the first server.
 pub(super) struct Asked {
-    pub manner: Manner,
-    pub manners: BTreeMap<u32, Manner>,
+    pub manner: ServerProfile,
+    pub manners: BTreeMap<u32, ServerProfile>,
     pub kinds: BTreeMap<Kind, u32>,
     pub own: BTreeMap<Kind, u32>,
     pub beside: BTreeMap<String, u32>,
     pub authorities: BTreeMap<String, u32>,
-    pub others: Others,
+    pub others: FallbackServer,
     /// Numbered from 1.
     pub servers: Vec<Server>,
 }
@@ -36,7 +36,7 @@ impl Ask<'_> {
             let legacy = like.map_or(!variant.is_delta(), |like| like.legacy_wildcard);
             // go-control-plane 0.14 takes `*` for a resource's name in SotW, so there Envoy's own form is the default.
             let legacy_wildcard = self.flags.legacy_wildcard || (legacy && !self.flags.explicit_wildcard);
-            Manner { variant, legacy_wildcard }
+            ServerProfile { variant, legacy_wildcard }
         };
         let own = self.server.is_none();
         let wire = |url: &str| client::asked(url).map_or_else(|| url.to_owned(), |(_, name)| name);
@@ -77,7 +77,7 @@ impl Ask<'_> {
             out.authorities.insert(name.to_owned(), number(at));
             // Without a bootstrap, who answers for what is said by the flags alone.
             if bootstrap.sources.is_empty() {
-                out.others = Others::Nobody;
+                out.others = FallbackServer::Nobody;
             }
         }
         Ok(out)

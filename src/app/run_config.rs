@@ -13,13 +13,13 @@ use crate::sources::record::Header;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::{Clock, Time};
 
-use super::live::{Keep, Sink};
+use super::analysis::{Analysis, bounded};
+use super::live::{LiveSink, Sink};
 use super::recorder::Recorder;
 use super::tap::{StartError, meaning};
-use super::watched::{Watched, bounded};
 
 /// How a run is kept.
-pub(super) struct Kept {
+pub(super) struct RunConfig {
     /// The session file.
     pub record: Option<(PathBuf, File)>,
     pub keep_secrets: bool,
@@ -32,15 +32,15 @@ pub(super) struct Kept {
 }
 
 /// The same, begun now.
-pub(super) struct Begun {
-    pub keep: Keep,
+pub(super) struct StartedRun {
+    pub keep: LiveSink,
     pub recording: Option<PathBuf>,
     pub clock: Clock,
     pub start: Instant,
 }
 
-impl Kept {
-    pub(super) fn begin(self, sink: Option<Sink>) -> Result<Begun, StartError> {
+impl RunConfig {
+    pub(super) fn begin(self, sink: Option<Sink>) -> Result<StartedRun, StartError> {
         let random =
             || getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())));
         let seed = self.seed.map_or_else(random, Ok)?;
@@ -52,7 +52,7 @@ impl Kept {
         let (clock, start) = (Clock { epoch, untimed: false }, Instant::now());
         let mut store = Store::new(catalog, clock, self.store);
         store.set_meaning(meaning(self.schema.clone()));
-        let store = Watched::new(store, bounded(&self.schema));
+        let store = Analysis::new(store, bounded(&self.schema));
         let recorder = match self.record {
             None => None,
             Some((path, file)) => {
@@ -69,7 +69,7 @@ impl Kept {
             }
         };
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        Ok(Begun { keep: Keep::new(store, recorder, sink), recording, clock, start })
+        Ok(StartedRun { keep: LiveSink::new(store, recorder, sink), recording, clock, start })
     }
 }
 
