@@ -134,7 +134,8 @@ impl Base {
         let blob = match nameless(name) {
             Some(blob) => blobs.contains(&blob).then_some(blob),
             // The index is worth its memory for long lists only.
-            None if blobs.len() > 8 => self.list.find(catalog, name),
+            // Entries without a name share the empty name in the index, and have keys of their own.
+            None if blobs.len() > 8 => self.list.find(catalog, name).filter(|id| key(catalog, *id) == name),
             None => blobs.iter().copied().find(|id| key(catalog, *id) == name),
         }?;
         Some(self.slot(catalog, blob, || blobs.iter().position(|id| *id == blob)))
