@@ -133,6 +133,8 @@ impl Base {
         let blobs = self.list.blobs();
         let blob = match nameless(name) {
             Some(blob) => blobs.contains(&blob).then_some(blob),
+            // Entries without a name have keys of their own: the empty name is not the name of any of them.
+            None if name == Sym::EMPTY => None,
             // The index is worth its memory for long lists only.
             // Entries without a name share the empty name in the index, and have keys of their own.
             None if blobs.len() > 8 => self.list.find(catalog, name).filter(|id| key(catalog, *id) == name),

@@ -243,6 +243,27 @@ fn a_heartbeat_does_not_bring_back_what_has_expired() {
     assert!(run(&ops, false).contains("Expired"));
 }
 
+/// A request for the empty name does not mean the resources that have no name.
+#[test]
+fn counts_unnamed_resources_after_request_for_empty_name() {
+    let items: Vec<(u8, u8, u8)> = (0..6).flat_map(|name| [(name, 0, 0), (name, 1, 0)]).collect();
+    let request = |names: &[u8]| Op::Request {
+        stream: 0,
+        ty: 2,
+        names: names.to_vec(),
+        other: Vec::new(),
+        version: 0,
+        nonce: 0,
+        nack: false,
+    };
+    let ops = [
+        Op::Response { stream: 0, ty: 2, items, removed: Vec::new(), version: 0, nonce: 0 },
+        request(&[6]),
+        request(&[6, 4]),
+    ];
+    assert!(run(&ops, false).contains("resources: 12,"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
