@@ -312,7 +312,7 @@ fn every_form_tells_the_same() {
     assert!(run(&["info", TOUR, "-o", "yaml"]).out.contains("object: stream"));
     let wide = run(&["log", TOUR, "-o", "wide", "--stream", "#1"]).out;
     assert!(wide.lines().next().is_some_and(|titles| titles.contains("NODE") && titles.contains("CLASS")));
-    assert!(wide.lines().any(|line| line.ends_with("  R1")), "{wide}");
+    assert!(wide.lines().any(|line| line.ends_with("  initial")), "{wide}");
 }
 
 #[test]

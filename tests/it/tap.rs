@@ -148,7 +148,7 @@ fn envoy_reconnects_through_the_tap() {
     assert_eq!(ads[0]["end"]["message"], "scripted");
     assert_eq!(ads[1]["reconnect_of"], ads[0]["stream"]);
     let second = &ads[1]["stream"];
-    let claims = |m: &&Value| m["stream"] == *second && m["type"] == "cds" && m["class"] == "Q1";
+    let claims = |m: &&Value| m["stream"] == *second && m["type"] == "cds" && m["class"] == "initial";
     let messages = recording.messages();
     let first = messages.iter().find(claims).expect("the first CDS request of the second stream");
     let body = recording.objects("log", &["--body", "--filter", &format!("#{}", first["n"])]);

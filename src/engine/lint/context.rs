@@ -358,7 +358,7 @@ impl<'a> RuleContext<'a> {
         let (at, timers) = (self.at, self.options.timers);
         let memo = &mut *self.memo;
         memo.requests_since += 1;
-        memo.stale_since += u32::from(asking.is(RequestClass::R6) && outcome.answers.is_none());
+        memo.stale_since += u32::from(asking.is(RequestClass::StaleNonce) && outcome.answers.is_none());
         memo.added_since |= !outcome.added.is_empty();
         memo.added_at = if outcome.added.is_empty() { memo.added_at } else { Some(at) };
         let wildcard = track.want.is_wildcard();
@@ -401,7 +401,8 @@ impl<'a> RuleContext<'a> {
             for name in request.initial_resource_versions.keys().filter(|_| outcome.first) {
                 memo.let_go(*name, at);
             }
-            let old = outcome.about.is_some_and(|about| !about.newest) || asking.is(RequestClass::Q5);
+            let old =
+                outcome.about.is_some_and(|about| !about.newest) || asking.is(RequestClass::SettledNonce);
             if old && memo.stale_added.len() < NAMES {
                 memo.stale_added.extend(outcome.added.iter().take(NAMES));
             }

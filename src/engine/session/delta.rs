@@ -21,8 +21,8 @@ impl Track {
         let (class, order) = self.delta_class(request);
         let nacks = request.error_detail.is_some();
         let verdict = match class {
-            Some(RequestClass::Q2) => Verdict::Ack,
-            Some(RequestClass::Q3) => Verdict::Nack,
+            Some(RequestClass::Ack) => Verdict::Ack,
+            Some(RequestClass::Nack) => Verdict::Nack,
             None => Verdict::Unseen,
             _ => Verdict::None,
         };
@@ -40,7 +40,9 @@ impl Track {
             skipped: Vec::new(),
             phantoms: Vec::new(),
         };
-        if let (Some(RequestClass::Q2 | RequestClass::Q3 | RequestClass::Q5), Some(order)) = (class, order) {
+        if let (Some(RequestClass::Ack | RequestClass::Nack | RequestClass::SettledNonce), Some(order)) =
+            (class, order)
+        {
             self.partial = false;
             self.responses.advance(order);
         }
@@ -68,19 +70,19 @@ impl Track {
     fn delta_class(&self, request: &DeltaRequest) -> (Option<RequestClass>, Option<Order>) {
         let nonce = &request.response_nonce;
         if self.requests == 0 && (!self.partial || nonce.is_empty()) {
-            return (Some(RequestClass::Q1), None);
+            return (Some(RequestClass::Initial), None);
         }
         if nonce.is_empty() {
-            return (Some(RequestClass::Q4), None);
+            return (Some(RequestClass::Spontaneous), None);
         }
         let Some(order) = self.responses.find(nonce) else {
-            return ((!self.partial).then_some(RequestClass::Q6), None);
+            return ((!self.partial).then_some(RequestClass::UnknownNonce), None);
         };
         let pending = self.responses.get(order).is_some_and(|r| r.status == Status::Pending);
         let class = match (pending, &request.error_detail) {
-            (false, _) => RequestClass::Q5,
-            (true, None) => RequestClass::Q2,
-            (true, Some(_)) => RequestClass::Q3,
+            (false, _) => RequestClass::SettledNonce,
+            (true, None) => RequestClass::Ack,
+            (true, Some(_)) => RequestClass::Nack,
         };
         (Some(class), Some(order))
     }

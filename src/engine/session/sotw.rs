@@ -68,7 +68,7 @@ impl Track {
             skipped: Vec::new(),
             phantoms: Vec::new(),
         };
-        if let (Some(RequestClass::R6 | RequestClass::R7), Some(order)) = (class, order) {
+        if let (Some(RequestClass::StaleNonce | RequestClass::NewestNonce), Some(order)) = (class, order) {
             self.partial = false;
             self.responses.advance(order);
             outcome.skipped = self.responses.skip_before(order);
@@ -82,7 +82,10 @@ impl Track {
             self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
         }
         self.reported = Some(request.version_info.clone());
-        let stale = matches!(class, Some(RequestClass::R4 | RequestClass::R5 | RequestClass::R6));
+        let stale = matches!(
+            class,
+            Some(RequestClass::UnknownNonce | RequestClass::OlderNonce | RequestClass::StaleNonce)
+        );
         let was = self.want.is_wildcard();
         self.sotw_names(ctx, request, stale, first.then_some(prior), &mut outcome);
         let (gained, lost) = (!was && self.want.is_wildcard(), was && !self.want.is_wildcard());
@@ -105,22 +108,28 @@ impl Track {
     fn sotw_class(&self, request: &SotwRequest) -> (Option<RequestClass>, Option<Order>) {
         let nonce = &request.response_nonce;
         if self.requests == 0 && (!self.partial || nonce.is_empty()) {
-            return (Some(RequestClass::R1), None);
+            return (Some(RequestClass::Initial), None);
         }
         if nonce.is_empty() {
             if let Some(newest) = self.responses.newest().filter(|_| self.polled) {
-                return (Some(RequestClass::R7), Some(newest));
+                return (Some(RequestClass::NewestNonce), Some(newest));
             }
-            let class = if self.responses.frontier.is_none() { RequestClass::R2 } else { RequestClass::R3 };
+            let class = if self.responses.frontier.is_none() {
+                RequestClass::BeforeFirstResponse
+            } else {
+                RequestClass::NonceDropped
+            };
             return (Some(class), None);
         }
         let Some(order) = self.responses.find(nonce) else {
-            return ((!self.partial).then_some(RequestClass::R4), None);
+            return ((!self.partial).then_some(RequestClass::UnknownNonce), None);
         };
         let class = match () {
-            () if self.responses.frontier.is_some_and(|frontier| order < frontier) => RequestClass::R5,
-            () if self.responses.newest().is_some_and(|newest| order < newest) => RequestClass::R6,
-            () => RequestClass::R7,
+            () if self.responses.frontier.is_some_and(|frontier| order < frontier) => {
+                RequestClass::OlderNonce
+            }
+            () if self.responses.newest().is_some_and(|newest| order < newest) => RequestClass::StaleNonce,
+            () => RequestClass::NewestNonce,
         };
         (Some(class), Some(order))
     }
@@ -135,7 +144,7 @@ impl Track {
             return Verdict::Unseen;
         }
         let Some(response) = order.and_then(|order| self.responses.get(order)) else { return Verdict::None };
-        if class == Some(RequestClass::R5) || response.status != Status::Pending {
+        if class == Some(RequestClass::OlderNonce) || response.status != Status::Pending {
             return Verdict::None;
         }
         match () {

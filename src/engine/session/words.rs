@@ -51,57 +51,86 @@ impl MessageKind {
     }
 }
 
-/// Request classes of section 0.2: R1–R7 for SotW, Q1–Q6 for delta.
+/// How a request relates to the responses of its type on its stream.
+///
+/// The first class that applies counts. [`RequestClass::Initial`] and [`RequestClass::UnknownNonce`]
+/// occur in both variants, the next five in SotW streams only, the last four in delta streams only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequestClass {
-    R1,
-    R2,
-    R3,
-    R4,
-    R5,
-    R6,
-    R7,
-    Q1,
-    Q2,
-    Q3,
-    Q4,
-    Q5,
-    Q6,
+    /// The first request for the type.
+    Initial,
+    /// The nonce was never issued for the type.
+    UnknownNonce,
+    /// No nonce, and none was used before: the client had no response yet when it sent the request.
+    BeforeFirstResponse,
+    /// No nonce, although the client has used one before.
+    NonceDropped,
+    /// The nonce of an older response than one that the client has answered already.
+    OlderNonce,
+    /// The nonce of a response that a newer one had already replaced when the request was recorded.
+    StaleNonce,
+    /// The nonce of the newest response.
+    NewestNonce,
+    /// The nonce of a response without a verdict, and no `error_detail`.
+    Ack,
+    /// The nonce of a response without a verdict, and an `error_detail`.
+    Nack,
+    /// No nonce: the subscription changes, no response is answered.
+    Spontaneous,
+    /// The nonce of a response that has its verdict already.
+    SettledNonce,
 }
 
 impl RequestClass {
-    pub const ALL: [RequestClass; 13] = [
-        RequestClass::R1,
-        RequestClass::R2,
-        RequestClass::R3,
-        RequestClass::R4,
-        RequestClass::R5,
-        RequestClass::R6,
-        RequestClass::R7,
-        RequestClass::Q1,
-        RequestClass::Q2,
-        RequestClass::Q3,
-        RequestClass::Q4,
-        RequestClass::Q5,
-        RequestClass::Q6,
+    /// All classes.
+    pub const ALL: [RequestClass; 11] = [
+        RequestClass::Initial,
+        RequestClass::UnknownNonce,
+        RequestClass::BeforeFirstResponse,
+        RequestClass::NonceDropped,
+        RequestClass::OlderNonce,
+        RequestClass::StaleNonce,
+        RequestClass::NewestNonce,
+        RequestClass::Ack,
+        RequestClass::Nack,
+        RequestClass::Spontaneous,
+        RequestClass::SettledNonce,
     ];
 
+    /// The name in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
-            RequestClass::R1 => "R1",
-            RequestClass::R2 => "R2",
-            RequestClass::R3 => "R3",
-            RequestClass::R4 => "R4",
-            RequestClass::R5 => "R5",
-            RequestClass::R6 => "R6",
-            RequestClass::R7 => "R7",
-            RequestClass::Q1 => "Q1",
-            RequestClass::Q2 => "Q2",
-            RequestClass::Q3 => "Q3",
-            RequestClass::Q4 => "Q4",
-            RequestClass::Q5 => "Q5",
-            RequestClass::Q6 => "Q6",
+            RequestClass::Initial => "initial",
+            RequestClass::UnknownNonce => "unknown_nonce",
+            RequestClass::BeforeFirstResponse => "before_first_response",
+            RequestClass::NonceDropped => "nonce_dropped",
+            RequestClass::OlderNonce => "older_nonce",
+            RequestClass::StaleNonce => "stale_nonce",
+            RequestClass::NewestNonce => "newest_nonce",
+            RequestClass::Ack => "ack",
+            RequestClass::Nack => "nack",
+            RequestClass::Spontaneous => "spontaneous",
+            RequestClass::SettledNonce => "settled_nonce",
         }
+    }
+
+    /// The class that older arrow scripts write as a letter code, `R1` to `R7` on SotW streams and
+    /// `Q1` to `Q6` on delta streams.
+    pub fn from_code(code: &str, is_delta: bool) -> Option<RequestClass> {
+        Some(match (is_delta, code) {
+            (false, "R1") | (true, "Q1") => RequestClass::Initial,
+            (false, "R2") => RequestClass::BeforeFirstResponse,
+            (false, "R3") => RequestClass::NonceDropped,
+            (false, "R4") | (true, "Q6") => RequestClass::UnknownNonce,
+            (false, "R5") => RequestClass::OlderNonce,
+            (false, "R6") => RequestClass::StaleNonce,
+            (false, "R7") => RequestClass::NewestNonce,
+            (true, "Q2") => RequestClass::Ack,
+            (true, "Q3") => RequestClass::Nack,
+            (true, "Q4") => RequestClass::Spontaneous,
+            (true, "Q5") => RequestClass::SettledNonce,
+            _ => return None,
+        })
     }
 }
 
@@ -159,7 +188,7 @@ pub enum Wildcard {
     Legacy,
     /// By `*` (rows E-38, F-20).
     Explicit,
-    /// Delta Q1 that only unsubscribes (row F-21).
+    /// A first delta request that only unsubscribes (docs/protocol.md#f-21).
     Ambiguous,
 }
 

@@ -9,11 +9,13 @@ pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Opt
     let SessionEvent::Request(request) = &outcome.what else { return None };
     let about = || request.about.map(|about| format!("nonce of #{}", about.seq.0));
     let text = match request.class? {
-        RequestClass::R3 => "no nonce, after one was used".to_owned(),
-        RequestClass::R4 | RequestClass::Q6 => crossed(stream, outcome.track?, message),
-        RequestClass::R5 => format!("{}, older than one used before", about()?),
-        RequestClass::R6 if request.answers.is_none() => format!("{}, which is not the newest", about()?),
-        RequestClass::Q5 => format!("{}, which is settled", about()?),
+        RequestClass::NonceDropped => "no nonce, after one was used".to_owned(),
+        RequestClass::UnknownNonce => crossed(stream, outcome.track?, message),
+        RequestClass::OlderNonce => format!("{}, older than one used before", about()?),
+        RequestClass::StaleNonce if request.answers.is_none() => {
+            format!("{}, which is not the newest", about()?)
+        }
+        RequestClass::SettledNonce => format!("{}, which is settled", about()?),
         _ => return None,
     };
     Some(text.into())

@@ -100,7 +100,12 @@ const MESSAGE: &[Field] = &[
     field(Messages, "type", Text, "short word of the type (cds), or its URL as sent"),
     field(Messages, "type_url", Text, "type URL"),
     field(Always, "kind", words!(MessageKind), "what it does; `xdscope help filter` explains the kinds"),
-    field(Maybe, "class", words!(RequestClass), "class of a request by the protocol's tables"),
+    field(
+        Maybe,
+        "class",
+        words!(RequestClass),
+        "how a request relates to the responses before it, by its nonce",
+    ),
     field(Requests, "implied", Bool, "a NACK by version alone"),
     field(Messages, "version", Text, "version_info, system_version_info"),
     field(Messages, "nonce", Text, "nonce"),

@@ -57,7 +57,7 @@ fn times_follow_the_clock_of_the_source() {
 #[test]
 fn a_message_has_the_fields_of_the_contract_in_order() {
     let mut fact = message_fact(Some(Dir::Req));
-    fact.row.class = Some(crate::engine::store::RequestClass::R7);
+    fact.row.class = Some(crate::engine::store::RequestClass::NewestNonce);
     fact.row.error = Some((Code(3), "bad".into()));
     let value = message(&fact, &UNDATED);
     assert_eq!(

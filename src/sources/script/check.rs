@@ -6,10 +6,10 @@ use super::ast::*;
 use super::load::{clock, steps};
 use super::{Codec, LoadError, write};
 use crate::engine::lint::{self, Finding, Lint};
-use crate::engine::store::{Options, SharedSemantics, Store};
+use crate::engine::store::{Options, RequestClass, SharedSemantics, Store};
 use crate::present::json;
 use crate::wire::content::Catalog;
-use crate::wire::event::{Seq, StreamId, TypeUrl};
+use crate::wire::event::{Seq, StreamId, TypeUrl, Variant};
 
 /// Rules whose findings are facts, not breaches: each NACK has one or both.
 const FACTS: [&str; 2] = ["nack", "nack-unexplained"];
@@ -81,9 +81,12 @@ impl Checker {
     /// What was found instead, if an expectation about a fact does not hold.
     fn fact(&self, expect: &Expect, store: &Store) -> Option<String> {
         let clock = store.clock();
+        let mut is_delta = false;
         let (object, key, word, fields) = match expect {
             Expect::Message { n, kind, fields } => {
                 let row = store.row_of(Seq(*n)).and_then(|index| store.row(index));
+                let stream = row.as_ref().and_then(|row| store.stream(row.stream));
+                is_delta = stream.and_then(|stream| stream.variant).is_some_and(Variant::is_delta);
                 (row.map(|row| json::message(&row, &clock)), "kind", kind, fields)
             }
             Expect::State { stream, ty, state, fields } => {
@@ -104,7 +107,7 @@ impl Checker {
         };
         let Some(object) = object else { return Some("none such".into()) };
         let word = word.iter().map(|word| (key, Want::Word(word.clone())));
-        let fields = fields.iter().map(|(key, want)| (key.as_str(), want.clone()));
+        let fields = fields.iter().map(|(key, want)| (key.as_str(), class_by_name(key, want, is_delta)));
         let wrong: Vec<String> = word
             .chain(fields)
             .filter_map(|(key, want)| {
@@ -159,6 +162,15 @@ impl Checker {
             _ => None,
         }
     }
+}
+
+/// The expected value of a field, with the letter code of a request class replaced by its name.
+fn class_by_name(key: &str, want: &Want, is_delta: bool) -> Want {
+    let class = match want {
+        Want::Word(code) if key == "class" => RequestClass::from_code(code, is_delta),
+        _ => None,
+    };
+    class.map_or_else(|| want.clone(), |class| Want::Word(class.word().to_owned()))
 }
 
 /// The message that completed it.

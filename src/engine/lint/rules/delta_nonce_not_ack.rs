@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::RequestClass;
 
 fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if asking.is(RequestClass::Q5) {
+    if asking.is(RequestClass::SettledNonce) {
         let text = format!("nonce {} has its verdict already", asking.nonce());
         let evidence: Vec<_> = asking.outcome.about.iter().map(|about| about.seq).collect();
         case.raise(&RULE, Found { text, evidence: &evidence, ..Found::default() });

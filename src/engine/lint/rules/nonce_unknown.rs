@@ -28,8 +28,8 @@ use crate::wire::event::Nonce;
 
 fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let class = match asking.outcome.class {
-        Some(RequestClass::R1 | RequestClass::Q1) => !asking.nonce().is_empty(),
-        Some(RequestClass::R4 | RequestClass::Q6) => true,
+        Some(RequestClass::Initial) => !asking.nonce().is_empty(),
+        Some(RequestClass::UnknownNonce) => true,
         _ => false,
     };
     if !class || !case.is_certain() {

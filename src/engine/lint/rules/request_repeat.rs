@@ -29,7 +29,7 @@ use crate::engine::session::{MessageKind, RequestClass};
 
 fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     if !case.timed()
-        || !asking.is(RequestClass::R7)
+        || !asking.is(RequestClass::NewestNonce)
         || asking.outcome.kind != MessageKind::Repeat
         || !case.is_grpc()
     {

@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::RequestClass;
 
 fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if !asking.is(RequestClass::R3) || !case.is_grpc() {
+    if !asking.is(RequestClass::NonceDropped) || !case.is_grpc() {
         return;
     }
     // The newest response has none (row E-07): there is nothing else to echo.

@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::RequestClass;
 
 fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if asking.is(RequestClass::R5) {
+    if asking.is(RequestClass::OlderNonce) {
         let text = format!("nonce {} is older than one used before", asking.nonce());
         let evidence: Vec<_> = asking.outcome.about.iter().map(|about| about.seq).collect();
         case.raise(&RULE, Found { text, evidence: &evidence, ..Found::default() });

@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule {
 use crate::engine::session::RequestClass;
 
 fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if asking.is(RequestClass::R6) && asking.outcome.answers.is_none() {
+    if asking.is(RequestClass::StaleNonce) && asking.outcome.answers.is_none() {
         let text = format!("nonce {} is not the newest: the request is stale", asking.nonce());
         let evidence: Vec<_> = asking.outcome.about.iter().map(|about| about.seq).collect();
         case.raise(&RULE, Found { text, evidence: &evidence, ..Found::default() });

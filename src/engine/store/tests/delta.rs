@@ -10,13 +10,13 @@ fn cds(text: &str) {
 #[test]
 fn s17_wildcard_walk() {
     cds(">
-         expect message 1 subscribe class=Q1
+         expect message 1 subscribe class=initial
          expect state 1 cds wait wildcard=legacy names=[]
          > sub=[A]
-         expect message 2 subscribe class=Q4 added=[A]
+         expect message 2 subscribe class=spontaneous added=[A]
          expect state 1 cds wildcard=legacy names=[A]
          > unsub=[*]
-         expect message 3 unsubscribe class=Q4
+         expect message 3 unsubscribe class=spontaneous
          expect state 1 cds wildcard=none names=[A]
          > unsub=[A]
          expect state 1 cds idle wildcard=none names=[]");
@@ -28,13 +28,13 @@ fn s25_incremental_session() {
          < n=1 [wa@1 wb@1]
          expect message 2 push answers=1 added=[wa wb]
          > n=1
-         expect message 3 ack class=Q2 answers=2
+         expect message 3 ack class=ack answers=2
          < n=2 [wb~2@2]
          expect message 4 push changed=[wb] answers=
          > n=2 nack=\"bad\"
-         expect message 5 nack class=Q3 answers=4
+         expect message 5 nack class=nack answers=4
          > sub=[wc]
-         expect message 6 subscribe class=Q4
+         expect message 6 subscribe class=spontaneous
          < n=3 [wc@1]
          expect message 7 push answers=6
          > n=3
@@ -80,7 +80,7 @@ fn s27_subscribed_again() {
          < n=1 [x@1]
          > n=1
          > sub=[x]
-         expect message 4 subscribe class=Q4 added=[]
+         expect message 4 subscribe class=spontaneous added=[]
          advance 15s
          expect state 1 cds synced missing=[]
          expect resource 1 cds x present
@@ -139,16 +139,16 @@ fn s30_slips() {
          < n=1 [a@1]
          > n=1
          > unsub=[zz]
-         expect message 4 unsubscribe class=Q4 removed=[]
+         expect message 4 unsubscribe class=spontaneous removed=[]
          > sub=[b] n=1
-         expect message 5 subscribe class=Q5 added=[b] answers=
+         expect message 5 subscribe class=settled_nonce added=[b] answers=
          expect state 1 cds names=[a b]
          > sub=[c] irv={a:1}
-         expect message 6 subscribe class=Q4
+         expect message 6 subscribe class=spontaneous
          > sub=[d] unsub=[d]
          expect state 1 cds names=[a b c d]
          > n=77
-         expect message 8 repeat class=Q6");
+         expect message 8 repeat class=unknown_nonce");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn s38_glob_and_redirect() {
 #[test]
 fn a_first_message_that_only_unsubscribes_is_ambiguous() {
     cds("> unsub=[x]
-         expect message 1 class=Q1
+         expect message 1 class=initial
          expect state 1 cds wildcard=ambiguous
          < n=1 [y@1]
          expect state 1 cds wildcard=legacy

@@ -55,3 +55,28 @@ fn the_examples_hold() {
     holds(include_str!("../../../../examples/missing-name.xds"));
     holds(include_str!("../../../../examples/nack.xds"));
 }
+
+#[test]
+fn accepts_letter_codes_as_request_classes() {
+    holds(
+        "node n
+         stream 1 ads
+         > cds
+         expect message 1 class=R1
+         < cds v=1 n=a [A]
+         > cds v=1 n=a
+         expect message 3 class=R7
+         stream 2 delta cds
+         2 > sub=[a]
+         expect message 4 class=Q1",
+    );
+}
+
+#[test]
+fn rejects_letter_code_of_other_variant() {
+    let script = script::parse("stream 1 delta cds\n> sub=[a]\nexpect message 1 class=R1", "test.xds");
+    let script = script.expect("valid script");
+    let lint = crate::engine::lint::Options::default();
+    let failures = script::check(&script, &NoCodec, Options::default(), lint, None).expect("loadable script");
+    assert_eq!(failures[0].found, "class=\"initial\"");
+}

@@ -12,9 +12,9 @@ fn unseen_nonces_are_not_judged_until_one_is_proven() {
          expect message 2 class=
          < v=8 n=new [foo]
          > v=8 n=new names=[foo]
-         expect message 4 ack class=R7
+         expect message 4 ack class=newest_nonce
          > v=8 n=old names=[foo]
-         expect message 5 class=R4
+         expect message 5 class=unknown_nonce
          expect state 1 eds synced in_force=8",
     );
 }

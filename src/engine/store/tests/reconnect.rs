@@ -15,7 +15,7 @@ const S01: &str = "node n cluster=c
 fn s12_nonce_kept_across_streams() {
     holds(&format!(
         "{S01}> v=X n=A names=[foo bar]
-         expect message 4 subscribe class=R1 answers=
+         expect message 4 subscribe class=initial answers=
          expect state 1 eds closed last_state=synced in_force=X
          expect state 2 eds synced reported=X in_force= offered= missing=[]
          expect resource 2 eds foo kept version=X acked_version=X"
@@ -105,7 +105,7 @@ const S25: &str = "node n
 fn s26_incremental_reconnect() {
     holds(&format!(
         "{S25}> sub=[wa wb wc] irv={{wa:1 wb:1 wc:1}}
-         expect message 9 subscribe class=Q1
+         expect message 9 subscribe class=initial
          expect state 2 cds missing=[]
          expect resource 2 cds wa kept version=1
          expect resource 2 cds wc kept

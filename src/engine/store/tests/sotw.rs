@@ -10,14 +10,14 @@ fn eds(text: &str) {
 #[test]
 fn s01_simple_ack() {
     eds("> names=[foo bar]
-         expect message 1 subscribe class=R1 names=[foo bar] added=[foo bar] answers=
+         expect message 1 subscribe class=initial names=[foo bar] added=[foo bar] answers=
          expect state 1 eds wait in_force= offered= names=[foo bar] missing=[foo bar]
          < v=X n=A [foo bar]
          expect message 2 push answers=1 latency_ms=10 added=[foo bar] same=0
          expect state 1 eds sent offered=X in_force= pending=[A] nonce=A missing=[]
          expect resource 1 eds foo present version=X acked_version= origin=named
          > v=X n=A names=[foo bar]
-         expect message 3 ack class=R7 answers=2 latency_ms=10 added=[] removed=[]
+         expect message 3 ack class=newest_nonce answers=2 latency_ms=10 added=[] removed=[]
          expect state 1 eds synced offered=X in_force=X reported=X pending=[] nack_count=0 resources=2
          expect resource 1 eds foo present version=X acked_version=X refused=false");
 }
@@ -27,7 +27,7 @@ fn s02_simple_nack_and_s03_ack_after_nack() {
     eds("> names=[foo bar]
          < v=X n=A [foo bar]
          > n=A names=[foo bar] nack=\"bad endpoint\"
-         expect message 3 nack class=R7 implied=false answers=2
+         expect message 3 nack class=newest_nonce implied=false answers=2
          expect state 1 eds nack offered=X in_force= open_nack=3 nack_count=1 pending=[]
          expect resource 1 eds foo present version=X acked_version= refused=true
          < v=Y n=B [foo bar]
@@ -44,12 +44,12 @@ fn s04_nack_at_an_unchanged_version() {
          < v=1 n=1 [A]
          > v=1 n=1 names=[A]
          > v=1 n=1 names=[A B]
-         expect message 4 subscribe class=R7 added=[B] answers=
+         expect message 4 subscribe class=newest_nonce added=[B] answers=
          expect state 1 eds wait missing=[B] in_force=1
          < v=1 n=2 [B]
          expect message 5 push answers=4 added=[B]
          > v=1 n=2 names=[A B] nack=\"B is invalid\"
-         expect message 6 nack class=R7 answers=5
+         expect message 6 nack class=newest_nonce answers=5
          expect state 1 eds nack in_force=1 offered=1 open_nack=6
          expect resource 1 eds A present refused=false acked_version=1
          expect resource 1 eds B present refused=true acked_version=");
@@ -62,7 +62,7 @@ fn s05_rejection_by_version_only() {
          > v=X n=A names=[foo]
          < v=Y n=B [foo]
          > v=X n=B names=[foo]
-         expect message 5 nack class=R7 implied=true answers=4
+         expect message 5 nack class=newest_nonce implied=true answers=4
          expect state 1 eds nack in_force=X offered=Y open_nack=5 nack_count=1");
 }
 
@@ -70,11 +70,11 @@ fn s05_rejection_by_version_only() {
 fn s06_two_requests_and_one_response() {
     eds("> names=[foo]
          > names=[foo bar]
-         expect message 2 subscribe class=R2 added=[bar]
+         expect message 2 subscribe class=before_first_response added=[bar]
          < v=X n=A [foo bar]
          expect message 3 push answers=2
          > v=X n=A names=[foo bar]
-         expect message 4 ack class=R7
+         expect message 4 ack class=newest_nonce
          expect state 1 eds synced names=[foo bar] missing=[]");
 }
 
@@ -108,7 +108,7 @@ fn s08_a_cluster_leads_to_a_hint() {
          2 >
          2 < v=M n=D [foo bar]
          1 > v=X n=A names=[foo bar]
-         expect message 6 subscribe class=R7 added=[bar]
+         expect message 6 subscribe class=newest_nonce added=[bar]
          expect state 1 eds wait in_force=X missing=[bar]
          expect resource 1 eds bar waiting
          advance 15s
@@ -125,10 +125,10 @@ fn s09_hint_update_race() {
          < v=Y n=B [foo~2]
          expect message 4 push changed=[foo]
          > v=X n=A names=[foo bar]
-         expect message 5 subscribe class=R6 added=[bar] answers=
+         expect message 5 subscribe class=stale_nonce added=[bar] answers=
          expect state 1 eds names=[foo bar] effective=[foo] pending=[B]
          > v=Y n=B names=[foo bar]
-         expect message 6 ack class=R7
+         expect message 6 ack class=newest_nonce
          expect state 1 eds wait in_force=Y effective= missing=[bar]");
 }
 
@@ -140,9 +140,9 @@ fn s10_requests_become_stale() {
          > v=X n=A names=[foo bar]
          < v=Y n=B [foo bar]
          > v=X n=A names=[foo bar]
-         expect message 6 repeat class=R6 answers=
+         expect message 6 repeat class=stale_nonce answers=
          > v=Y n=B names=[foo bar]
-         expect message 7 ack class=R7
+         expect message 7 ack class=newest_nonce
          < v=Z n=C [foo bar]
          expect message 8 resend answers= same=2
          expect state 1 eds sent offered=Z in_force=Y pending=[C]");
@@ -156,10 +156,10 @@ fn s11_nonce_goes_backwards() {
          < v=Y n=B [foo]
          > v=Y n=B names=[foo]
          > v=Y n=A names=[foo bar]
-         expect message 6 subscribe class=R5
+         expect message 6 subscribe class=older_nonce
          expect state 1 eds effective=[foo]
          > v=Y names=[foo bar]
-         expect message 7 repeat class=R3
+         expect message 7 repeat class=nonce_dropped
          expect state 1 eds in_force=Y effective=");
 }
 
@@ -168,13 +168,13 @@ fn s13_ads_and_s14_a_nonce_of_another_type() {
     let to_step_5 = "node n
          stream 1 ads
          > cds
-         expect message 1 subscribe class=R1
+         expect message 1 subscribe class=initial
          expect state 1 cds wait wildcard=legacy names=[]
          < cds v=1 n=A [foo bar]
          > cds v=1 n=A
-         expect message 3 ack class=R7
+         expect message 3 ack class=newest_nonce
          > eds names=[foo bar]
-         expect message 4 class=R1
+         expect message 4 class=initial
          < eds v=X n=B [foo bar]
          ";
     holds(&format!(
@@ -183,7 +183,7 @@ fn s13_ads_and_s14_a_nonce_of_another_type() {
          expect message 7 push removed=[bar] same=1
          > cds v=2 n=C
          > eds v=X n=B names=[foo]
-         expect message 9 unsubscribe class=R7 removed=[bar] added=[]
+         expect message 9 unsubscribe class=newest_nonce removed=[bar] added=[]
          expect state 1 cds synced in_force=2 resources=1 absent=[]
          expect resource 1 cds bar removed origin=wildcard
          expect state 1 eds synced in_force=X names=[foo] resources=1
@@ -191,7 +191,7 @@ fn s13_ads_and_s14_a_nonce_of_another_type() {
     ));
     holds(&format!(
         "{to_step_5}> eds v=X n=A names=[foo bar]
-         expect message 6 repeat class=R4 answers=
+         expect message 6 repeat class=unknown_nonce answers=
          expect state 1 eds sent pending=[B] in_force="
     ));
 }
@@ -203,10 +203,10 @@ fn s16_wildcard_walk() {
          >
          < v=1 n=a [A B]
          > v=1 n=a names=[* A]
-         expect message 3 ack class=R7
+         expect message 3 ack class=newest_nonce
          expect state 1 cds wildcard=explicit names=[A] missing=[]
          > v=1 n=a names=[A]
-         expect message 4 unsubscribe class=R7
+         expect message 4 unsubscribe class=newest_nonce
          expect state 1 cds wildcard=none names=[A]
          expect resource 1 cds A present origin=named
          expect resource 1 cds B released
@@ -215,7 +215,7 @@ fn s16_wildcard_walk() {
          expect resource 1 cds B released
          > v=2 n=b names=[A]
          > v=2 n=b
-         expect message 7 unsubscribe class=R7 removed=[A]
+         expect message 7 unsubscribe class=newest_nonce removed=[A]
          expect state 1 cds wildcard=none names=[] resources=0
          expect resource 1 cds A released",
     );
@@ -372,7 +372,7 @@ fn a_late_verdict_counts() {
          < v=1 n=a [foo]
          < v=2 n=b [foo~2]
          > v=1 n=a names=[foo]
-         expect message 4 ack class=R6 answers=2
+         expect message 4 ack class=stale_nonce answers=2
          expect state 1 eds sent in_force=1 pending=[b]
          expect resource 1 eds foo version=2 acked_version=1");
 }
@@ -383,7 +383,7 @@ fn a_refusal_repeated_on_its_nonce_is_one() {
          < v=1 n=a [foo]
          > n=a names=[foo] nack=\"bad\"
          > n=a names=[foo bar] nack=\"bad\"
-         expect message 4 subscribe class=R7 answers=
+         expect message 4 subscribe class=newest_nonce answers=
          expect state 1 eds nack nack_count=1 open_nack=3");
 }
 
