@@ -4,8 +4,8 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::engine::store::TypeState;
 use crate::tui::data::Data;
-use crate::tui::model::{Model, Overlay, Screen};
-use crate::tui::update::{Effect, Msg, search, update, update_all};
+use crate::tui::shell::model::{Model, Overlay, Screen};
+use crate::tui::shell::update::{Effect, Msg, search, update, update_all};
 use crate::wire::event::{Seq, Variant};
 
 use super::story::{self, Long, Story, story};

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 
-use crate::tui::model::{Model, Screen};
-use crate::tui::resources::Focus;
-use crate::tui::theme::Theme;
-use crate::tui::update::Effect;
+use crate::tui::screens::resources::Focus;
+use crate::tui::shell::model::{Model, Screen};
+use crate::tui::shell::update::Effect;
+use crate::tui::widgets::theme::Theme;
 use crate::wire::event::Kind;
 
 use super::real::Real;

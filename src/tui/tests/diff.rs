@@ -10,10 +10,10 @@ use crate::engine::store::{MessageFact, Options, Store};
 use crate::schema::Schema;
 use crate::sources::script;
 use crate::tui::data::{Bodies, Data, Format, StoreData};
-use crate::tui::diff::Row;
-use crate::tui::model::{Model, Screen};
-use crate::tui::theme::Theme;
-use crate::tui::update::{Msg, update};
+use crate::tui::screens::diff::Row;
+use crate::tui::shell::model::{Model, Screen};
+use crate::tui::shell::update::{Msg, update};
+use crate::tui::widgets::theme::Theme;
 use crate::wire::Frame;
 use crate::wire::content::BlobId;
 use crate::wire::event::Seq;
@@ -223,9 +223,12 @@ fn the_command_that_prints_it() {
     let mut model = typed(&world.data(), ":goto #13<enter>d");
     let effects = type_keys(&mut model, &world.data(), "yc");
     let command = "xdscope diff session-20260302-135200.xdsrec cds/reviews '#2' '#13' --stream '#1'";
-    assert_eq!(effects, [crate::tui::update::Effect::Copy(command.to_owned())]);
+    assert_eq!(effects, [crate::tui::shell::update::Effect::Copy(command.to_owned())]);
     let effects = type_keys(&mut model, &world.data(), "yr");
-    assert_eq!(effects, [crate::tui::update::Effect::Copy("connect_timeout  \"5s\"  \"0s\"".to_owned())]);
+    assert_eq!(
+        effects,
+        [crate::tui::shell::update::Effect::Copy("connect_timeout  \"5s\"  \"0s\"".to_owned())]
+    );
 }
 
 #[test]
@@ -271,7 +274,7 @@ fn a_paused_screen_shows_no_later_version() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), "");
     let row = world.store.row_of(Seq(16)).unwrap();
-    model.paused = Some(crate::tui::model::Paused { rows: row, now: world.store.now() });
+    model.paused = Some(crate::tui::shell::model::Paused { rows: row, now: world.store.now() });
     type_keys(&mut model, &world.data(), ":diff rds/edge<enter>");
     assert_eq!(versions(&model), (Some("7"), Some("8")));
     type_keys(&mut model, &world.data(), "<esc> ");

@@ -16,12 +16,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::tz::TimeZone;
 use ratatui::buffer::Buffer;
 
-use super::data::Data;
-use super::model::Model;
-use super::painter::blank;
-use super::theme::Theme;
-use super::update::{Effect, Msg, search, update};
-use super::view::view;
+use crate::tui::data::Data;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::painter::blank;
+use crate::tui::shell::update::{Effect, Msg, search, update};
+use crate::tui::shell::view::view;
+use crate::tui::widgets::theme::Theme;
 
 const PLAIN: Theme = Theme { color: true, ascii: false, contrast: false };
 

@@ -3,8 +3,8 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use proptest::prelude::*;
 
-use crate::tui::theme::Theme;
-use crate::tui::update::{Msg, update};
+use crate::tui::shell::update::{Msg, update};
+use crate::tui::widgets::theme::Theme;
 
 use super::story::{Story, story};
 use super::{drawn, model};

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::tui::theme::Theme;
+use crate::tui::widgets::theme::Theme;
 
 use super::story::story;
 use super::{screen, screen_in};

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use crate::engine::graph::{Building, Graph, References, View};
 use crate::tui::data::{Applied, Data};
-use crate::tui::model::{Model, Screen};
-use crate::tui::update::{Msg, search, update};
+use crate::tui::shell::model::{Model, Screen};
+use crate::tui::shell::update::{Msg, search, update};
 use crate::wire::event::StreamId;
 
 use super::real::Real;

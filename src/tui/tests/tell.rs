@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::engine::store::TypeState;
-use crate::tui::client_action::ClientAction;
 use crate::tui::data::Info;
-use crate::tui::model::{Model, Overlay};
-use crate::tui::update::Effect;
+use crate::tui::shell::client_action::ClientAction;
+use crate::tui::shell::model::{Model, Overlay};
+use crate::tui::shell::update::Effect;
 use crate::wire::event::Kind;
 
 use super::story::{Story, info, story, url};

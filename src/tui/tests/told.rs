@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::tui::theme::Theme;
-use crate::tui::update::{Msg, update};
+use crate::tui::shell::update::{Msg, update};
+use crate::tui::widgets::theme::Theme;
 
 use super::real::Real;
 use super::{PLAIN, drawn_text, model, screen, screen_in, type_keys};

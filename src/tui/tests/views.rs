@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 
-use crate::tui::model::{Model, Screen};
-use crate::tui::theme::Theme;
-use crate::tui::update::Effect;
+use crate::tui::shell::model::{Model, Screen};
+use crate::tui::shell::update::Effect;
+use crate::tui::widgets::theme::Theme;
 use crate::wire::event::Kind;
 
 use super::real::Real;

@@ -1,0 +1,252 @@
+//! The keys in force: the table, and what the user's configuration makes of it.
+
+use std::sync::Arc;
+
+use crate::tui::input::command::Command;
+use crate::tui::input::keymap::{BINDINGS, Binding, Context};
+
+/// Work always, whatever is configured.
+const FIXED: [&str; 7] = ["Up", "Down", "Left", "Right", "Enter", "Esc", "^c"];
+
+/// Keys with a name.
+const NAMED: [&str; 14] = [
+    "Space",
+    "Enter",
+    "Esc",
+    "Backspace",
+    "Tab",
+    "Shift-Tab",
+    "Up",
+    "Down",
+    "Left",
+    "Right",
+    "Home",
+    "End",
+    "PgUp",
+    "PgDn",
+];
+
+/// Keys that are a character.
+const PLAIN: &str =
+    "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
+/// Characters with Ctrl. Not `i` and `m`: a terminal can't tell them from Tab and Enter.
+const CONTROL: &str = "^a^b^c^d^e^f^g^h^j^k^l^n^o^p^q^r^s^t^u^v^w^x^y^z";
+
+/// What keys there are, for a word that is none.
+pub const KEYS: &str = "a character; Ctrl-a to Ctrl-z (or ^a) but for i and m; Space Backspace Tab Shift-Tab Home End \
+                        PgUp PgDn";
+
+/// A key by any of its names, as the table has it.
+fn key(word: &str) -> Option<&'static str> {
+    let control = word.strip_prefix("Ctrl-").or(word.strip_prefix("ctrl-")).or(word.strip_prefix("C-"));
+    let wanted = control.map_or_else(|| word.to_owned(), |c| format!("^{}", c.to_ascii_lowercase()));
+    let named = NAMED.into_iter().find(|name| name.eq_ignore_ascii_case(&wanted));
+    let plain = || (0..PLAIN.len()).filter_map(|i| PLAIN.get(i..=i)).find(|key| *key == wanted);
+    let control =
+        || (0..CONTROL.len()).step_by(2).filter_map(|i| CONTROL.get(i..i + 2)).find(|key| *key == wanted);
+    named.or_else(plain).or_else(control)
+}
+
+/// A command by its name, with blanks or hyphens.
+fn command(word: &str) -> Option<Command> {
+    Command::ALL.iter().copied().find(|command| command.name().replace(' ', "-") == word.replace(' ', "-"))
+}
+
+/// One change: a command's name, and the names of its keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub command: String,
+    pub keys: Vec<String>,
+}
+
+/// All bindings in force.
+#[derive(Clone, Debug)]
+pub struct Keymap(Arc<[Binding]>);
+
+impl Default for Keymap {
+    fn default() -> Keymap {
+        Keymap(BINDINGS.into())
+    }
+}
+
+impl Keymap {
+    /// The table with these changes. Each replaces the keys of its command wherever it has some, but for those that
+    /// are fixed; a command that has none gets them everywhere. Where text is typed no character is taken.
+    ///
+    /// # Errors
+    /// The place of the change that can't be, and why: no such command or key, a fixed key, or a key that would
+    /// mean two things in one context.
+    pub fn rebound(changes: &[Change]) -> Result<Keymap, (usize, String)> {
+        let mut table: Vec<Binding> = BINDINGS.to_vec();
+        let mut changed: Vec<Command> = Vec::new();
+        for (at, change) in changes.iter().enumerate() {
+            let fail = |why: String| (at, why);
+            let command = command(&change.command).ok_or_else(|| fail(no_command(&change.command)))?;
+            let mut keys = Vec::new();
+            for word in &change.keys {
+                let key = key(word).ok_or_else(|| fail(format!("`{word}` is no key; keys are: {KEYS}")))?;
+                if FIXED.contains(&key) {
+                    return Err(fail(format!("{key} is fixed: arrows, Enter, Esc and Ctrl-c always work")));
+                }
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+            bind(&mut table, command, &keys);
+            changed.push(command);
+        }
+        match twice(&table) {
+            None => Ok(Keymap(table.into())),
+            Some((one, other)) => {
+                let at = changed.iter().rposition(|command| [one.command, other.command].contains(command));
+                let why = format!(
+                    "{} is bound twice ({}): to {} and to {}",
+                    one.key,
+                    one.context.title(),
+                    one.command.name(),
+                    other.command.name()
+                );
+                Err((at.unwrap_or(0), why))
+            }
+        }
+    }
+
+    /// The command of a key in the first of these contexts that binds it.
+    pub fn lookup(&self, contexts: &[Context], key: &str) -> Option<Command> {
+        contexts.iter().find_map(|context| {
+            self.of(*context).find(|binding| binding.key == key).map(|binding| binding.command)
+        })
+    }
+
+    /// The bindings of one context, in table order.
+    pub fn of(&self, context: Context) -> impl Iterator<Item = &Binding> {
+        self.0.iter().filter(move |binding| binding.context == context)
+    }
+
+    /// The first key of a command, for the palette.
+    pub fn key_of(&self, command: Command) -> Option<&'static str> {
+        self.0.iter().find(|binding| binding.command == command).map(|binding| binding.key)
+    }
+}
+
+/// `keys` instead of those that `command` has, context by context.
+fn bind(table: &mut Vec<Binding>, command: Command, keys: &[&'static str]) {
+    let mut contexts: Vec<Context> = Vec::new();
+    for binding in table.iter().filter(|binding| binding.command == command) {
+        if !contexts.contains(&binding.context) {
+            contexts.push(binding.context);
+        }
+    }
+    if contexts.is_empty() {
+        contexts.push(Context::Everywhere);
+    }
+    for context in contexts {
+        let is = |binding: &Binding| binding.command == command && binding.context == context;
+        let at = table.iter().position(is).unwrap_or(table.len());
+        let mut footer = table.iter().any(|binding| is(binding) && binding.footer);
+        table.retain(|binding| !is(binding) || FIXED.contains(&binding.key));
+        let typed = matches!(context, Context::Palette | Context::Input);
+        let fits = |key: &&&str| !typed || key.chars().count() > 1;
+        let new: Vec<Binding> = keys
+            .iter()
+            .filter(fits)
+            .map(|key| Binding { context, key, command, footer: std::mem::take(&mut footer) })
+            .collect();
+        let at = at.min(table.len());
+        table.splice(at..at, new);
+    }
+}
+
+/// Two bindings of one key that could both be meant.
+fn twice(table: &[Binding]) -> Option<(Binding, Binding)> {
+    let together = |a: &Binding, b: &Binding| {
+        let below = [Context::Everywhere, Context::Always];
+        a.context == b.context
+            || b.context == Context::Always
+            || (a.context.is_screen() && below.contains(&b.context))
+    };
+    table.iter().enumerate().find_map(|(i, one)| {
+        let mut others = table.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, other)| other);
+        let other = others
+            .find(|other| other.key == one.key && other.command != one.command && together(one, other))?;
+        Some((*one, *other))
+    })
+}
+
+fn no_command(word: &str) -> String {
+    let word = word.to_ascii_lowercase();
+    let part = |name: &str| word.split([' ', '-']).any(|part| part.len() > 2 && name.contains(part));
+    let close: Vec<&str> =
+        Command::ALL.iter().map(|command| command.name()).filter(|name| part(name)).collect();
+    let close = if close.is_empty() { String::new() } else { format!(" ({}?)", close.join(", ")) };
+    format!("`{word}` is no command{close}; `xdscope help keys` lists them")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(command: &str, keys: &[&str]) -> Change {
+        Change { command: command.into(), keys: keys.iter().map(|key| (*key).to_owned()).collect() }
+    }
+
+    fn why(changes: &[Change]) -> (usize, String) {
+        Keymap::rebound(changes).expect_err("it can't be")
+    }
+
+    #[test]
+    fn every_key_of_the_table_has_a_name_that_can_be_written() {
+        for binding in BINDINGS {
+            assert_eq!(key(binding.key), Some(binding.key));
+        }
+        assert_eq!(
+            (key("Ctrl-D"), key("pgdn"), key("F13"), key("Ctrl-i")),
+            (Some("^d"), Some("PgDn"), None, None)
+        );
+    }
+
+    #[test]
+    fn a_change_replaces_the_keys_of_a_command_and_leaves_the_fixed_ones() {
+        let keys = Keymap::rebound(&[change("down", &["Ctrl-n", "J"])]).expect("it can be");
+        let screen = [Context::Overview, Context::Everywhere, Context::Always];
+        let down = |key: &str| keys.lookup(&screen, key) == Some(Command::Down);
+        assert_eq!((down("^n"), down("J"), down("Down"), down("j")), (true, true, true, false));
+        assert_eq!(keys.lookup(&[Context::Palette], "^n"), Some(Command::Down));
+        assert_eq!(keys.lookup(&[Context::Palette], "J"), None, "letters are typed there");
+        assert_eq!(keys.lookup(&[Context::Help], "J"), Some(Command::Down));
+    }
+
+    #[test]
+    fn a_command_without_a_key_gets_one_everywhere_and_one_can_lose_its_keys() {
+        let keys = Keymap::rebound(&[
+            change("next-nack", &["]"]),
+            change("older-version", &[]),
+            change("newer-version", &[]),
+        ]);
+        let keys = keys.expect("it can be");
+        assert_eq!(keys.lookup(&[Context::Stream, Context::Everywhere], "]"), Some(Command::NextNack));
+        assert_eq!(keys.key_of(Command::Older), None);
+    }
+
+    #[test]
+    fn two_commands_can_swap_their_keys() {
+        let keys = Keymap::rebound(&[change("next-problem", &["{"]), change("previous-problem", &["}"])]);
+        assert_eq!(keys.expect("it can be").lookup(&[Context::Everywhere], "{"), Some(Command::NextProblem));
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_with_its_place() {
+        let (at, text) = why(&[change("pause", &["e"]), change("quit", &["t"])]);
+        assert_eq!((at, text.as_str()), (1, "t is bound twice (everywhere): to next-type and to quit"));
+        // A screen's own key hides one that is bound everywhere.
+        let (_, text) = why(&[change("quit", &["L"])]);
+        assert_eq!(text, "L is bound twice (Timeline): to ladder and to quit");
+        assert!(
+            why(&[change("next-problm", &["x"])]).1.contains("(next-pane, "),
+            "{:?}",
+            why(&[change("next-problm", &["x"])])
+        );
+        assert!(why(&[change("quit", &["F13"])]).1.starts_with("`F13` is no key; keys are: a character"));
+        assert!(why(&[change("quit", &["Enter"])]).1.starts_with("Enter is fixed"));
+    }
+}

@@ -1,0 +1,266 @@
+use ratatui::layout::Position;
+
+use crate::engine::graph::{CHAIN, Id, Node, NodeKind, Row, State};
+use crate::engine::store::ResourceState;
+use crate::present::report::Role;
+use crate::tui::screens::graph::parts;
+use crate::tui::shell::model::Model;
+use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::widgets::layout::{self, Layout};
+use crate::wire::event::Kind;
+use crate::wire::text::{self, cut_name, display_safe, pad, plural};
+
+use crate::tui::shell::view::detail::field;
+
+pub fn summary(model: &Model) -> String {
+    let screen = &model.graph;
+    if let Some(percent) = screen.first() {
+        return format!("reading resources, {percent}%");
+    }
+    if screen.reading() {
+        return format!("looking up references, {}%", screen.percent());
+    }
+    let count = |test: fn(&State) -> bool| screen.graph.problems().filter(|node| test(&node.state)).count();
+    let dangling = count(|state| matches!(state, State::Dangling));
+    let warming = count(|state| matches!(state, State::Warming { .. }));
+    let mut out = plural(screen.graph.count_all(), "resource");
+    for (n, word) in [(dangling, "dangling"), (warming, "warming")] {
+        if n > 0 {
+            out.push_str(&format!(", {n} {word}"));
+        }
+    }
+    out
+}
+
+/// `1 listener → 1 route → 119 clusters → 118 endpoints   2 problems`.
+fn chain(model: &Model) -> Line {
+    let graph = &model.graph.graph;
+    let to = format!(" {} ", model.theme.glyphs().to);
+    let parts = CHAIN.iter().map(|(kind, word)| (graph.count(*kind), word)).filter(|(n, _)| *n > 0);
+    let parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
+    let problems = graph.problems().count() as u64;
+    let mut line = vec![plain(format!(" {}", parts.join(&to)))];
+    match problems {
+        0 => line.push(span("   no problem", Role::Ok)),
+        n => line.push(span(format!("   {}", plural(n, "problem")), Role::Warn)),
+    }
+    if model.graph.view.problems {
+        line.push(span("   problems only (p)", Role::Warn));
+    }
+    if let Some(node) = model.graph.view.users_of.and_then(|id| graph.get(id)) {
+        line.push(span(format!("   who refers to {} {} (P)", node.kind.label(), node.name), Role::Warn));
+    }
+    line
+}
+
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let screen = &model.graph;
+    let (tree, detail) = parts(model, layout);
+    if screen.rows.is_empty() {
+        let text = match (&model.filter, screen.view.problems) {
+            _ if screen.first().is_some() => "",
+            (Some(_), _) => "   nothing matches; Esc clears the filter",
+            (None, true) => "   no branch has a problem; p shows all",
+            (None, false) => "   no resource yet: nothing was asked for or sent on this client's streams",
+        };
+        canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
+        return None;
+    }
+    let (head, rows) = layout::split(tree, 1);
+    canvas.line(head, &chain(model));
+    let selected = screen.position();
+    let mut cursor = None;
+    for ((at, row), area) in screen.rows.iter().enumerate().skip(screen.top).zip(rows.rows()) {
+        canvas.line(area, &line(model, row, usize::from(area.width)));
+        if selected == Some(at) {
+            canvas.text(area, canvas.glyphs().selected, Role::Plain);
+            canvas.select(area);
+            cursor = Some(area.as_position());
+        }
+    }
+    let (title, rest) = layout::split(detail, 1);
+    let name = screen.node().map(|(_, node)| format!("{} {}", node.kind.label(), node.name));
+    canvas.rule(title, &name.unwrap_or_default(), "Enter resource");
+    canvas.lines(rest, &about(model, usize::from(rest.width)), 0);
+    cursor
+}
+
+/// Cells of a row: what it is, and how it stands.
+pub fn graph_row(model: &Model, row: &Row) -> Vec<Span> {
+    match row.what {
+        NodeKind::Node { id, open } => {
+            let Some(node) = model.graph.graph.get(id) else { return Vec::new() };
+            let mut cells = vec![plain(format!("{} {}", node.kind.label(), node.name))];
+            cells.extend(state(model, id, node, open == Some(false)));
+            cells
+        }
+        NodeKind::More { kind, count: 0 } => vec![span(format!("fewer {} (l)", kind.word()), Role::Muted)],
+        NodeKind::More { kind, count } => {
+            let text = format!(
+                "{} {} more {}, all ready (l)",
+                model.theme.glyphs().cut,
+                text::count(count as u64),
+                kind.label()
+            );
+            vec![span(text, Role::Muted)]
+        }
+        NodeKind::Loose { .. } => vec![span("not referenced", Role::Title)],
+    }
+}
+
+fn line(model: &Model, row: &Row, width: usize) -> Line {
+    let glyphs = model.theme.glyphs();
+    let (through, fork, last) = match model.theme.ascii {
+        true => ("| ", "|-", "`-"),
+        false => ("│ ", "├─", "└─"),
+    };
+    let mut lead = String::from(" ");
+    for (i, follows) in row.follows.iter().enumerate() {
+        lead.push_str(match (i + 1 == row.follows.len(), follows) {
+            (false, true) => through,
+            (false, false) => "  ",
+            (true, true) => fork,
+            (true, false) => last,
+        });
+    }
+    if let NodeKind::Node { open: Some(open), .. } = row.what {
+        lead.push_str(if open { glyphs.open } else { glyphs.folded });
+    }
+    lead.push(' ');
+    let cells = graph_row(model, row);
+    let room = (width / 2).clamp(24, 60);
+    let mut cells = cells.into_iter();
+    let mut line = vec![span(lead.clone(), Role::Muted)];
+    if let Some(first) = cells.next() {
+        let room = room.saturating_sub(text::width(&lead));
+        let rest = cells.len() > 0;
+        let safe = display_safe(&first.text);
+        let shown = if rest { pad(&cut_name(&safe, room, glyphs.cut), room + 1) } else { safe.into_owned() };
+        line.push(span(shown, first.role));
+    }
+    line.extend(cells);
+    line
+}
+
+fn version(node: &Node) -> &str {
+    node.version.as_deref().filter(|version| !version.is_empty()).unwrap_or("")
+}
+
+/// The version that the client has accepted: that of the newest push may be refused.
+fn accepted(node: &Node) -> &str {
+    node.acked_version.as_deref().filter(|version| !version.is_empty()).unwrap_or(version(node))
+}
+
+/// How a node stands, with its age.
+fn state(model: &Model, id: Id, node: &Node, folded: bool) -> Vec<Span> {
+    let glyphs = model.theme.glyphs();
+    let since =
+        |at: Option<crate::wire::event::Time>| at.map(|at| format!(" {}", model.age(at))).unwrap_or_default();
+    let mut text = match &node.state {
+        State::Ready => format!("{} {}", glyphs.ok, accepted(node)),
+        State::Orphan => format!("{} {} orphan", glyphs.ok, accepted(node)),
+        State::Sent => format!("{} {} not answered yet", glyphs.sent, version(node)),
+        State::Refused => match node.acked_version.as_deref() {
+            Some(good) => format!("{} {} rejected, {good} in force", glyphs.bad, version(node)),
+            None => format!("{} {} rejected, none in force", glyphs.bad, version(node)),
+        },
+        State::Warming { since: at } => format!("{} warming{}", glyphs.miss, since(*at)),
+        State::Waiting { since: Some((at, n)) } => {
+            format!("{} asked #{} {} ago, no answer yet", glyphs.wait, n.0, model.age(*at))
+        }
+        State::Waiting { since: None } => format!("{} waiting", glyphs.wait),
+        State::Missing { since: Some((at, n)) } => {
+            format!("{} asked #{}, no answer{}", glyphs.miss, n.0, since(Some(*at)))
+        }
+        State::Missing { since: None } => format!("{} never came", glyphs.miss),
+        State::Gone(ResourceState::Released) => "- not there any more".to_owned(),
+        State::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
+        State::NotAsked => "- not asked for".to_owned(),
+        State::Dangling => {
+            let offered = model.graph.offered.get(&node.kind).filter(|version| !version.is_empty());
+            let offered = offered.map(|version| format!(" {version}")).unwrap_or_default();
+            format!("! dangling: not in {}{offered}", node.kind.label())
+        }
+    };
+    if folded && !node.troubled {
+        text.push_str(&format!("   {} below, all ready", text::count(node.uses.len() as u64)));
+    }
+    let mut out = vec![span(text, role(&node.state))];
+    if let Some(words) = model.graph.endpoints.get(&id) {
+        out.push(span(format!("   {words}"), Role::Muted));
+    }
+    out
+}
+
+fn role(state: &State) -> Role {
+    match state {
+        State::Ready => Role::Ok,
+        State::Sent | State::Waiting { .. } => Role::Pending,
+        State::Refused => Role::Bad,
+        State::Dangling | State::Warming { .. } | State::Missing { .. } => Role::Warn,
+        State::Gone(_) | State::NotAsked | State::Orphan => Role::Muted,
+    }
+}
+
+/// What is to be said of the selected node.
+fn about(model: &Model, width: usize) -> Vec<Line> {
+    let screen = &model.graph;
+    let Some((id, node)) = screen.node() else { return Vec::new() };
+    let mut lines: Vec<Line> = Vec::new();
+    let mut add =
+        |label: &str, value: &str, role| lines.extend(field(&format!(" {label:<10} "), value, role, width));
+    let means = match (&node.state, node.kind) {
+        (State::Dangling, Kind::Cds) => {
+            "routes are not warmed: requests that match get 503 until CDS delivers the cluster"
+        }
+        (State::Dangling, _) => "the client gets all of this type, and this is not among it",
+        (State::Warming { .. }, Kind::Cds) => {
+            "sent, and not used before its endpoints are there; an earlier version stays in use"
+        }
+        (State::Warming { .. }, _) => {
+            "sent, and not used before what it refers to is there; an earlier version stays in use"
+        }
+        (State::Missing { .. }, _) => {
+            "asked for, and not sent within --resource-timeout: the client goes on without"
+        }
+        (State::Waiting { .. }, _) => "asked for, not sent yet",
+        (State::Refused, _) => "the client refused the newest content; screen 6 says why",
+        (State::NotAsked, _) => "referred to, and the client has not asked for it",
+        (State::Sent, _) => "sent, neither ACK nor NACK yet",
+        (State::Gone(_), _) => "it was taken away, or said not to exist",
+        (State::Orphan, _) => {
+            "nothing refers to it any more; this type has no deletion, so the client may keep it"
+        }
+        (State::Ready, _) => "",
+    };
+    if !means.is_empty() {
+        add("means", means, role(&node.state));
+    }
+    let field_of = |user: &Node| user.uses.iter().find(|(to, _)| *to == id).map(|(_, path)| path.to_string());
+    for user in node.users.iter().take(4).filter_map(|user| screen.graph.get(*user)) {
+        add(
+            "used by",
+            &format!("{} {}  {}", user.kind.label(), user.name, field_of(user).unwrap_or_default()),
+            Role::Plain,
+        );
+    }
+    match node.users.len() {
+        0 if node.kind == Kind::Lds => {}
+        0 => add("used by", "nothing on this client's streams", Role::Muted),
+        n if n > 4 => add("", &format!("and {} more (P)", n - 4), Role::Muted),
+        _ => {}
+    }
+    let uses: Vec<String> = node
+        .uses
+        .iter()
+        .take(6)
+        .filter_map(|(to, _)| screen.graph.get(*to))
+        .map(|to| format!("{} {}", to.kind.label(), to.name))
+        .collect();
+    if !uses.is_empty() {
+        let more =
+            if node.uses.len() > 6 { format!(" and {} more", node.uses.len() - 6) } else { String::new() };
+        add("refers to", &format!("{}{more}", uses.join(", ")), Role::Plain);
+    }
+    lines
+}

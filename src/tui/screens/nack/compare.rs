@@ -1,0 +1,137 @@
+//! The refused body against the last good one, line by line.
+
+use crate::engine::diff::LineDiff;
+use crate::engine::nack::Subject;
+
+use crate::tui::widgets::tree::{self, Folds, TreeLine};
+
+/// Lines around what differs or is at fault.
+const CONTEXT: usize = 2;
+/// Lines that are shown where nothing differs and no fault is known.
+const FIRST: usize = 12;
+/// Lines of a body that are compared.
+const MOST: usize = 4000;
+
+/// One line of both.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Positions in the good and in the refused body.
+    pub good: Option<usize>,
+    pub refused: Option<usize>,
+    pub differs: bool,
+    /// Why the client refuses it.
+    pub why: Option<String>,
+    /// It is worth a line while not everything is shown.
+    pub shown: bool,
+}
+
+/// A resource at fault, as lines; made once, drawn often.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    pub name: String,
+    /// The version of the good body; `None` if there is none.
+    pub version: Option<String>,
+    pub good: Vec<TreeLine>,
+    /// `None` if the refused body is not held.
+    pub refused: Option<Vec<TreeLine>>,
+    pub pairs: Vec<Pair>,
+}
+
+impl Compared {
+    pub fn new(subject: &Subject) -> Compared {
+        let open = Folds { all_open: true, ..Folds::default() };
+        let lines = |body: &serde_json::Value| {
+            let mut lines = tree::lines(body, &open);
+            lines.truncate(MOST);
+            lines
+        };
+        let refused = subject.refused.as_ref().map(lines);
+        let good = subject.good.as_ref().map(|(_, body)| lines(body)).unwrap_or_default();
+        let faults: Vec<(usize, &str)> = subject
+            .faults
+            .iter()
+            .filter_map(|(field, why)| Some((line_of(refused.as_ref()?, &field.value)?, why.as_str())))
+            .collect();
+        let why = |at: Option<usize>| faults.iter().find(|(line, _)| Some(*line) == at).map(|(_, why)| *why);
+        let mut pairs = match &refused {
+            None => Vec::new(),
+            Some(refused) if good.is_empty() => {
+                (0..refused.len()).map(|i| pair(None, Some(i), false)).collect()
+            }
+            Some(refused) => pairs(&good, refused),
+        };
+        for pair in &mut pairs {
+            pair.why = why(pair.refused).map(str::to_owned);
+        }
+        let differs: Vec<bool> = pairs.iter().map(|pair| pair.differs).collect();
+        let at_fault: Vec<bool> = pairs.iter().map(|pair| pair.why.is_some()).collect();
+        for (pair, shown) in pairs.iter_mut().zip(chosen(&differs, &at_fault)) {
+            pair.shown = shown;
+        }
+        let version = subject.good.as_ref().map(|(version, _)| version.version.to_string());
+        Compared { name: subject.name.value.clone(), version, good, refused, pairs }
+    }
+}
+
+fn pair(good: Option<usize>, refused: Option<usize>, differs: bool) -> Pair {
+    Pair { good, refused, differs, why: None, shown: false }
+}
+
+/// Which lines are shown: those at fault, those where a change begins or ends, and a few around them.
+fn chosen(differs: &[bool], at_fault: &[bool]) -> Vec<bool> {
+    let differs_at = |i: Option<usize>| i.and_then(|i| differs.get(i)).copied().unwrap_or(false);
+    let edge = |i: usize| differs_at(Some(i)) && !(differs_at(i.checked_sub(1)) && differs_at(Some(i + 1)));
+    let loud: Vec<bool> = at_fault.iter().enumerate().map(|(i, fault)| *fault || edge(i)).collect();
+    if !loud.contains(&true) {
+        return (0..loud.len()).map(|i| i < FIRST).collect();
+    }
+    let near = |i: usize| loud.iter().take(i + CONTEXT + 1).skip(i.saturating_sub(CONTEXT)).any(|loud| *loud);
+    (0..loud.len()).map(near).collect()
+}
+
+/// The line of a field, or of the nearest one around it that is there.
+fn line_of(lines: &[TreeLine], path: &str) -> Option<usize> {
+    let plain = path.replace("[]", "[0]");
+    let mut wanted = plain.as_str();
+    loop {
+        let here = |line: &TreeLine| line.path == wanted;
+        if let Some(at) = lines.iter().position(here) {
+            return Some(at);
+        }
+        let within =
+            |line: &TreeLine| line.path.strip_prefix(wanted).is_some_and(|rest| rest.starts_with(['.', '[']));
+        if let Some(at) = lines.iter().position(within) {
+            return Some(at);
+        }
+        wanted = wanted.get(..wanted.rfind(['.', '['])?)?;
+    }
+}
+
+fn pairs(good: &[TreeLine], refused: &[TreeLine]) -> Vec<Pair> {
+    // A line stays one line whatever a peer put into it.
+    let text =
+        |lines: &[TreeLine]| lines.iter().map(|line| line.text.replace('\n', " ") + "\n").collect::<String>();
+    let place = |line: Option<u32>| line.map(|line| line as usize);
+    let compared = LineDiff::new(text(good), text(refused));
+    let pairs = compared.pairs().iter();
+    pairs.map(|found| pair(place(found.left), place(found.right), found.changed)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chosen;
+
+    #[test]
+    fn long_changes_show_their_ends_and_their_faults() {
+        let flags = |text: &str| text.chars().map(|c| c == 'x').collect::<Vec<_>>();
+        let shown = |differs: &str, fault: &str| {
+            let shown = chosen(&flags(differs), &flags(fault));
+            shown.iter().map(|shown| if *shown { 'x' } else { '.' }).collect::<String>()
+        };
+        assert_eq!(shown("....x....", "........."), "..xxxxx..");
+        assert_eq!(shown("...........", "..x........"), "xxxxx......");
+        assert_eq!(shown("xxxxxxxxxxxxx", "............."), "xxx.......xxx");
+        assert_eq!(shown("xxxxxxxxxxxxx", "......x......"), "xxx.xxxxx.xxx");
+        assert_eq!(shown(&".".repeat(14), &".".repeat(14)), "xxxxxxxxxxxx..");
+    }
+}

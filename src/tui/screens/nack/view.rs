@@ -1,0 +1,259 @@
+use ratatui::layout::Position;
+
+use crate::engine::nack::{NackSubject, Subject};
+use crate::engine::store::Verdict;
+use crate::present::report::Role;
+use crate::tui::screens::nack::{Group, parts};
+use crate::tui::shell::model::{Model, Pane, Scope};
+use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::table::{self, Column, Cut, column};
+use crate::wire::text::{
+    count, display_safe, latency, plural, time_of_day, time_of_day_secs, type_label, wrap,
+};
+
+use crate::tui::screens::nack::side_by_side;
+use crate::tui::screens::stream::view::focused;
+use crate::tui::shell::view::detail::{bounded, field};
+
+fn columns(narrow: bool) -> [Column; 8] {
+    [
+        column("NODE", 10, 24, Cut::Name, 0),
+        column("TYPE", 4, 16, Cut::Name, 0),
+        column("VER", 3, 24, Cut::Tail, 0),
+        column("×", 1, 6, Cut::Head, 0),
+        column("FIRST", 5, if narrow { 0 } else { 12 }, Cut::Head, 0),
+        column("LAST", 5, 12, Cut::Head, 0),
+        column("IN FORCE", 8, 24, Cut::Tail, 0),
+        column("ERROR", 20, 120, Cut::Head, 0),
+    ]
+}
+
+/// Cells of one refusal, in the order of the columns.
+pub fn nack_row(model: &Model, group: &Group) -> Vec<Span> {
+    let time = |at| time_of_day_secs(at, model.clock, &model.zone);
+    let first = group.nacks.first().map(|nack| time(nack.at)).unwrap_or_default();
+    let (last, text) =
+        group.last().map_or_else(Default::default, |nack| (time(nack.at), brief(&nack.message)));
+    let node = group.node.as_deref().map_or_else(|| format!("#{}", group.stream.0), str::to_owned);
+    let in_force = group.in_force.as_deref().unwrap_or("-");
+    let version = group.last().map_or("", |nack| &*nack.version);
+    vec![
+        plain(node),
+        plain(type_label(group.type_url.as_str())),
+        plain(if version.is_empty() { "-" } else { version }),
+        span(count(group.nacks.len() as u64), if group.nacks.len() > 1 { Role::Bad } else { Role::Plain }),
+        plain(first),
+        plain(last),
+        match group.open {
+            true => span(in_force, Role::Plain),
+            false => span(format!("{in_force} fixed"), Role::Ok),
+        },
+        span(text, if group.open { Role::Bad } else { Role::Muted }),
+    ]
+}
+
+/// The text without what every one of its kind begins with.
+fn brief(text: &str) -> String {
+    let text = text.trim();
+    let heads = ["Error adding/updating ", "xDS response validation errors: ", "error parsing "];
+    let text = heads.iter().find_map(|head| text.strip_prefix(head)).unwrap_or(text);
+    let end = text.char_indices().nth(200).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+pub fn summary(model: &Model) -> String {
+    let groups = &model.nacks.groups;
+    let mut streams: Vec<_> = groups.iter().map(|group| group.stream).collect();
+    streams.sort_unstable();
+    streams.dedup();
+    let open = groups.iter().filter(|group| group.open).count() as u64;
+    let all = plural(groups.len() as u64, "refusal");
+    format!("{all} in {}, {} open", plural(streams.len() as u64, "stream"), count(open))
+}
+
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let screen = &model.nacks;
+    if screen.groups.is_empty() {
+        let text = match model.filter {
+            Some(_) => "   no refusal matches; Esc clears the filter",
+            None if model.scope != Scope::default() => {
+                "   nothing was refused in this scope; 1 shows all streams, T all types"
+            }
+            None => "   nothing was refused: every answer so far is an ACK",
+        };
+        canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
+        return None;
+    }
+    let (list, card) = parts(model, layout);
+    let mut cursor = None;
+    if !list.is_empty() {
+        let height = usize::from(list.height.saturating_sub(1));
+        let rows: Vec<Line> =
+            screen.groups.iter().skip(screen.top).take(height).map(|group| nack_row(model, group)).collect();
+        let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
+        let at = table::draw(canvas, list, &columns(layout.narrow), &rows, selected);
+        cursor = at.map(|y| Position { x: list.x, y });
+    }
+    let (title, rest) = layout::split(card, 1);
+    let lines = card_lines(model, usize::from(rest.width));
+    let name = screen.group().map(|group| {
+        let node = group.node.as_deref().map_or_else(|| format!("#{}", group.stream.0), str::to_owned);
+        let version = group.last().map_or("", |nack| &*nack.version);
+        format!("{node} {} {version}", type_label(group.type_url.as_str()))
+    });
+    let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
+    let remark = match (hidden, screen.group().and_then(Group::last)) {
+        (n, _) if n > 0 => {
+            format!("{} below, {}", plural(n as u64, "line"), if model.whole { "j" } else { "Tab j" })
+        }
+        (_, Some(nack)) => format!("{} ({})", nack.code, nack.code.0),
+        (_, None) => String::new(),
+    };
+    canvas.rule(title, &focused(model, name.unwrap_or_default()), &remark);
+    canvas.lines(rest, &lines, screen.scroll);
+    if model.pane == Pane::Second || model.whole {
+        cursor = Some(Position { x: card.x, y: card.y });
+    }
+    cursor
+}
+
+/// Everything about the selected refusal.
+pub fn card_lines(model: &Model, width: usize) -> Vec<Line> {
+    let (Some(group), card) = (model.nacks.group(), &model.nacks.card) else { return Vec::new() };
+    let Some(last) = group.last() else { return Vec::new() };
+    let mut lines: Vec<Line> = Vec::new();
+    let text = match (last.implied, last.message.trim_end()) {
+        (true, _) => {
+            "(refused by its version alone: the client says nothing, current servers take it for no NACK)"
+        }
+        (false, "") => "(the client said nothing)",
+        (false, text) => text,
+    };
+    let (head, more) = bounded(text);
+    for part in head.split('\n') {
+        lines.extend(
+            wrap(&display_safe(part), width.saturating_sub(2))
+                .into_iter()
+                .map(|line| vec![span(format!(" {line}"), Role::Bad)]),
+        );
+    }
+    lines.extend(more.map(|more| vec![span(format!(" {more}"), Role::Muted)]));
+    lines.push(vec![]);
+    let mut add = |label: &str, value: &str, role| {
+        lines.extend(field(&format!(" {:<9} ", label), value, role, width));
+    };
+    for entry in &card.nack.entries {
+        match &entry.name {
+            Some(name) => {
+                add("resource", &found(name, "named in the text", "guessed from the push"), role(name))
+            }
+            None => add("resource", "the text does not tell which", Role::Muted),
+        }
+        match &entry.field {
+            Some(path) => add("field", &found(path, "from the text", "guessed from the content"), role(path)),
+            None => add("field", "the text does not tell which", Role::Muted),
+        }
+        if card.nack.entries.len() > 1 || entry.reason.trim() != text.trim() {
+            add("why", &entry.reason, Role::Plain);
+        }
+    }
+    for subject in &card.subjects {
+        for rule in &subject.rules {
+            add("rule", &format!("{rule}   of {}, by the descriptors", first_field(subject)), Role::Plain);
+        }
+    }
+    for compared in &model.nacks.compared {
+        lines.push(vec![]);
+        lines.extend(side_by_side::bodies(model, compared, width));
+    }
+    lines.push(vec![]);
+    lines.extend(account(model, group, width));
+    lines
+}
+
+fn first_field(subject: &Subject) -> &str {
+    let path = subject.faults.first().map_or("", |(field, _)| field.value.as_str());
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+fn role(found: &NackSubject) -> Role {
+    if found.guessed { Role::Warn } else { Role::Plain }
+}
+
+fn found(found: &NackSubject, stated: &str, guessed: &str) -> String {
+    match found.guessed {
+        false => format!("{}   {stated}", found.value),
+        true => format!("{} ?   {guessed}", found.value),
+    }
+}
+
+/// Last good version, repeats, the rest of the push, and how it ended.
+fn account(model: &Model, group: &Group, width: usize) -> Vec<Line> {
+    let card = &model.nacks.card;
+    let mut lines = Vec::new();
+    let mut add = |label: &str, value: &str, role| {
+        lines.extend(field(&format!(" {:<9} ", label), value, role, width));
+    };
+    for subject in &card.subjects {
+        match &subject.good {
+            Some((version, _)) => {
+                let by = version.verdict.filter(|(verdict, ..)| *verdict == Verdict::Accepted);
+                let by = by.map(|(_, n, at)| {
+                    format!(", acked {} (#{})", time_of_day(at, model.clock, &model.zone), n.0)
+                });
+                let version = &version.version;
+                add(
+                    "last good",
+                    &format!("{} {version}{}", subject.name.value, by.unwrap_or_default()),
+                    Role::Ok,
+                );
+            }
+            None => {
+                let text = format!("none: {} was never accepted on this stream", subject.name.value);
+                add("last good", &text, Role::Muted);
+            }
+        }
+    }
+    let numbers = |list: Vec<u64>| list.iter().map(|n| format!("#{n}")).collect::<Vec<_>>().join(" ");
+    let pushes = numbers(group.nacks.iter().filter_map(|nack| nack.refused).map(|n| n.0).collect());
+    let refusals = numbers(group.nacks.iter().map(|nack| nack.n.0).collect());
+    add("messages", &format!("pushed {pushes}   refused {refusals}"), Role::Plain);
+    if group.nacks.len() > 1 {
+        let gaps: Vec<String> = card.gaps.iter().take(12).map(|gap| latency(*gap)).collect();
+        let gaps = if gaps.is_empty() { String::new() } else { format!(", {} apart", gaps.join(" ")) };
+        let error = if card.same_error { "error identical" } else { "errors differ" };
+        let server = match card.same_push {
+            Some(true) => "The server re-sends what was refused.",
+            Some(false) => "The server changed something in between.",
+            None => "",
+        };
+        let text = format!("refused {} times{gaps}, {error}. {server}", count(group.nacks.len() as u64));
+        add("loop", text.trim_end(), Role::Warn);
+    }
+    if let Some(pushed) = card.pushed {
+        let others = card.others.filter(|others| *others > 0);
+        let others =
+            others.map(|n| format!("; nothing is said of the other {}", count(n))).unwrap_or_default();
+        add("push", &format!("{}{others}", plural(pushed, "resource")), Role::Plain);
+    }
+    if let Some(partly) = card.partly {
+        add("partly", partly, Role::Warn);
+    }
+    match &card.recovery {
+        Some(fact) => {
+            let at = time_of_day(fact.at, model.clock, &model.zone);
+            let version =
+                if fact.version.is_empty() { String::new() } else { format!(" of {}", fact.version) };
+            add("recovery", &format!("ACK{version} by #{} at {at}", fact.n.0), Role::Ok);
+        }
+        None if group.open => {
+            let in_force = group.in_force.as_deref().filter(|version| !version.is_empty());
+            let text = in_force
+                .map_or("nothing is in force on this stream".to_owned(), |v| format!("{v} is in force"));
+            add("recovery", &format!("none yet; {text}"), Role::Bad);
+        }
+        None => add("recovery", "a later version was accepted", Role::Ok),
+    }
+    lines
+}

@@ -1,0 +1,308 @@
+//! The tree of types and names. A type may have 100,000: only names are held, facts are asked for what is shown.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::engine::store::{ResourceFact, ResourceState, SummaryFact};
+use crate::present::report::type_order;
+use crate::tui::data::{Applied, Contents, Data};
+use crate::tui::screens::overview::scroll;
+use crate::tui::screens::shared::names::{Names, Narrowed};
+use crate::wire::event::{StreamId, TypeUrl};
+
+use crate::tui::screens::resources::Place;
+
+/// Types of up to this many names are open at first.
+const SMALL: usize = 12;
+
+/// The names of one type.
+#[derive(Clone, Debug)]
+pub struct List {
+    pub fact: SummaryFact,
+    /// Changes with the names.
+    mark: u64,
+    /// In order.
+    names: Names,
+    narrowed: Narrowed,
+}
+
+impl List {
+    pub fn len(&self) -> usize {
+        self.narrowed.shown().map_or(self.total(), <[u32]>::len)
+    }
+
+    pub fn total(&self) -> usize {
+        self.names.all().len()
+    }
+
+    fn get(&self, at: usize) -> Option<&Arc<str>> {
+        let at = match self.narrowed.shown() {
+            Some(shown) => *shown.get(at)? as usize,
+            None => at,
+        };
+        self.names.all().get(at)
+    }
+
+    /// Where a name stands, or would.
+    fn rank(&self, name: &str) -> Result<usize, usize> {
+        match self.narrowed.shown() {
+            Some(shown) => {
+                shown.binary_search_by(|at| self.names.all().get(*at as usize).map_or("", |n| n).cmp(name))
+            }
+            None => self.names.all().binary_search_by(|known| (**known).cmp(name)),
+        }
+    }
+}
+
+/// A row of the tree.
+#[derive(Clone, Debug)]
+pub enum Row {
+    Type { place: Place, list: usize, open: bool },
+    Resource { place: Place, fact: Option<Box<ResourceFact>> },
+}
+
+impl Row {
+    pub fn place(&self) -> &Place {
+        match self {
+            Row::Type { place, .. } | Row::Resource { place, .. } => place,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    stream: Option<StreamId>,
+    pub types: Vec<List>,
+    /// The type of the selection is to be opened once its names are read.
+    opens: bool,
+    /// Types that are not as they would be.
+    turned: HashSet<TypeUrl>,
+    /// The filter that the lists were narrowed by.
+    filter: Option<String>,
+    pub selected: Option<Place>,
+    pub top: usize,
+    /// The rows on the screen.
+    pub window: Vec<Row>,
+}
+
+impl Tree {
+    pub fn stream(&self) -> Option<StreamId> {
+        self.stream
+    }
+
+    fn open(&self, list: &List) -> bool {
+        (list.total() <= SMALL) != self.turned.contains(&list.fact.type_url)
+    }
+
+    /// Brings the lists in line with the source.
+    pub fn load(
+        &mut self,
+        contents: Contents<'_>,
+        stream: StreamId,
+        only: Option<&TypeUrl>,
+        filter: Option<&Applied>,
+    ) {
+        if self.stream != Some(stream) {
+            self.types.clear();
+            self.stream = Some(stream);
+        }
+        let text = filter.map(|filter| filter.text.clone());
+        let fresh = std::mem::replace(&mut self.filter, text) != filter.map(|filter| filter.text.clone());
+        let mut facts = contents.types(stream);
+        facts.retain(|fact| only.is_none_or(|url| *url == fact.type_url));
+        facts.sort_by_cached_key(|fact| type_order(&fact.type_url));
+        let mut known = std::mem::take(&mut self.types);
+        for fact in facts {
+            let mark = contents.names_mark(stream, &fact.type_url);
+            let since = (contents.mark(stream, &fact.type_url), contents.now());
+            let old = known.iter().position(|list| list.fact.type_url == fact.type_url);
+            let list = match old.map(|at| known.swap_remove(at)) {
+                Some(mut list) if list.mark == mark && !fresh => {
+                    list.narrowed.renew(list.total(), since);
+                    List { fact, ..list }
+                }
+                Some(list) if list.mark == mark => {
+                    let narrowed = Narrowed::new(&list.names, filter, since);
+                    List { fact, narrowed, ..list }
+                }
+                _ => {
+                    let mut names = contents.names(stream, &fact.type_url);
+                    names.sort_unstable();
+                    let names = Names::new(names);
+                    let narrowed = Narrowed::new(&names, filter, since);
+                    List { fact, mark, names, narrowed }
+                }
+            };
+            self.types.push(list);
+        }
+        if std::mem::take(&mut self.opens)
+            && let Some(Place { type_url, name: Some(_) }) = self.selected.clone()
+            && self.types.iter().any(|list| list.fact.type_url == type_url && !self.open(list))
+        {
+            self.turn(&type_url);
+        }
+        self.narrow(contents, filter);
+    }
+
+    /// Names are still held against the filter.
+    pub fn searching(&self) -> bool {
+        self.types.iter().any(|list| list.narrowed.searching(list.total()))
+    }
+
+    /// Looks at more names. True while there are more.
+    pub fn search(&mut self, data: &dyn Data, filter: Option<&Applied>) -> bool {
+        if let Some(contents) = data.contents() {
+            self.narrow(contents, filter);
+        }
+        data.contents().is_some() && self.searching()
+    }
+
+    fn narrow(&mut self, contents: Contents<'_>, filter: Option<&Applied>) {
+        let (Some(filter), Some(stream)) = (filter, self.stream) else { return };
+        let list = self.types.iter_mut().find(|list| list.narrowed.searching(list.total()));
+        if let Some(list) = list {
+            list.narrowed.search(contents, (stream, &list.fact.type_url), list.names.all(), filter);
+        }
+    }
+
+    /// Rows of the tree.
+    pub fn len(&self) -> usize {
+        self.types.iter().map(|list| 1 + if self.open(list) { list.len() } else { 0 }).sum()
+    }
+
+    fn at(&self, row: usize) -> Option<(Place, usize)> {
+        let mut left = row;
+        for (i, list) in self.types.iter().enumerate() {
+            let rows = 1 + if self.open(list) { list.len() } else { 0 };
+            if left < rows {
+                let name = left.checked_sub(1).and_then(|at| list.get(at)).cloned();
+                return Some((Place { type_url: list.fact.type_url.clone(), name }, i));
+            }
+            left -= rows;
+        }
+        None
+    }
+
+    /// The row of the selection, or of what is nearest to it.
+    pub fn position(&self) -> Option<usize> {
+        let selected = self.selected.as_ref()?;
+        let mut before = 0;
+        for list in &self.types {
+            let open = self.open(list);
+            if list.fact.type_url == selected.type_url {
+                let at = selected.name.as_ref().filter(|_| open).map(|name| match list.rank(name) {
+                    Ok(at) => at + 1,
+                    Err(at) => at.min(list.len().saturating_sub(1)) + usize::from(list.len() > 0),
+                });
+                return Some(before + at.unwrap_or(0));
+            }
+            before += 1 + if open { list.len() } else { 0 };
+        }
+        None
+    }
+
+    pub fn select(&mut self, row: usize) {
+        let row = row.min(self.len().saturating_sub(1));
+        self.selected = self.at(row).map(|(place, _)| place);
+    }
+
+    /// Selects a place and opens what it is in.
+    pub fn reveal(&mut self, place: Place) {
+        let folded = |list: &&List| list.fact.type_url == place.type_url && !self.open(list);
+        let folded = self.types.iter().find(folded).map(|list| list.fact.type_url.clone());
+        if let (Some(url), Some(_)) = (folded, &place.name) {
+            self.turn(&url);
+        }
+        self.selected = Some(place);
+        self.opens = true;
+    }
+
+    /// The next resource that is refused or did not come, or the one before. A type whose counts tell of none is
+    /// passed over.
+    pub fn next_problem(&self, contents: Contents<'_>, forward: bool) -> Option<Place> {
+        let stream = self.stream?;
+        let here = self.selected.as_ref()?;
+        let at = self.types.iter().position(|list| list.fact.type_url == here.type_url)?;
+        let bad = |place: &Place| {
+            let fact = contents.resource(stream, &place.type_url, place.name.as_deref()?)?;
+            let missing = matches!(fact.state, ResourceState::Waiting | ResourceState::Absent);
+            (fact.refused || missing).then_some(())
+        };
+        let of = |list: &List, from: usize, to: usize| -> Option<Place> {
+            if list.fact.refused == 0 && list.fact.missing == 0 {
+                return None;
+            }
+            let place = |at: usize| {
+                let name = list.get(at).cloned();
+                Some(Place { type_url: list.fact.type_url.clone(), name })
+                    .filter(|place| bad(place).is_some())
+            };
+            if forward { (from..to).find_map(place) } else { (from..to).rev().find_map(place) }
+        };
+        let own = self.types.get(at)?;
+        let rank = here.name.as_ref().map(|name| own.rank(name));
+        if forward {
+            let from = rank.map_or(0, |rank| rank.map_or_else(|at| at, |at| at + 1));
+            let rest = self.types.iter().skip(at + 1);
+            of(own, from, own.len()).or_else(|| rest.into_iter().find_map(|list| of(list, 0, list.len())))
+        } else {
+            let to = rank.map_or(0, |rank| rank.unwrap_or_else(|at| at));
+            let mut before = self.types.iter().take(at).rev();
+            of(own, 0, to).or_else(|| before.find_map(|list| of(list, 0, list.len())))
+        }
+    }
+
+    /// Folds or unfolds a type.
+    pub fn turn(&mut self, url: &TypeUrl) {
+        if !self.turned.remove(url) {
+            self.turned.insert(url.clone());
+        }
+    }
+
+    /// Folds the selected type, or unfolds it. False if it is so already.
+    pub fn fold(&mut self, open: bool) -> bool {
+        let Some(selected) = self.selected.clone() else { return false };
+        let Some(list) = self.types.iter().find(|list| list.fact.type_url == selected.type_url) else {
+            return false;
+        };
+        if self.open(list) == open {
+            return false;
+        }
+        self.turn(&selected.type_url);
+        if !open {
+            self.selected = Some(Place { name: None, ..selected });
+        }
+        true
+    }
+
+    /// Brings selection and window in line with the rows there are.
+    pub fn settle(&mut self, contents: Contents<'_>, height: usize) {
+        if self.position().is_none() {
+            // What someone comes for stands in the first type that has anything.
+            let first = self.types.iter().position(|list| self.open(list) && list.len() > 0);
+            let row: usize = self
+                .types
+                .iter()
+                .take(first.unwrap_or(0))
+                .map(|list| 1 + if self.open(list) { list.len() } else { 0 })
+                .sum();
+            self.select(row + usize::from(first.is_some()));
+        }
+        let at = self.position().unwrap_or(0);
+        self.select(at);
+        self.top = scroll(self.top, at, height, self.len());
+        let rows = (self.top..self.top + height).map_while(|row| self.at(row));
+        self.window = rows
+            .map(|(place, list)| match &place.name {
+                None => {
+                    Row::Type { open: self.types.get(list).is_some_and(|list| self.open(list)), place, list }
+                }
+                Some(name) => {
+                    let fact =
+                        self.stream.and_then(|stream| contents.resource(stream, &place.type_url, name));
+                    Row::Resource { fact: fact.map(Box::new), place }
+                }
+            })
+            .collect();
+    }
+}

@@ -1,0 +1,391 @@
+use ratatui::layout::{Position, Rect};
+
+use crate::engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
+use crate::present::report::Role;
+use crate::tui::screens::resources::{Focus, Place, Row, parts};
+use crate::tui::shell::model::Model;
+use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::theme::Glyphs;
+use crate::wire::text::{
+    self, Keep, count, cut, cut_name, display_safe, pad, plural, size, time_of_day_secs, type_label, wrap,
+};
+
+pub fn summary(model: &Model) -> String {
+    let types = &model.resources.tree.types;
+    let sum = |of: &dyn Fn(&crate::engine::store::SummaryFact) -> u64| {
+        types.iter().map(|list| of(&list.fact)).sum::<u64>()
+    };
+    let mut words = vec![plural(sum(&|fact| fact.resources), "resource")];
+    for (n, word) in [(sum(&|fact| fact.refused), "refused"), (sum(&|fact| fact.missing), "not sent")] {
+        if n > 0 {
+            words.push(format!("{} {word}", count(n)));
+        }
+    }
+    if model.filter.is_some() {
+        let shown: usize = types.iter().map(|list| list.len()).sum();
+        let more = if model.resources.tree.searching() { ", searching" } else { "" };
+        words.push(format!("{} match{more}", count(shown as u64)));
+    }
+    words.join(", ")
+}
+
+pub fn hint(model: &Model) -> String {
+    let detail = &model.resources.detail;
+    let selected = detail.lines.get(detail.line).filter(|_| model.resources.focus == Focus::Body);
+    match (selected, &model.resources.tree.selected) {
+        (Some(line), _) if !line.path.is_empty() => line.path.clone(),
+        (_, Some(Place { name: Some(name), .. })) => name.to_string(),
+        _ => "docs and rules come from the descriptors".to_owned(),
+    }
+}
+
+/// Symbol and word of a resource's state.
+fn state(fact: &ResourceFact, glyphs: &Glyphs) -> Span {
+    if fact.refused {
+        return span(format!("{} NACK", glyphs.bad), Role::Bad);
+    }
+    match fact.state {
+        ResourceState::Present | ResourceState::Kept => span(glyphs.ok, Role::Ok),
+        ResourceState::Waiting => span(format!("{} waiting", glyphs.wait), Role::Pending),
+        _ if fact.is_missing() => span(format!("{} missing", glyphs.miss), Role::Warn),
+        ResourceState::Orphan | ResourceState::Expired | ResourceState::Redirected => {
+            span(format!("! {}", fact.state.word()), Role::Warn)
+        }
+        _ => span(format!("- {}", fact.state.word()), Role::Muted),
+    }
+}
+
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let screen = &model.resources;
+    if screen.tree.types.is_empty() {
+        let text = match (model.scope.type_url.is_some(), model.filter.is_some()) {
+            (true, _) => "   no resource of this type on this stream; T shows all types",
+            _ => "   no resource yet: nothing was asked for on this stream",
+        };
+        canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
+        return None;
+    }
+    let parts = parts(model, layout);
+    let mut cursor = None;
+    if !parts.tree.is_empty() {
+        let at = tree(model, canvas, parts.tree);
+        cursor = at.map(|y| Position { x: parts.tree.x, y });
+        side(model, canvas, parts.side);
+        for row in parts.bar.rows() {
+            canvas.text(row, canvas.glyphs().bar, Role::Muted);
+        }
+    }
+    let line = body(model, canvas, parts.body);
+    docs(model, canvas, parts.docs);
+    match screen.focus {
+        Focus::Tree if !model.whole => cursor,
+        Focus::Side if !model.whole => Some(Position { x: parts.side.x, y: parts.side.y }),
+        _ => line.map(|y| Position { x: parts.body.x, y }),
+    }
+}
+
+/// The mark of the part that the arrows move in.
+fn mark(model: &Model, focus: Focus) -> String {
+    match model.resources.focus == focus {
+        true => format!("{} ", model.theme.glyphs().selected),
+        false => String::new(),
+    }
+}
+
+fn tree(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+    let screen = &model.resources;
+    let (title, rest) = layout::split(area, 1);
+    let glyphs = canvas.glyphs();
+    let width = usize::from(area.width);
+    let version = (width / 5).clamp(5, 12);
+    let room = width.saturating_sub(version + 17);
+    let head = format!(" {}{}", pad("TYPE / NAME", room + 5), pad("VER", version + 1));
+    canvas.line(title, &[span(format!("{head}STATE"), Role::Muted)]);
+    let mut at = None;
+    for (row, shown) in rest.rows().zip(&screen.tree.window) {
+        let line: Line = match shown {
+            Row::Type { place, list, open } => {
+                let Some(list) = screen.tree.types.get(*list) else { continue };
+                let fold = if *open { glyphs.open } else { glyphs.folded };
+                let mut line = vec![
+                    span(format!(" {fold} {}", type_label(place.type_url.as_str())), Role::Title),
+                    plain(format!("  {}", count(list.len() as u64))),
+                ];
+                if list.fact.refused > 0 {
+                    line.push(span(format!("  {} {}", glyphs.bad, count(list.fact.refused)), Role::Bad));
+                }
+                if list.fact.missing > 0 {
+                    line.push(span(format!("  {} {}", glyphs.miss, count(list.fact.missing)), Role::Warn));
+                }
+                line
+            }
+            Row::Resource { place, fact } => {
+                let name = display_safe(place.name.as_deref().unwrap_or_default());
+                let shown = cut_name(&name, room, glyphs.cut);
+                let seen = fact.as_ref().and_then(|fact| fact.standing()).map_or("-", |version| version);
+                let seen = display_safe(seen);
+                vec![
+                    plain(format!("     {} ", pad(&shown, room))),
+                    plain(format!("{} ", pad(&cut(&seen, version, Keep::Tail, glyphs.cut), version))),
+                    fact.as_ref().map_or_else(|| span("-", Role::Muted), |fact| state(fact, glyphs)),
+                ]
+            }
+        };
+        canvas.line(row, &line);
+        if Some(shown.place()) == screen.tree.selected.as_ref() {
+            canvas.text(row, glyphs.selected, Role::Plain);
+            if screen.focus == Focus::Tree {
+                canvas.select(row);
+            }
+            at = Some(row.y);
+        }
+    }
+    at
+}
+
+/// Versions of the resource, or who refers to it.
+fn side(model: &Model, canvas: &mut Canvas, area: Rect) {
+    let detail = &model.resources.detail;
+    let (title, rest) = layout::split(area, 1);
+    let height = usize::from(rest.height);
+    let selected = model.resources.focus == Focus::Side;
+    let (heading, at, lines): (String, usize, Vec<Line>) = match &detail.users {
+        Some(users) => {
+            let line = |place: &Place| {
+                let name = place.name.as_deref().unwrap_or_default();
+                vec![plain(format!("   {} {name}", type_label(place.type_url.as_str())))]
+            };
+            (
+                format!("used by {}{}", users.found.len(), if users.at_least() { ", at least" } else { "" }),
+                detail.user,
+                users.found.iter().map(line).collect(),
+            )
+        }
+        None => {
+            let mut lines: Vec<Line> =
+                detail.versions.iter().map(|version| version_line(model, version)).collect();
+            if detail.fact.is_some() {
+                let none = detail.versions.is_empty();
+                let text = if none { "   nothing of it was sent" } else { "   nothing older is kept" };
+                lines.push(vec![span(text, Role::Muted)]);
+            }
+            lines.extend(detail.holders.iter().map(|holder| holder_line(model, holder)));
+            ("versions".to_owned(), detail.shown(), lines)
+        }
+    };
+    canvas.rule(title, &format!("{}{heading}", mark(model, Focus::Side)), "");
+    let top = at.saturating_sub(height.saturating_sub(1));
+    let chooses = detail.users.is_some() || !detail.versions.is_empty();
+    for (i, (row, line)) in rest.rows().zip(lines.iter().skip(top)).enumerate() {
+        canvas.line(row, line);
+        if top + i == at && chooses {
+            canvas.text(
+                Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row },
+                canvas.glyphs().selected,
+                Role::Plain,
+            );
+            if selected {
+                canvas.select(row);
+            }
+        }
+    }
+}
+
+/// Another node that has a resource of this name, and whether it is the same.
+fn holder_line(model: &Model, holder: &ResourceFact) -> Line {
+    let own = model.resources.detail.fact.as_ref().and_then(|fact| fact.hash.as_deref());
+    let node = holder.node.as_deref().map_or_else(|| format!("#{}", holder.stream.0), str::to_owned);
+    let version = holder.version.as_deref().unwrap_or("-");
+    let (word, role) =
+        if holder.hash.as_deref() == own { ("same", Role::Muted) } else { ("other content", Role::Warn) };
+    vec![plain(format!("   {node} @{version}  ")), span(word, role)]
+}
+
+fn version_line(model: &Model, version: &VersionFact) -> Line {
+    let glyphs = model.theme.glyphs();
+    let (symbol, role) = match version.verdict {
+        Some((Verdict::Accepted, ..)) => (glyphs.ok, Role::Ok),
+        Some((Verdict::Refused, ..)) => (glyphs.bad, Role::Bad),
+        None => (glyphs.sent, Role::Pending),
+    };
+    let text = display_safe(&version.version).into_owned();
+    let at = time_of_day_secs(version.at, model.clock, &model.zone);
+    let times =
+        if version.pushes > 1 { format!(" {}{}", glyphs.times, version.pushes) } else { String::new() };
+    let gone = if version.content.is_none() { " removed" } else { "" };
+    vec![
+        plain(format!("   {} ", pad(&cut(&text, 12, Keep::Tail, glyphs.cut), 6))),
+        span(symbol, role),
+        plain(format!(" {at}{times}{gone}")),
+        span(format!(" #{}", version.last.0), Role::Muted),
+    ]
+}
+
+fn body(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+    let detail = &model.resources.detail;
+    let (title, rest) = layout::split(area, 1);
+    let place = model.resources.tree.selected.as_ref()?;
+    let Some(name) = &place.name else {
+        canvas.rule(title, &type_label(place.type_url.as_str()), "");
+        canvas.line(layout::split(rest, 1).1, &[span("   Enter folds and unfolds; j goes on", Role::Muted)]);
+        return None;
+    };
+    let version = detail.versions.get(detail.shown());
+    let number = version
+        .map(|v| v.version.to_string())
+        .or_else(|| Some(detail.fact.as_ref()?.version.as_ref()?.to_string()));
+    let bytes = detail.fact.as_ref().map(|fact| size(fact.size)).unwrap_or_default();
+    let heading = format!(
+        "{}{} {name} @{}  {bytes}  {}",
+        mark(model, Focus::Body),
+        type_label(place.type_url.as_str()),
+        number.as_deref().unwrap_or("-"),
+        detail.format().word()
+    );
+    let more = plural(detail.holders.len() as u64, "other node");
+    let remark = match (detail.holders.len(), detail.variants()) {
+        (0, _) => String::new(),
+        (_, variants) if variants > 1 => format!("{variants} variants on {} nodes", detail.holders.len() + 1),
+        _ => format!("also on {more}"),
+    };
+    canvas.rule(title, &heading, &remark);
+    lines(model, canvas, rest)
+}
+
+fn lines(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+    let detail = &model.resources.detail;
+    let width = usize::from(area.width);
+    let mut rows = area.rows();
+    let mut at = None;
+    for (i, line) in detail.lines.iter().enumerate().skip(detail.top) {
+        let safe = display_safe(&line.text);
+        let pieces = match detail.wrap {
+            true => wrap(&safe, width.saturating_sub(4)),
+            false => vec![safe.into_owned()],
+        };
+        let selected = i == detail.line && (model.resources.focus == Focus::Body || model.whole);
+        let last = pieces.len() - 1;
+        for (k, piece) in pieces.into_iter().enumerate() {
+            let Some(row) = rows.next() else { return at };
+            let mut shown = vec![plain(format!(" {piece}"))];
+            if k == last {
+                shown.extend(notes(model, &line.path, line.fold.as_ref().is_some_and(|(_, open)| !open)));
+            }
+            canvas.line(row, &shown);
+            if selected {
+                canvas.select(row);
+                at = at.or(Some(row.y));
+            }
+        }
+    }
+    at
+}
+
+/// What is said beside a line: where it leads, what was refused, that it is folded.
+fn notes(model: &Model, path: &str, folded: bool) -> Vec<Span> {
+    let detail = &model.resources.detail;
+    let glyphs = model.theme.glyphs();
+    let mut spans = Vec::new();
+    if path.is_empty() {
+        return spans;
+    }
+    if folded {
+        spans.push(span(format!("  {} l unfolds", glyphs.folded), Role::Muted));
+    }
+    if let Some((_, why)) = detail.faults.iter().find(|(field, _)| field.value == path) {
+        spans.push(span(format!("   {} refused here: {why}", glyphs.bad), Role::Bad));
+    }
+    if let Some(reference) = detail.references.iter().find(|reference| reference.link.path == path) {
+        let (word, role) = match reference.fact {
+            Some((_, true)) => (glyphs.bad, Role::Bad),
+            Some((ResourceState::Present | ResourceState::Kept, _)) => (glyphs.ok, Role::Ok),
+            Some((ResourceState::Waiting, _)) => (glyphs.wait, Role::Pending),
+            // Only the clock says so.
+            Some((ResourceState::Absent, _)) if reference.missing => (glyphs.miss, Role::Warn),
+            Some((other, _)) => (other.word(), Role::Warn),
+            None if reference.link.name.ends_with('*') => ("", Role::Muted),
+            None => ("not asked for", Role::Warn),
+        };
+        spans.push(span(format!("   {} {} ", glyphs.to, reference.link.kind.label()), Role::Key));
+        spans.push(span(word, role));
+        if let Some(way) = &reference.link.way {
+            spans.push(span(format!("  {}", display_safe(&way.to_string())), Role::Muted));
+        }
+    }
+    spans
+}
+
+fn docs(model: &Model, canvas: &mut Canvas, area: Rect) {
+    if area.is_empty() {
+        return;
+    }
+    let detail = &model.resources.detail;
+    let (title, rest) = layout::split(area, 1);
+    let mut said = detail.docs.iter();
+    let name = said.next().map_or("field", String::as_str);
+    let short = name.rsplit('.').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join(".");
+    canvas.rule(title, if detail.docs.is_empty() { "docs" } else { &short }, "");
+    let width = usize::from(rest.width).saturating_sub(2);
+    let lines: Vec<Line> = paragraphs(said)
+        .iter()
+        .flat_map(|line| wrap(&display_safe(line), width))
+        .map(|line| {
+            let role = if line.starts_with("rule: ") || line.starts_with("secret: ") {
+                Role::Warn
+            } else {
+                Role::Plain
+            };
+            vec![span(format!(" {line}"), role)]
+        })
+        .collect();
+    let none = [vec![span(" no description: Tab to the body and choose a field", Role::Muted)]];
+    let shown = if lines.is_empty() { &none[..] } else { &lines[..] };
+    canvas.lines(rest, shown, 0);
+    if lines.len() > usize::from(rest.height) && rest.height > 0 {
+        let more = format!(
+            " {}: xdscope explain ",
+            plural((lines.len() - usize::from(rest.height)) as u64, "more line")
+        );
+        if text::width(&more) + 2 < usize::from(rest.width) {
+            canvas.right(title, &more, Role::Muted);
+        }
+    }
+}
+
+/// Facts line by line, then the API's own words with their paragraphs joined.
+fn paragraphs<'a>(lines: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let (mut facts, mut joins) = (true, false);
+    for line in lines {
+        let line = line.trim();
+        match (line.is_empty(), joins, out.last_mut()) {
+            (true, ..) => (facts, joins) = (false, false),
+            (false, true, Some(last)) if !line.starts_with("* ") => {
+                last.push(' ');
+                last.push_str(line);
+            }
+            _ => {
+                out.push(line.to_owned());
+                joins = !facts;
+            }
+        }
+    }
+    out.iter().map(|text| plain_words(text)).collect()
+}
+
+/// Without the marks of reStructuredText: ``:ref:`name <target>` `` is `name`.
+fn plain_words(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(":ref:`") {
+        out.push_str(rest.get(..at).unwrap_or_default());
+        rest = rest.get(at + 6..).unwrap_or_default();
+        let Some(end) = rest.find('`') else { break };
+        let inner = rest.get(..end).unwrap_or_default();
+        out.push_str(inner.split_once(" <").map_or(inner, |(name, _)| name));
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out.replace("``", "`")
+}

@@ -1,0 +1,4 @@
+//! Parts that several screens use.
+
+pub mod missing_answers;
+pub mod names;

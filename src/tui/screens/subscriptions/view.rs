@@ -1,0 +1,246 @@
+use ratatui::layout::{Position, Rect};
+
+use crate::engine::store::{ResourceState, Wildcard};
+use crate::present::report::Role;
+use crate::tui::screens::subscriptions::{NameRow, OfType, parts};
+use crate::tui::shell::model::{Model, Pane};
+use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::table::{self, Cut, column};
+use crate::wire::text::{count, latency, plural, time_of_day_secs, type_label};
+
+use crate::tui::screens::stream::view::focused;
+use crate::tui::shell::view::detail::field;
+
+fn mode(wildcard: Wildcard, narrow: bool) -> &'static str {
+    match wildcard {
+        Wildcard::Legacy if narrow => "* (legacy)",
+        Wildcard::Ambiguous if narrow => "* or none ?",
+        Wildcard::None => "by name",
+        Wildcard::Explicit => "* by name",
+        Wildcard::Legacy => "* by empty list",
+        Wildcard::Ambiguous => "* or nothing ?",
+    }
+}
+
+fn wildcard_words(wildcard: Wildcard) -> &'static str {
+    match wildcard {
+        Wildcard::None => "names are asked for one by one",
+        Wildcard::Explicit => "asked for by the name *: all resources, until * is unsubscribed",
+        Wildcard::Legacy => "never sent a name for this type: an empty list means all, until a name is sent",
+        Wildcard::Ambiguous => "its beginning was not seen: an empty list may mean all or nothing",
+    }
+}
+
+pub fn summary(model: &Model) -> String {
+    let subs = &model.subs;
+    if subs.searching() {
+        return format!("{}, looking through messages", plural(subs.all() as u64, "name"));
+    }
+    let all = plural(subs.all() as u64, "name");
+    let shown = if model.filter.is_some() { format!("{} of {all}", count(subs.len() as u64)) } else { all };
+    let (owed, missing) = subs.of_type().map_or((0, 0), |of| (of.fact.missing, of.fact.overdue));
+    if owed == 0 {
+        return format!("{shown}, all answered");
+    }
+    let mut text = format!("{shown}, {} answered", count((subs.all() as u64).saturating_sub(owed)));
+    for (n, word) in [(owed.saturating_sub(missing), "waiting"), (missing, "missing")] {
+        if n > 0 {
+            text.push_str(&format!(", {} {word}", count(n)));
+        }
+    }
+    text
+}
+
+fn type_row(of: &OfType, narrow: bool) -> Line {
+    let fact = &of.fact;
+    let by_name = fact.names > 0 || of.wildcard == Wildcard::None;
+    vec![
+        plain(type_label(fact.type_url.as_str())),
+        plain(mode(of.wildcard, narrow)),
+        plain(if by_name { count(fact.names) } else { "-".to_owned() }),
+        match (by_name, fact.overdue) {
+            (false, _) => plain("-"),
+            (true, 0) => plain("0"),
+            (true, n) => span(count(n), Role::Warn),
+        },
+    ]
+}
+
+/// Cells of one name, in the order of the columns.
+pub fn name_row(model: &Model, row: &NameRow) -> Vec<Span> {
+    let time = |at| time_of_day_secs(at, model.clock, &model.zone);
+    let asked = row.waits.map(|waits| waits.since).or(row.asked.map(|(_, at)| at));
+    let first = row.asked.zip(row.came).filter(|_| !model.clock.untimed);
+    vec![
+        plain(&*row.name),
+        plain(asked.map_or("-".to_owned(), time)),
+        plain(first.map_or("-".to_owned(), |((_, asked), came)| latency(came.since(asked)))),
+        now(model, row),
+    ]
+}
+
+/// How a name stands: `✓ 41`, `∅ missing 22s`, `⋯ waiting 6s`.
+fn now(model: &Model, row: &NameRow) -> Span {
+    let glyphs = model.theme.glyphs();
+    let age = row.waits.map(|waits| format!(" {}", model.age(waits.since))).unwrap_or_default();
+    let Some(fact) = &row.fact else { return span(format!("{} waiting{age}", glyphs.wait), Role::Pending) };
+    let version = fact.standing().map_or("", |version| version);
+    let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
+    match fact.state {
+        _ if fact.refused => span(format!("{} {version} rejected", glyphs.bad), Role::Bad),
+        ResourceState::Present => span(format!("{} {version}", glyphs.ok), Role::Ok),
+        ResourceState::Kept => span(format!("{} {version} kept", glyphs.ok), Role::Ok),
+        ResourceState::Waiting => span(format!("{} waiting{age}", glyphs.wait), Role::Pending),
+        ResourceState::Absent if fact.is_missing() || row.waits.is_some() => {
+            span(format!("{} missing{age}", glyphs.miss), Role::Warn)
+        }
+        state => span(format!("{} {}{by}", glyphs.miss, state.word()), Role::Muted),
+    }
+}
+
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let subs = &model.subs;
+    if subs.types.is_empty() {
+        let text = "   nothing was asked for on this stream";
+        canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
+        return None;
+    }
+    let parts = parts(model, layout);
+    let mut cursor = None;
+    if !parts.types.is_empty() {
+        let columns = [
+            column("TYPE", 4, 12, Cut::Name, 0),
+            column("MODE", 7, 16, Cut::Head, 0),
+            column("NAMES", 5, 9, Cut::Head, 0),
+            column("MISS", 4, 9, Cut::Head, 0),
+        ];
+        let height = usize::from(parts.types.height.saturating_sub(1));
+        let at = subs.position().unwrap_or(0);
+        let top = at.saturating_sub(height.saturating_sub(1));
+        let rows = subs.types.iter().skip(top).take(height);
+        let rows: Vec<Line> = rows.map(|of| type_row(of, layout.narrow)).collect();
+        let at = table::draw(canvas, parts.types, &columns, &rows, at.checked_sub(top));
+        cursor = at.map(|y| Position { x: parts.types.x, y });
+        changes(model, canvas, parts.changes);
+        for row in parts.bar.rows() {
+            canvas.text(row, canvas.glyphs().bar, Role::Muted);
+        }
+    }
+    let columns = [
+        column("NAME", 12, 60, Cut::Name, 0),
+        column("ASKED", 8, 12, Cut::Head, 1),
+        column("FIRST", 5, 8, Cut::Head, 2),
+        column("NOW", 12, 40, Cut::Head, 0),
+    ];
+    if subs.len() == 0 {
+        let text = match model.filter {
+            Some(_) => "  no name matches; Esc clears the filter",
+            None => "  no name",
+        };
+        canvas.text(layout::split(parts.names, 1).1, text, Role::Muted);
+    }
+    let rows: Vec<Line> = subs.window.iter().map(|row| name_row(model, row)).collect();
+    let selected = subs.at.checked_sub(subs.top).filter(|_| !rows.is_empty());
+    let at = table::draw(canvas, parts.names, &columns, &rows, selected);
+    if model.pane == Pane::Second || model.whole {
+        cursor = at.map(|y| Position { x: parts.names.x, y });
+    }
+    let (title, rest) = layout::split(parts.detail, 1);
+    let name = subs.row().map(|row| row.name.to_string()).unwrap_or_default();
+    canvas.rule(title, &focused(model, name), "Enter resource");
+    canvas.lines(rest, &name_lines(model, usize::from(rest.width)), 0);
+    cursor
+}
+
+/// What changed in the subscription, newest first, and how the type is subscribed to.
+fn changes(model: &Model, canvas: &mut Canvas, area: Rect) {
+    let subs = &model.subs;
+    let Some(of) = subs.of_type() else { return };
+    let label = type_label(of.fact.type_url.as_str());
+    let mut lines: Vec<Line> = vec![vec![], vec![span(format!(" changes to {label} names"), Role::Title)]];
+    let time = |at| time_of_day_secs(at, model.clock, &model.zone);
+    let words = usize::from(area.height).saturating_sub(7).max(1);
+    for change in subs.changes.iter().rev().take(words) {
+        let names: Vec<&str> = change.names.iter().map(|name| &**name).collect();
+        let more = change.added + change.removed > change.names.len() as u64;
+        let more = if more { format!(", {}", model.theme.glyphs().cut) } else { String::new() };
+        let signs = match (change.added, change.removed) {
+            (added, 0) => format!("+{}", count(added)),
+            (0, removed) => format!("-{}", count(removed)),
+            (added, removed) => format!("+{} -{}", count(added), count(removed)),
+        };
+        lines.push(vec![
+            span(format!(" {} ", time(change.at)), Role::Muted),
+            plain(format!("#{} {signs}  {}{more}", change.n.0, names.join(", "))),
+        ]);
+    }
+    if subs.changes.is_empty() {
+        lines.push(vec![span(" no name was ever sent", Role::Muted)]);
+    }
+    lines.push(vec![]);
+    lines.push(vec![span(" how it is subscribed", Role::Title)]);
+    for line in
+        crate::wire::text::wrap(wildcard_words(of.wildcard), usize::from(area.width).saturating_sub(2))
+    {
+        lines.push(vec![plain(format!(" {line}"))]);
+    }
+    canvas.lines(area, &lines, 0);
+}
+
+/// Everything about the selected name.
+pub fn name_lines(model: &Model, width: usize) -> Vec<Line> {
+    let (subs, mut lines) = (&model.subs, Vec::new());
+    let (Some(row), Some(of)) = (subs.row(), subs.of_type()) else { return lines };
+    let time = |at| time_of_day_secs(at, model.clock, &model.zone);
+    let label = type_label(of.fact.type_url.as_str());
+    let mut add = |label: &str, value: String| {
+        lines.extend(field(&format!(" {label:<8} "), &value, Role::Plain, width))
+    };
+    let missing = row.waits.filter(|waits| !waits.held);
+    match (&missing, row.asked) {
+        (Some(waits), _) => {
+            let again = match waits.times {
+                1 => String::new(),
+                n => format!(", {n} times, last by #{}", waits.last.0),
+            };
+            add("asked by", format!("#{} {label} request at {}{again}", waits.by.0, time(waits.since)));
+        }
+        (None, Some((n, at))) => add("asked by", format!("#{} {label} request at {}", n.0, time(at))),
+        (None, None) if of.wildcard != Wildcard::None => {
+            add("asked by", "the wildcard, not by name".to_owned())
+        }
+        (None, None) => add("asked by", "a request that is not in view".to_owned()),
+    }
+    let Some(fact) = &row.fact else {
+        if let Some(why) = &subs.why {
+            add("perhaps", why.clone());
+        }
+        return lines;
+    };
+    if missing.is_some() {
+        add(
+            "since",
+            format!("{}: nothing under this name came", model.age(missing.map_or(model.now, |w| w.since))),
+        );
+        if fact.state == ResourceState::Absent {
+            let delta = of.fact.variant.is_delta();
+            add("timer", match delta {
+                true => "--resource-timeout passed without the resource and without word that it does not exist".to_owned(),
+                false => "--resource-timeout passed. State of the world has no \"does not exist\": the client gives up on it".to_owned(),
+            });
+        }
+    }
+    if let Some(why) = &subs.why {
+        add("perhaps", why.clone());
+    }
+    if !fact.aliases.is_empty() {
+        add("aliases", fact.aliases.iter().map(|alias| &**alias).collect::<Vec<_>>().join(", "));
+    }
+    if let Some(version) = fact.version.as_deref().filter(|_| missing.is_none()) {
+        let accepted =
+            fact.acked_version.as_deref().map_or("nothing accepted".to_owned(), |v| format!("{v} accepted"));
+        add("version", format!("{version} sent, {accepted}"));
+    }
+    lines
+}

@@ -1,0 +1,105 @@
+//! The rows of the timeline between two lifelines. Silences fold.
+
+use ratatui::layout::Rect;
+
+use crate::engine::store::{LineFact, MessageKind};
+use crate::present::report::{self, Role};
+use crate::tui::screens::timeline::Shown;
+use crate::tui::shell::model::Model;
+use crate::tui::widgets::canvas::{Canvas, Line, plain, span};
+use crate::tui::widgets::theme::Glyphs;
+use crate::wire::event::Dir;
+use crate::wire::text::{self, Keep, cut, display_safe, latency, pad, time_of_day};
+
+/// Cells left of the client's line: mark and time.
+const LEFT: usize = 14;
+
+/// Returns the screen row of the selection.
+pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+    let timeline = &model.timeline;
+    let glyphs = canvas.glyphs();
+    let width = usize::from(area.width);
+    let lane = width.saturating_sub(LEFT + 2 + 40).clamp(34, 72).min(width.saturating_sub(LEFT + 2));
+    canvas.line(area, &names(model, lane));
+    let mut rows = area.rows().skip(1);
+    let mut at = None;
+    for (i, shown) in timeline.window.iter().enumerate() {
+        if i > 0 && !timeline.unfolded && shown.after_gap() {
+            let Some(row) = rows.next() else { break };
+            let gap = shown.delta.map(latency).unwrap_or_default();
+            let label = pad(&format!("    {} {gap}", glyphs.gap), LEFT);
+            let lanes = format!("{}{}{}", glyphs.bar, " ".repeat(lane), glyphs.bar);
+            canvas.line(row, &[span(label, Role::Muted), span(lanes, Role::Muted)]);
+        }
+        let Some(row) = rows.next() else { break };
+        canvas.line(row, &line(model, shown, lane));
+        if Some(shown.row) == timeline.selected {
+            canvas.text(row, glyphs.selected, Role::Plain);
+            canvas.select(row);
+            at = Some(row.y);
+        }
+    }
+    at
+}
+
+fn names(model: &Model, lane: usize) -> Line {
+    let current = model.timeline.current.as_ref().and_then(|current| current.fact.node.clone());
+    let client = match (model.scope.stream, current) {
+        (Some(_), Some(node)) => display_safe(&node).into_owned(),
+        (Some(_), None) => "client".to_owned(),
+        (None, _) => "clients".to_owned(),
+    };
+    let client = text::cut_name(&client, lane / 2, model.theme.glyphs().cut).into_owned();
+    let server = "control plane";
+    let gap = (lane + 2).saturating_sub(text::width(&client) + text::width(server));
+    vec![span(format!("{}{client}{}{server}", " ".repeat(LEFT), " ".repeat(gap)), Role::Muted)]
+}
+
+fn line(model: &Model, shown: &Shown, lane: usize) -> Line {
+    let glyphs = model.theme.glyphs();
+    let fact = &*shown.line;
+    let time = pad(&format!(" {}", time_of_day(fact.at, model.clock, &model.zone)), LEFT);
+    let (_, role) = report::kind(fact, glyphs.answer);
+    let safe = report::said(fact);
+    let words = display_safe(&safe);
+    let room = lane.saturating_sub(8);
+    let words = cut(&words, room, Keep::Head, glyphs.cut);
+    let arrow = match fact.dir {
+        Some(Dir::Req) => {
+            let rest = lane.saturating_sub(text::width(&words) + 4);
+            format!("{} {words} {}{}", glyphs.rule, glyphs.rule.repeat(rest), glyphs.head_right)
+        }
+        Some(Dir::Resp) => {
+            let rest = lane.saturating_sub(text::width(&words) + 4);
+            format!("{}{} {words} {}", glyphs.head_left, glyphs.rule, glyphs.rule.repeat(rest))
+        }
+        None => pad(&format!("  {words}"), lane),
+    };
+    let number = fact.n.map_or(String::new(), |n| format!(" #{}", n.0));
+    let after = fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency);
+    let after = after.map(|time| format!(" {time}")).unwrap_or_default();
+    let node = match (&fact.node, model.scope.stream) {
+        (Some(node), None) => format!("{node}  "),
+        _ => String::new(),
+    };
+    vec![
+        plain(time),
+        span(glyphs.bar, Role::Muted),
+        span(arrow, role),
+        span(glyphs.bar, Role::Muted),
+        plain(pad(&format!("{number}{after}"), 12)),
+        plain(node),
+        span(remark(fact, glyphs), role),
+    ]
+}
+
+/// What to make of it, beside the lanes.
+fn remark(fact: &LineFact, glyphs: &Glyphs) -> String {
+    match (fact.kind, &fact.error) {
+        (MessageKind::Nack, Some((_, message))) => format!("{} {message}", glyphs.bad),
+        (MessageKind::Nack, None) => format!("{} by version alone", glyphs.bad),
+        (MessageKind::Ack, _) => glyphs.ok.to_owned(),
+        (MessageKind::Resend, _) => "! same content again".to_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,151 @@
+use ratatui::layout::{Position, Rect};
+
+use crate::engine::store::{MessageFact, MessageKind};
+use crate::present::report::{self, Role};
+use crate::tui::screens::timeline::Shown;
+use crate::tui::shell::model::{Model, Pane};
+use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::table::{self, Column, Cut, column};
+use crate::wire::event::Dir;
+use crate::wire::text::{count, latency, plural, size, time_of_day, type_label};
+
+use crate::tui::screens::stream::view::focused;
+use crate::tui::screens::timeline::ladder;
+use crate::tui::shell::view::detail::detail_lines;
+
+/// gRPC's default limit for one message; larger ones are marked.
+const LARGE: u64 = 4 << 20;
+
+fn columns(model: &Model) -> [Column; 12] {
+    let glyphs = model.theme.glyphs();
+    let node = if model.scope.stream.is_some() { 0 } else { 20 };
+    [
+        column("#", 5, 12, Cut::Tail, 0),
+        column("TIME", 12, 14, Cut::Head, 0),
+        column(glyphs.delta, 8, 10, Cut::Head, 2),
+        column("NODE", node.min(10), node, Cut::Name, 0),
+        column("", glyphs.request.chars().count(), 2, Cut::Head, 0),
+        column("TYPE", 4, 12, Cut::Name, 0),
+        column("KIND", 12, 24, Cut::Head, 0),
+        column("VER", 4, 16, Cut::Tail, 0),
+        column("NONCE", 5, 12, Cut::Tail, 3),
+        column("RESOURCES", 9, 24, Cut::Head, 5),
+        column("SIZE", 8, 9, Cut::Head, 1),
+        column("LAT", 5, 8, Cut::Head, 4),
+    ]
+}
+
+/// Cells of one row, in the order of the columns.
+pub fn timeline_row(model: &Model, shown: &Shown) -> Vec<Span> {
+    let glyphs = model.theme.glyphs();
+    let fact = &*shown.line;
+    let (arrow, type_name) = match fact.dir {
+        Some(Dir::Req) => (glyphs.request, type_label(fact.type_url.as_str())),
+        Some(Dir::Resp) => (glyphs.response, type_label(fact.type_url.as_str())),
+        None => ("", String::new()),
+    };
+    let node = match (&fact.node, model.scope.stream) {
+        (_, Some(_)) => String::new(),
+        (Some(node), None) => node.to_string(),
+        (None, None) => format!("#{}", fact.stream.0),
+    };
+    let large = fact.size > LARGE;
+    let delta = shown.delta.filter(|_| !model.clock.untimed);
+    let (kind, role) = report::kind(fact, glyphs.answer);
+    vec![
+        span(fact.n.map_or("-".to_owned(), |n| n.0.to_string()), Role::Muted),
+        plain(time_of_day(fact.at, model.clock, &model.zone)),
+        span(delta.map(report::delta).unwrap_or_default(), Role::Muted),
+        plain(node),
+        plain(arrow),
+        plain(type_name),
+        span(kind, role),
+        plain(fact.version.to_string()),
+        plain(fact.nonce.to_string()),
+        plain(report::resources(fact)),
+        span(
+            if fact.n.is_none() {
+                String::new()
+            } else {
+                format!("{}{}", size(fact.size), if large { "!" } else { "" })
+            },
+            if large { Role::Warn } else { Role::Plain },
+        ),
+        plain(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
+    ]
+}
+
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let timeline = &model.timeline;
+    let (list, detail) = layout::timeline(layout, model.whole);
+    let mut cursor = None;
+    if timeline.index.len() == 0 {
+        nothing(model, canvas, layout.body);
+        return None;
+    }
+    if !list.is_empty() {
+        let at = if timeline.ladder { ladder::draw(model, canvas, list) } else { rows(model, canvas, list) };
+        cursor = at.map(|y| Position { x: list.x, y });
+    }
+    let (title, rest) = layout::split(detail, 1);
+    let format = timeline.format.map_or("fields", |format| format.word());
+    let name = timeline.current.as_ref().map(|current| title_of(&current.fact)).unwrap_or_default();
+    let lines = detail_lines(model);
+    let how = match lines.len().saturating_sub(timeline.scroll + usize::from(rest.height)) {
+        0 => "v yaml/json/text/hex, \\ full screen".to_owned(),
+        n => format!("{} below, {}", plural(n as u64, "line"), if model.whole { "j" } else { "Tab j" }),
+    };
+    canvas.rule(title, &focused(model, format!("{name}: {format}")), &how);
+    canvas.lines(rest, &lines, timeline.scroll);
+    if model.pane == Pane::Second || model.whole {
+        cursor = Some(Position { x: detail.x, y: detail.y });
+    }
+    cursor
+}
+
+fn title_of(fact: &MessageFact) -> String {
+    let kind = if fact.kind == MessageKind::Nack { "NACK" } else { fact.kind.word() };
+    match (fact.n, fact.dir) {
+        (Some(n), Some(Dir::Req)) => format!("#{} request, {kind}", n.0),
+        (Some(n), _) => format!("#{} response, {kind}", n.0),
+        (None, _) => format!("stream #{} {kind}", fact.stream.0),
+    }
+}
+
+fn rows(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+    let timeline = &model.timeline;
+    let lines: Vec<Line> = timeline.window.iter().map(|shown| timeline_row(model, shown)).collect();
+    let columns = columns(model);
+    let selected = timeline.window.iter().position(|shown| Some(shown.row) == timeline.selected);
+    let at = table::draw(canvas, area, &columns, &lines, selected);
+    // What happened to a stream is told in words, over the columns that it has no values for.
+    let widths = table::widths(&columns, &lines, usize::from(area.width.saturating_sub(2)));
+    let start: usize = widths.iter().take(7).flatten().map(|w| w + 1).sum();
+    for (row, shown) in area.rows().skip(1).zip(&timeline.window) {
+        if let Some(note) = &shown.line.note {
+            let x = area.x + 2 + u16::try_from(start).unwrap_or(0);
+            let place = Rect { x, width: area.right().saturating_sub(x), ..row };
+            canvas.line(place, &[span(note.as_str(), Role::Muted)]);
+            if Some(shown.row) == timeline.selected {
+                canvas.select(row);
+            }
+        }
+    }
+    at
+}
+
+fn nothing(model: &Model, canvas: &mut Canvas, area: Rect) {
+    let total = model.timeline.total();
+    let index = &model.timeline.index;
+    let text = if total == 0 {
+        "no message yet".to_owned()
+    } else if !index.complete() {
+        format!("searching: {} of {} looked at", count(index.searched() as u64), count(total as u64))
+    } else if model.filter.is_some() {
+        format!("0 of {} match; Esc clears the filter", count(total as u64))
+    } else {
+        format!("0 of {} in this scope; T shows all types, Esc goes back", count(total as u64))
+    };
+    canvas.text(layout::split(area, 1).1, &format!("   {text}"), Role::Muted);
+}

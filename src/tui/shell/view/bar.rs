@@ -1,0 +1,98 @@
+//! The replay bar: where the cursor is in the recording, and what stands before and after it.
+
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+
+use crate::present::report::Role;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::replay::{ReplayBar, Sign};
+use crate::tui::widgets::canvas::{Canvas, Line, plain, span};
+use crate::wire::event::Time;
+use crate::wire::text::{count, time_of_day, width};
+
+pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
+    let untimed = model.clock.untimed;
+    let state = if bar.playing { " >  " } else { " || " };
+    let (at, of) = match untimed {
+        true => (format!("#{}", count(bar.message)), format!("#{}", count(bar.messages))),
+        false => (minutes(bar.now.since(Time::ZERO)), minutes(bar.end.since(Time::ZERO))),
+    };
+    let now = if untimed { String::new() } else { time_of_day(bar.now, model.clock, &model.zone) };
+    let right = format!("  {}x  {at} / {of} ", bar.speed.times());
+    let left = format!("{now}  ");
+    let used = width(state) + width(&left) + width(&right) + 2;
+    let cells = usize::from(area.width).saturating_sub(used);
+    let glyphs = canvas.glyphs();
+    let mut line: Line = vec![
+        span(state, if bar.playing { Role::Ok } else { Role::Warn }),
+        plain(left),
+        span(glyphs.track_left, Role::Muted),
+    ];
+    line.extend(track(model, bar, cells, glyphs.rule, glyphs.cursor));
+    line.push(span(glyphs.track_right, Role::Muted));
+    line.push(plain(right));
+    canvas.line(area, &line);
+}
+
+/// What the letters mean.
+pub fn legend() -> String {
+    let signs = Sign::ALL.iter().map(|sign| format!("{} {}", sign.letter(), sign.word()));
+    format!("bar marks: {}  m mark", signs.collect::<Vec<_>>().join("  "))
+}
+
+fn track(model: &Model, bar: &ReplayBar, cells: usize, rule: &str, cursor: &str) -> Line {
+    let Some(last) = cells.checked_sub(1) else { return Line::new() };
+    let (value, whole) = match model.clock.untimed {
+        true => (bar.message, bar.messages),
+        false => (bar.now.0, bar.end.0),
+    };
+    let cell = |value: u64| {
+        let share = u128::from(value) * last as u128 / u128::from(whole.max(1));
+        usize::try_from(share).unwrap_or(last).min(last)
+    };
+    let mut signs: Vec<Option<Sign>> = vec![None; cells];
+    for mark in bar.marks.iter() {
+        let at = cell(if model.clock.untimed { mark.n } else { mark.at.0 });
+        if let Some(sign) = signs.get_mut(at) {
+            *sign = (*sign).max(Some(mark.sign));
+        }
+    }
+    let mut line: Line = signs
+        .into_iter()
+        .map(|sign| match sign {
+            None => span(rule, Role::Muted),
+            Some(Sign::Nack) => span(Sign::Nack.letter(), Role::Bad),
+            Some(sign @ (Sign::Late | Sign::Finding)) => span(sign.letter(), Role::Warn),
+            Some(sign) => plain(sign.letter()),
+        })
+        .collect();
+    for marked in model.marks.values() {
+        let at = cell(if model.clock.untimed { marked.n.0 } else { marked.at.0 });
+        if let Some(cell) = line.get_mut(at) {
+            *cell = span("m", Role::Key);
+        }
+    }
+    if let Some(cell) = line.get_mut(cell(value)) {
+        *cell = span(cursor, Role::Title);
+    }
+    line
+}
+
+/// `10:08`, `1:02:03`.
+fn minutes(time: Duration) -> String {
+    let secs = time.as_secs();
+    let (hours, minutes, secs) = (secs / 3600, secs / 60 % 60, secs % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{secs:02}") } else { format!("{minutes}:{secs:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minutes_and_hours() {
+        let shown = [0, 8, 608, 3723].map(|secs| minutes(Duration::from_secs(secs)));
+        assert_eq!(shown, ["0:00", "0:08", "10:08", "1:02:03"]);
+    }
+}

@@ -1,0 +1,175 @@
+//! The page behind `?`, generated from the key map.
+
+use ratatui::layout::Rect;
+
+use crate::engine::store::TypeState;
+use crate::present::report::Role;
+use crate::tui::input::command::Command;
+use crate::tui::input::keymap::{self, Context};
+use crate::tui::shell::model::Model;
+use crate::tui::shell::prompt;
+use crate::tui::widgets::canvas::{Canvas, Line, plain, span};
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::theme;
+use crate::wire::text::{pad, wrap};
+
+const FILTER: [&str; 6] = [
+    "type:cds node:edge* kind:nack lat>100ms",
+    "name:/^rev/ size>1M after:14:02 #478..#498",
+    "kinds: subscribe unsubscribe ack nack push",
+    "       resend heartbeat open close",
+    "words match the row; a blank is and, | or,",
+    "! not, ( ) group, /re/ regex, * glob",
+];
+
+const STATES: [(TypeState, &str); 10] = [
+    (TypeState::Synced, "last push acknowledged"),
+    (TypeState::Sent, "pushed, no answer yet"),
+    (TypeState::Stale, "no answer for --stale-after"),
+    (TypeState::Nack, "last push refused; the earlier version is in force"),
+    (TypeState::Wait, "asked, nothing sent yet"),
+    (TypeState::Miss, "asked and not answered in --resource-timeout"),
+    (TypeState::Held, "held here"),
+    (TypeState::Idle, "not subscribed"),
+    (TypeState::Closed, "stream ended, last state kept"),
+    (TypeState::Down, "server or client: connections come to nothing"),
+];
+
+/// All keys of a command in one context, once; those that are said on the wire apart from the others.
+fn keys(model: &Model, context: Context, wire: bool, width: usize) -> Vec<Line> {
+    let glyphs = model.theme.glyphs();
+    let mut commands: Vec<Command> = Vec::new();
+    for binding in model.keys.of(context) {
+        if binding.command.is_wire() == wire && !commands.contains(&binding.command) {
+            commands.push(binding.command);
+        }
+    }
+    let line = |command: Command| {
+        let keys = model.keys.of(context).filter(|binding| binding.command == command);
+        let keys: Vec<&str> = keys.map(|binding| keymap::shown_key(binding.key, glyphs)).collect();
+        let sign = if wire { "!" } else { "" };
+        let label = format!("  {} ", pad(&format!("{}{sign}", keys.join(" ")), 10));
+        let docs = wrap(command.doc(), width.saturating_sub(label.len()).max(20)).into_iter();
+        let first = docs.enumerate().map(move |(i, doc)| {
+            let label = if i == 0 { label.clone() } else { " ".repeat(13) };
+            vec![span(label, Role::Key), plain(doc)]
+        });
+        first.collect::<Vec<Line>>()
+    };
+    commands.into_iter().flat_map(line).collect()
+}
+
+fn here(model: &Model, width: usize) -> Vec<Line> {
+    let title = |text: String| vec![span(text, Role::Title)];
+    let mut lines = vec![title(format!(" {}: keys here", model.screen.title()))];
+    lines.extend(keys(model, model.screen.context(), false, width));
+    lines.push(vec![]);
+    lines.push(title(" After y".to_owned()));
+    lines.extend(keys(model, Context::Copy, false, width));
+    lines.push(vec![]);
+    lines.push(title(" Filter words".to_owned()));
+    lines.extend(FILTER.iter().map(|text| vec![plain(format!("  {text}"))]));
+    lines.push(vec![]);
+    lines.push(title(" Where to look".to_owned()));
+    for (screen, words) in prompt::LOOKED_FOR {
+        let label = format!("  {} ", pad(&screen.number().to_string(), 2));
+        lines.extend(wrap(words, width.saturating_sub(label.len()).max(20)).into_iter().enumerate().map(
+            |(i, words)| {
+                let label = if i == 0 { label.clone() } else { " ".repeat(label.len()) };
+                vec![span(label, Role::Key), plain(words)]
+            },
+        ));
+    }
+    lines.push(vec![]);
+    lines.push(title(" States".to_owned()));
+    lines.extend(STATES.iter().map(|(state, meaning)| {
+        let (symbol, word, role) = theme::state(*state, model.theme.glyphs());
+        vec![span(format!("  {symbol} {} ", pad(word, 8)), role), plain(*meaning)]
+    }));
+    lines
+}
+
+fn everywhere(model: &Model, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if model.info.bar.is_some() {
+        lines.push(vec![span(" Time cursor", Role::Title)]);
+        lines.extend(keys(model, Context::Replay, false, width));
+        lines.push(vec![]);
+    }
+    lines.push(vec![span(" Everywhere", Role::Title)]);
+    lines.extend(keys(model, Context::Everywhere, false, width));
+    lines.extend(keys(model, Context::Always, false, width));
+    lines.push(vec![]);
+    let told = model.info.client && model.info.bar.is_none();
+    lines.push(vec![span(if told { " On the wire" } else { " Not available now" }, Role::Title)]);
+    lines.extend(keys(model, Context::Everywhere, true, width));
+    if !told {
+        lines.push(vec![span("  only as a client (watch), at its live end", Role::Muted)]);
+    }
+    lines.push(vec![]);
+    let zone = model.zone.iana_name().unwrap_or("local time");
+    lines.push(vec![span(format!(" Times are in {zone}."), Role::Muted)]);
+    lines
+}
+
+/// The lines of the page, both columns.
+pub fn help_texts(model: &Model) -> Vec<String> {
+    let Some(layout) = model.layout() else { return Vec::new() };
+    let (first, second) = columns(&layout);
+    let texts = |lines: Vec<Line>| -> Vec<String> {
+        lines.into_iter().map(|line| line.into_iter().map(|span| span.text).collect()).collect()
+    };
+    let mut left = texts(here(model, usize::from(first.width)));
+    let right = texts(everywhere(model, usize::from(second.width)));
+    if layout.narrow {
+        left.push(String::new());
+        left.extend(right);
+        return left;
+    }
+    left.resize(left.len().max(right.len()), String::new());
+    for (left, right) in left.iter_mut().zip(right) {
+        left.push_str("  ");
+        left.push_str(&right);
+    }
+    left
+}
+
+/// How far the page can be scrolled.
+pub fn help_end(model: &Model) -> usize {
+    let Some(layout) = model.layout() else { return 0 };
+    let (first, second) = columns(&layout);
+    let (left, right) =
+        (here(model, usize::from(first.width)).len(), everywhere(model, usize::from(second.width)).len());
+    let lines = if layout.narrow { left + 1 + right } else { left.max(right) };
+    lines.saturating_sub(usize::from(layout.body.height))
+}
+
+/// Left and right column; the same one twice where they stand below each other.
+fn columns(layout: &Layout) -> (Rect, Rect) {
+    if layout.narrow {
+        return (layout.body, layout.body);
+    }
+    layout::beside(layout.body, layout.body.width / 2 - 2)
+}
+
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, scroll: usize) {
+    let third = layout.head[2];
+    canvas.text(third, &" ".repeat(usize::from(third.width)), Role::Plain);
+    canvas.text(third, &format!(" help: {}", model.screen.title()), Role::Title);
+    canvas.right(Rect { width: third.width - 1, ..third }, "generated from the key map", Role::Muted);
+    let scroll = scroll.min(help_end(model));
+    let (first, second) = columns(layout);
+    let (mut left, right) =
+        (here(model, usize::from(first.width)), everywhere(model, usize::from(second.width)));
+    if layout.narrow {
+        left.push(vec![]);
+        left.extend(right);
+        canvas.lines(layout.body, &left, scroll);
+        return;
+    }
+    canvas.lines(first, &left, scroll);
+    canvas.lines(second, &right, scroll);
+    for row in layout.body.rows() {
+        canvas.text(Rect { x: first.right(), width: 1, ..row }, canvas.glyphs().bar, Role::Muted);
+    }
+}

@@ -1,0 +1,83 @@
+//! Draws a model. Reads only, asks nothing of the source: what is not in the model is not on the screen.
+
+pub mod bar;
+pub mod detail;
+pub mod frame;
+pub mod help;
+pub mod palette;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::{Modifier, Style};
+
+use crate::present::report::Role;
+use crate::tui::screens::{diff, graph, lint, nack, overview, resources, stream, subscriptions, timeline};
+use crate::tui::shell::model::{Model, Overlay, Screen};
+use crate::tui::widgets::canvas::Canvas;
+use crate::tui::widgets::layout::SMALLEST;
+
+/// Draws the whole screen. Returns where the terminal's cursor belongs: on the selected row, or in a prompt.
+pub fn view(model: &Model, buf: &mut Buffer) -> Option<Position> {
+    let mut canvas = Canvas { buf, theme: model.theme };
+    let cursor = draw(model, &mut canvas);
+    canvas.finish();
+    cursor
+}
+
+fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
+    let Some(layout) = model.layout() else {
+        let (width, height) = SMALLEST;
+        let area = Rect { x: 0, y: 0, width: model.size.0, height: 1 };
+        canvas.text(area, &format!("needs {width}x{height}; goes on meanwhile"), Role::Plain);
+        return None;
+    };
+    frame::head(model, canvas, &layout);
+    let help = model.overlays.iter().rev().find_map(|overlay| match overlay {
+        Overlay::Help { scroll } => Some(*scroll),
+        _ => None,
+    });
+    if let Some(scroll) = help {
+        help::draw(model, canvas, &layout, scroll);
+        mark_found(model, canvas, layout.body);
+        return frame::foot(model, canvas, &layout);
+    }
+    let cursor = match model.screen {
+        Screen::Overview => overview::view::draw(model, canvas, &layout),
+        Screen::Stream => stream::view::draw(model, canvas, &layout),
+        Screen::Timeline => timeline::view::draw(model, canvas, &layout),
+        Screen::Diff => diff::view::draw(model, canvas, &layout),
+        Screen::Resources => resources::view::draw(model, canvas, &layout),
+        Screen::Nack => nack::view::draw(model, canvas, &layout),
+        Screen::Subs => subscriptions::view::draw(model, canvas, &layout),
+        Screen::Graph => graph::view::draw(model, canvas, &layout),
+        Screen::Lint => lint::view::draw(model, canvas, &layout),
+    };
+    mark_found(model, canvas, layout.body);
+    let prompt = match model.overlays.last() {
+        Some(Overlay::Palette { input, chosen, .. }) => {
+            Some(palette::draw(model, canvas, &layout, input, *chosen))
+        }
+        _ => None,
+    };
+    let foot = frame::foot(model, canvas, &layout);
+    prompt.or(foot).or(cursor)
+}
+
+/// Underlines what is looked for, wherever it is on the screen.
+fn mark_found(model: &Model, canvas: &mut Canvas, area: Rect) {
+    let Some(find) = &model.find else { return };
+    let wanted: Vec<char> = find.text.chars().collect();
+    let exact = wanted.iter().any(|c| c.is_uppercase());
+    for row in area.intersection(canvas.buf.area).rows() {
+        let cells = |x: u16| canvas.buf.cell((x, row.y)).and_then(|cell| cell.symbol().chars().next());
+        let text: Vec<char> = (row.x..row.right()).map(|x| cells(x).unwrap_or(' ')).collect();
+        let same = |(a, b): (&char, &char)| a == b || (!exact && a.to_lowercase().eq(b.to_lowercase()));
+        let places = text.windows(wanted.len().max(1)).enumerate();
+        let places = places.filter(|(_, part)| part.iter().zip(&wanted).all(same)).map(|(at, _)| at);
+        for at in places.collect::<Vec<_>>() {
+            let (at, width) = (u16::try_from(at).unwrap_or(0), u16::try_from(wanted.len()).unwrap_or(0));
+            let area = Rect { x: row.x + at, width, ..row }.intersection(canvas.buf.area);
+            canvas.buf.set_style(area, Style::new().add_modifier(Modifier::UNDERLINED));
+        }
+    }
+}

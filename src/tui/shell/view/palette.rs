@@ -1,0 +1,65 @@
+//! The palette behind `:`, over the lower half of the screen.
+
+use ratatui::layout::{Position, Rect};
+
+use crate::present::report::Role;
+use crate::tui::input::keymap;
+use crate::tui::screens::overview::scroll;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::prompt::{WITH_ARGUMENT, candidates};
+use crate::tui::widgets::canvas::{Canvas, plain, span};
+use crate::tui::widgets::layout::{Layout, split};
+use crate::wire::text::{Keep, cut, display_safe, pad, width};
+
+/// Returns the place of the cursor.
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, input: &str, chosen: usize) -> Position {
+    let (_, area) = split(layout.body, layout.body.height / 2);
+    let blank = " ".repeat(usize::from(area.width));
+    for row in area.rows() {
+        canvas.text(row, &blank, Role::Plain);
+    }
+    let (title, rest) = split(area, 1);
+    let glyphs = canvas.glyphs();
+    let remark = match model.history.is_empty() {
+        true => "fuzzy; Tab completes".to_owned(),
+        false => format!("fuzzy; {} history; Tab completes", glyphs.up),
+    };
+    canvas.rule(title, ": command", &remark);
+    let (prompt, list) = split(rest, 1);
+    let safe = display_safe(input);
+    let shown = cut(&safe, usize::from(prompt.width).saturating_sub(4), Keep::Tail, canvas.glyphs().cut);
+    canvas.line(prompt, &[span(" :", Role::Key), plain(shown.as_ref())]);
+    let x = prompt.x + 2 + u16::try_from(width(&shown)).unwrap_or(0);
+    let found = candidates(input);
+    let with =
+        WITH_ARGUMENT.iter().filter(|(word, ..)| input.is_empty() || word.starts_with(first_word(input)));
+    let top = scroll(0, chosen, usize::from(list.height), found.len());
+    let key_width = 10;
+    let mut lines: Vec<_> = found
+        .iter()
+        .map(|command| {
+            let key = model.keys.key_of(*command).map_or("", |key| keymap::shown_key(key, canvas.glyphs()));
+            (pad(command.name(), 25), command.doc().to_owned(), key.to_owned())
+        })
+        .collect();
+    lines.extend(
+        with.map(|(word, what, doc)| (pad(&format!("{word} {what}"), 25), (*doc).to_owned(), String::new())),
+    );
+    for (i, (row, (name, doc, key))) in list.rows().zip(lines.into_iter().skip(top)).enumerate() {
+        let doc_room = Rect { width: row.width.saturating_sub(key_width), ..row };
+        canvas.line(doc_room, &[plain(format!("   {name} ")), plain(doc)]);
+        canvas.right(Rect { width: row.width.saturating_sub(1), ..row }, &pad(&key, 7), Role::Key);
+        if i + top == chosen && (i + top < found.len() || found.is_empty()) {
+            canvas.text(Rect { x: row.x + 1, width: 1, ..row }, canvas.glyphs().selected, Role::Plain);
+            canvas.select(row);
+        }
+    }
+    if found.is_empty() && !input.contains(' ') {
+        canvas.text(list, "   no command of that name", Role::Muted);
+    }
+    Position { x: x.min(prompt.right().saturating_sub(1)), y: prompt.y }
+}
+
+fn first_word(input: &str) -> &str {
+    input.split(' ').next().unwrap_or(input)
+}

@@ -1,0 +1,117 @@
+//! The only way onto the screen: every text that is drawn goes through [`Canvas`], which escapes it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::wire::text::{self, Keep, display_safe};
+
+use crate::present::report::Role;
+use crate::tui::widgets::theme::{self, Glyphs, Theme};
+
+/// A text and what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub text: String,
+    pub role: Role,
+}
+
+/// One line of spans.
+pub type Line = Vec<Span>;
+
+pub fn span(text: impl Into<String>, role: Role) -> Span {
+    Span { text: text.into(), role }
+}
+
+pub fn plain(text: impl Into<String>) -> Span {
+    span(text, Role::Plain)
+}
+
+pub struct Canvas<'a> {
+    pub buf: &'a mut Buffer,
+    pub theme: Theme,
+}
+
+impl Canvas<'_> {
+    pub fn glyphs(&self) -> &'static Glyphs {
+        self.theme.glyphs()
+    }
+
+    /// One text in the first row of `area`, cut at its right edge. Returns the column after it.
+    pub fn text(&mut self, area: Rect, text: &str, role: Role) -> u16 {
+        if area.is_empty() || !self.buf.area.contains(area.as_position()) {
+            return area.x;
+        }
+        let safe = display_safe(text);
+        let safe = if self.theme.ascii { theme::ascii(&safe) } else { safe };
+        let style = self.theme.style(role);
+        self.buf.set_stringn(area.x, area.y, safe, usize::from(area.width), style).0
+    }
+
+    /// Spans side by side in the first row of `area`; what does not fit is cut and marked.
+    pub fn line(&mut self, area: Rect, line: &[Span]) {
+        let mut rest = area;
+        for (i, span) in line.iter().enumerate() {
+            let safe = display_safe(&span.text);
+            let room = usize::from(rest.width);
+            // Blanks at the end are no loss.
+            let last = line[i + 1..].iter().all(|span| span.text.trim().is_empty());
+            let words = if last { safe.trim_end() } else { &safe };
+            let shown = text::cut(words, room, Keep::Head, self.glyphs().cut);
+            let end = self.text(rest, &shown, span.role).max(rest.x);
+            rest.width = rest.right().saturating_sub(end);
+            rest.x = end;
+            if rest.width == 0 || last {
+                return;
+            }
+        }
+    }
+
+    /// Lines from the top of `area`, the first `skip` of them left out.
+    pub fn lines(&mut self, area: Rect, lines: &[Line], skip: usize) {
+        for (row, line) in area.rows().zip(lines.iter().skip(skip)) {
+            self.line(row, line);
+        }
+    }
+
+    /// A text that ends at the right edge of `area`.
+    pub fn right(&mut self, area: Rect, text: &str, role: Role) {
+        let width = u16::try_from(text::width(text)).unwrap_or(u16::MAX).min(area.width);
+        self.text(Rect { x: area.right() - width, width, ..area }, text, role);
+    }
+
+    /// A rule with a title at its left and a remark at its right: `── title ──── remark ──`.
+    pub fn rule(&mut self, area: Rect, title: &str, remark: &str) {
+        let dash = self.glyphs().rule;
+        self.text(area, &dash.repeat(usize::from(area.width)), Role::Muted);
+        let room = usize::from(area.width).saturating_sub(6);
+        if !title.is_empty() && room > 0 {
+            let title = display_safe(title);
+            let shown = text::cut(&title, room, Keep::Head, self.glyphs().cut);
+            let at = Rect { x: area.x + 2, width: area.width - 2, ..area };
+            self.text(at, &format!(" {shown} "), Role::Title);
+            let used = text::width(&shown) + 8 + text::width(remark);
+            if !remark.is_empty() && used <= usize::from(area.width) {
+                let at = Rect { width: area.width - 2, ..area };
+                self.right(at, &format!(" {remark} "), Role::Muted);
+            }
+        }
+    }
+
+    /// Shows the row as the selected one.
+    pub fn select(&mut self, area: Rect) {
+        let row = Rect { height: 1, ..area }.intersection(self.buf.area);
+        self.buf.set_style(row, self.theme.selection());
+    }
+
+    /// In ASCII mode nothing else may be left on the screen: what a peer wrote in other scripts becomes `?`.
+    pub fn finish(&mut self) {
+        if !self.theme.ascii {
+            return;
+        }
+        for cell in &mut self.buf.content {
+            if !cell.symbol().is_ascii() {
+                cell.set_symbol("?");
+            }
+        }
+    }
+}

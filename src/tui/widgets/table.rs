@@ -1,0 +1,137 @@
+//! Columns that take what their content needs, drop by rank, and shrink before they overflow.
+
+use ratatui::layout::Rect;
+
+use crate::wire::text::{self, Keep, cut, cut_name, display_safe, pad};
+
+use crate::present::report::Role;
+use crate::tui::widgets::canvas::{Canvas, Line, Span, span};
+use crate::tui::widgets::theme::Glyphs;
+
+/// How a cell too narrow for its text is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    Name,
+    Head,
+    Tail,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    pub title: &'static str,
+    /// Cells it keeps when columns shrink.
+    pub min: usize,
+    /// Cells it never exceeds; 0 leaves it out.
+    pub max: usize,
+    pub cut: Cut,
+    /// Optional columns go in the order of this number; 0 never goes.
+    pub drop: u8,
+}
+
+pub fn column(title: &'static str, min: usize, max: usize, cut: Cut, drop: u8) -> Column {
+    Column { title, min, max, cut, drop }
+}
+
+/// Widths for these rows in `room` cells, one blank between columns; `None` where a column is dropped.
+pub fn widths(columns: &[Column], rows: &[Line], room: usize) -> Vec<Option<usize>> {
+    let mut widths: Vec<Option<usize>> = columns
+        .iter()
+        .enumerate()
+        .map(|(i, column)| {
+            if column.max == 0 {
+                return None;
+            }
+            let content = rows.iter().filter_map(|row| row.get(i)).map(|cell| text::width(&cell.text)).max();
+            Some(content.unwrap_or(0).max(text::width(column.title)).clamp(column.min, column.max))
+        })
+        .collect();
+    let total = |widths: &[Option<usize>]| widths.iter().flatten().map(|w| w + 1).sum::<usize>();
+    let mut ranks: Vec<u8> = columns.iter().map(|c| c.drop).filter(|rank| *rank > 0).collect();
+    ranks.sort_unstable();
+    for rank in ranks {
+        if total(&widths) <= room + 1 {
+            break;
+        }
+        if let Some(i) = columns.iter().position(|c| c.drop == rank) {
+            widths[i] = None;
+        }
+    }
+    // The widest gives way first, each down to its minimum.
+    while total(&widths) > room + 1 {
+        let widest = (0..columns.len())
+            .filter(|i| widths[*i].is_some_and(|w| w > columns[*i].min))
+            .max_by_key(|i| widths[*i]);
+        let Some(i) = widest else { break };
+        widths[i] = widths[i].map(|w| w - 1);
+    }
+    widths
+}
+
+/// The line of titles.
+pub fn titles(columns: &[Column], widths: &[Option<usize>]) -> Line {
+    let shown = columns.iter().zip(widths).filter_map(|(column, width)| Some((column, (*width)?)));
+    shown.map(|(column, width)| span(pad(column.title, width + 1), Role::Muted)).collect()
+}
+
+/// One row, each cell cut and padded to its column.
+pub fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], glyphs: &Glyphs) -> Line {
+    let cells = columns.iter().zip(widths).zip(row);
+    cells
+        .filter_map(|((column, width), cell)| {
+            let width = (*width)?;
+            let safe = display_safe(&cell.text);
+            let shown = match column.cut {
+                Cut::Name => cut_name(&safe, width, glyphs.cut),
+                Cut::Head => cut(&safe, width, Keep::Head, glyphs.cut),
+                Cut::Tail => cut(&safe, width, Keep::Tail, glyphs.cut),
+            };
+            Some(span(pad(&shown, width + 1), cell.role))
+        })
+        .collect()
+}
+
+/// Draws titles and rows; `selected` is the index in `rows` that carries the mark. Returns its screen row.
+pub fn draw(
+    canvas: &mut Canvas,
+    area: Rect,
+    columns: &[Column],
+    rows: &[Line],
+    selected: Option<usize>,
+) -> Option<u16> {
+    let inner = Rect { x: area.x + 2.min(area.width), width: area.width.saturating_sub(2), ..area };
+    let widths = widths(columns, rows, usize::from(inner.width));
+    let glyphs = canvas.glyphs();
+    canvas.line(inner, &titles(columns, &widths));
+    let mut at = None;
+    for (i, (row, line)) in inner.rows().skip(1).zip(rows).enumerate() {
+        canvas.line(row, &fit(columns, &widths, line, glyphs));
+        if selected == Some(i) {
+            let whole = Rect { x: area.x, width: area.width, ..row };
+            canvas.text(whole, glyphs.selected, Role::Plain);
+            canvas.select(whole);
+            at = Some(row.y);
+        }
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::widgets::canvas::plain;
+
+    #[test]
+    fn columns_drop_by_rank_then_shrink() {
+        let columns = [
+            column("NAME", 6, 30, Cut::Name, 0),
+            column("SIZE", 4, 8, Cut::Head, 2),
+            column("NONCE", 5, 8, Cut::Tail, 1),
+        ];
+        let rows = [vec![plain("a-rather-long-name"), plain("312 kB"), plain("a81f")]];
+        assert_eq!(widths(&columns, &rows, 40), [Some(18), Some(6), Some(5)]);
+        assert_eq!(widths(&columns, &rows, 26), [Some(18), Some(6), None]);
+        assert_eq!(widths(&columns, &rows, 20), [Some(18), None, None]);
+        assert_eq!(widths(&columns, &rows, 10), [Some(10), None, None]);
+        assert_eq!(widths(&columns, &rows, 3), [Some(6), None, None]);
+    }
+}
