@@ -7,7 +7,9 @@ use crate::engine::lint::{self, Finding, Lint, Reference};
 use crate::engine::store::{self, Store};
 use crate::schema::Schema;
 use crate::schema::links;
+use crate::sources::FrameSink;
 use crate::wire::Frame;
+use crate::wire::content::Catalog;
 use crate::wire::event::Time;
 
 /// Contents whose references live runs and replays look up, and that they hold against constraints: beyond it each push
@@ -88,6 +90,18 @@ impl Analysis {
     /// The two apart.
     pub fn into_parts(self) -> (Store, Lint) {
         (self.store, self.lint)
+    }
+}
+
+impl FrameSink for Analysis {
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        Store::catalog_mut(self)
+    }
+    fn handle(&mut self, frame: Frame) {
+        self.handle(frame);
+    }
+    fn advance(&mut self, now: Time) {
+        self.advance(now);
     }
 }
 

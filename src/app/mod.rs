@@ -2,7 +2,6 @@
 
 pub mod analysis;
 pub mod applied;
-pub mod body;
 pub mod client;
 pub mod demo;
 pub mod files;

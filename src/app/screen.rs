@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::engine::store::{MessageFact, Store};
 use crate::peers::client::Ruling;
 use crate::schema::{self, Names, Schema};
+use crate::sources::bodies;
 use crate::sources::record::Loaded;
 use crate::tui::{Bodies, ClientAction, Data, Feed, Format, HeldMessage, Info, Mode, Msg, Seek, StoreData};
 use crate::wire::FramePayload;
@@ -19,7 +20,6 @@ use crate::wire::event::{Nonce, Seq};
 use crate::wire::text::{display_safe, hex};
 
 use super::applied::AppliedFile;
-use super::body;
 use super::client::{self, Command};
 use super::live::Shared;
 use super::named_nodes::Named;
@@ -32,9 +32,12 @@ pub struct Decoded(pub Arc<Schema>);
 impl Bodies for Decoded {
     fn body(&self, store: &Store, n: Seq, format: Format, limit: usize) -> Vec<String> {
         let text = match format {
-            Format::Hex => return hex(&body::bytes(store, n).unwrap_or_default(), limit),
-            Format::Yaml | Format::Text => body::json(store, &self.0, n).map(|value| schema::to_yaml(&value)),
-            Format::Json => body::json(store, &self.0, n).and_then(|v| serde_json::to_string_pretty(&v).ok()),
+            Format::Hex => return hex(&bodies::message_bytes(store, n).unwrap_or_default(), limit),
+            Format::Yaml | Format::Text => {
+                bodies::message(store, &self.0, n, Names::Original).map(|value| schema::to_yaml(&value))
+            }
+            Format::Json => bodies::message(store, &self.0, n, Names::Original)
+                .and_then(|v| serde_json::to_string_pretty(&v).ok()),
         };
         match text {
             Some(text) => text.lines().take(limit).map(|line| display_safe(line).into_owned()).collect(),

@@ -11,21 +11,20 @@ use crate::app::client::{Judge, Options, Progress, Running, Want};
 use crate::engine::filter::Rows;
 use crate::net::client::{DialError, Server};
 use crate::net::identity::Identity;
-use crate::net::tap::Address;
-use crate::net::tls;
 use crate::peers::client::{self, BadName, FallbackServer, Refused};
 use crate::present::json as words;
 use crate::schema::{Names, Schema};
+use crate::sources::{Source, SourceFormat};
 use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
 use crate::wire::text::{display_safe, type_label};
 
 use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs};
 use super::error::{CliError, Exit};
-use super::get::GetTarget;
 use super::identity::{self, Like};
 use super::io::Io;
-use super::source::{self, Form, Source};
-use super::{descriptors, live, select};
+use super::target::GetTarget;
+
+use super::{offline, schema_flags, select};
 
 /// How often a verb that waits looks.
 const LOOK: Duration = Duration::from_millis(20);
@@ -95,7 +94,7 @@ impl Ask<'_> {
             beside: asked.beside,
             authorities: asked.authorities,
             others: asked.others,
-            seed: descriptors::seed()?,
+            seed: schema_flags::seed()?,
         };
         Ok(Options {
             source: format!("watch {}", server.address),
@@ -306,29 +305,6 @@ impl Ask<'_> {
     }
 }
 
-/// A server as typed: its address, and TLS to it, if that is meant.
-pub(super) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Option<tls::Client>), CliError> {
-    let (secure, rest) = match (typed.strip_prefix("http://"), typed.strip_prefix("https://")) {
-        (Some(rest), _) => (Some(false), rest),
-        (_, Some(rest)) => (Some(true), rest),
-        _ => (None, typed),
-    };
-    let address = rest.trim_end_matches('/').parse::<Address>();
-    let address = address.map_err(|error| {
-        CliError::usage(error.to_string()).next("host:port, https://host:port or unix:/path")
-    })?;
-    let tls = match secure {
-        Some(false) if connect.wants_tls() => {
-            let error = CliError::usage(format!("{typed} is plaintext, and there are flags for TLS"));
-            return Err(error.next(format!("https://{rest}")));
-        }
-        Some(false) => None,
-        Some(true) => Some(connect.load()?),
-        None => connect.client(&address)?,
-    };
-    Ok((address, tls))
-}
-
 /// Asks a server, until each type and name was answered or `--resource-timeout` is over: all that was said.
 /// `seed` keys the ids of its secrets.
 pub(super) fn fetch(
@@ -337,7 +313,7 @@ pub(super) fn fetch(
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Source, CliError> {
-    let schema = descriptors::schema(&args.descriptors)?;
+    let schema = schema_flags::schema(&args.descriptors)?;
     let ask = Ask {
         server: (!args.client.server_of_bootstrap).then_some(args.source.as_str()),
         what: &args.ask,
@@ -346,9 +322,9 @@ pub(super) fn fetch(
         schema: schema.clone(),
         quiet: global.quiet,
     };
-    let options = ask.options(source::options(&args.timers), io)?;
+    let options = ask.options(offline::options(&args.timers), io)?;
     let options = Options { collect: true, keep_secrets: args.keep_secrets, seed: Some(seed), ..options };
-    let running = Running::start(options, None).map_err(live::start_error)?;
+    let running = Running::start(options, None)?;
     let patience = args.patience.unwrap_or(args.timers.resource_timeout);
     let mut waiting = Waiting::new(patience);
     let progress = loop {
@@ -379,7 +355,7 @@ pub(super) fn fetch(
         io.say(&format!("not answered within {patience:?}: {}", listed(&unanswered)));
     }
     let name = args.source.clone();
-    Ok(Source { name, form: Form::Live, size: None, loaded, schema, unanswered })
+    Ok(Source { name, format: SourceFormat::Live, size: None, loaded, schema, unanswered })
 }
 
 /// What can't be asked for, and what to do instead.

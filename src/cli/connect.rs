@@ -92,6 +92,29 @@ impl ConnectFlags {
     }
 }
 
+/// Parses the address of a server as typed, and loads the TLS settings that flags or its scheme ask for.
+pub(super) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Option<Client>), CliError> {
+    let (secure, rest) = match (typed.strip_prefix("http://"), typed.strip_prefix("https://")) {
+        (Some(rest), _) => (Some(false), rest),
+        (_, Some(rest)) => (Some(true), rest),
+        _ => (None, typed),
+    };
+    let address = rest.trim_end_matches('/').parse::<Address>();
+    let address = address.map_err(|error| {
+        CliError::usage(error.to_string()).next("host:port, https://host:port or unix:/path")
+    })?;
+    let tls = match secure {
+        Some(false) if connect.wants_tls() => {
+            let error = CliError::usage(format!("{typed} is plaintext, and there are flags for TLS"));
+            return Err(error.next(format!("https://{rest}")));
+        }
+        Some(false) => None,
+        Some(true) => Some(connect.load()?),
+        None => connect.client(&address)?,
+    };
+    Ok((address, tls))
+}
+
 /// What becomes of a client that speaks TLS to this tap.
 pub(super) fn of_tls_clients(args: &TapArgs, maps: &[(Address, Address)]) -> &'static str {
     let flags = &args.live.descriptors.connect;

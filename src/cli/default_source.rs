@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use super::args::{ClientFlags, Verb};
 use super::error::CliError;
 use super::io::Io;
-use super::{identity, source};
+use super::{identity, offline};
 
 /// Where gRPC clients are told of their bootstrap.
 const VARIABLE: &str = "GRPC_XDS_BOOTSTRAP";
@@ -97,6 +97,6 @@ fn place(source: &mut String, client: &mut ClientFlags, io: &Io<'_>) -> Result<O
 }
 
 fn is_source(word: &str, io: &Io<'_>) -> bool {
-    let file = |word: &str| Path::new(word).exists() || source::find(word, io).is_ok();
-    word == "-" || source::is_server(word) || (!word.is_empty() && (word.starts_with("file:") || file(word)))
+    let file = |word: &str| Path::new(word).exists() || offline::find(word, io).is_ok();
+    word == "-" || offline::is_server(word) || (!word.is_empty() && (word.starts_with("file:") || file(word)))
 }

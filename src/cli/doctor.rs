@@ -41,7 +41,7 @@ fn speaks(server: &ServerOf) -> bool {
 
 fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
     let Some(typed) = &args.server else { return Ok(None) };
-    let (address, tls) = super::client::reach(typed, &args.connect)?;
+    let (address, tls) = super::connect::reach(typed, &args.connect)?;
     let headers = args.connect.headers_now()?;
     let patient = crate::net::doctor::DoctorTarget {
         address: &address,

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
 
+use crate::app::tap::StartError;
+use crate::sources::{PositionError, SourceError};
 use crate::wire::text::{display_safe, width};
 
 /// How the program ends (ux.md section 2).
@@ -121,10 +123,10 @@ impl CliError {
         let mut out = format!("xdscope: {}", safe(&self.message));
         let mut cause = self.source.as_deref().map(|source| source as &dyn Error);
         while let Some(error) = cause {
-            let text = error.to_string();
-            // Errors that print their source themselves would say it twice.
+            let text = safe(&error.to_string());
+            // Some errors include the text of their source.
             if !out.contains(&text) {
-                let _ = write!(out, ": {}", safe(&text));
+                let _ = write!(out, ": {text}");
             }
             cause = error.source();
         }
@@ -145,6 +147,58 @@ impl CliError {
 /// Messages quote file names and wire text. Lines of our own stay lines.
 fn safe(text: &str) -> String {
     text.lines().map(display_safe).collect::<Vec<_>>().join("\n")
+}
+
+impl From<SourceError> for CliError {
+    fn from(error: SourceError) -> CliError {
+        let exit = match &error {
+            SourceError::Bootstrap { .. }
+            | SourceError::NoMessages { .. }
+            | SourceError::NotScript { .. } => Exit::Usage,
+            _ => Exit::Unreadable,
+        };
+        let next = match &error {
+            SourceError::Dump { .. } => {
+                vec!["curl -s http://ADMIN/config_dump?include_eds > config_dump.json".to_owned()]
+            }
+            SourceError::Bootstrap { name }
+            | SourceError::NoResources { name, .. }
+            | SourceError::NotScript { name } => vec![format!("xdscope lint {name}")],
+            SourceError::EmptyFolder { .. } => vec!["names end in .json, .yaml, .pb_text or .pb".to_owned()],
+            SourceError::NoMessages { name, .. } => vec![
+                format!("xdscope get {name}"),
+                format!("xdscope diff SESSION {name}"),
+                format!("xdscope status SESSION --applied {name} -o wide"),
+            ],
+            _ => Vec::new(),
+        };
+        let message = error.to_string();
+        CliError { next, ..CliError::new(exit, message).because(error) }
+    }
+}
+
+impl From<PositionError> for CliError {
+    fn from(error: PositionError) -> CliError {
+        let next = match &error {
+            PositionError::NoNack => "--at start, --at end".to_owned(),
+            PositionError::NoMessage { last, .. } => format!("a number from #1 to #{last}"),
+            PositionError::NoDates => "--at +30s, or a message number such as #487".to_owned(),
+        };
+        CliError::usage(error.to_string()).next(next)
+    }
+}
+
+impl From<StartError> for CliError {
+    fn from(error: StartError) -> CliError {
+        let (exit, next) = match &error {
+            StartError::Listen(_) => (Exit::Connection, "--listen with another port; :0 takes a free one"),
+            StartError::Record { .. } => {
+                (Exit::Unreadable, "--record FILE in a writable folder, or --no-record")
+            }
+            StartError::Thread(_) => (Exit::Defect, "try again"),
+        };
+        CliError::new(exit, error.to_string()).because(error).next(next)
+    }
 }
 
 /// Output that can't be written. A reader that went away wants no more: that is no error at all.

@@ -8,9 +8,9 @@ use crate::present::logs;
 use crate::wire::text::display_safe;
 
 use super::args::ExplainArgs;
-use super::descriptors;
 use super::error::{CliError, Exit};
 use super::io::Io;
+use super::schema_flags;
 
 /// Fewer letters are in everything.
 const SHORTEST: usize = 4;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
     if word.contains(char::is_whitespace) || word.is_empty() {
         return if own_words(word, io)? { Ok(Exit::Yes) } else { Err(unknown_line(word)) };
     }
-    let schema = descriptors::schema(&args.descriptors)?;
+    let schema = schema_flags::schema(&args.descriptors)?;
     match schema.explain(word) {
         Ok(text) => {
             writeln!(io.stdout, "{}", text.trim_end())?;

@@ -10,22 +10,18 @@ use crate::engine::filter::Rows;
 use crate::engine::store::Store;
 use crate::present::json;
 use crate::schema::Schema;
-use crate::sources::record;
-use crate::sources::script;
+use crate::sources::{self, Limit, SchemaCodec, bodies::Contents, record, script};
 use crate::wire::Frame;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Seq, StreamId, Time};
 use crate::wire::text::plural;
 
 use super::args::{ExportArgs, ExportTo, Global};
-use super::bodies::{self, Contents};
-use super::codec::SchemaCodec;
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::json_out::Objects;
-use super::refusals;
+use super::json_out::{Objects, add_body};
 use super::select::{self, Picked};
-use super::source::{self, Limit};
+use super::{offline, refusals, source};
 
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if matches!(args.to, ExportTo::Dot | ExportTo::Mermaid) {
@@ -39,14 +35,14 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let filter = select::filter(args.filter.as_deref(), Rows::Messages, &io.zone)?;
     let source = source::open(&args.source, global, io)?.with_messages()?;
-    let unread = source::may_contain_secrets(&source).filter(|_| !args.source.keep_secrets);
+    let unread = sources::decoding_gaps(&source).filter(|_| !args.source.keep_secrets);
     let from = Limit::of(&args.from, &source.loaded, &io.zone)?;
     let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
     let mut frames = source.loaded.frames.clone();
     let keep_secrets = args.source.keep_secrets || source.loaded.secrets;
     let name = source.name.clone();
     let end = source.loaded.end;
-    let (store, schema) = source::replay(source, &args.source.timers, &Limit::All);
+    let (store, schema) = sources::replay(source, offline::options(&args.source.timers), &Limit::All);
     let picked = Picked::of(args.stream.as_ref(), &store)?;
     let contents = Contents { store: &store, schema: &schema };
     let numbers = record::part(&mut frames, store.catalog(), |frame, n| {
@@ -55,7 +51,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             || filter.is_empty() || fact().is_some_and(|fact| filter.message_with(&fact, &store, &contents));
         picked.has(frame.stream)
             && !after(&until, frame, n)
-            && (!source::is_message(frame) || (!before(&from, frame, n) && matches()))
+            && (!sources::is_message(frame) || (!before(&from, frame, n) && matches()))
     });
     let end = match until {
         Limit::All => end,
@@ -99,7 +95,7 @@ pub(super) fn to_file<T>(
     io: &Io<'_>,
     write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    if source::find(source, io).is_ok_and(|read| is_same(&read, path)) {
+    if offline::find(source, io).is_ok_and(|read| is_same(&read, path)) {
         let error = CliError::usage(format!("{} is what is read: it would be written over", path.display()));
         return Err(error.next("--output OTHER-FILE"));
     }
@@ -228,7 +224,7 @@ impl Session<'_> {
                 continue;
             }
             let mut object = json::message(&fact, &store.clock());
-            bodies::add_to(&mut object, store, self.schema, fact.n);
+            add_body(&mut object, store, self.schema, fact.n);
             refusals::add_to(&mut object, store, self.schema, &fact);
             objects.put(&object)?;
         }

@@ -4,28 +4,29 @@ use std::collections::BTreeSet;
 
 use crate::engine::graph::{self, Graph};
 use crate::present::report;
+use crate::sources::{self, Limit, ReplayPosition};
 use crate::wire::event::StreamId;
 use crate::wire::text::plural;
 
-use super::args::{At, ExportArgs, ExportTo, Global};
+use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
 use super::export::to_file;
 use super::io::Io;
 use super::select::Picked;
-use super::source::{self, Limit};
+use super::{offline, source};
 
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.filter.is_some() {
         let error = CliError::usage("--filter chooses messages, and a graph is of resources");
         return Err(error.next(format!("xdscope export {} --stream NODE", args.source.source)));
     }
-    if !matches!(args.from, At::Start) {
+    if !matches!(args.from, ReplayPosition::Start) {
         let error = CliError::usage("--from chooses messages, and a graph is of what is held at one moment");
         return Err(error.next("--until WHEN, for the graph of an earlier moment"));
     }
     let source = source::open(&args.source, global, io)?;
     let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
-    let (store, schema) = source::replay(source, &args.source.timers, &until);
+    let (store, schema) = sources::replay(source, offline::options(&args.source.timers), &until);
     let picked = Picked::of(args.stream.as_ref(), &store)?;
     let clients: BTreeSet<Vec<StreamId>> =
         picked.streams.iter().map(|stream| graph::streams_of(&store, stream.stream)).collect();

@@ -8,24 +8,26 @@ use serde_json::Value;
 
 use crate::engine::filter::{Filter, Rows};
 use crate::engine::graph::{self, Graph, State};
-use crate::engine::session::glob_matches;
 use crate::engine::store::{ResourceFact, ResourceState, StateFact, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::{Names, Schema};
+use crate::sources::{
+    self, Limit, ReplayPosition,
+    bodies::{self, Contents},
+};
 use crate::wire::event::{Kind, StreamId, TypeUrl};
 use crate::wire::text::{count, size, type_label};
 
-use super::args::{At, Format, GetArgs, Global, SourceArgs, StreamPick};
-use super::bodies::{self, Contents};
+use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
-use super::json_out::Objects;
+use super::json_out::{Objects, write_yaml};
 use super::select::{self, Picked};
-use super::source::{self, Limit};
-use super::subscriptions;
 use super::table::{Cell, Table};
-use super::tree;
+use super::target::GetTarget;
+use super::words::resource_state;
+use super::{offline, source, subscriptions, tree};
 
 pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
@@ -37,15 +39,17 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         asked.client.expand = true;
     }
     let (store, schema, unanswered);
-    if args.at == At::End {
-        let begin = |catalog, clock, schema: &_| source::store(&asked.timers, catalog, clock, schema);
+    if args.at == ReplayPosition::End {
+        let begin = |catalog, clock, schema: &_| {
+            sources::store(offline::options(&asked.timers), catalog, clock, schema)
+        };
         let folded = source::fold(&asked, global, io, begin)?;
         (store, schema, unanswered) = (folded.facts, folded.schema, folded.unanswered);
     } else {
         let source = source::open(&asked, global, io)?;
         unanswered = source.unanswered.clone();
         let limit = Limit::of(&args.at, &source.loaded, &io.zone)?;
-        (store, schema) = source::replay(source, &asked.timers, &limit);
+        (store, schema) = sources::replay(source, offline::options(&asked.timers), &limit);
     }
     let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
     let mut states = store.states();
@@ -95,68 +99,6 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
 
 /// From so many resources on, what refers to each is not looked up: it would take longer than anybody waits.
 const MANY: u64 = 20_000;
-
-/// A structured name, which says its type itself, as it is asked for: parameters in order, no directives (row K-08).
-fn structured(text: &str) -> Option<(TypeUrl, String)> {
-    text.starts_with("xdstp:").then(|| crate::peers::client::asked(text)).flatten()
-}
-
-/// `TYPE`, `TYPE/NAME`, or a structured name.
-pub(super) struct GetTarget {
-    pub text: String,
-    pub kind: Option<Kind>,
-    /// As typed, for types without a short word.
-    pub(super) type_text: String,
-    pub name: Option<String>,
-}
-
-impl GetTarget {
-    /// Split at the first `/`, so that `xdstp://` names work; a type URL has a `/` of its own.
-    pub(super) fn parse(text: &str) -> GetTarget {
-        if let Some((url, name)) = structured(text) {
-            let type_text = url.as_str().rsplit('/').next().unwrap_or_default().to_owned();
-            let kind = Kind::of_message(&type_text).map(|(kind, _)| kind);
-            return GetTarget { text: text.to_owned(), kind, type_text, name: Some(name) };
-        }
-        let (type_text, name) = match text.strip_prefix(crate::wire::event::TYPE_PREFIX) {
-            Some(rest) => match rest.split_once('/') {
-                Some((message, name)) => (message, Some(name)),
-                None => (rest, None),
-            },
-            None => match text.split_once('/') {
-                Some((word, name)) => (word, Some(name)),
-                None => (text, None),
-            },
-        };
-        GetTarget {
-            text: text.to_owned(),
-            kind: Kind::parse(type_text).or_else(|| Kind::of_message(type_text).map(|(kind, _)| kind)),
-            type_text: type_text.to_owned(),
-            name: name.map(|name| structured(name).map_or_else(|| name.to_owned(), |(_, name)| name)),
-        }
-    }
-
-    pub(super) fn is_type(&self, url: &TypeUrl) -> bool {
-        let message = url.as_str().rsplit('/').next().unwrap_or_default();
-        match (self.kind, Kind::of_type_url(url.as_str())) {
-            (Some(wanted), Some((have, _))) => wanted == have,
-            _ => message == self.type_text || message.rsplit('.').next() == Some(self.type_text.as_str()),
-        }
-    }
-
-    fn is(&self, fact: &ResourceFact) -> bool {
-        let alias = |alias: &Arc<str>| self.name.as_deref() == Some(&**alias);
-        self.is_named(&fact.type_url, &fact.name)
-            || (self.is_type(&fact.type_url) && fact.aliases.iter().any(alias))
-    }
-
-    /// That name of that type.
-    pub(super) fn is_named(&self, url: &TypeUrl, text: &str) -> bool {
-        let own = structured(text).map(|(_, name)| name);
-        let named = |name: &String| text == name || own.as_ref() == Some(name) || glob_matches(name, text);
-        self.is_type(url) && self.name.as_ref().is_none_or(named)
-    }
-}
 
 /// Refuses what the source has never heard of, with what it has.
 fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetArgs) -> Result<(), CliError> {
@@ -262,12 +204,12 @@ impl Get<'_> {
             let label = json::type_word(&fact.type_url);
             let version = fact.version.as_deref().unwrap_or("-");
             let node = fact.node.as_deref().unwrap_or("-");
-            let state = word(fact).0;
+            let state = resource_state(fact).0;
             let about =
                 format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
             writeln!(out, "---\n# {}", crate::wire::text::display_safe(&about))?;
             match bodies::resource(self.store, self.schema, fact, Names::Original) {
-                Some(body) => bodies::write_yaml(out, &body, "", terminal)?,
+                Some(body) => write_yaml(out, &body, "", terminal)?,
                 None => writeln!(out, "# no content")?,
             }
             Ok(())
@@ -357,7 +299,7 @@ impl Get<'_> {
         }
         let mut table = Table::new(out, style, !self.args.rows.no_headers, &titles);
         let printed = self.each(&mut |fact| {
-            let (state, role) = word(fact);
+            let (state, role) = resource_state(fact);
             let mut cells = vec![
                 Cell::role(type_label(fact.type_url.as_str()), Role::Muted),
                 Cell::new(&fact.name),
@@ -383,22 +325,6 @@ impl Get<'_> {
         }
         Ok(printed)
     }
-}
-
-/// State of a resource as a word; a refusal of its newest content stands before it.
-pub(super) fn word(fact: &ResourceFact) -> (String, Role) {
-    let word = fact.state.word();
-    if fact.refused {
-        return (format!("NACK ({word})"), Role::Bad);
-    }
-    let role = match fact.state {
-        ResourceState::Present | ResourceState::Kept => Role::Ok,
-        ResourceState::Waiting => Role::Pending,
-        ResourceState::Orphan | ResourceState::Expired | ResourceState::Redirected => Role::Warn,
-        ResourceState::Removed | ResourceState::Absent | ResourceState::Released => Role::Muted,
-    };
-    let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
-    (format!("{word}{by}"), role)
 }
 
 #[cfg(test)]

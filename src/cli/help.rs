@@ -10,9 +10,8 @@ use crate::engine::store::MessageKind;
 
 use super::args::Cli;
 use super::error::{CliError, Exit};
-use super::explain;
 use super::io::Io;
-use super::topics;
+use super::{explain, topics};
 
 /// What a bare `xdscope` prints.
 pub(super) const SHORT: &str = "\

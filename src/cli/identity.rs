@@ -12,15 +12,16 @@ use crate::net::identity::{self, Identity, Upstream};
 use crate::net::tap::Address;
 use crate::net::tls;
 use crate::schema::Schema;
+use crate::sources;
 use crate::wire::event::{StreamId, Variant};
 
 use super::args::{ClientFlags, ConnectFlags, DescriptorFlags, SourceArgs, StreamPick, TimerFlags};
-use super::client::reach;
 use super::connect::not_loaded;
+use super::connect::reach;
 use super::error::CliError;
 use super::io::Io;
+use super::offline;
 use super::select::{self, Picked};
-use super::source;
 
 /// The message that a node is.
 const NODE: &str = "envoy.config.core.v3.Node";
@@ -124,7 +125,7 @@ pub(super) fn like(
         patience: None,
         client: flags.clone(),
         keep_secrets: true,
-        broken: false,
+        accept_broken: false,
         timers: TimerFlags {
             resource_timeout: Duration::from_secs(15),
             stale_after: Duration::from_secs(10),
@@ -132,8 +133,8 @@ pub(super) fn like(
         },
         descriptors: DescriptorFlags::default(),
     };
-    let source = source::open_keyed(&args, 0, &super::args::Global::silent(), io)?;
-    let store = source::replay(source, &args.timers, &source::Limit::All).0;
+    let source = offline::open(&args, 0, &super::args::Global::silent(), io)?;
+    let store = sources::replay(source, offline::options(&args.timers), &sources::Limit::All).0;
     let picked = Picked::of(pick.as_ref(), &store)?;
     let xds: Vec<&StreamFact> = picked.streams.iter().filter(|stream| stream.variant.is_some()).collect();
     let nodes: std::collections::BTreeSet<_> = xds.iter().filter_map(|stream| select::node(stream)).collect();

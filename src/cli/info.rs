@@ -6,23 +6,22 @@ use std::time::Duration;
 use crate::engine::store::{MessageKind, Store};
 use crate::present::json;
 use crate::present::report;
+use crate::sources::{self, Limit, ReplayPosition};
 use crate::wire::event::Variant;
 use crate::wire::text::{age, count, display_safe, plural, size};
 
-use super::args::{At, Format, Global, InfoArgs};
+use super::args::{Format, Global, InfoArgs};
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::json_out::Objects;
-use super::select;
-use super::source::{self, Limit};
-use super::words;
+use super::{offline, select, source, words};
 
 pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let source = source::open(&args.source, global, io)?;
-    let (form, file) = (source.form, source.size);
-    let limit = Limit::of(&At::End, &source.loaded, &io.zone)?;
-    let unread = source::may_contain_secrets(&source);
-    let (store, _) = source::replay(source, &args.source.timers, &limit);
+    let (form, file) = (source.format, source.size);
+    let limit = Limit::of(&ReplayPosition::End, &source.loaded, &io.zone)?;
+    let unread = sources::decoding_gaps(&source);
+    let (store, _) = sources::replay(source, offline::options(&args.source.timers), &limit);
     let out = &mut *io.stdout;
     if args.output != Format::Text {
         let mut objects = match args.output {

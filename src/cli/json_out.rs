@@ -3,9 +3,15 @@
 
 use std::io::{self, Write};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::bodies;
+use crate::engine::store::Store;
+use crate::schema::{self, Names, Schema};
+use crate::sources::bodies;
+use crate::wire::event::Seq;
+use crate::wire::text::display_safe;
 
 /// A list of objects under way.
 pub(super) struct Objects<'a> {
@@ -30,7 +36,7 @@ impl<'a> Objects<'a> {
     pub(super) fn put(&mut self, object: &Value) -> io::Result<()> {
         if let Some(terminal) = self.yaml {
             writeln!(self.out, "---")?;
-            return bodies::write_yaml(self.out, object, "", terminal);
+            return write_yaml(self.out, object, "", terminal);
         }
         let before = match (self.array, self.count) {
             (false, _) => "",
@@ -67,6 +73,28 @@ pub(super) fn line(value: &Value) -> String {
         }
     }
     out
+}
+
+/// Writes a value as YAML, each line after `indent`. Control characters are escaped for terminals.
+pub(super) fn write_yaml(out: &mut dyn Write, value: &Value, indent: &str, terminal: bool) -> io::Result<()> {
+    for line in schema::to_yaml(value).lines() {
+        if terminal {
+            writeln!(out, "{indent}{}", display_safe(line))?;
+        } else {
+            writeln!(out, "{indent}{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds `body` and `raw` to a `message` object; `null` where the content was lost.
+pub(super) fn add_body(object: &mut Value, store: &Store, schema: &Schema, n: Option<Seq>) {
+    if let (Some(n), Value::Object(fields)) = (n, object) {
+        let body = bodies::message(store, schema, n, Names::Json).unwrap_or(Value::Null);
+        let raw = bodies::message_bytes(store, n).map_or(Value::Null, |bytes| STANDARD.encode(bytes).into());
+        fields.insert("body".into(), body);
+        fields.insert("raw".into(), raw);
+    }
 }
 
 #[cfg(test)]

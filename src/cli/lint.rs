@@ -4,24 +4,22 @@ use std::io::Write as _;
 
 use crate::app::analysis::{self, Analysis};
 use crate::engine::lint::{self, Bootstrap, Finding, Severity};
-use crate::engine::store::{Store, TypeState};
+use crate::engine::store::{SharedSemantics, Store, TypeState};
 use crate::present::json;
 use crate::present::report::{self, Role};
-use crate::sources::script;
+use crate::sources::{self, SchemaCodec, script};
 use crate::wire::Profile;
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
 use crate::wire::text::plural;
 
 use super::args::{Global, LintArgs, LintFormat, ProfileWord, SeverityWord, SourceArgs};
-use super::codec::SchemaCodec;
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::json_out::Objects;
-use super::lint_out;
 use super::select::Picked;
-use super::source;
 use super::table::{Cell, Table};
+use super::{lint_out, offline, schema_flags, source};
 
 /// Bytes of a bootstrap, at most.
 const BOOTSTRAP: u64 = 16 << 20;
@@ -40,7 +38,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         patience: None,
         client: args.client.clone(),
         keep_secrets: false,
-        broken: true,
+        accept_broken: true,
         timers: args.limits,
         descriptors: args.descriptors.clone(),
     };
@@ -59,7 +57,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         return print(args, &source, &findings.iter().collect::<Vec<_>>(), &store, global, io);
     }
     let begin = |catalog, clock, schema: &_| {
-        let store = source::store(&source.timers, catalog, clock, schema);
+        let store = sources::store(offline::options(&source.timers), catalog, clock, schema);
         Analysis::new(store, options(args, schema))
     };
     let folded = source::fold(&source, global, io, begin)?.with_messages()?;
@@ -75,10 +73,10 @@ fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
     if source == "-" {
         return Ok(None);
     }
-    if source::is_server(source) {
+    if offline::is_server(source) {
         return Ok(None);
     }
-    let path = source::find(source, io)?;
+    let path = offline::find(source, io)?;
     let text = |ending: &str| matches!(ending, "json" | "yaml" | "yml");
     let small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= BOOTSTRAP);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -189,9 +187,11 @@ fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
 
 /// `--expect`: what a script says must be found.
 fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let (script, schema) = source::open_script(source, io)?;
-    let options = (source::options(&source.timers), options(args, &schema));
-    let meaning = Some(source::meaning(schema.clone()));
+    let schema = schema_flags::schema(&source.descriptors)?;
+    let spec = offline::spec(source, 0, &offline::find(&source.source, io)?);
+    let script = sources::open_script(&spec)?;
+    let options = (offline::options(&source.timers), options(args, &schema));
+    let meaning: Option<SharedSemantics> = Some(schema.clone());
     let failures = script::check(&script, &SchemaCodec(schema), options.0, options.1, meaning)
         .map_err(|error| CliError::unreadable(format!("cannot read {}", source.source)).because(error))?;
     for failure in &failures {

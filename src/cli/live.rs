@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::app::demo::Demo;
 use crate::app::live::{Shared, Sink};
 use crate::app::signals::{self, Signal};
-use crate::app::tap::{Front, Options, Running, StartError};
+use crate::app::tap::{Front, Options, Running};
 use crate::engine::filter::Rows;
 use crate::net::demo::Scenario;
 use crate::net::tap::{Address, Tls};
@@ -23,7 +23,7 @@ use crate::wire::text;
 use super::args::{DemoArgs, Format, Global, LiveFlags, TapArgs};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::{connect, descriptors, lint, log, select, source};
+use super::{connect, lint, message_line, offline, schema_flags, select};
 
 /// How often a headless run looks whether anybody still reads its lines.
 const LOOK: Duration = Duration::from_millis(200);
@@ -136,7 +136,7 @@ pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, C
         }
         return Ok(Exit::Yes);
     }
-    let schema = descriptors::schema(&args.live.descriptors)?;
+    let schema = schema_flags::schema(&args.live.descriptors)?;
     let demo = Demo::start(schema, args.scenario, args.seed)
         .map_err(|error| CliError::new(Exit::Connection, "cannot start").because(error))?;
     let front = Front::Tap {
@@ -164,7 +164,7 @@ impl Run<'_> {
         then: impl FnOnce(&Running),
     ) -> Result<Exit, CliError> {
         let flags = self.flags;
-        let schema = descriptors::schema(&flags.descriptors)?;
+        let schema = schema_flags::schema(&flags.descriptors)?;
         // Loads beside what follows; the first message finds it ready.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
@@ -174,14 +174,14 @@ impl Run<'_> {
             decode: self.decode,
             record: self.recording(io)?,
             keep_secrets: flags.keep_secrets,
-            store: source::options(&flags.timers),
+            store: offline::options(&flags.timers),
             schema: schema.clone(),
             verb: self.verb,
         };
         let sink = if screens || !self.decode { None } else { Some(self.sink(io)?) };
         let signals = signals::watch(screens)
             .map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
-        let running = Running::start(options, sink).map_err(start_error)?;
+        let running = Running::start(options, sink)?;
         for listening in running.listening.iter().filter(|_| !self.global.quiet) {
             io.say(&format!("listening on {listening}"));
         }
@@ -244,8 +244,11 @@ impl Run<'_> {
         Ok(Box::new(move |store, rows, found| {
             let mut out = std::io::stdout().lock();
             for fact in rows.filter_map(|row| store.row(row)).filter(|fact| filter.message(fact, store)) {
-                let line =
-                    if jsonl { log::json_line(&fact, store) } else { log::line(&fact, store, &zone, style) };
+                let line = if jsonl {
+                    message_line::json(&fact, store)
+                } else {
+                    message_line::text(&fact, store, &zone, style)
+                };
                 writeln!(out, "{}", line.trim_end())?;
             }
             let shows = |n: &Seq| {
@@ -305,7 +308,7 @@ impl Run<'_> {
             let loaded =
                 record::open(path).map_err(|error| format!("cannot read the session file: {error}"))?;
             let options = crate::app::replay::Options {
-                store: source::options(&timers),
+                store: offline::options(&timers),
                 meaning: crate::app::tap::meaning(schema.clone()),
                 rules: crate::app::analysis::bounded(&schema),
                 idle: IDLE,
@@ -376,18 +379,4 @@ pub(super) fn until_stopped(signals: &std::sync::mpsc::Receiver<Signal>, mut don
             Ok(Signal::Stop | Signal::Suspend) | Err(RecvTimeoutError::Disconnected) => return,
         }
     }
-}
-
-pub(super) fn start_error(error: StartError) -> CliError {
-    let exit = match &error {
-        StartError::Listen(_) => Exit::Connection,
-        StartError::Record { .. } => Exit::Unreadable,
-        StartError::Thread(_) => Exit::Defect,
-    };
-    let next = match &error {
-        StartError::Listen(_) => "--listen with another port; :0 takes a free one",
-        StartError::Record { .. } => "--record FILE with a place that can be written, or --no-record",
-        StartError::Thread(_) => "try again",
-    };
-    CliError::new(exit, error.to_string()).because(error).next(next)
 }

@@ -9,20 +9,20 @@ use crate::engine::store::{MessageFact, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::{Names, Schema};
+use crate::sources::{
+    self,
+    bodies::{self, Contents},
+};
 use crate::wire::event::{Dir, Time};
-use crate::wire::text::{display_safe, latency, plural, size, time_of_day, type_label};
+use crate::wire::text::{latency, plural, size, time_of_day, type_label};
 
 use super::args::{Format, Global, LogArgs, TimeFormat};
-use super::bodies::{self, Contents};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
-use super::json_out::{self, Objects};
-use super::ladder;
-use super::refusals;
+use super::json_out::{Objects, add_body, write_yaml};
 use super::select::{self, Picked};
-use super::source;
 use super::table::{Cell, Table};
-use super::words;
+use super::{ladder, offline, refusals, source, words};
 
 /// gRPC's default limit for one message; larger ones are marked.
 const LARGE: u64 = 4 << 20;
@@ -33,7 +33,9 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     }
     let zone = io.zone(args.time);
     let filter = select::filter(args.rows.filter.as_deref(), Rows::Messages, &zone)?;
-    let begin = |catalog, clock, schema: &_| source::store(&args.source.timers, catalog, clock, schema);
+    let begin = |catalog, clock, schema: &_| {
+        sources::store(offline::options(&args.source.timers), catalog, clock, schema)
+    };
     let folded = source::fold(&args.source, global, io, begin)?.with_messages()?;
     let (store, schema) = (folded.facts, folded.schema);
     let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
@@ -107,7 +109,7 @@ impl Printer<'_> {
     fn object(&self, fact: &MessageFact) -> Value {
         let mut object = json::message(fact, &self.store.clock());
         if self.args.body {
-            bodies::add_to(&mut object, self.store, self.schema, fact.n);
+            add_body(&mut object, self.store, self.schema, fact.n);
             refusals::add_to(&mut object, self.store, self.schema, fact);
         }
         object
@@ -134,7 +136,7 @@ impl Printer<'_> {
         for fact in rows {
             printed += 1;
             writeln!(out, "---")?;
-            bodies::write_yaml(out, &self.object(&fact), "", terminal)?;
+            write_yaml(out, &self.object(&fact), "", terminal)?;
         }
         Ok(printed)
     }
@@ -177,8 +179,9 @@ impl Printer<'_> {
             before = Some(fact.at);
             if let (true, Some(n)) = (self.args.body, fact.n) {
                 table.flush()?;
-                let body = bodies::message(self.store, self.schema, n, Names::Original);
-                bodies::write_yaml(table.out(), &body, "      ", terminal)?;
+                let body =
+                    bodies::message(self.store, self.schema, n, Names::Original).unwrap_or(Value::Null);
+                write_yaml(table.out(), &body, "      ", terminal)?;
                 refusals::write(self.store, self.schema, &fact, terminal, table.out())?;
             }
         }
@@ -240,32 +243,4 @@ impl Printer<'_> {
         let clock = if relative { crate::wire::event::Clock { epoch: None, ..clock } } else { clock };
         time_of_day(at, clock, &self.zone)
     }
-}
-
-/// One line of a live run: the row as `log` prints it, without columns that need its neighbours.
-pub fn line(fact: &MessageFact, store: &Store, zone: &jiff::tz::TimeZone, style: Style) -> String {
-    let row = fact.line();
-    let mut words: Vec<String> = vec![time_of_day(fact.at, store.clock(), zone)];
-    words.extend(fact.n.map(|n| format!("#{}", n.0)));
-    words.push(fact.node.as_deref().map_or_else(|| format!("stream #{}", fact.stream.0), str::to_owned));
-    match fact.dir {
-        Some(Dir::Req) => words.push(style.pick("→", "->").into()),
-        Some(Dir::Resp) => words.push(style.pick("←", "<-").into()),
-        None => {}
-    }
-    words.extend(fact.dir.map(|_| type_label(fact.type_url.as_str())));
-    words.push(words::kind(&row, style).0);
-    words.extend((!fact.version.is_empty()).then(|| format!("version {}", fact.version)));
-    words.extend((!fact.nonce.is_empty()).then(|| format!("nonce {}", fact.nonce)));
-    words.push(report::resources(&row));
-    words.extend(fact.n.map(|_| size(fact.size)));
-    words.extend(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency));
-    words.push(report::note(&row));
-    words.retain(|word| !word.is_empty());
-    display_safe(&words.join("  ")).into_owned()
-}
-
-/// The same as one line of JSON.
-pub fn json_line(fact: &MessageFact, store: &Store) -> String {
-    json_out::line(&json::message(fact, &store.clock()))
 }

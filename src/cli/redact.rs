@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::schema::redact;
-use crate::sources::record::Loaded;
+use crate::schema::redact::{self, Redactor};
+use crate::sources::{self, SourceFormat, record::Loaded};
 use crate::wire::content::{self, Blob, Catalog, MemoryBodies, Redact};
 use crate::wire::event::Seq;
 use crate::wire::text::plural;
 use crate::wire::{End, Frame, FramePayload, Message, Open};
 
 use super::args::{ExportTo, Global, RedactArgs, SourceArgs};
-use super::descriptors;
 use super::error::{CliError, Exit};
 use super::export::{self, Session};
 use super::io::Io;
-use super::source::{self, Form};
+use super::{offline, schema_flags};
 
 pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let output = &args.output;
@@ -24,17 +23,17 @@ pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     // Nothing is taken out in reading, so that it can be counted.
     let whole = SourceArgs { keep_secrets: true, ..args.source.clone() };
-    let opened = source::open_keyed(&whole, descriptors::seed()?, global, io)?;
-    let to = match opened.form {
-        Form::Recording | Form::Capture => ExportTo::Xdsrec,
-        Form::Raw => ExportTo::Raw,
+    let opened = offline::open(&whole, schema_flags::seed()?, global, io)?;
+    let to = match opened.format {
+        SourceFormat::Recording | SourceFormat::Capture => ExportTo::Xdsrec,
+        SourceFormat::Raw => ExportTo::Raw,
         form => {
             let error = CliError::usage(format!("{} is a {}", args.source.source, form.word()));
             return Err(error.next("a recording, raw JSONL or a packet capture"));
         }
     };
     let mut clean = Clean::new(
-        descriptors::redactor(&opened.schema, opened.loaded.catalog.seed()),
+        Arc::new(Redactor::new(opened.schema.clone(), opened.loaded.catalog.seed())),
         opened.loaded.catalog.seed(),
     );
     let frames: Vec<Frame> =
@@ -57,7 +56,7 @@ pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result
     })?;
     if !global.quiet {
         let loaded = Loaded { catalog, frames, ..opened.loaded };
-        let unread = source::may_contain_secrets(&source::Source { loaded, ..opened });
+        let unread = sources::decoding_gaps(&sources::Source { loaded, ..opened });
         let lost = (lost > 0).then(|| format!("the content of {} was lost", plural(lost, "message")));
         lost.into_iter().chain(unread).for_each(|notice| io.say(&notice));
         io.say(&format!("{taken}; written to {}", output.display()));

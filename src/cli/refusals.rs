@@ -10,8 +10,8 @@ use crate::present::json;
 use crate::schema::Schema;
 use crate::wire::text::display_safe;
 
-use super::bodies;
 use super::error::CliError;
+use super::json_out::write_yaml;
 
 /// All about the refusal that a message is; `None` if it is none with a text.
 fn card(store: &Store, schema: &Schema, fact: &MessageFact) -> Option<Card> {
@@ -72,7 +72,7 @@ pub(super) fn write(
             display_safe(&good.unwrap_or_default())
         )?;
         match &subject.refused {
-            Some(body) => bodies::write_yaml(out, body, "      ", terminal)?,
+            Some(body) => write_yaml(out, body, "      ", terminal)?,
             None => writeln!(out, "      # its content is not held, or not in the push")?,
         }
     }

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use crate::engine::filter::Rows;
 use crate::schema::Schema;
-use crate::sources::record::Loaded;
+use crate::sources::{self, Limit, ReplayPosition, record::Loaded};
 
 use super::args::LogArgs;
-use super::args::{At, Format, Global, ReplayArgs, SourceArgs, StreamPick, TimeFormat};
+use super::args::{Format, Global, ReplayArgs, SourceArgs, StreamPick, TimeFormat};
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::select::Picked;
-use super::source::{self, Limit};
-use super::{descriptors, log, select};
+
+use super::{message_line, offline, schema_flags, select};
 
 /// How often a file is looked at for more.
 const LOOK: Duration = Duration::from_millis(250);
@@ -27,7 +27,7 @@ pub(super) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
     if args.follow {
         is_file(&args.source)?;
     }
-    let seed = descriptors::seed()?;
+    let seed = schema_flags::seed()?;
     if args.output.is_none() && !args.no_tui && io.has_screen() {
         return screens::run(args, seed, global, io);
     }
@@ -53,14 +53,14 @@ pub(super) fn follow_lines(
     is_file(&args.source)?;
     let lines = Lines {
         source: &args.source,
-        at: &At::End,
+        at: &ReplayPosition::End,
         filter: args.rows.filter.as_deref(),
         stream: args.rows.stream.as_ref(),
         time: args.time,
         jsonl: output == Format::Jsonl,
         follow: true,
     };
-    lines.print(descriptors::seed()?, global, io)
+    lines.print(schema_flags::seed()?, global, io)
 }
 
 /// Only a file can be followed.
@@ -74,7 +74,7 @@ fn is_file(args: &SourceArgs) -> Result<(), CliError> {
 /// A source as lines: what there is, and with `follow` what comes.
 struct Lines<'a> {
     source: &'a SourceArgs,
-    at: &'a At,
+    at: &'a ReplayPosition,
     filter: Option<&'a str>,
     stream: Option<&'a StreamPick>,
     time: TimeFormat,
@@ -88,7 +88,7 @@ impl Lines<'_> {
         let zone = io.zone(self.time);
         let filter = select::filter(self.filter, Rows::Messages, &zone)?;
         let style = io.style(global);
-        let opened = source::open_keyed(self.source, seed, global, io)?.with_messages()?;
+        let opened = offline::open(self.source, seed, global, io)?.with_messages()?;
         let limit = Limit::of(self.at, &opened.loaded, &zone)?;
         let reload = if self.follow {
             Some(follow(self.source, seed, &opened.schema, opened.size.unwrap_or(0), io)?)
@@ -96,16 +96,16 @@ impl Lines<'_> {
             None
         };
         let timers = &self.source.timers;
-        let (mut store, schema) = source::replay(opened, timers, &limit);
+        let (mut store, schema) = sources::replay(opened, offline::options(timers), &limit);
         let mut shown = 0;
         loop {
             let picked = Picked::of(self.stream, &store)?;
             for fact in (shown..store.rows()).filter_map(|row| store.row(row)) {
                 if picked.has(fact.stream) && filter.message(&fact, &store) {
                     let line = if self.jsonl {
-                        log::json_line(&fact, &store)
+                        message_line::json(&fact, &store)
                     } else {
-                        log::line(&fact, &store, &zone, style)
+                        message_line::text(&fact, &store, &zone, style)
                     };
                     writeln!(io.stdout, "{}", line.trim_end())?;
                 }
@@ -115,7 +115,7 @@ impl Lines<'_> {
             let Some(loaded) = reload.as_ref().and_then(|reload| reload.recv().ok()) else {
                 return Ok(Exit::Yes);
             };
-            store = source::replay_loaded(loaded, &schema, timers);
+            store = sources::replay_all(loaded, offline::options(timers), &schema);
         }
     }
 }
@@ -128,7 +128,7 @@ fn follow(
     mut known: u64,
     io: &Io<'_>,
 ) -> Result<Receiver<Loaded>, CliError> {
-    let path = source::find(&args.source, io)?;
+    let path = offline::find(&args.source, io)?;
     let (args, schema) = (args.clone(), schema.clone());
     let (send, receive) = channel();
     let work = move || {
@@ -142,7 +142,7 @@ fn follow(
             }
             let begun = Instant::now();
             // What can't be read now may be half written: the next look sees more of it.
-            if let Ok(source) = source::read_file(&args, seed, &path, Arc::clone(&schema)) {
+            if let Ok(source) = sources::open(&offline::spec(&args, seed, &path), &Arc::clone(&schema)) {
                 known = size;
                 if send.send(source.loaded).is_err() {
                     return;

@@ -10,7 +10,8 @@ use crate::peers::client::{self, FallbackServer, ServerProfile};
 use crate::wire::event::{Kind, Variant};
 
 use super::args::VariantWord;
-use super::client::{Ask, reach};
+use super::client::Ask;
+use super::connect::reach;
 use super::error::CliError;
 use super::identity::{self, Like};
 

@@ -15,6 +15,7 @@ use crate::net::tap::Address;
 use crate::peers::server::{Plan, PlaybackSpeed, Script, Scripts, Snapshot};
 use crate::present::report;
 use crate::schema::Schema;
+use crate::sources::{self, Limit, Source};
 use crate::wire::event::TypeUrl;
 use crate::wire::text::{count, display_safe, plural, type_label};
 
@@ -23,8 +24,8 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::live::{Run, for_clients};
 use super::select::{self, Picked};
-use super::source::{self, Limit, Source};
-use super::{connect, descriptors, folder};
+
+use super::{connect, offline, schema_flags};
 
 /// How often a source is looked at with --reload. What changed must have stayed as it is for as long.
 const LOOK: Duration = Duration::from_millis(200);
@@ -44,7 +45,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let from = SourceArgs {
         source: args.source.clone(),
         ask: Vec::new(),
-        broken: false,
+        accept_broken: false,
         patience: None,
         client: ClientFlags::default(),
         // What is served is what is there; what is kept of it is another thing.
@@ -52,8 +53,8 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         timers: args.live.timers,
         descriptors: args.live.descriptors.clone(),
     };
-    let seed = descriptors::seed()?;
-    let opened = source::open_keyed(&from, seed, global, io)?;
+    let seed = schema_flags::seed()?;
+    let opened = offline::open(&from, seed, global, io)?;
     let schema = opened.schema.clone();
     let made = make(opened, args, &io.zone)?;
     let talks = |io: &mut Io<'_>, text: &str| io.say(&display_safe(text));
@@ -81,7 +82,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         steps(control.clone())?;
     }
     if args.reload {
-        let path = source::find(&args.source, io)?;
+        let path = offline::find(&args.source, io)?;
         let again = Again { from, seed, path, schema, args: args.clone(), zone: io.zone.clone() };
         again.start(control.clone(), say.clone())?;
     }
@@ -132,7 +133,7 @@ fn nothing(args: &ServeArgs) -> CliError {
 }
 
 fn snapshots(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliError> {
-    let (store, _) = source::replay(source, &args.live.timers, limit);
+    let (store, _) = sources::replay(source, offline::options(&args.live.timers), limit);
     let streams = Picked::of(args.stream.as_ref(), &store)?.streams;
     let all = Snapshot::of(&store, &streams);
     if all.is_empty() {
@@ -184,10 +185,10 @@ fn named(url: &TypeUrl, name: &str) -> String {
 }
 
 fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliError> {
-    let frames = source.loaded.frames.get(..limit.reach(&source.loaded.frames)).unwrap_or_default().to_vec();
+    let frames = source.loaded.frames.get(..limit.count(&source.loaded.frames)).unwrap_or_default().to_vec();
     let most = args.live.timers.memory;
     let name = source.name.clone();
-    let (store, _) = source::replay(source, &args.live.timers, limit);
+    let (store, _) = sources::replay(source, offline::options(&args.live.timers), limit);
     let streams = Picked::of(args.stream.as_ref(), &store)?.streams;
     let ids: BTreeSet<_> = streams.iter().map(|stream| stream.stream).collect();
     let scripts =
@@ -288,7 +289,9 @@ impl Again {
     fn stamp(&self) -> Stamp {
         let mut files = vec![self.path.clone()];
         // A directory that can't be listed now shows when it is read.
-        let _ = self.path.is_dir().then(|| folder::list(&self.path, &|_| true, &mut files));
+        if self.path.is_dir() {
+            files.extend(sources::list_files(&self.path, &|_| true).unwrap_or_default());
+        }
         let of = |path: PathBuf| {
             let about = std::fs::metadata(&path).ok();
             let size = about.as_ref().map_or(0, std::fs::Metadata::len);
@@ -299,7 +302,7 @@ impl Again {
 
     /// What can't be read in part would take resources away that are only misspelled.
     fn read(&self) -> Result<Made, CliError> {
-        let source = source::read_file(&self.from, self.seed, &self.path, self.schema.clone())?;
+        let source = sources::open(&offline::spec(&self.from, self.seed, &self.path), &self.schema.clone())?;
         if let Some(notice) = source.loaded.notices.first() {
             return Err(CliError::unreadable(notice.clone()));
         }

@@ -16,17 +16,14 @@ use crate::schema::Schema;
 use crate::wire::event::{Kind, StreamId, Variant};
 use crate::wire::text::{age, count, display_safe, latency, plural, type_label};
 
-use super::applied;
 use super::args::SourceArgs;
 use super::args::{Format, Global, StatusArgs};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::json_out::Objects;
 use super::select::{self, Picked};
-use super::source;
 use super::table::{Cell, Table};
-use super::wait;
-use super::words;
+use super::{applied, offline, source, wait, words};
 
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let filter = select::filter(args.rows.filter.as_deref(), filter::Rows::States, &io.zone)?;
@@ -145,7 +142,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
 /// `--wait` on a recording: until all in it are in sync. False: they never were, which is said.
 fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, CliError> {
     let Some(patience) = args.wait else { return Ok(true) };
-    if source::is_server(&args.source.source) {
+    if offline::is_server(&args.source.source) {
         return if args.nodes.is_some() { Err(wait::one_node()) } else { Ok(true) };
     }
     let condition = wait::Condition::Synced;

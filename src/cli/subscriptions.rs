@@ -11,11 +11,12 @@ use crate::wire::text::{count, type_label};
 
 use super::args::{Format, GetArgs};
 use super::error::CliError;
-use super::get::{self, GetTarget};
 use super::io::Style;
 use super::json_out::Objects;
 use super::table::{Cell, Table};
+use super::target::GetTarget;
 use super::words;
+use super::words::resource_state;
 
 /// Types without WHAT: one row per stream and type. With it: one row per name.
 pub(super) fn write(
@@ -96,7 +97,7 @@ fn names(
             let fact = by_name.get(&**name).copied();
             let (word, role) = match fact {
                 Some(fact) if fact.is_missing() => ("missing".to_owned(), Role::Warn),
-                Some(fact) => get::word(fact),
+                Some(fact) => resource_state(fact),
                 None => ("waiting".to_owned(), Role::Pending),
             };
             let mut cells = vec![

@@ -6,13 +6,14 @@ use crate::engine::graph::{self, Graph, State};
 use crate::engine::store::ResourceFact;
 use crate::schema::Names;
 use crate::schema::links;
+use crate::sources::bodies;
 use crate::wire::event::{ApiVersion, Kind, StreamId, TypeUrl};
 use crate::wire::text::{display_safe, type_label};
 
-use super::bodies;
 use super::error::CliError;
-use super::get::{Get, word};
+use super::get::Get;
 use super::io::Style;
+use super::words::resource_state;
 
 /// The signs of a tree's branches.
 struct Branches {
@@ -100,7 +101,7 @@ fn state<'a>(graph: &'a Graph, kind: Kind, name: &str) -> Option<&'a State> {
 fn with_graph(graph: &Graph, fact: &ResourceFact) -> String {
     let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
     match kind.and_then(|kind| state(graph, kind, &fact.name)) {
-        Some(State::Warming { .. }) => format!("{}, warming", word(fact).0),
-        _ => word(fact).0,
+        Some(State::Warming { .. }) => format!("{}, warming", resource_state(fact).0),
+        _ => resource_state(fact).0,
     }
 }

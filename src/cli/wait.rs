@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use crate::app::client::{Progress, Running};
 use crate::engine::filter::{Filter, Rows};
 use crate::engine::store::{ResourceState, Store, TypeState};
+use crate::sources::{self, Limit};
 
 use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{Ask, Waiting, broken, listed};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::source::{self, Limit};
-use super::{descriptors, live, select};
+use super::{offline, schema_flags, select, source};
 
 /// Between readings of a file that grows so many times what the last one took.
 const SHARE: u32 = 4;
@@ -91,7 +91,7 @@ impl Condition {
 
 pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let condition = Condition::read(&args.condition, io)?;
-    if source::is_server(&args.source.source) {
+    if offline::is_server(&args.source.source) {
         return on_server(args, &condition, global, io);
     }
     let met =
@@ -110,13 +110,13 @@ pub(super) fn on_recording(
 ) -> Result<bool, CliError> {
     let mut waiting = Waiting::until(patience, text);
     let quiet = Global { quiet: true, ..global.clone() };
-    let path = if source.source == "-" { None } else { Some(source::find(&source.source, io)?) };
+    let path = if source.source == "-" { None } else { Some(offline::find(&source.source, io)?) };
     let size = || path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map(|file| file.len());
     loop {
         let seen = size();
         let begun = Instant::now();
         let read = source::open(source, &quiet, io)?;
-        let store = source::replay(read, &source.timers, &Limit::All).0;
+        let store = sources::replay(read, offline::options(&source.timers), &Limit::All).0;
         if condition.is_met(&store, nodes) {
             return Ok(true);
         }
@@ -156,11 +156,11 @@ fn on_server(
         what: &[],
         flags: &of.client,
         connect: &of.descriptors.connect,
-        schema: descriptors::schema(&of.descriptors)?,
+        schema: schema_flags::schema(&of.descriptors)?,
         quiet: global.quiet,
     };
-    let options = ask.options(source::options(&of.timers), io)?;
-    let running = Running::start(options, None).map_err(live::start_error)?;
+    let options = ask.options(offline::options(&of.timers), io)?;
+    let running = Running::start(options, None)?;
     let mut waiting = Waiting::until(args.timeout, &args.condition);
     loop {
         let progress = running.progress();

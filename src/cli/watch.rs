@@ -9,12 +9,12 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::live::{self, Run, Shown};
 use super::wait::Condition;
-use super::{descriptors, replay, source, watch_files};
+use super::{offline, replay, schema_flags, watch_files};
 
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;
     let until = args.until.as_deref().map(|text| Condition::read(text, io)).transpose()?;
-    let schema = descriptors::schema(&flags.descriptors)?;
+    let schema = schema_flags::schema(&flags.descriptors)?;
     // Loads beside what follows; the first message finds it ready.
     let warm = schema.clone();
     let warming = std::thread::spawn(move || warm.warm());
@@ -31,7 +31,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         schema: schema.clone(),
         quiet: global.quiet,
     };
-    let options = ask.options(source::options(&flags.timers), io)?;
+    let options = ask.options(offline::options(&flags.timers), io)?;
     let server = options.server.address.to_string();
     let run = Run {
         flags,
@@ -51,7 +51,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let sink = if screens { None } else { Some(run.sink(io)?) };
     let signals =
         signals::watch(screens).map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
-    let running = Running::start(options, sink).map_err(live::start_error)?;
+    let running = Running::start(options, sink)?;
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let (notice, client) = (run.notice.clone(), (!flags.read_only).then_some(&running));
@@ -90,7 +90,7 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
         Format::Json | Format::Jsonl => Format::Jsonl,
         _ => return Err(CliError::usage("--follow prints text or jsonl").next("-o jsonl")),
     };
-    if !source::is_server(followed) && watch_files::path(Some(followed)).ok().flatten().is_none() {
+    if !offline::is_server(followed) && watch_files::path(Some(followed)).ok().flatten().is_none() {
         return replay::follow_lines(args, output, global, io);
     }
     let watch = WatchArgs {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use crate::app::files::{Options, Running};
 use crate::app::signals;
 use crate::schema::Schema;
+use crate::sources::{self, SourceFormat};
 
 use super::args::{Global, WatchArgs};
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::live::{self, Run, Shown};
-use super::source::{self, Form};
+
+use super::offline;
 use super::wait::Condition;
 
 /// The file or directory that `watch` is told instead of a server.
@@ -21,12 +23,12 @@ pub(super) fn path(server: Option<&str>) -> Result<Option<PathBuf>, CliError> {
         return Ok(Some(PathBuf::from(path)));
     }
     let path = Path::new(server);
-    if source::is_server(server) || !path.exists() {
+    if offline::is_server(server) || !path.exists() {
         return Ok(None);
     }
-    let holds = if path.is_dir() { None } else { source::form_of(path) };
+    let holds = if path.is_dir() { None } else { sources::format_of(path) };
     match holds {
-        None | Some(Form::Response) => Ok(Some(path.to_owned())),
+        None | Some(SourceFormat::Response) => Ok(Some(path.to_owned())),
         Some(form) => {
             let error = CliError::usage(format!("{server} is a {}: it does not change", form.word()));
             Err(error.next(format!("xdscope replay {server}")))
@@ -65,14 +67,14 @@ pub(super) fn run(
         path,
         record: run.recording(io)?,
         keep_secrets: flags.keep_secrets,
-        store: source::options(&flags.timers),
+        store: offline::options(&flags.timers),
         schema: schema.clone(),
         source: source.clone(),
     };
     let sink = if screens { None } else { Some(run.sink(io)?) };
     let signals =
         signals::watch(screens).map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
-    let running = Running::start(options, sink).map_err(live::start_error)?;
+    let running = Running::start(options, sink)?;
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let shown = Shown { shared, recording, source, notice: run.notice.clone(), client: None };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::store::{LineFact, MissingAnswer, SummaryFact, TypeState};
+use crate::engine::store::{LineFact, MissingAnswer, ResourceFact, ResourceState, SummaryFact, TypeState};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::wire::Tls;
@@ -46,4 +46,20 @@ pub(super) fn add_silences(object: &mut Value, silences: &[MissingAnswer]) {
     if let (Value::Object(fields), false) = (object, silences.is_empty()) {
         fields.insert("waiting_reason".into(), silences.iter().map(json::silence).collect());
     }
+}
+
+/// Names the state of a resource; a NACK of its newest content comes first.
+pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
+    let word = fact.state.word();
+    if fact.refused {
+        return (format!("NACK ({word})"), Role::Bad);
+    }
+    let role = match fact.state {
+        ResourceState::Present | ResourceState::Kept => Role::Ok,
+        ResourceState::Waiting => Role::Pending,
+        ResourceState::Orphan | ResourceState::Expired | ResourceState::Redirected => Role::Warn,
+        ResourceState::Removed | ResourceState::Absent | ResourceState::Released => Role::Muted,
+    };
+    let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
+    (format!("{word}{by}"), role)
 }

@@ -1,6 +1,22 @@
-//! Everything that yields frames: observed connections, recordings, packet captures, raw JSONL and arrow scripts.
+//! Everything that yields frames, and the one way to open what was written down.
+//!
+//! [`open`] reads a whole file or folder, [`read`] a pipe, and [`fold`] a file that is too large to hold in memory.
+//! All three recognise the format themselves. The folders below read and write one format each.
 
+pub mod bodies;
+mod fold;
 pub mod observe;
+mod open;
 pub mod pcap;
 pub mod record;
+mod replay_until;
+mod schema_codec;
 pub mod script;
+
+pub use fold::{Folded, FrameSink, ReadProgress, fold};
+pub use open::{
+    Source, SourceError, SourceFormat, Spec, VersionedResource, collect_resources, decoding_gaps, format_of,
+    list_files, open, open_script, parse_documents, read, read_dump,
+};
+pub use replay_until::{Limit, PositionError, Replay, ReplayPosition, is_message, replay, replay_all, store};
+pub use schema_codec::SchemaCodec;

@@ -164,7 +164,10 @@ fn envoy(test: &str, variant: Variant) {
     }
     for verb in ["log", "lint", "replay"] {
         let (code, _, err) = run(world.folder(), &[verb, dump]);
-        assert!(code == Some(2) && err.contains("what a client has, and no session"), "{verb}: {err}");
+        assert!(
+            code == Some(2) && err.contains("it lists what a client has applied, and has no messages"),
+            "{verb}: {err}"
+        );
     }
 }
 

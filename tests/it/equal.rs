@@ -93,7 +93,7 @@ fn secret_lines(pem: &str) -> Vec<&str> {
 
 fn line(fact: &store::MessageFact, store: &Store) -> String {
     let style = cli::io::Style { color: false, ascii: false };
-    cli::log::line(fact, store, &TimeZone::UTC, style).trim_end().to_owned()
+    cli::message_line::text(fact, store, &TimeZone::UTC, style).trim_end().to_owned()
 }
 
 /// Everything there is to know, down to the bytes of each resource and the body of each response.

@@ -40,7 +40,7 @@ pub struct SourceArgs {
     pub ask: Vec<String>,
     /// What is no response is looked at too: what is wrong with it is what is asked for.
     #[arg(skip)]
-    pub broken: bool,
+    pub accept_broken: bool,
     /// How long a server may take, where the verb says so.
     #[arg(skip)]
     pub patience: Option<Duration>,

@@ -8,6 +8,7 @@ use clap::Args;
 use super::*;
 use crate::net::demo::Scenario;
 use crate::peers::server::PlaybackSpeed;
+use crate::sources::ReplayPosition;
 
 /// Flags of the verbs that run until they are stopped.
 #[derive(Clone, Debug, Args)]
@@ -111,7 +112,7 @@ pub struct ServeArgs {
     pub mode: ServeMode,
     /// As of when: start, end, nack, #487, 14:02:08, +30s. A script ends there
     #[arg(long, value_name = "WHEN", default_value = "end")]
-    pub at: At,
+    pub at: ReplayPosition,
     /// Of this recorded stream or node, to all clients. Without it a node gets its own, others get the union
     #[arg(long, value_name = "NODE|#N")]
     pub stream: Option<StreamPick>,

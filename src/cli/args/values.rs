@@ -76,30 +76,6 @@ impl std::str::FromStr for StreamPick {
     }
 }
 
-/// A place in a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum At {
-    Start,
-    End,
-    /// The first NACK.
-    Nack,
-    Moment(filter::FilterTime),
-}
-
-impl std::str::FromStr for At {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "start" => Ok(At::Start),
-            "end" => Ok(At::End),
-            "nack" => Ok(At::Nack),
-            text => filter::FilterTime::parse(text)
-                .map(At::Moment)
-                .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start, end or nack".into()),
-        }
-    }
-}
-
 pub(super) fn ignored(text: &str) -> Result<diff::Pattern, String> {
     diff::Pattern::parse(text).map_err(|(at, why)| format!("{why} at column {}", at + 1))
 }

@@ -7,13 +7,14 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::*;
 use crate::engine::{diff, lint};
+use crate::sources::ReplayPosition;
 
 /// `replay`: a recording with a time cursor.
 #[derive(Clone, Debug, Args)]
 pub struct ReplayArgs {
     /// Where the cursor stands at first: start, end, nack, #487, 14:02:08, +30s. Without screens, the last row
     #[arg(long, value_name = "WHEN", default_value = "end", help_heading = "Replay")]
-    pub at: At,
+    pub at: ReplayPosition,
     /// Play from there
     #[arg(long, conflicts_with_all = ["no_tui", "output"], help_heading = "Replay")]
     pub play: bool,
@@ -117,7 +118,7 @@ pub struct GetArgs {
     pub output: Option<Format>,
     /// As it was then: #487, 14:02:08, +30s, start, end
     #[arg(long, value_name = "WHEN", default_value = "end")]
-    pub at: At,
+    pub at: ReplayPosition,
     /// What is subscribed to, and what of it came
     #[arg(long)]
     pub subscriptions: bool,
@@ -258,10 +259,10 @@ pub struct ExportArgs {
     pub stream: Option<StreamPick>,
     /// From here on: #487, 14:02:08, +30s
     #[arg(long, value_name = "WHEN", default_value = "start")]
-    pub from: At,
+    pub from: ReplayPosition,
     /// Up to here
     #[arg(long, value_name = "WHEN", default_value = "end")]
-    pub until: At,
+    pub until: ReplayPosition,
     #[command(flatten)]
     pub source: SourceArgs,
 }

@@ -9,6 +9,7 @@ mod side;
 mod tests;
 mod words;
 
+use crate::cli::{offline, schema_flags};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,16 +18,17 @@ use crate::engine::diff::{Comparison, Op, Options, Path, compare, sets, versions
 use crate::present::json;
 use crate::present::report::type_order;
 use crate::schema::Schema;
+use crate::sources::{self, Limit, Replay};
 use crate::wire::content::BlobId;
 use crate::wire::event::{StreamId, TypeUrl};
 use crate::wire::text::{display_safe, plural};
 
 use super::args::{DiffArgs, Global, SourceArgs};
 use super::error::{CliError, Exit};
-use super::get::GetTarget;
 use super::io::Io;
 use super::select::Picked;
-use super::source::{self, Limit, Replay};
+use super::source;
+use super::target::GetTarget;
 use print::Printer;
 use side::{Content, Member, Side};
 use words::{Asked, Place};
@@ -106,7 +108,8 @@ impl Work<'_> {
         io: &mut Io<'_>,
     ) -> Result<Exit, CliError> {
         let source = source::open(&self.args.source, self.global, io)?;
-        let (store, schema) = source::replay(source, &self.args.source.timers, &Limit::All);
+        let (store, schema) =
+            sources::replay(source, offline::options(&self.args.source.timers), &Limit::All);
         let picked = Picked::of(self.args.stream.as_ref(), &store)?;
         let name = what.name.as_deref().unwrap_or_default();
         let known =
@@ -130,7 +133,7 @@ impl Work<'_> {
     /// The resources of a source at two moments.
     fn moments(
         &mut self,
-        source: source::Source,
+        source: sources::Source,
         (from, to): (Limit, Limit),
         // Whose pushes they are, if they are pushes.
         only: [Option<StreamId>; 2],
@@ -138,15 +141,16 @@ impl Work<'_> {
         io: &mut Io<'_>,
     ) -> Result<Exit, CliError> {
         let frames = &source.loaded.frames;
-        let backwards = from.reach(frames) > to.reach(frames);
+        let backwards = from.count(frames) > to.count(frames);
         let (early, late) = if backwards { (to, from) } else { (from, to) };
-        let mut replay = Replay::new(source, &self.args.source.timers);
-        replay.to(&early);
+        let sources::Source { loaded, schema, .. } = source;
+        let mut replay = Replay::new(loaded, offline::options(&self.args.source.timers), &schema);
+        replay.advance_to(&early);
         let early = side::members(&replay.store, whats);
-        replay.to(&late);
+        replay.advance_to(&late);
         let late = side::members(&replay.store, whats);
-        replay.to(&Limit::All);
-        let Replay { store, schema, .. } = replay;
+        replay.advance_to(&Limit::All);
+        let Replay { store, .. } = replay;
         let picked = Picked::of(self.args.stream.as_ref(), &store)?;
         let store = Rc::new(store);
         let early = Side::at(early, &picked, only, &store);
@@ -157,7 +161,7 @@ impl Work<'_> {
 
     /// The resources of two sources.
     fn sources(&mut self, other: String, whats: &[GetTarget], io: &mut Io<'_>) -> Result<Exit, CliError> {
-        let schema = super::descriptors::schema(&self.args.source.descriptors)?;
+        let schema = schema_flags::schema(&self.args.source.descriptors)?;
         // What a server is asked for.
         let ask: Vec<String> = whats.iter().map(|what| what.text.clone()).collect();
         let first = &SourceArgs { ask, ..self.args.source.clone() };
@@ -165,7 +169,7 @@ impl Work<'_> {
         // A recording has the ids of its secrets keyed already; every other source is keyed like it.
         let swap = !side::is_keyed(&first.source, io) && side::is_keyed(&second.source, io);
         let (one, two) = if swap { (&second, first) } else { (first, &second) };
-        let one = side::open(one, super::descriptors::seed()?, self.args, whats, self.global, io)?;
+        let one = side::open(one, schema_flags::seed()?, self.args, whats, self.global, io)?;
         let two = side::open(two, one.seed, self.args, whats, self.global, io)?;
         let (first, second) = if swap { (two, one) } else { (one, two) };
         self.report(&first, &second, &schema, whats, io)

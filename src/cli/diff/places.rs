@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::engine::diff::Version;
+use crate::sources::{Limit, Source};
 use crate::wire::event::{Dir, Method, Seq, StreamId, TypeUrl};
 use crate::wire::text::display_safe;
 use crate::wire::{Body, FramePayload as Frames, Message};
 
 use super::super::args::StreamPick;
 use super::super::error::{CliError, Exit};
-use super::super::get::GetTarget;
-use super::super::source::{Limit, Source};
+use super::super::target::GetTarget;
+
 use super::words::Place;
 
 /// The version that is meant. `other`: the one that it is compared with.

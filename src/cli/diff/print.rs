@@ -1,5 +1,6 @@
 //! Differences as text, a table, or objects.
 
+use crate::cli::json_out::write_yaml;
 use std::io::{self, Write};
 
 use serde_json::Value;
@@ -11,7 +12,6 @@ use crate::schema::to_yaml;
 use crate::wire::text::{count, display_safe, plural, type_label};
 
 use super::super::args::{DiffArgs, Format};
-use super::super::bodies;
 use super::super::error::CliError;
 use super::super::io::Style;
 use super::super::json_out::{self, Objects};
@@ -48,7 +48,7 @@ impl Printer<'_> {
             Format::Yaml => {
                 for difference in found {
                     writeln!(out, "---")?;
-                    bodies::write_yaml(out, &object(difference), "", self.terminal)?;
+                    write_yaml(out, &object(difference), "", self.terminal)?;
                 }
             }
             Format::Table if !found.is_empty() => self.table(found, out)?,

@@ -1,6 +1,7 @@
 //! Files and directories of resources as a source: YAML and JSON, one resource or many, a discovery response, a
 //! bootstrap, or Envoy's config dump.
 
+use crate::cli::offline;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Read;
@@ -11,7 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::engine::applied::{self, Dump};
 use crate::schema::Schema;
-use crate::sources::record;
+use crate::schema::redact::Redactor;
+use crate::sources::{self, VersionedResource, record};
 use crate::wire::content::Redact;
 use crate::wire::event::TypeUrl;
 use crate::wire::pb::put_len_field;
@@ -19,7 +21,6 @@ use crate::wire::pb::put_len_field;
 use super::super::args::SourceArgs;
 use super::super::error::CliError;
 use super::super::io::Io;
-use super::super::{descriptors, folder, source};
 use super::side::{Content, Member, has_mark};
 
 /// The path of a source that holds resources; an error if it is something else, or nothing.
@@ -28,7 +29,7 @@ pub(super) fn find(name: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     if path.is_dir() {
         return Ok(path);
     }
-    let path = source::find(name, io)?;
+    let path = offline::find(name, io)?;
     let no = || CliError::unreadable(format!("{name} is no file of resources"));
     if !has_ending(&path) {
         return Err(no());
@@ -52,30 +53,26 @@ pub(super) fn read(
     seed: u64,
     schema: &Arc<Schema>,
 ) -> Result<(Vec<Member>, Vec<String>), CliError> {
-    let mut files = Vec::new();
-    if path.is_dir() {
-        folder::list(path, &has_ending, &mut files)?
-    } else {
-        files.push(path.to_owned())
-    }
-    let redact = (!args.keep_secrets).then(|| descriptors::redactor(schema, seed));
+    let files = if path.is_dir() { sources::list_files(path, &has_ending)? } else { vec![path.to_owned()] };
+    let redact: Option<Arc<dyn Redact>> =
+        if args.keep_secrets { None } else { Some(Arc::new(Redactor::new(schema.clone(), seed))) };
     let mut members: Vec<Member> = Vec::new();
     let mut met = HashSet::new();
     let mut notices = Vec::new();
     for file in &files {
         let failed = || CliError::unreadable(format!("cannot read {}", file.display()));
         let text = fs::read_to_string(file).map_err(|error| failed().because(error))?;
-        if let Some(dump) = source::read_dump(&file.to_string_lossy(), text.as_bytes(), schema)? {
+        if let Some(dump) = sources::read_dump(&file.to_string_lossy(), text.as_bytes(), schema)? {
             let of_dump = of_dump(&dump, schema, redact.as_deref());
             members.extend(of_dump.into_iter().filter(|member| met.insert(member.key())));
             notices.extend(dump.notices);
             continue;
         }
         let mut found = Vec::new();
-        for document in folder::parse(&text).map_err(|why| failed().because(why))? {
-            folder::collect(document, None, &mut found);
+        for document in sources::parse_documents(&text).map_err(|why| failed().because(why))? {
+            sources::collect_resources(document, None, &mut found);
         }
-        for (fields, version) in found {
+        for VersionedResource { fields, version } in found {
             let member = member(fields, version, schema, redact.as_deref()).map_err(|why| {
                 failed().because(why).next("--proto FILE -I DIR or --protoset FILE adds descriptors")
             })?;

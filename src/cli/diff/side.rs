@@ -1,5 +1,6 @@
 //! One side of a comparison: resources with their content.
 
+use crate::cli::{offline, schema_flags};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Read as _;
@@ -11,17 +12,17 @@ use serde_json::Value;
 use crate::engine::diff::Version;
 use crate::engine::store::{ResourceFact, ResourceState, Store};
 use crate::schema::Schema;
-use crate::sources::record;
+use crate::sources::{self, Limit, ReplayPosition, SourceFormat, record};
 use crate::wire::content::BlobId;
 use crate::wire::event::{StreamId, TypeUrl};
 use crate::wire::text::display_safe;
 
-use super::super::args::{At, DiffArgs, Global, SourceArgs};
+use super::super::args::{DiffArgs, Global, SourceArgs};
 use super::super::error::CliError;
-use super::super::get::GetTarget;
 use super::super::io::Io;
 use super::super::select::Picked;
-use super::super::source::{self, Form, Limit};
+use super::super::source;
+use super::super::target::GetTarget;
 use super::resources;
 
 /// What a resource holds.
@@ -217,7 +218,7 @@ fn is_present(fact: &ResourceFact) -> bool {
 /// Whether a source keys the ids of its secrets itself: a recording.
 pub(super) fn is_keyed(source: &str, io: &Io<'_>) -> bool {
     let mut head = Vec::new();
-    let file = source::find(source, io).ok().and_then(|path| File::open(path).ok());
+    let file = offline::find(source, io).ok().and_then(|path| File::open(path).ok());
     let read = file.map(|file| file.take(64).read_to_end(&mut head));
     matches!(read, Some(Ok(_))) && record::detect(&head) == record::Format::Recording
 }
@@ -235,7 +236,7 @@ pub(super) fn open(
     if source.source != "-"
         && let Ok(path) = resources::find(&source.source, io)
     {
-        let schema = super::super::descriptors::schema(&source.descriptors)?;
+        let schema = schema_flags::schema(&source.descriptors)?;
         let (mut members, notices) = resources::read(&path, source, seed, &schema)?;
         for notice in notices.iter().filter(|_| !global.quiet) {
             io.say(&display_safe(&format!("{}: {notice}", source.source)));
@@ -243,10 +244,10 @@ pub(super) fn open(
         members.retain(|member| whats.is_empty() || whats.iter().any(|what| member.is(what)));
         return Ok(Side { members, store: None, seed });
     }
-    let loaded = source::open_any(source, seed, global, io)?;
-    let limit = Limit::of(&At::End, &loaded.loaded, &io.zone)?;
-    let seed = if loaded.form == Form::Recording { loaded.loaded.catalog.seed() } else { seed };
-    let (store, _) = source::replay(loaded, &source.timers, &limit);
+    let loaded = source::open_with_seed(source, seed, global, io)?;
+    let limit = Limit::of(&ReplayPosition::End, &loaded.loaded, &io.zone)?;
+    let seed = if loaded.format == SourceFormat::Recording { loaded.loaded.catalog.seed() } else { seed };
+    let (store, _) = sources::replay(loaded, offline::options(&source.timers), &limit);
     let picked = Picked::of(args.stream.as_ref(), &store)?;
     let store = Rc::new(store);
     let side = Side::at(members(&store, whats), &picked, [None, None], &store);

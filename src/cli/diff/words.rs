@@ -1,12 +1,12 @@
 //! What the words after SOURCE ask for.
 
+use crate::cli::offline;
+use crate::sources::ReplayPosition;
 use crate::wire::event::Seq;
 
-use super::super::args::At;
 use super::super::error::CliError;
-use super::super::get::GetTarget;
 use super::super::io::Io;
-use super::super::source;
+use super::super::target::GetTarget;
 
 /// A version as it is named.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub(super) enum Asked {
         to: Place,
     },
     Moments {
-        from: At,
-        to: At,
+        from: ReplayPosition,
+        to: ReplayPosition,
         whats: Vec<GetTarget>,
     },
     Sources {
@@ -58,8 +58,8 @@ pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Asked, 
     let (mut places, mut whats) = split_first(words)?;
     if places.iter().any(|place| place.starts_with('@')) {
         let mut moments = places.iter().map(|place| moment(place));
-        let from = moments.next().unwrap_or(Ok(At::Start))?;
-        let to = moments.next().unwrap_or(Ok(At::End))?;
+        let from = moments.next().unwrap_or(Ok(ReplayPosition::Start))?;
+        let to = moments.next().unwrap_or(Ok(ReplayPosition::End))?;
         return match moments.next() {
             Some(_) => Err(CliError::usage("two moments are compared, and here are more")),
             None => Ok(Asked::Moments { from, to, whats }),
@@ -105,7 +105,7 @@ fn split(words: &[String]) -> Result<(Vec<String>, Vec<GetTarget>), CliError> {
     Ok((places.into_iter().cloned().collect(), whats))
 }
 
-fn moment(word: &str) -> Result<At, CliError> {
+fn moment(word: &str) -> Result<ReplayPosition, CliError> {
     let text = word.strip_prefix('@').unwrap_or(word);
     text.parse().map_err(|why| CliError::usage(format!("`{word}`: {why}")))
 }
@@ -126,10 +126,10 @@ fn is_source(word: &str, after: usize, io: &Io<'_>) -> bool {
     if word.starts_with('@') {
         return false;
     }
-    if source::is_server(word) {
+    if offline::is_server(word) {
         return true;
     }
-    if std::path::Path::new(word).exists() || source::find(word, io).is_ok() {
+    if std::path::Path::new(word).exists() || offline::find(word, io).is_ok() {
         return true;
     }
     if ["/", "./", "../", "~/"].iter().any(|start| word.starts_with(start)) {

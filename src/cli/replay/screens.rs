@@ -15,13 +15,12 @@ use crate::app::applied::AppliedFile;
 use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reload, ReplayFeed};
 use crate::app::screen::Decoded;
 use crate::app::signals;
-use crate::cli::args::{At, Global, ReplayArgs};
+use crate::cli::args::{Global, ReplayArgs};
 use crate::cli::error::{CliError, Exit};
-use crate::cli::io::Io;
-use crate::cli::{applied, descriptors, screens, source};
+use crate::cli::{applied, io::Io, offline, schema_flags, screens};
 use crate::engine::filter::FilterTime;
 use crate::schema::Schema;
-use crate::sources::record;
+use crate::sources::{self, ReplayPosition, record};
 use crate::tui::{Feed, Seek, Speed};
 use crate::wire::event::Seq;
 
@@ -43,15 +42,15 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
     if args.source.source == "-" {
         // What there is to say of the source is said on the screen.
         let quiet = Global { quiet: true, ..global.clone() };
-        let opened = source::open_keyed(&args.source, seed, &quiet, io)?;
+        let opened = offline::open(&args.source, seed, &quiet, io)?;
         let begin = Begin::new(args, &opened.schema, None, None, io)?;
         let notices = opened.loaded.notices.clone();
         let read = (begin.options.open(opened.loaded), notices);
         show(&begin.feed(read)?, io)?;
         return Ok(Exit::Yes);
     }
-    let path = source::find(&args.source.source, io)?;
-    let schema = descriptors::schema(&args.source.descriptors)?;
+    let path = offline::find(&args.source.source, io)?;
+    let schema = schema_flags::schema(&args.source.descriptors)?;
     let file = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
     let bytes = file.map_or(0, |file| file.len());
     let reload = if args.follow { Some(follow(&args.source, seed, &schema, bytes, io)?) } else { None };
@@ -83,7 +82,7 @@ fn aside(
         let failed = |error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
         let recording = if path.is_file() { record::start(&path).map_err(failed)? } else { None };
         let Some(recording) = recording else {
-            let loaded = source::read_file(&args, seed, &path, schema)?.loaded;
+            let loaded = sources::open(&offline::spec(&args, seed, &path), &schema)?.loaded;
             let notices = loaded.notices.clone();
             return Ok((options.open(loaded), notices));
         };
@@ -103,7 +102,7 @@ fn aside(
 
 /// How the screens begin once there is something to show.
 struct Begin {
-    at: At,
+    at: ReplayPosition,
     play: bool,
     zone: TimeZone,
     options: Options,
@@ -146,17 +145,17 @@ impl Begin {
 }
 
 /// Where the cursor stands first.
-fn place(at: &At, cursor: &Cursor, zone: &TimeZone) -> Result<Seek, CliError> {
+fn place(at: &ReplayPosition, cursor: &Cursor, zone: &TimeZone) -> Result<Seek, CliError> {
     match at {
-        At::End => Ok(Seek::End),
-        At::Start => Ok(Seek::Start),
-        At::Nack => Ok(Seek::FirstNack),
-        At::Moment(FilterTime::Message(n)) if n.0 == 0 || n.0 > cursor.messages() => {
+        ReplayPosition::End => Ok(Seek::End),
+        ReplayPosition::Start => Ok(Seek::Start),
+        ReplayPosition::Nack => Ok(Seek::FirstNack),
+        ReplayPosition::Moment(FilterTime::Message(n)) if n.0 == 0 || n.0 > cursor.messages() => {
             let error = CliError::usage(format!("there is no message #{}", n.0));
             Err(error.next(format!("a number from #1 to #{}", cursor.messages())))
         }
-        At::Moment(FilterTime::Message(n)) => Ok(Seek::Message(Seq(n.0))),
-        At::Moment(moment) => {
+        ReplayPosition::Moment(FilterTime::Message(n)) => Ok(Seek::Message(Seq(n.0))),
+        ReplayPosition::Moment(moment) => {
             let time = moment.time(cursor.store().clock(), cursor.end().now, zone).map(Seek::Time);
             time.ok_or_else(|| {
                 CliError::usage("this source has no dates")
@@ -170,8 +169,8 @@ fn options(schema: &Arc<Schema>, file: Option<PathBuf>, args: &ReplayArgs, io: &
     let typed = &args.source.source;
     let name = Path::new(typed).file_name().map(|name| name.to_string_lossy().into_owned());
     Options {
-        store: source::options(&args.source.timers),
-        meaning: source::meaning(schema.clone()),
+        store: offline::options(&args.source.timers),
+        meaning: schema.clone(),
         rules: bounded(schema),
         idle: args.idle_limit,
         speed: Speed::new(args.speed),

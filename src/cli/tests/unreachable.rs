@@ -87,7 +87,7 @@ fn a_file_that_is_nothing_known_is_unreadable() {
     for verb in ["status", "get", "log", "info"] {
         let said = run(&[verb, path]);
         assert_eq!((said.exit, said.out.as_str()), (Exit::Unreadable, ""), "{verb}: {}", said.all());
-        assert!(said.err.contains("is no recording, and no file with resources"), "{}", said.err);
+        assert!(said.err.contains("is neither a recording nor a file of resources"), "{}", said.err);
     }
     let said = run(&["lint", path]);
     assert!(said.out.contains("fs-parse-error"), "what is wrong with it is lint's to say: {}", said.all());

@@ -1,4 +1,4 @@
-//! Content of arrow scripts and raw JSONL by the descriptors.
+//! Conversion of payloads between binary protobuf and protobuf JSON.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::schema::Schema;
 use crate::sources::record::raw;
 use crate::sources::script::Codec;
 
-/// Encodes and decodes what other forms of a session write as protobuf JSON.
-pub(super) struct SchemaCodec(pub Arc<Schema>);
+/// Reads and writes the JSON payloads of arrow scripts and raw JSONL with a schema's descriptors.
+pub struct SchemaCodec(pub Arc<Schema>);
 
 impl Codec for SchemaCodec {
     fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {

@@ -1,0 +1,137 @@
+//! SOURCE as typed: server or file, where the file is, and how to open it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::engine::store::Options;
+use crate::schema::Schema;
+use crate::sources::{self, Source, Spec, record};
+use crate::wire::text::display_safe;
+
+use super::args::{Global, SourceArgs, TimerFlags};
+use super::error::CliError;
+use super::io::Io;
+use super::schema_flags;
+
+/// Opens a source that is not a server. `seed` keys the ids of secrets, except in recordings.
+pub(super) fn open(
+    args: &SourceArgs,
+    seed: u64,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Source, CliError> {
+    let schema = schema_flags::schema(&args.descriptors)?;
+    let location = locate(args, global, io)?;
+    let source = read(args, seed, &location, &schema, io)?;
+    say(&source.loaded.notices, global, io);
+    Ok(source)
+}
+
+/// Reads a source at a known location, and prints nothing.
+pub(super) fn read(
+    args: &SourceArgs,
+    seed: u64,
+    location: &Location,
+    schema: &Arc<Schema>,
+    io: &mut Io<'_>,
+) -> Result<Source, CliError> {
+    Ok(match location {
+        Location::Stdin => sources::read(&mut io.stdin, &spec(args, seed, Path::new("")), schema)?,
+        Location::Path(path) => sources::open(&spec(args, seed, path), schema)?,
+    })
+}
+
+/// What to open, and how, as the flags say.
+pub(super) fn spec(args: &SourceArgs, seed: u64, path: &Path) -> Spec {
+    Spec {
+        name: args.source.clone(),
+        path: path.to_owned(),
+        seed,
+        keep_secrets: args.keep_secrets,
+        accept_broken: args.accept_broken,
+    }
+}
+
+/// Prints what a person must know of a source.
+pub(super) fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {
+    for notice in notices.iter().filter(|_| !global.quiet) {
+        io.say(&display_safe(notice));
+    }
+}
+
+/// Where a source lies.
+pub(super) enum Location {
+    Stdin,
+    Path(PathBuf),
+}
+
+/// Finds the file of a source, and warns if its name looks like that of a server.
+pub(super) fn locate(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Location, CliError> {
+    if args.source == "-" {
+        if io.stdin_is_terminal {
+            let error = CliError::usage("SOURCE is `-`, and stdin is a terminal");
+            return Err(error.next("xdscope status - < session.xdsrec"));
+        }
+        return Ok(Location::Stdin);
+    }
+    let path = find(&args.source, io)?;
+    if !args.source.starts_with("file:") && looks_like_server(&args.source) && !global.quiet {
+        let name = &args.source;
+        io.say(&format!("reading the file `{name}`; for the server of that name, type `grpc:{name}`"));
+    }
+    Ok(Location::Path(path))
+}
+
+/// Finds the path that SOURCE names: a file, a folder or a kept session.
+pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
+    if let Some(path) = source.strip_prefix("file:") {
+        return Ok(PathBuf::from(path));
+    }
+    let path = PathBuf::from(source);
+    if path.exists() && !source.starts_with("grpc:") {
+        return Ok(path);
+    }
+    let mut tried = vec![format!("file {source}")];
+    if let Some(dir) = io.state_dir() {
+        if let Some(session) = record::state_dir::find(&dir, &path) {
+            return Ok(session);
+        }
+        if path.components().count() == 1 {
+            tried.push(format!("sessions in {}", dir.display()));
+        }
+    }
+    if looks_like_server(source) {
+        let server = source.strip_prefix("grpc:").unwrap_or(source);
+        return Err(CliError::usage(format!("{source} is a server: this verb reads recorded sources"))
+            .next(format!("xdscope tap {server} --record session.xdsrec")));
+    }
+    let mut error = CliError::unreadable(format!("cannot read {source}: no such file or session"));
+    error.tried = tried;
+    if source.parse::<std::net::IpAddr>().is_ok() || source == "localhost" {
+        return Err(error.next(format!("{source}:PORT, if it is a server")));
+    }
+    Err(error.next("xdscope demo   records a session to look at"))
+}
+
+/// Whether SOURCE is the address of a server, and not an existing file.
+pub(super) fn is_server(source: &str) -> bool {
+    let has_scheme =
+        ["grpc:", "http://", "https://", "unix:"].iter().any(|scheme| source.starts_with(scheme));
+    has_scheme || (!source.starts_with("file:") && looks_like_server(source) && !Path::new(source).exists())
+}
+
+fn looks_like_server(source: &str) -> bool {
+    if source.starts_with("unix:") || source.starts_with("grpc:") {
+        return true;
+    }
+    matches!(source.rsplit_once(':'), Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
+/// The store options that the flags ask for.
+pub(super) fn options(timers: &TimerFlags) -> Options {
+    Options {
+        resource_timeout: timers.resource_timeout,
+        stale_after: timers.stale_after,
+        history: usize::try_from(timers.memory).unwrap_or(usize::MAX),
+    }
+}

@@ -1,0 +1,69 @@
+//! WHAT as typed: a type, a resource of a type, or a structured name.
+
+use std::sync::Arc;
+
+use crate::engine::session::glob_matches;
+use crate::engine::store::ResourceFact;
+use crate::wire::event::{Kind, TypeUrl};
+
+/// A structured name, which says its type itself, as it is asked for: parameters in order, no directives (row K-08).
+fn structured(text: &str) -> Option<(TypeUrl, String)> {
+    text.starts_with("xdstp:").then(|| crate::peers::client::asked(text)).flatten()
+}
+
+/// `TYPE`, `TYPE/NAME`, or a structured name.
+pub(super) struct GetTarget {
+    pub text: String,
+    pub kind: Option<Kind>,
+    /// As typed, for types without a short word.
+    pub(super) type_text: String,
+    pub name: Option<String>,
+}
+
+impl GetTarget {
+    /// Split at the first `/`, so that `xdstp://` names work; a type URL has a `/` of its own.
+    pub(super) fn parse(text: &str) -> GetTarget {
+        if let Some((url, name)) = structured(text) {
+            let type_text = url.as_str().rsplit('/').next().unwrap_or_default().to_owned();
+            let kind = Kind::of_message(&type_text).map(|(kind, _)| kind);
+            return GetTarget { text: text.to_owned(), kind, type_text, name: Some(name) };
+        }
+        let (type_text, name) = match text.strip_prefix(crate::wire::event::TYPE_PREFIX) {
+            Some(rest) => match rest.split_once('/') {
+                Some((message, name)) => (message, Some(name)),
+                None => (rest, None),
+            },
+            None => match text.split_once('/') {
+                Some((word, name)) => (word, Some(name)),
+                None => (text, None),
+            },
+        };
+        GetTarget {
+            text: text.to_owned(),
+            kind: Kind::parse(type_text).or_else(|| Kind::of_message(type_text).map(|(kind, _)| kind)),
+            type_text: type_text.to_owned(),
+            name: name.map(|name| structured(name).map_or_else(|| name.to_owned(), |(_, name)| name)),
+        }
+    }
+
+    pub(super) fn is_type(&self, url: &TypeUrl) -> bool {
+        let message = url.as_str().rsplit('/').next().unwrap_or_default();
+        match (self.kind, Kind::of_type_url(url.as_str())) {
+            (Some(wanted), Some((have, _))) => wanted == have,
+            _ => message == self.type_text || message.rsplit('.').next() == Some(self.type_text.as_str()),
+        }
+    }
+
+    pub(super) fn is(&self, fact: &ResourceFact) -> bool {
+        let alias = |alias: &Arc<str>| self.name.as_deref() == Some(&**alias);
+        self.is_named(&fact.type_url, &fact.name)
+            || (self.is_type(&fact.type_url) && fact.aliases.iter().any(alias))
+    }
+
+    /// That name of that type.
+    pub(super) fn is_named(&self, url: &TypeUrl, text: &str) -> bool {
+        let own = structured(text).map(|(_, name)| name);
+        let named = |name: &String| text == name || own.as_ref() == Some(name) || glob_matches(name, text);
+        self.is_type(url) && self.name.as_ref().is_none_or(named)
+    }
+}

@@ -1,0 +1,170 @@
+//! Folding of a source while it is read, so that recordings and captures need not fit into memory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::engine::store::Store;
+use crate::schema::Schema;
+use crate::sources::open::{self, Source, SourceError, SourceFormat, Spec};
+use crate::sources::pcap::{self, CaptureError};
+use crate::sources::record::{self, Loaded};
+use crate::wire::Frame;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Time, TypeUrl};
+
+/// A receiver of frames, in recorded order.
+pub trait FrameSink {
+    /// The catalog that holds the content of the frames.
+    fn catalog_mut(&mut self) -> &mut Catalog;
+    /// Takes the next frame.
+    fn handle(&mut self, frame: Frame);
+    /// Moves the clock on to `now`, without a frame.
+    fn advance(&mut self, now: Time);
+}
+
+impl FrameSink for Store {
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        self.catalog_mut()
+    }
+    fn handle(&mut self, frame: Frame) {
+        self.handle(frame);
+    }
+    fn advance(&mut self, now: Time) {
+        self.advance(now);
+    }
+}
+
+/// A receiver of the position in a file while [`fold`] reads it.
+pub trait ReadProgress {
+    /// Called once, with the size of the file in bytes; 0 if there is none.
+    fn start(&mut self, size: u64);
+    /// Called often; `position` computes the number of bytes read.
+    fn update(&mut self, position: &dyn Fn() -> u64);
+}
+
+/// A source at its end.
+pub struct Folded<T> {
+    /// What the frames were folded into.
+    pub facts: T,
+    /// The descriptors that the source was read with.
+    pub schema: Arc<Schema>,
+    /// Types, or single names of a type, that a live server did not answer; empty for offline sources.
+    pub unanswered: Vec<(TypeUrl, Option<String>)>,
+    /// Damage, a truncated tail, lines skipped: one sentence each.
+    pub notices: Vec<String>,
+    name: String,
+    format: SourceFormat,
+}
+
+impl<T> Folded<T> {
+    /// Passes the result on if the source has messages.
+    ///
+    /// # Errors
+    /// [`SourceError::NoMessages`] for the dump of a client, which lists applied resources only.
+    pub fn with_messages(self) -> Result<Folded<T>, SourceError> {
+        self.format.check_messages(&self.name)?;
+        Ok(self)
+    }
+}
+
+/// Folds a file or folder into what `begin` makes of its catalog and clock.
+///
+/// # Errors
+/// As for [`open`](super::open).
+pub fn fold<T: FrameSink>(
+    spec: &Spec,
+    schema: &Arc<Schema>,
+    progress: &mut dyn ReadProgress,
+    begin: impl FnOnce(Catalog, Clock) -> T,
+) -> Result<Folded<T>, SourceError> {
+    progress.start(open::size_of(&spec.path));
+    if let Some(recording) = start_recording(&spec.path, &spec.name)? {
+        return fold_recording(recording, spec, schema, progress, begin);
+    }
+    if let Some(capture) = open::capture_file(&spec.path) {
+        return fold_capture(capture, spec, schema, progress, begin);
+    }
+    Ok(open::open(spec, schema)?.fold(begin))
+}
+
+impl Source {
+    /// Folds a source that is in memory.
+    pub fn fold<T: FrameSink>(self, begin: impl FnOnce(Catalog, Clock) -> T) -> Folded<T> {
+        let Source { name, format, loaded, schema, unanswered, .. } = self;
+        let Loaded { catalog, clock, frames, end, notices, .. } = loaded;
+        let mut facts = begin(catalog, clock);
+        frames.into_iter().for_each(|frame| facts.handle(frame));
+        facts.advance(end);
+        Folded { facts, schema, unanswered, notices, name, format }
+    }
+}
+
+/// A recording at its first frame, with the catalog that its frames refer to.
+struct StartedRecording<R> {
+    catalog: Catalog,
+    reading: record::Reading<R>,
+}
+
+fn start_recording(
+    path: &Path,
+    name: &str,
+) -> Result<Option<StartedRecording<impl std::io::Read>>, SourceError> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let started =
+        record::start(path).map_err(|source| SourceError::Recording { name: name.to_owned(), source })?;
+    Ok(started.map(|(catalog, reading)| StartedRecording { catalog, reading }))
+}
+
+fn fold_recording<T: FrameSink>(
+    recording: StartedRecording<impl std::io::Read>,
+    spec: &Spec,
+    schema: &Arc<Schema>,
+    progress: &mut dyn ReadProgress,
+    begin: impl FnOnce(Catalog, Clock) -> T,
+) -> Result<Folded<T>, SourceError> {
+    let failed = |source| SourceError::Recording { name: spec.name.clone(), source };
+    let StartedRecording { catalog, mut reading } = recording;
+    let mut facts = begin(catalog, reading.clock());
+    let mut frames = Vec::new();
+    while reading.next(facts.catalog_mut(), &mut frames).map_err(failed)? {
+        frames.drain(..).for_each(|frame| facts.handle(frame));
+        progress.update(&|| reading.position());
+    }
+    let (end, notices) = reading.finish();
+    facts.advance(end);
+    Ok(folded(facts, spec, schema, notices, SourceFormat::Recording))
+}
+
+fn fold_capture<T: FrameSink>(
+    capture: open::CaptureFile,
+    spec: &Spec,
+    schema: &Arc<Schema>,
+    progress: &mut dyn ReadProgress,
+    begin: impl FnOnce(Catalog, Clock) -> T,
+) -> Result<Folded<T>, SourceError> {
+    let failed = |source: CaptureError| SourceError::Capture { name: spec.name.clone(), source };
+    let (file, position) = capture.into_parts();
+    let (catalog, mut reading) = pcap::start(file, &spec.capture_options(schema)).map_err(failed)?;
+    let mut facts = begin(catalog, reading.clock());
+    let mut frames = Vec::new();
+    while reading.next(facts.catalog_mut(), &mut frames).map_err(|error| failed(error.into()))? {
+        frames.drain(..).for_each(|frame| facts.handle(frame));
+        progress.update(&position);
+    }
+    let (end, notices) = reading.finish();
+    facts.advance(end);
+    Ok(folded(facts, spec, schema, notices, SourceFormat::Capture))
+}
+
+fn folded<T>(
+    facts: T,
+    spec: &Spec,
+    schema: &Arc<Schema>,
+    notices: Vec<String>,
+    format: SourceFormat,
+) -> Folded<T> {
+    let (name, schema) = (spec.name.clone(), schema.clone());
+    Folded { facts, schema, unanswered: Vec::new(), notices, name, format }
+}

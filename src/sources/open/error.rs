@@ -1,0 +1,56 @@
+//! Errors of opening a source.
+
+use std::io;
+use std::path::PathBuf;
+use std::str::Utf8Error;
+
+use crate::engine::applied::DumpError;
+use crate::sources::pcap::CaptureError;
+use crate::sources::record::RecordReadError;
+use crate::sources::script::{LoadError, ScriptError};
+
+use super::SourceFormat;
+
+/// Why a source cannot be opened. `name` is the source as the user typed it.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The file or pipe cannot be read, or raw JSONL breaks off.
+    #[error("cannot read {name}")]
+    Io { name: String, source: io::Error },
+    /// The recording is damaged at its start, or has an unknown version.
+    #[error("cannot read {name}")]
+    Recording { name: String, source: RecordReadError },
+    /// The packet capture has no usable header.
+    #[error("cannot read {name}")]
+    Capture { name: String, source: CaptureError },
+    /// The arrow script is not UTF-8.
+    #[error("cannot read {name}")]
+    Text { name: String, source: Utf8Error },
+    /// The arrow script has a syntax error.
+    #[error("cannot read {name}")]
+    Script { name: String, source: ScriptError },
+    /// The arrow script holds a message that cannot be encoded.
+    #[error("cannot read {name}")]
+    Load { name: String, source: LoadError },
+    /// A config dump or CSDS response is cut or damaged.
+    #[error("cannot read {name}, which looks like a dump of a client")]
+    Dump { name: String, source: DumpError },
+    /// A CSDS response lists no client.
+    #[error("{name} is a CSDS response without a client")]
+    NoClient { name: String },
+    /// The file is a bootstrap, which has neither messages nor resources.
+    #[error("{name} is a bootstrap: expected a session or a response")]
+    Bootstrap { name: String },
+    /// The file has no format that is known.
+    #[error("{name} is neither a recording nor a file of resources: {reasons}")]
+    NoResources { name: String, reasons: String },
+    /// A folder has no file whose name ends like that of a response.
+    #[error("no files of resources in {}", dir.display())]
+    EmptyFolder { dir: PathBuf },
+    /// The source lists applied resources, and the caller needs messages.
+    #[error("{name} is a {}: it lists what a client has applied, and has no messages", format.word())]
+    NoMessages { name: String, format: SourceFormat },
+    /// The caller needs `expect` lines, which only arrow scripts have.
+    #[error("{name} is not an arrow script: it has no `expect` lines")]
+    NotScript { name: String },
+}

@@ -1,0 +1,87 @@
+//! Recognition of a source's format, by its name and first bytes.
+
+use std::path::Path;
+
+use crate::engine::applied;
+use crate::schema::Format;
+use crate::sources::{pcap, record};
+
+use super::{SourceError, files};
+
+/// The format of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceFormat {
+    /// An .xdsrec file.
+    Recording,
+    /// One JSON object for each message, with its bytes.
+    Raw,
+    /// An arrow script (.xds).
+    Script,
+    /// Packets, in pcap or pcapng.
+    Capture,
+    /// A DiscoveryResponse, or resources.
+    Response,
+    /// A folder of files with responses or resources.
+    Folder,
+    /// The resources that a client has applied.
+    Dump(applied::Origin),
+    /// A server that was asked for its resources.
+    Live,
+}
+
+impl SourceFormat {
+    /// Name for people, without an article.
+    pub fn word(self) -> &'static str {
+        match self {
+            SourceFormat::Recording => "recording (.xdsrec)",
+            SourceFormat::Raw => "raw JSONL",
+            SourceFormat::Script => "arrow script",
+            SourceFormat::Capture => "packet capture",
+            SourceFormat::Response => "file with a DiscoveryResponse",
+            SourceFormat::Folder => "directory of files with resources",
+            SourceFormat::Dump(applied::Origin::ConfigDump) => "config dump of an Envoy",
+            SourceFormat::Dump(applied::Origin::Csds) => "CSDS response",
+            SourceFormat::Live => "live server",
+        }
+    }
+
+    /// Refuses a dump, which has no messages.
+    pub(in crate::sources) fn check_messages(self, name: &str) -> Result<(), SourceError> {
+        if matches!(self, SourceFormat::Dump(_)) {
+            return Err(SourceError::NoMessages { name: name.to_owned(), format: self });
+        }
+        Ok(())
+    }
+}
+
+/// Statements that an arrow script can begin with.
+const SCRIPT_STATEMENTS: [&str; 6] = ["node", "server", "stream", "partial", "notime", "advance"];
+
+/// Recognises a file by its name and its first bytes, `head`. Content that is not known counts as a damaged recording.
+pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {
+    if pcap::is_capture(head) {
+        return SourceFormat::Capture;
+    }
+    match record::detect(head) {
+        record::Format::Recording => return SourceFormat::Recording,
+        record::Format::Raw => return SourceFormat::Raw,
+        record::Format::Other => {}
+    }
+    let text = String::from_utf8_lossy(head);
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    let statement = first.and_then(|line| line.split_whitespace().next()).unwrap_or_default();
+    if name.ends_with(".xds") || SCRIPT_STATEMENTS.contains(&statement) {
+        return SourceFormat::Script;
+    }
+    if Format::of_name(name).is_some() || text.trim_start().starts_with('{') {
+        SourceFormat::Response
+    } else {
+        SourceFormat::Recording
+    }
+}
+
+/// Recognises a file by its path and first bytes; `None` if it cannot be read.
+pub fn format_of(path: &Path) -> Option<SourceFormat> {
+    let head = files::head(path).ok()?;
+    Some(detect(&path.to_string_lossy(), &head.bytes))
+}

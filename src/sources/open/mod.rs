@@ -1,0 +1,277 @@
+//! The door to offline sources: recognises a file, reads it, and takes secrets out.
+
+mod error;
+mod files;
+mod format;
+mod gaps;
+mod resources;
+
+pub use error::SourceError;
+pub use files::list_files;
+pub use format::{SourceFormat, format_of};
+pub use gaps::decoding_gaps;
+pub use resources::{VersionedResource, collect_resources, parse_documents};
+
+pub(super) use files::{CaptureFile, capture_file, size_of};
+
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::engine::applied::{self, Dump, DumpError};
+use crate::engine::lint;
+use crate::schema::Schema;
+use crate::schema::redact::Redactor;
+use crate::sources::pcap::{self, CaptureError};
+use crate::sources::record::{self, Loaded};
+use crate::sources::schema_codec::SchemaCodec;
+use crate::sources::script::{self, Script};
+use crate::wire::content::{Catalog, MemoryBodies, Redact};
+use crate::wire::event::{Clock, Time, TypeUrl};
+
+/// Bytes at the start of a file that are enough to recognise its format.
+const HEAD_BYTES: usize = 4096;
+
+/// Size limit of a file that holds one response or dump, in bytes.
+const MAX_RESPONSE_BYTES: u64 = 512 << 20;
+
+/// Which source to open, and what to do with its secrets.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Name for messages, as the user typed it.
+    pub name: String,
+    /// A file or a folder; not used by [`read`].
+    pub path: PathBuf,
+    /// Key of content hashes and of the ids that replace secrets. A recording brings a key of its own.
+    pub seed: u64,
+    /// Leaves secrets in place.
+    pub keep_secrets: bool,
+    /// Accepts a file from which no resource can be read; the reason is in the notices.
+    pub accept_broken: bool,
+}
+
+impl Spec {
+    /// Describes a file or folder whose secrets are replaced by ids with key 0.
+    pub fn new(path: impl Into<PathBuf>) -> Spec {
+        let path = path.into();
+        Spec { name: path.display().to_string(), path, seed: 0, keep_secrets: false, accept_broken: false }
+    }
+
+    pub(super) fn redactor(&self, schema: &Arc<Schema>) -> Option<Arc<dyn Redact>> {
+        (!self.keep_secrets).then(|| Arc::new(Redactor::new(schema.clone(), self.seed)) as Arc<dyn Redact>)
+    }
+
+    fn catalog(&self, schema: &Arc<Schema>) -> Catalog {
+        Catalog::new(self.seed, self.redactor(schema), Box::new(MemoryBodies::default()))
+    }
+
+    pub(super) fn capture_options(&self, schema: &Arc<Schema>) -> pcap::Options {
+        pcap::Options { redact: self.redactor(schema), seed: self.seed, schema: schema.clone() }
+    }
+}
+
+/// A source in memory, ready for [`replay`](super::replay).
+pub struct Source {
+    /// Name for messages, as the user typed it.
+    pub name: String,
+    pub format: SourceFormat,
+    /// Size of the file in bytes; `None` for folders, pipes and servers.
+    pub size: Option<u64>,
+    /// The frames, and the content that they refer to.
+    pub loaded: Loaded,
+    /// The descriptors that the source was read with.
+    pub schema: Arc<Schema>,
+    /// Types, or single names of a type, that a live server did not answer; empty for offline sources.
+    pub unanswered: Vec<(TypeUrl, Option<String>)>,
+}
+
+impl Source {
+    /// Passes the source on if it has messages.
+    ///
+    /// # Errors
+    /// [`SourceError::NoMessages`] for the dump of a client, which lists applied resources only.
+    pub fn with_messages(self) -> Result<Source, SourceError> {
+        self.format.check_messages(&self.name)?;
+        Ok(self)
+    }
+}
+
+/// Opens a file or folder of any format.
+///
+/// Secrets are taken out on the way, except from recordings: their writer has done so.
+///
+/// ```
+/// use xdscope::schema::Schema;
+/// use xdscope::sources::{self, Limit, Spec};
+///
+/// let schema = Schema::builtin();
+/// let source = sources::open(&Spec::new("examples/nack.xds"), &schema)?;
+/// let (store, _) = sources::replay(source, Default::default(), &Limit::All);
+/// let states = store.states();
+/// let clusters = states.iter().find(|state| state.type_url.as_str().ends_with(".Cluster"));
+/// let clusters = clusters.expect("the example subscribes to clusters");
+/// println!("clusters: {:?}, version {:?}", clusters.state, clusters.in_force);
+/// # Ok::<(), sources::SourceError>(())
+/// ```
+///
+/// # Errors
+/// The file cannot be read, or holds something that is not a source. Damage behind a readable start is not an error:
+/// the notices of the source describe it.
+pub fn open(spec: &Spec, schema: &Arc<Schema>) -> Result<Source, SourceError> {
+    let reader = SourceReader { name: &spec.name, spec, schema };
+    if spec.path.is_dir() {
+        return Ok(reader.source(SourceFormat::Folder, None, resources::read_folder(spec, schema)?));
+    }
+    let path = &spec.path;
+    let head = files::head(path).map_err(reader.io())?;
+    let mut format = format::detect(&spec.name, &head.bytes);
+    let file = || files::open(path).map_err(reader.io());
+    let loaded = match format {
+        SourceFormat::Script => reader.script(&files::read(path, u64::MAX).map_err(reader.io())?)?,
+        SourceFormat::Recording => record::open(path).map_err(reader.recording())?,
+        SourceFormat::Capture => reader.capture(file()?)?,
+        SourceFormat::Response => {
+            let content = files::read(path, MAX_RESPONSE_BYTES).map_err(reader.io())?;
+            reader.response_or_dump(&content, &mut format)?
+        }
+        _ => reader.raw(BufReader::new(file()?))?,
+    };
+    Ok(reader.source(format, Some(head.size), loaded))
+}
+
+/// Reads a source from a pipe, such as standard input.
+///
+/// # Errors
+/// As for [`open`].
+pub fn read(mut input: &mut dyn Read, spec: &Spec, schema: &Arc<Schema>) -> Result<Source, SourceError> {
+    let reader = SourceReader { name: "stdin", spec, schema };
+    let mut head = Vec::new();
+    (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(reader.io())?;
+    let mut format = format::detect("", &head);
+    let mut input = Cursor::new(head).chain(input);
+    let loaded = match format {
+        SourceFormat::Script => {
+            let mut text = Vec::new();
+            input.read_to_end(&mut text).map_err(reader.io())?;
+            reader.script(&text)?
+        }
+        SourceFormat::Recording => record::read(input).map_err(reader.recording())?,
+        SourceFormat::Capture => reader.capture(input)?,
+        SourceFormat::Response => {
+            let mut content = Vec::new();
+            input.take(MAX_RESPONSE_BYTES).read_to_end(&mut content).map_err(reader.io())?;
+            reader.response_or_dump(&content, &mut format)?
+        }
+        _ => reader.raw(BufReader::new(input))?,
+    };
+    Ok(reader.source(format, None, loaded))
+}
+
+/// Parses an arrow script, for its `expect` lines.
+///
+/// # Errors
+/// The file cannot be read, or is not an arrow script.
+pub fn open_script(spec: &Spec) -> Result<Script, SourceError> {
+    let name = &spec.name;
+    let text =
+        files::read(&spec.path, u64::MAX).map_err(|source| SourceError::Io { name: name.clone(), source })?;
+    if format::detect(name, &text) != SourceFormat::Script {
+        return Err(SourceError::NotScript { name: name.clone() });
+    }
+    parse_script(name, &text)
+}
+
+/// Reads what a client has applied: a config dump of Envoy, or a CSDS response.
+///
+/// Returns `None` for content of another kind.
+///
+/// # Errors
+/// The content begins like a dump but is cut, or it is a CSDS response without a client.
+pub fn read_dump(name: &str, content: &[u8], schema: &Arc<Schema>) -> Result<Option<Dump>, SourceError> {
+    match applied::read(name, content, schema) {
+        Ok(dump) if dump.clients.is_empty() => Err(SourceError::NoClient { name: name.to_owned() }),
+        Ok(dump) => Ok(Some(dump)),
+        Err(source @ DumpError::Syntax(_)) => {
+            let head = content.get(..HEAD_BYTES).unwrap_or(content);
+            if applied::looks_like(&String::from_utf8_lossy(head)) {
+                return Err(SourceError::Dump { name: name.to_owned(), source });
+            }
+            Ok(None)
+        }
+        Err(DumpError::NoDump) => Ok(None),
+    }
+}
+
+fn parse_script(name: &str, text: &[u8]) -> Result<Script, SourceError> {
+    let text =
+        std::str::from_utf8(text).map_err(|source| SourceError::Text { name: name.to_owned(), source })?;
+    script::parse(text, name).map_err(|source| SourceError::Script { name: name.to_owned(), source })
+}
+
+/// Reads one source; `name` is what its errors call it.
+struct SourceReader<'a> {
+    name: &'a str,
+    spec: &'a Spec,
+    schema: &'a Arc<Schema>,
+}
+
+impl SourceReader<'_> {
+    fn source(&self, format: SourceFormat, size: Option<u64>, loaded: Loaded) -> Source {
+        let (name, schema) = (self.spec.name.clone(), self.schema.clone());
+        Source { name, format, size, loaded, schema, unanswered: Vec::new() }
+    }
+
+    fn io(&self) -> impl Fn(std::io::Error) -> SourceError {
+        move |source| SourceError::Io { name: self.name.to_owned(), source }
+    }
+
+    fn recording(&self) -> impl Fn(record::RecordReadError) -> SourceError {
+        move |source| SourceError::Recording { name: self.name.to_owned(), source }
+    }
+
+    fn script(&self, text: &[u8]) -> Result<Loaded, SourceError> {
+        let script = parse_script(self.name, text)?;
+        let load = |seed| {
+            let catalog = Spec { seed, ..self.spec.clone() }.catalog(self.schema);
+            let loaded = script::load_into(&script, &SchemaCodec(self.schema.clone()), catalog);
+            loaded.map_err(|source| SourceError::Load { name: self.name.to_owned(), source })
+        };
+        // Without secrets a script has the same hashes on each run. With secrets its hashes are keyed, since they
+        // would otherwise tell what the secret was.
+        let loaded = load(0)?;
+        if gaps::is_redacted(&loaded) { load(self.spec.seed) } else { Ok(loaded) }
+    }
+
+    fn capture(&self, input: impl Read) -> Result<Loaded, SourceError> {
+        let failed = |source: CaptureError| SourceError::Capture { name: self.name.to_owned(), source };
+        pcap::read(input, &self.spec.capture_options(self.schema)).map_err(failed)
+    }
+
+    fn raw(&self, input: impl BufRead) -> Result<Loaded, SourceError> {
+        let json = SchemaCodec(self.schema.clone());
+        let redact = self.spec.redactor(self.schema);
+        let options = record::raw::Options { redact, json: Some(&json), seed: self.spec.seed };
+        record::raw::read_with(input, &options).map_err(self.io())
+    }
+
+    /// Reads a file that holds a single response, some resources, or the dump of a client.
+    fn response_or_dump(&self, content: &[u8], format: &mut SourceFormat) -> Result<Loaded, SourceError> {
+        if let Some(dump) = read_dump(self.name, content, self.schema)? {
+            *format = SourceFormat::Dump(dump.origin);
+            let mut catalog = self.spec.catalog(self.schema);
+            let frames = dump.frames(self.name, &mut catalog);
+            let clock = Clock { epoch: None, untimed: true };
+            let notices = dump.notices.iter().map(|notice| format!("{}: {notice}", self.name)).collect();
+            return Ok(Loaded { catalog, clock, frames, end: Time::ZERO, notices, secrets: false });
+        }
+        if std::str::from_utf8(content).is_ok_and(|text| lint::Bootstrap::read(text).is_some()) {
+            return Err(SourceError::Bootstrap { name: self.name.to_owned() });
+        }
+        let read = resources::read_content(self.name, content, self.spec, self.schema);
+        if !read.has_resources && !self.spec.accept_broken {
+            let reasons = read.loaded.notices.join("; ");
+            return Err(SourceError::NoResources { name: self.name.to_owned(), reasons });
+        }
+        Ok(read.loaded)
+    }
+}

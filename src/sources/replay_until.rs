@@ -1,0 +1,177 @@
+//! Replay of a source into a store, up to a position such as the one of `--at`.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::engine::filter::FilterTime;
+use crate::engine::store::{self, Store};
+use crate::schema::Schema;
+use crate::sources::open::Source;
+use crate::sources::record::Loaded;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Seq, Time};
+use crate::wire::{Frame, FramePayload};
+
+/// A position in a source, before the source is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayPosition {
+    Start,
+    End,
+    /// The first NACK.
+    Nack,
+    /// A message number, a time of day, a date or an offset from the start.
+    Moment(FilterTime),
+}
+
+impl std::str::FromStr for ReplayPosition {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "start" => Ok(ReplayPosition::Start),
+            "end" => Ok(ReplayPosition::End),
+            "nack" => Ok(ReplayPosition::Nack),
+            text => FilterTime::parse(text)
+                .map(ReplayPosition::Moment)
+                .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start, end or nack".into()),
+        }
+    }
+}
+
+/// Why a source has no such position.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PositionError {
+    #[error("no message in this source is a NACK")]
+    NoNack,
+    #[error("there is no message #{wanted}")]
+    NoMessage { wanted: u64, last: u64 },
+    #[error("this source has no dates")]
+    NoDates,
+}
+
+/// The last frame of a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    All,
+    /// Up to this message.
+    Message(Seq),
+    /// Up to this time.
+    Time(Time),
+}
+
+impl Limit {
+    /// Finds `position` in a source; times of day are read in `zone`.
+    ///
+    /// # Errors
+    /// The source has no such message, no NACK, or no dates.
+    pub fn of(position: &ReplayPosition, loaded: &Loaded, zone: &TimeZone) -> Result<Limit, PositionError> {
+        match position {
+            ReplayPosition::End => Ok(Limit::All),
+            ReplayPosition::Start => Ok(Limit::Time(Time::ZERO)),
+            ReplayPosition::Nack => first_nack(loaded).map(Limit::Message).ok_or(PositionError::NoNack),
+            ReplayPosition::Moment(FilterTime::Message(n)) => {
+                let last = loaded.frames.iter().filter(|frame| is_message(frame)).count() as u64;
+                if n.0 == 0 || n.0 > last {
+                    return Err(PositionError::NoMessage { wanted: n.0, last });
+                }
+                Ok(Limit::Message(*n))
+            }
+            ReplayPosition::Moment(moment) => {
+                let time = moment.time(loaded.clock, loaded.end, zone);
+                time.map(Limit::Time).ok_or(PositionError::NoDates)
+            }
+        }
+    }
+
+    /// Whether a frame is within the limit; `n` is the number of the last message up to the frame.
+    fn includes(&self, frame: &Frame, n: Seq) -> bool {
+        match self {
+            Limit::All => true,
+            Limit::Message(last) => n <= *last,
+            Limit::Time(last) => frame.at <= *last,
+        }
+    }
+
+    /// Counts the leading frames that are within the limit.
+    pub fn count(&self, frames: &[Frame]) -> usize {
+        let mut n = Seq(0);
+        let is_included = |frame: &&Frame| {
+            n.0 += u64::from(is_message(frame));
+            self.includes(frame, n)
+        };
+        frames.iter().take_while(is_included).count()
+    }
+}
+
+/// Finds the first request with an error detail.
+fn first_nack(loaded: &Loaded) -> Option<Seq> {
+    let messages = loaded.frames.iter().filter_map(|frame| match &frame.what {
+        FramePayload::Message(message) => Some(message),
+        _ => None,
+    });
+    let mut numbered = messages.zip(1..);
+    numbered.find(|(message, _)| message.error_detail().is_some()).map(|(_, n)| Seq(n))
+}
+
+/// Whether a frame is a message, and so has a number.
+pub fn is_message(frame: &Frame) -> bool {
+    matches!(frame.what, FramePayload::Message(_))
+}
+
+/// Creates a store that compares and checks resources with the descriptors of `schema`.
+pub fn store(options: store::Options, catalog: Catalog, clock: Clock, schema: &Arc<Schema>) -> Store {
+    let mut store = Store::new(catalog, clock, options);
+    store.set_meaning(schema.clone());
+    store
+}
+
+/// Replays a source into a new store, and returns it with the descriptors of the source.
+pub fn replay(source: Source, options: store::Options, limit: &Limit) -> (Store, Arc<Schema>) {
+    let schema = source.schema.clone();
+    let mut replay = Replay::new(source.loaded, options, &schema);
+    replay.advance_to(limit);
+    (replay.store, schema)
+}
+
+/// Replays frames to their end.
+pub fn replay_all(loaded: Loaded, options: store::Options, schema: &Arc<Schema>) -> Store {
+    let mut replay = Replay::new(loaded, options, schema);
+    replay.advance_to(&Limit::All);
+    replay.store
+}
+
+/// A replay that can stop on the way.
+pub struct Replay {
+    /// The state at the current position.
+    pub store: Store,
+    frames: std::vec::IntoIter<Frame>,
+    /// Number of the last message that the store has taken.
+    n: Seq,
+    end: Time,
+}
+
+impl Replay {
+    /// Starts before the first frame.
+    pub fn new(loaded: Loaded, options: store::Options, schema: &Arc<Schema>) -> Replay {
+        let Loaded { catalog, clock, frames, end, .. } = loaded;
+        let store = store(options, catalog, clock, schema);
+        Replay { store, frames: frames.into_iter(), n: Seq(0), end }
+    }
+
+    /// Advances to `limit`. A limit behind the current position has no effect.
+    pub fn advance_to(&mut self, limit: &Limit) {
+        while let Some(frame) = self.frames.as_slice().first() {
+            let n = Seq(self.n.0 + u64::from(is_message(frame)));
+            if !limit.includes(frame, n) {
+                break;
+            }
+            self.n = n;
+            self.frames.next().into_iter().for_each(|frame| self.store.handle(frame));
+        }
+        match limit {
+            Limit::All => self.store.advance(self.end),
+            Limit::Time(last) => self.store.advance(self.end.min(*last)),
+            Limit::Message(_) => {}
+        }
+    }
+}
