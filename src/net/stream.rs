@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::client::{Event, Line};
 use super::sniff::FirstBytes;
+use crate::wire::discovery::fields::{any, status};
 use crate::wire::event::{Code, Side};
 use crate::wire::h2::Trailers;
 use crate::wire::pb::{Fields, Value};
@@ -172,17 +173,18 @@ fn finished(trailers: Trailers, headers: &HeaderMap) -> End {
 }
 
 /// What a `google.rpc.Status` says beyond `text`: its own message (field 2), and the texts in its details (field 3).
-fn detailed(status: &[u8], text: &str) -> Option<String> {
+fn detailed(bytes: &[u8], text: &str) -> Option<String> {
     let mut said = Vec::new();
-    for field in Fields::new(status).map_while(Result::ok) {
+    for field in Fields::new(bytes).map_while(Result::ok) {
         match (field.number, field.value) {
-            (2, _) if field.text() != text => said.push(field.text().into_owned()),
-            (3, Value::Len(any)) => {
-                let of = |number| Fields::new(any).map_while(Result::ok).find(|field| field.number == number);
-                let name =
-                    of(1).map(|url| url.text().rsplit(['/', '.']).next().unwrap_or_default().to_owned());
+            (status::MESSAGE, _) if field.text() != text => said.push(field.text().into_owned()),
+            (status::DETAILS, Value::Len(detail)) => {
+                let of =
+                    |number| Fields::new(detail).map_while(Result::ok).find(|field| field.number == number);
+                let name = of(any::TYPE_URL)
+                    .map(|url| url.text().rsplit(['/', '.']).next().unwrap_or_default().to_owned());
                 let mut texts = Vec::new();
-                if let Some(Value::Len(value)) = of(2).map(|value| value.value) {
+                if let Some(Value::Len(value)) = of(any::VALUE).map(|value| value.value) {
                     texts_in(value, 4, &mut texts);
                 }
                 said.push(format!("{} {}", name.unwrap_or_default(), texts.join(", ")).trim().to_owned());

@@ -5,6 +5,7 @@ use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Strings};
 use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
 use crate::wire::pb::{Field, Fields, SplitError, Splitter, Value, put_len_field, rebuild, tag_len};
 
+use super::discovery::fields::{self, DiscoveryField, RESOURCES, map_entry, resource_error, status};
 use super::discovery::*;
 
 /// A single field longer than this is not kept; peers refuse far smaller ones.
@@ -58,72 +59,9 @@ struct Parts {
     unknown: Vec<u32>,
 }
 
-/// `resources` in both responses.
-const RESOURCES: u32 = 2;
-
-/// What a field number means in a shape.
-#[derive(Clone, Copy, PartialEq)]
-enum Role {
-    Version,
-    Node,
-    Names,
-    Unsubscribe,
-    Initial,
-    TypeUrl,
-    Nonce,
-    Error,
-    Locators,
-    LocatorsUnsubscribe,
-    Resources,
-    Canary,
-    ControlPlane,
-    Removed,
-    RemovedNames,
-    ResourceErrors,
-    Unknown,
-}
-
-fn role(shape: Shape, number: u32) -> Role {
-    use Role::*;
-    match (shape, number) {
-        (Shape::SotwRequest, 1) => Version,
-        (Shape::SotwRequest, 2) => Node,
-        (Shape::SotwRequest, 3) => Names,
-        (Shape::SotwRequest, 4) => TypeUrl,
-        (Shape::SotwRequest, 5) => Nonce,
-        (Shape::SotwRequest, 6) => Error,
-        (Shape::SotwRequest, 7) => Locators,
-        (Shape::SotwResponse, 1) => Version,
-        (Shape::SotwResponse, 2) => Resources,
-        (Shape::SotwResponse, 3) => Canary,
-        (Shape::SotwResponse, 4) => TypeUrl,
-        (Shape::SotwResponse, 5) => Nonce,
-        (Shape::SotwResponse, 6) => ControlPlane,
-        (Shape::SotwResponse, 7) => ResourceErrors,
-        (Shape::DeltaRequest, 1) => Node,
-        (Shape::DeltaRequest, 2) => TypeUrl,
-        (Shape::DeltaRequest, 3) => Names,
-        (Shape::DeltaRequest, 4) => Unsubscribe,
-        (Shape::DeltaRequest, 5) => Initial,
-        (Shape::DeltaRequest, 6) => Nonce,
-        (Shape::DeltaRequest, 7) => Error,
-        (Shape::DeltaRequest, 8) => Locators,
-        (Shape::DeltaRequest, 9) => LocatorsUnsubscribe,
-        (Shape::DeltaResponse, 1) => Version,
-        (Shape::DeltaResponse, 2) => Resources,
-        (Shape::DeltaResponse, 4) => TypeUrl,
-        (Shape::DeltaResponse, 5) => Nonce,
-        (Shape::DeltaResponse, 6) => Removed,
-        (Shape::DeltaResponse, 7) => ControlPlane,
-        (Shape::DeltaResponse, 8) => RemovedNames,
-        (Shape::DeltaResponse, 9) => ResourceErrors,
-        _ => Unknown,
-    }
-}
-
 /// The `name` (field 1) of a ResourceLocator or ResourceName.
 fn inner_name(bytes: &[u8]) -> String {
-    let name = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 1).last();
+    let name = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == fields::NAME).last();
     name.map_or(String::new(), |field| field.text().into_owned())
 }
 
@@ -204,7 +142,7 @@ impl MessageBuilder {
                 self.parts.end_entries(catalog);
                 if let (Some(bytes), true) = (catalog.bytes(blob), self.failed.is_none()) {
                     self.parts.payload(self.shape, number, &bytes, catalog);
-                    if role(self.shape, number) == Role::Node {
+                    if DiscoveryField::of(self.shape, number) == Some(DiscoveryField::Node) {
                         self.parts.node = Some(node(&bytes, Some(blob)));
                     }
                 }
@@ -333,8 +271,8 @@ impl Parts {
     /// One whole field as it stood on the wire.
     fn raw(&mut self, shape: Shape, raw: &[u8], catalog: &mut Catalog) {
         let Some(Ok(field)) = Fields::new(raw).next() else { return };
-        let role = role(shape, field.number);
-        if role == Role::Names && matches!(field.value, Value::Len(_)) {
+        let known = DiscoveryField::of(shape, field.number);
+        if known == Some(DiscoveryField::Names) && matches!(field.value, Value::Len(_)) {
             self.end_entries(catalog);
             self.names_from.get_or_insert(self.inline.len());
             self.inline.extend_from_slice(raw);
@@ -348,7 +286,7 @@ impl Parts {
             return;
         };
         let shortest = raw.len() == tag_len(field.number, payload.len()) + payload.len();
-        if role == Role::Resources {
+        if known == Some(DiscoveryField::Resources) {
             let delta = shape == Shape::DeltaResponse;
             // In an unusual encoding the field stays as it stands, unless it must not stay.
             if shortest || catalog.is_redacted(payload, delta) {
@@ -359,8 +297,8 @@ impl Parts {
             }
         }
         self.end_entries(catalog);
-        if matches!(role, Role::Error | Role::ResourceErrors) {
-            let clean = clean_status(payload, role == Role::ResourceErrors, catalog);
+        if matches!(known, Some(DiscoveryField::ErrorDetail | DiscoveryField::ResourceErrors)) {
+            let clean = clean_status(payload, known == Some(DiscoveryField::ResourceErrors), catalog);
             self.payload(shape, field.number, clean.as_deref().unwrap_or(payload), catalog);
             match clean {
                 Some(clean) => {
@@ -372,15 +310,15 @@ impl Parts {
             return;
         }
         self.payload(shape, field.number, payload, catalog);
-        if payload.len() >= BLOB && shortest && role != Role::Resources {
+        if payload.len() >= BLOB && shortest && known != Some(DiscoveryField::Resources) {
             let blob = self.other(payload, catalog);
-            if role == Role::Node {
+            if known == Some(DiscoveryField::Node) {
                 self.node = Some(node(payload, Some(blob)));
             }
             self.flush_inline(catalog);
             self.segments.push(Segment::Field { number: field.number, blob });
         } else {
-            if role == Role::Node {
+            if known == Some(DiscoveryField::Node) {
                 let blob = self.other(payload, catalog);
                 self.node = Some(node(payload, Some(blob)));
             }
@@ -389,8 +327,8 @@ impl Parts {
     }
 
     fn scalar(&mut self, shape: Shape, field: &Field<'_>) {
-        match role(shape, field.number) {
-            Role::Canary => self.canary = field.varint() != 0,
+        match DiscoveryField::of(shape, field.number) {
+            Some(DiscoveryField::Canary) => self.canary = field.varint() != 0,
             _ => self.unknown.push(field.number),
         }
     }
@@ -398,49 +336,55 @@ impl Parts {
     /// The meaning of one length-delimited field.
     fn payload(&mut self, shape: Shape, number: u32, payload: &[u8], catalog: &mut Catalog) {
         let text = || String::from_utf8_lossy(payload);
-        match role(shape, number) {
-            Role::Version => self.version = VersionInfo::new(text()),
-            Role::TypeUrl => self.type_url = TypeUrl::new(text()),
-            Role::Nonce => self.nonce = Nonce::new(text()),
+        match DiscoveryField::of(shape, number) {
+            Some(DiscoveryField::Version) => self.version = VersionInfo::new(text()),
+            Some(DiscoveryField::TypeUrl) => self.type_url = TypeUrl::new(text()),
+            Some(DiscoveryField::Nonce) => self.nonce = Nonce::new(text()),
             // Read as a run, see `end_names`.
-            Role::Names => {}
-            Role::Unsubscribe => self.unsubscribe.push(catalog.intern(&text())),
-            Role::Removed => self.removed.push(catalog.intern(&text())),
-            Role::RemovedNames => self.removed.push(catalog.intern(&inner_name(payload))),
-            Role::Locators => self.locators.push(catalog.intern(&inner_name(payload))),
-            Role::LocatorsUnsubscribe => self.locators_unsubscribe.push(catalog.intern(&inner_name(payload))),
-            Role::Initial => {
+            Some(DiscoveryField::Names) => {}
+            Some(DiscoveryField::Unsubscribe) => self.unsubscribe.push(catalog.intern(&text())),
+            Some(DiscoveryField::Removed) => self.removed.push(catalog.intern(&text())),
+            Some(DiscoveryField::RemovedNames) => self.removed.push(catalog.intern(&inner_name(payload))),
+            Some(DiscoveryField::Locators) => self.locators.push(catalog.intern(&inner_name(payload))),
+            Some(DiscoveryField::LocatorsUnsubscribe) => {
+                self.locators_unsubscribe.push(catalog.intern(&inner_name(payload)))
+            }
+            Some(DiscoveryField::InitialVersions) => {
                 let (mut name, mut version) = (Sym::EMPTY, Sym::EMPTY);
                 for part in Fields::new(payload).map_while(Result::ok) {
                     match part.number {
-                        1 => name = catalog.intern(&part.text()),
-                        2 => version = catalog.intern(&part.text()),
+                        map_entry::KEY => name = catalog.intern(&part.text()),
+                        map_entry::VALUE => version = catalog.intern(&part.text()),
                         _ => {}
                     }
                 }
                 self.initial.insert(name, version);
             }
-            Role::Error => self.error_detail = Some(Box::new(ErrorDetail::parse(payload))),
-            Role::ControlPlane => self.control_plane = Some(Arc::from(inner_name(payload))),
-            Role::ResourceErrors => {
+            Some(DiscoveryField::ErrorDetail) => {
+                self.error_detail = Some(Box::new(ErrorDetail::parse(payload)))
+            }
+            Some(DiscoveryField::ControlPlane) => self.control_plane = Some(Arc::from(inner_name(payload))),
+            Some(DiscoveryField::ResourceErrors) => {
                 let mut error = ResourceError { name: Sym::EMPTY, detail: ErrorDetail::default() };
                 for part in Fields::new(payload).map_while(Result::ok) {
                     match part.number {
-                        1 => error.name = catalog.intern(&inner_name(part.bytes())),
-                        2 => error.detail = ErrorDetail::parse(part.bytes()),
+                        resource_error::RESOURCE_NAME => {
+                            error.name = catalog.intern(&inner_name(part.bytes()))
+                        }
+                        resource_error::ERROR_DETAIL => error.detail = ErrorDetail::parse(part.bytes()),
                         _ => {}
                     }
                 }
                 self.resource_errors.push(error);
             }
             // An entry in an unusual encoding stays inline, byte for byte, and is an entry all the same.
-            Role::Resources => {
+            Some(DiscoveryField::Resources) => {
                 let mut list = ListBuilder::default();
                 list.push(catalog, payload, shape == Shape::DeltaResponse);
                 self.lists.push(list.finish(catalog));
             }
-            Role::Node => {}
-            Role::Canary | Role::Unknown => self.unknown.push(number),
+            Some(DiscoveryField::Node) => {}
+            Some(DiscoveryField::Canary) | None => self.unknown.push(number),
         }
     }
 
@@ -509,9 +453,9 @@ impl Parts {
 fn clean_status(payload: &[u8], nested: bool, catalog: &Catalog) -> Option<Vec<u8>> {
     let redact = catalog.redactor()?;
     let clean = |field: &Field<'_>| match (field.number, field.value) {
-        (2, Value::Len(inner)) if nested => clean_status(inner, false, catalog),
-        (2, Value::Len(_)) => redact.text(&field.text()).map(String::into_bytes),
-        (3, Value::Len(any)) if !nested => redact.resource(any),
+        (resource_error::ERROR_DETAIL, Value::Len(inner)) if nested => clean_status(inner, false, catalog),
+        (status::MESSAGE, Value::Len(_)) => redact.text(&field.text()).map(String::into_bytes),
+        (status::DETAILS, Value::Len(any)) if !nested => redact.resource(any),
         _ => None,
     };
     rebuild(payload, clean, |rest| redact.raw(rest))

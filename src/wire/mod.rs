@@ -6,7 +6,7 @@
 mod assembler;
 mod builder;
 pub mod content;
-mod discovery;
+pub(crate) mod discovery;
 pub mod event;
 mod frame;
 mod grpc;
@@ -21,8 +21,8 @@ mod tls;
 pub use assembler::Assembler;
 pub use builder::{MAX_FIELD, MessageBuilder};
 pub use discovery::{
-    Body, DeltaRequest, DeltaResponse, ErrorDetail, Message, NodeInfo, ResourceError, Segment, Shape,
-    SotwRequest, SotwResponse,
+    Body, DeltaRequest, DeltaResponse, ErrorDetail, Message, NodeInfo, RequestView, ResourceError,
+    ResponseView, Segment, Shape, SotwRequest, SotwResponse,
 };
 pub use frame::{End, Frame, FramePayload, Open, Profile};
 pub use grpc::{Messages, Piece};

@@ -197,19 +197,16 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::discovery::encode::{ResponseFields, encode_any};
     use crate::wire::pb::put_len_field;
 
     /// A response with a name of so many bytes.
     fn response(len: usize, version: &str) -> Vec<u8> {
-        let (mut cluster, mut any, mut out) = (Vec::new(), Vec::new(), Vec::new());
+        let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+        let mut cluster = Vec::new();
         put_len_field(&mut cluster, 1, &vec![b'x'; len]);
-        put_len_field(&mut any, 1, b"type.googleapis.com/envoy.config.cluster.v3.Cluster");
-        put_len_field(&mut any, 2, &cluster);
-        put_len_field(&mut out, 1, version.as_bytes());
-        put_len_field(&mut out, 2, &any);
-        put_len_field(&mut out, 4, b"type.googleapis.com/envoy.config.cluster.v3.Cluster");
-        put_len_field(&mut out, 5, b"n");
-        out
+        let fields = ResponseFields { version, type_url, nonce: "n", ..ResponseFields::default() };
+        fields.encode(false, [encode_any(type_url, &cluster)])
     }
 
     #[test]

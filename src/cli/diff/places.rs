@@ -6,7 +6,7 @@ use crate::engine::diff::Version;
 use crate::sources::{Limit, Source};
 use crate::wire::event::{Dir, Method, Seq, StreamId, TypeUrl};
 use crate::wire::text::display_safe;
-use crate::wire::{Body, FramePayload as Frames, Message};
+use crate::wire::{FramePayload as Frames, Message};
 
 use super::super::args::StreamPick;
 use super::super::error::{CliError, Exit};
@@ -136,9 +136,5 @@ pub(super) fn push(
 }
 
 fn version(message: &Message) -> Option<&str> {
-    match &message.body {
-        Body::SotwResponse(response) => Some(response.version_info.as_str()),
-        Body::DeltaResponse(response) => Some(response.system_version_info.as_str()),
-        _ => None,
-    }
+    Some(message.response()?.version.as_str())
 }

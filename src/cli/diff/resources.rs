@@ -15,8 +15,8 @@ use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::sources::{self, VersionedResource, record};
 use crate::wire::content::Redact;
+use crate::wire::discovery::encode::encode_any;
 use crate::wire::event::TypeUrl;
-use crate::wire::pb::put_len_field;
 
 use super::super::args::SourceArgs;
 use super::super::error::CliError;
@@ -127,9 +127,7 @@ fn member(
     };
     let name = named(&fields).ok_or_else(|| format!("a {url} without a name"))?;
     let bytes = schema.encode(&url, &Value::Object(fields)).map_err(|why| format!("{name}: {why}"))?;
-    let mut any = Vec::new();
-    put_len_field(&mut any, 1, url.as_bytes());
-    put_len_field(&mut any, 2, &bytes);
+    let any = encode_any(&url, &bytes);
     let clean = redact.and_then(|redact| redact.resource(&any));
     let tree = schema.any_to_json(clean.as_deref().unwrap_or(&any));
     Ok(Member {

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::schema::{Format, Schema};
+use crate::wire::discovery::encode::encode_any;
 use crate::wire::event::{Kind, TypeUrl};
-use crate::wire::pb::put_len_field;
 
 pub use applied_diff::{AppliedDiff, AppliedState};
 
@@ -241,12 +241,7 @@ impl Reader<'_> {
                 None
             }
         };
-        let any = bytes.map(|bytes| {
-            let mut any = Vec::with_capacity(bytes.len() + url.len() + 8);
-            put_len_field(&mut any, 1, url.as_bytes());
-            put_len_field(&mut any, 2, &bytes);
-            any
-        });
+        let any = bytes.map(|bytes| encode_any(url, &bytes));
         Some((TypeUrl::new(url), name, any))
     }
 

@@ -2,8 +2,8 @@
 //! acknowledged, what was refused, and what is warming and so not acknowledged yet. Times are not known.
 
 use crate::wire::content::Catalog;
+use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields};
 use crate::wire::event::{Method, StreamId, Time, TypeUrl};
-use crate::wire::pb::put_len_field;
 use crate::wire::{ErrorDetail, Frame, FramePayload, Message, Open, Shape};
 
 use super::{Client, Content, Dump, Entry, Lack, Origin};
@@ -67,15 +67,13 @@ impl Session<'_> {
 
     fn of_type(&mut self, type_url: &TypeUrl, version: &str, entries: &[&Entry], node: Option<&[u8]>) {
         let url = type_url.as_str();
-        let mut request = Vec::new();
-        if let Some(node) = node {
-            put_len_field(&mut request, 1, node);
-        }
-        put_len_field(&mut request, 2, url.as_bytes());
-        for entry in entries {
-            put_len_field(&mut request, 3, entry.name.as_bytes());
-        }
-        self.say(Shape::DeltaRequest, &request);
+        let request = RequestFields {
+            node,
+            type_url: url,
+            names: entries.iter().map(|entry| &*entry.name).collect(),
+            ..RequestFields::default()
+        };
+        self.say(Shape::DeltaRequest, &request.encode(true));
 
         let active = entries.iter().filter_map(|entry| Some((*entry, entry.active.as_ref()?)));
         let gone = entries.iter().filter(|entry| entry.lack == Some(Lack::DoesNotExist));
@@ -105,31 +103,37 @@ impl Session<'_> {
     }
 
     fn push(&mut self, url: &str, version: &str, nonce: &str, held: &[(&Entry, &Content)], gone: &[&str]) {
-        let mut response = Vec::new();
-        put_len_field(&mut response, 1, version.as_bytes());
-        for (entry, content) in held {
-            let Some(any) = &content.any else { continue };
-            let mut resource = Vec::with_capacity(any.len() + 64);
-            put_len_field(&mut resource, 1, content.version.as_deref().unwrap_or_default().as_bytes());
-            put_len_field(&mut resource, 2, any);
-            put_len_field(&mut resource, 3, entry.name.as_bytes());
-            put_len_field(&mut response, 2, &resource);
-        }
-        put_len_field(&mut response, 4, url.as_bytes());
-        put_len_field(&mut response, 5, nonce.as_bytes());
-        gone.iter().for_each(|name| put_len_field(&mut response, 6, name.as_bytes()));
-        self.say(Shape::DeltaResponse, &response);
+        let resources = held.iter().filter(|(_, content)| content.any.is_some());
+        let resources = resources.map(|(entry, content)| {
+            let fields = ResourceFields {
+                version: content.version.as_deref().unwrap_or_default(),
+                payload: content.any.as_deref(),
+                name: &entry.name,
+                ..ResourceFields::default()
+            };
+            fields.encode()
+        });
+        let response = ResponseFields {
+            version,
+            type_url: url,
+            nonce,
+            removed: gone.to_vec(),
+            ..ResponseFields::default()
+        };
+        self.say(Shape::DeltaResponse, &response.encode(true, resources));
     }
 
     fn verdict(&mut self, url: &str, nonce: &str, error: Option<String>) {
-        let mut request = Vec::new();
-        put_len_field(&mut request, 2, url.as_bytes());
-        put_len_field(&mut request, 6, nonce.as_bytes());
-        if let Some(text) = error {
-            let text = self.catalog.clean_text(text);
-            let detail = ErrorDetail { code: UNKNOWN, message: text.into(), ..ErrorDetail::default() };
-            put_len_field(&mut request, 7, &detail.encode());
-        }
-        self.say(Shape::DeltaRequest, &request);
+        let error = error.map(|text| {
+            let message = self.catalog.clean_text(text).into();
+            ErrorDetail { code: UNKNOWN, message, ..ErrorDetail::default() }
+        });
+        let request = RequestFields {
+            type_url: url,
+            response_nonce: nonce,
+            error_detail: error.as_ref(),
+            ..RequestFields::default()
+        };
+        self.say(Shape::DeltaRequest, &request.encode(true));
     }
 }

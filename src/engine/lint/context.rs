@@ -1,4 +1,3 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::clock::{Alarm, Alarms};
@@ -11,9 +10,9 @@ use crate::engine::session::{
     MessageKind, Name, RequestClass, RequestOutcome, ResponseOutcome, Stream, Track, Wildcard, glob_matches,
 };
 use crate::engine::store::Store;
-use crate::wire::content::{Catalog, List};
-use crate::wire::event::{Kind, Nonce, Seq, Sym, Time, TypeUrl, Variant, VersionInfo};
-use crate::wire::{Body, DeltaRequest, ErrorDetail, Message, Profile, SotwRequest};
+use crate::wire::content::Catalog;
+use crate::wire::event::{Kind, Seq, Sym, Time, TypeUrl, Variant, VersionInfo};
+use crate::wire::{Body, DeltaRequest, ErrorDetail, Message, Profile, ResponseView, SotwRequest};
 
 /// Timers about more than [`MANY`] names fire no more often than this.
 pub(super) const COALESCE: Duration = Duration::from_millis(100);
@@ -53,13 +52,7 @@ pub(super) struct RequestContext<'a> {
 pub(super) struct ResponseContext<'a> {
     pub(super) track: &'a Track,
     pub(super) outcome: &'a ResponseOutcome,
-    pub(super) list: &'a Arc<List>,
-    pub(super) version: &'a VersionInfo,
-    pub(super) nonce: &'a Nonce,
-    pub(super) removed: &'a [Sym],
-    pub(super) control_plane: &'a Option<Arc<str>>,
-    pub(super) delta: bool,
-    pub(super) size: u64,
+    pub(super) view: ResponseView<'a>,
     pub(super) scan: &'a Scan,
 }
 
@@ -83,11 +76,7 @@ impl<'a> RequestContext<'a> {
     }
 
     pub(super) fn nonce(&self) -> &'a str {
-        match &self.message.body {
-            Body::SotwRequest(request) => request.response_nonce.as_str(),
-            Body::DeltaRequest(request) => request.response_nonce.as_str(),
-            _ => "",
-        }
+        self.message.request().map_or("", |request| request.response_nonce.as_str())
     }
 
     pub(super) fn is(&self, class: RequestClass) -> bool {
@@ -113,38 +102,12 @@ impl<'a> ResponseContext<'a> {
         message: &'a Message,
         scan: &'a Scan,
     ) -> Option<ResponseContext<'a>> {
-        Some(match &message.body {
-            Body::SotwResponse(m) => ResponseContext {
-                track,
-                outcome,
-                list: &m.resources,
-                version: &m.version_info,
-                nonce: &m.nonce,
-                removed: &[],
-                control_plane: &m.control_plane,
-                delta: false,
-                size: message.size,
-                scan,
-            },
-            Body::DeltaResponse(m) => ResponseContext {
-                track,
-                outcome,
-                list: &m.resources,
-                version: &m.system_version_info,
-                nonce: &m.nonce,
-                removed: &m.removed,
-                control_plane: &m.control_plane,
-                delta: true,
-                size: message.size,
-                scan,
-            },
-            _ => return None,
-        })
+        Some(ResponseContext { track, outcome, view: message.response()?, scan })
     }
 
     /// It holds all that the client wants (SotW LDS and CDS).
     pub(super) fn full(&self) -> bool {
-        !self.delta && self.track.kind.is_some_and(Kind::full_state)
+        !self.view.is_delta && self.track.kind.is_some_and(Kind::full_state)
     }
 
     /// Nothing in it differs from what was sent before.
@@ -448,10 +411,10 @@ impl<'a> RuleContext<'a> {
         let (catalog, track, outcome) = (self.catalog(), answer.track, answer.outcome);
         let sent = Sent {
             seq,
-            list: answer.list.clone(),
-            version: answer.version.clone(),
+            list: answer.view.resources.clone(),
+            version: answer.view.version.clone(),
             twice: outcome.twice.clone(),
-            size: answer.size,
+            size: answer.view.size,
         };
         let memo = &mut *self.memo;
         if memo.pending.len() == RESPONSES {
@@ -467,15 +430,15 @@ impl<'a> RuleContext<'a> {
             memo.gone = gone.filter_map(|name| Some((*name, content(name)?))).collect();
         }
         if !memo.reclassify.is_empty() {
-            for id in answer.list.blobs() {
+            for id in answer.view.resources.blobs() {
                 memo.reclassify.remove(&crate::engine::session::key(catalog, *id));
             }
-            for name in answer.removed {
+            for name in answer.view.removed {
                 memo.reclassify.remove(name);
             }
         }
         if !memo.ttl.is_empty() {
-            for id in answer.list.blobs() {
+            for id in answer.view.resources.blobs() {
                 let entry = catalog.entry(*id);
                 if entry.ttl.is_none() {
                     memo.ttl.remove(&entry.name);
@@ -499,7 +462,7 @@ impl<'a> RuleContext<'a> {
         if track.kind == Some(Kind::Cds) && !(outcome.added.is_empty() && outcome.changed.is_empty()) {
             self.stream_memo.clusters_changed = Some(seq);
         }
-        if let Some(push) = track.last_push.as_ref().filter(|_| !answer.delta) {
+        if let Some(push) = track.last_push.as_ref().filter(|_| !answer.view.is_delta) {
             if memo.pushes.len() == 10 {
                 memo.pushes.pop_front();
             }

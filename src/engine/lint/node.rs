@@ -6,6 +6,7 @@ use twox_hash::XxHash3_128;
 
 use crate::wire::NodeInfo;
 use crate::wire::content::{BlobId, Catalog};
+use crate::wire::discovery::fields::node;
 use crate::wire::event::DenseHash;
 use crate::wire::pb::{Field, Fields};
 
@@ -25,8 +26,9 @@ impl Digests {
         }
         let bytes = catalog.bytes(blob)?;
         let digest = [true, false].map(|metadata| {
-            let fields =
-                Fields::new(&bytes).map_while(Result::ok).filter(|field| (field.number == 3) == metadata);
+            let fields = Fields::new(&bytes)
+                .map_while(Result::ok)
+                .filter(|field| (field.number == node::METADATA) == metadata);
             let mut parts: Vec<Vec<u8>> = fields.map(|field| unordered(&field, 0)).collect();
             parts.sort_unstable();
             let lengths = parts.iter().map(|part| part.len().to_le_bytes()).collect::<Vec<_>>();

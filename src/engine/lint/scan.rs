@@ -2,6 +2,7 @@ use super::context::RuleContext;
 use super::structured::{self, Entry, Locator};
 use crate::engine::session::{Track, key};
 use crate::wire::content::{BlobId, Catalog, Form};
+use crate::wire::discovery::fields::resource;
 use crate::wire::event::{Kind, Sym};
 use crate::wire::pb::Fields;
 use crate::wire::{Body, Message};
@@ -113,7 +114,7 @@ fn should_be_named(catalog: &Catalog, track: &Track, id: BlobId) -> bool {
         Form::Wrapper { .. } => {
             let body = catalog.body(id).unwrap_or_default();
             // `resource_name`, the structured form.
-            !Fields::new(&body).map_while(Result::ok).any(|field| field.number == 8)
+            !Fields::new(&body).map_while(Result::ok).any(|field| field.number == resource::RESOURCE_NAME)
         }
         Form::Other => false,
     }

@@ -1,6 +1,7 @@
 //! Redirects and list collections, taken apart as far as rules need them (rows K-11 to K-17, K-27).
 
 use crate::engine::session::{Name, locator};
+use crate::wire::discovery::fields::any;
 use crate::wire::pb::Fields;
 
 /// A `ResourceLocator`.
@@ -71,6 +72,6 @@ fn entry(bytes: &[u8]) -> Entry {
 
 /// The value of an `Any`.
 pub(super) fn value(any: &[u8]) -> &[u8] {
-    let value = Fields::new(any).map_while(Result::ok).filter(|field| field.number == 2).last();
+    let value = Fields::new(any).map_while(Result::ok).filter(|field| field.number == any::VALUE).last();
     value.map_or(&[], |field| field.bytes())
 }

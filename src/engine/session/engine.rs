@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::wire::content::{Catalog, Form};
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl, Variant};
@@ -9,7 +10,6 @@ use super::names::NameRuns;
 use super::outcome::{Outcome, SessionEvent};
 use super::sotw::Prior;
 use super::stream::{Stream, type_of_name};
-use super::track::ResponseView;
 use super::{Context, SharedSemantics, Specials, xdstp};
 
 /// How many streams back a client's state is looked for after a reconnect.
@@ -250,44 +250,20 @@ impl Engine {
         };
         ctx.star = ctx.catalog.intern("*");
         let Some(stream) = self.streams.get_mut(index) else { return };
-        let file = stream.variant() == Some(Variant::File);
+        let from_file = stream.variant() == Some(Variant::File);
         let Some(track) = stream.tracks.get_mut(track) else { return };
         outcome.what = match &message.body {
             Body::SotwRequest(m) => SessionEvent::Request(track.sotw_request(&mut ctx, m, prior)),
             Body::DeltaRequest(m) => SessionEvent::Request(track.delta_request(&mut ctx, m, prior)),
-            Body::SotwResponse(m) => {
-                note_control_plane(&mut stream.control_plane, &m.control_plane);
-                SessionEvent::Response(track.response(
-                    &mut ctx,
-                    &ResponseView {
-                        list: &m.resources,
-                        version: &m.version_info,
-                        nonce: &m.nonce,
-                        removed: &[],
-                        errors: &m.resource_errors,
-                        size: message.size,
-                        delta: false,
-                        file,
-                    },
-                ))
+            Body::SotwResponse(_) | Body::DeltaResponse(_) | Body::Undecodable { .. } => {
+                match message.response() {
+                    Some(response) => {
+                        note_control_plane(&mut stream.control_plane, response.control_plane);
+                        SessionEvent::Response(track.response(&mut ctx, &response, from_file))
+                    }
+                    None => SessionEvent::Aside,
+                }
             }
-            Body::DeltaResponse(m) => {
-                note_control_plane(&mut stream.control_plane, &m.control_plane);
-                SessionEvent::Response(track.response(
-                    &mut ctx,
-                    &ResponseView {
-                        list: &m.resources,
-                        version: &m.system_version_info,
-                        nonce: &m.nonce,
-                        removed: &m.removed,
-                        errors: &m.resource_errors,
-                        size: message.size,
-                        delta: true,
-                        file: false,
-                    },
-                ))
-            }
-            Body::Undecodable { .. } => SessionEvent::Aside,
         };
         track.renamed += u64::from(renames(&outcome.what, &message.body));
     }
@@ -317,8 +293,8 @@ fn renames(what: &SessionEvent, body: &Body) -> bool {
     }
 }
 
-fn note_control_plane(known: &mut Option<std::sync::Arc<str>>, said: &Option<std::sync::Arc<str>>) {
-    if said.is_some() && known != said {
-        known.clone_from(said);
+fn note_control_plane(known: &mut Option<Arc<str>>, identifier: Option<&Arc<str>>) {
+    if identifier.is_some() && known.as_ref() != identifier {
+        *known = identifier.cloned();
     }
 }

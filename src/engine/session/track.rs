@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use crate::wire::ResourceError;
 use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time, TypeUrl, VersionInfo};
+use crate::wire::{ResourceError, ResponseView};
 
 use super::compare::{hollow, key};
 use super::names::{SymMap, SymSet};
@@ -93,19 +93,6 @@ pub(crate) struct Track {
     pub(crate) trusted: Option<Sym>,
 }
 
-/// What a response says, whichever pair of messages it belongs to.
-pub(crate) struct ResponseView<'a> {
-    pub(crate) list: &'a Arc<List>,
-    pub(crate) version: &'a VersionInfo,
-    pub(crate) nonce: &'a crate::wire::event::Nonce,
-    pub(crate) removed: &'a [Sym],
-    pub(crate) errors: &'a [ResourceError],
-    pub(crate) size: u64,
-    pub(crate) delta: bool,
-    /// Out of a file: there is nobody to answer, it is applied or rejected at once (row C-04).
-    pub(crate) file: bool,
-}
-
 impl Track {
     pub(crate) fn new(type_url: TypeUrl, partial: bool, at: Time) -> Track {
         let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
@@ -169,22 +156,29 @@ impl Track {
         }
     }
 
-    /// Takes a response.
-    pub(crate) fn response(&mut self, ctx: &mut Context<'_>, push: &ResponseView<'_>) -> ResponseOutcome {
+    /// Applies a response.
+    ///
+    /// One that was read from a file has no client to answer it: it is applied or rejected immediately.
+    pub(crate) fn response(
+        &mut self,
+        ctx: &mut Context<'_>,
+        push: &ResponseView<'_>,
+        from_file: bool,
+    ) -> ResponseOutcome {
         self.expire(ctx);
         let order = self.responses.next();
-        let version = match push.delta {
+        let version = match push.is_delta {
             // A delta resource has a version of its own or none (row F-02).
             true => Sym::EMPTY,
             false => ctx.catalog.intern(push.version.as_str()),
         };
-        let blobs = push.list.blobs();
+        let blobs = push.resources.blobs();
         let beat = blobs.first().is_some_and(|id| hollow(ctx.catalog, *id))
             && blobs.iter().all(|id| hollow(ctx.catalog, *id));
-        let full = !push.delta && !beat && self.kind.is_some_and(Kind::full_state);
-        let resent = self.kept_among(ctx.catalog, push.list);
-        let again = match push.delta {
-            true => self.as_they_were(ctx.catalog, push.list),
+        let full = !push.is_delta && !beat && self.kind.is_some_and(Kind::full_state);
+        let resent = self.kept_among(ctx.catalog, push.resources);
+        let again = match push.is_delta {
+            true => self.as_they_were(ctx.catalog, push.resources),
             false => Vec::new(),
         };
         let mut strangers = Vec::new();
@@ -195,7 +189,8 @@ impl Track {
             }
             self.remove(ctx, *name, order, &mut removed);
         }
-        let mut change = self.take(ctx, IncomingResponse { list: push.list, version, order }, full, beat);
+        let mut change =
+            self.take(ctx, IncomingResponse { list: push.resources, version, order }, full, beat);
         let mut ended = 0;
         let mut hollows = Vec::new();
         for id in std::mem::take(&mut change.hollow) {
@@ -206,12 +201,12 @@ impl Track {
             ended += usize::from(what == Hollow::NotFound);
             hollows.push((name, what));
         }
-        for error in push.errors {
+        for error in push.resource_errors {
             self.error(ctx, error, order, &mut change.removed);
         }
         removed.append(&mut change.removed);
         change.removed = removed;
-        self.delivered(ctx, push.list, &change);
+        self.delivered(ctx, push.resources, &change);
         self.wildcard_since = None;
         self.account.resent += resent as u64;
         let gone = match full {
@@ -228,7 +223,7 @@ impl Track {
             () => MessageKind::Push,
         };
         let body = Body {
-            list: push.list.clone(),
+            list: push.resources.clone(),
             version,
             full,
             removed: change.removed.clone().into_boxed_slice(),
@@ -241,8 +236,8 @@ impl Track {
             status: Status::Pending,
             body: Some(body),
         });
-        if push.file {
-            let wrong = super::file::rejection(ctx, &self.type_url, push.list, &change.twice);
+        if from_file {
+            let wrong = super::file::rejection(ctx, &self.type_url, push.resources, &change.twice);
             self.judge(ctx, order, wrong.as_ref(), false);
             self.latencies.clear();
         }

@@ -1,8 +1,8 @@
 //! What the nonce of a request says, where it does not answer the newest response (rows E-08 to E-12, F-09).
 
 use crate::engine::session::{Outcome, RequestClass, SessionEvent, Stream, Track};
-use crate::wire::event::{Kind, Nonce};
-use crate::wire::{Body, Message};
+use crate::wire::Message;
+use crate::wire::event::Kind;
 
 /// `nonce of #4, which is not the newest`, `nonce of #7, an LDS response`; `None` where it is in order.
 pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Option<Box<str>> {
@@ -23,13 +23,9 @@ pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Opt
 
 /// A nonce that no response of the type had.
 fn crossed(stream: &Stream, own: usize, message: &Message) -> String {
-    let nonce = match &message.body {
-        Body::SotwRequest(request) => &request.response_nonce,
-        Body::DeltaRequest(request) => &request.response_nonce,
-        _ => &Nonce::default(),
-    };
+    let nonce = message.request().map(|request| request.response_nonce);
     let issued =
-        |track: &Track| track.responses.get(track.responses.find(nonce)?).map(|response| response.seq);
+        |track: &Track| track.responses.get(track.responses.find(nonce?)?).map(|response| response.seq);
     let others = stream.tracks.iter().enumerate().filter(|(index, _)| *index != own);
     let found = others.filter_map(|(_, track)| Some((issued(track)?, track.type_url.as_str()))).next();
     match found {

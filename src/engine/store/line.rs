@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::event::{Dir, Sym, TypeUrl};
+use crate::wire::event::{Dir, Sym, TypeUrl, VersionInfo};
 use crate::wire::pb::plain::{Put, Take};
 use crate::wire::{Body, Message};
 
@@ -114,13 +114,11 @@ fn syms(put: &mut Put, syms: &[Sym]) {
 
 /// Names as they are kept: all that the message has are not listed again.
 pub(super) fn which(names: &[Sym], message: Option<&Message>) -> Which {
-    let all = match message.map(|message| &message.body) {
-        Some(Body::SotwRequest(m)) => m.resource_names.len() == names.len(),
-        Some(Body::DeltaRequest(m)) => m.subscribe.len() == names.len(),
-        Some(Body::SotwResponse(m)) => m.resources.len() == names.len(),
-        Some(Body::DeltaResponse(m)) => m.resources.len() == names.len(),
-        _ => false,
+    let listed = |message: &Message| {
+        let names = message.request().map(|request| request.names.len());
+        names.or_else(|| message.resources().map(|list| list.len()))
     };
+    let all = message.and_then(listed) == Some(names.len());
     match names.is_empty() {
         true => Which::Nothing,
         false if all => Which::All,
@@ -130,25 +128,16 @@ pub(super) fn which(names: &[Sym], message: Option<&Message>) -> Which {
 
 /// How many names or resources a message carries.
 fn count(message: &Message) -> u64 {
-    let names = match &message.body {
-        Body::SotwRequest(m) => m.resource_names.len() + m.resource_locators.len(),
-        Body::DeltaRequest(m) => m.subscribe.len() + m.locators_subscribe.len(),
-        Body::SotwResponse(m) => m.resources.len(),
-        Body::DeltaResponse(m) => m.resources.len(),
-        Body::Undecodable { .. } => 0,
-    };
-    names as u64
+    let names = message.request().map(|request| request.names.len() + request.locators.len());
+    names.or_else(|| message.resources().map(|list| list.len())).unwrap_or_default() as u64
 }
 
 /// `version_info` or `system_version_info`, and nonce.
 pub(super) fn version_and_nonce(message: &Message) -> (&str, &str) {
-    match &message.body {
-        Body::SotwRequest(m) => (m.version_info.as_str(), m.response_nonce.as_str()),
-        Body::SotwResponse(m) => (m.version_info.as_str(), m.nonce.as_str()),
-        Body::DeltaRequest(m) => ("", m.response_nonce.as_str()),
-        Body::DeltaResponse(m) => (m.system_version_info.as_str(), m.nonce.as_str()),
-        Body::Undecodable { .. } => ("", ""),
+    if let Some(request) = message.request() {
+        return (request.version.map_or("", VersionInfo::as_str), request.response_nonce.as_str());
     }
+    message.response().map_or(("", ""), |response| (response.version.as_str(), response.nonce.as_str()))
 }
 
 #[cfg(test)]

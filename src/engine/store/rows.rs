@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::session::{MessageKind, Stream};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Code, StreamId, Sym, TypeUrl};
-use crate::wire::{Body, End, Message};
+use crate::wire::{End, Message};
 
 use super::history::Row;
 use super::line::{Names, Which};
@@ -102,11 +102,8 @@ impl Store {
 
     /// The names that a message carries.
     fn carried<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = Sym> + 'a {
-        let (names, locators): (&[Sym], &[Sym]) = match &message.body {
-            Body::SotwRequest(m) => (&m.resource_names, &m.resource_locators),
-            Body::DeltaRequest(m) => (&m.subscribe, &m.locators_subscribe),
-            _ => (&[], &[]),
-        };
+        let (names, locators): (&[Sym], &[Sym]) =
+            message.request().map_or((&[], &[]), |request| (request.names, request.locators));
         let blobs = message.resources().map_or(&[][..], |list| list.blobs());
         let keys = blobs.iter().map(|id| crate::engine::session::key(&self.catalog, *id));
         names.iter().chain(locators).copied().chain(keys)

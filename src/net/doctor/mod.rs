@@ -11,7 +11,7 @@ use super::reflection;
 use super::tap::{Address, Leg};
 use super::tls;
 use crate::sources::observe::ConnectStep as Reached;
-use crate::wire::pb::put_len_field;
+use crate::wire::discovery::encode::NodeFields;
 use crate::wire::{Certificate, Secured, date};
 use http2::Answer;
 
@@ -112,10 +112,8 @@ impl DoctorTarget<'_> {
                 return None;
             }
         };
-        let mut node = Vec::new();
-        put_len_field(&mut node, 1, self.node_id.as_bytes());
-        put_len_field(&mut node, 6, b"xdscope");
-        steps.extend(variants::ask(&channel, &metadata, &node, self.patience).await);
+        let node = NodeFields { id: self.node_id, user_agent_name: "xdscope", ..NodeFields::default() };
+        steps.extend(variants::ask(&channel, &metadata, &node.encode(), self.patience).await);
         let server = reflection::Server {
             address: self.address,
             tls: self.tls,

@@ -11,8 +11,11 @@ use tonic::{Code, Status};
 
 use super::{DoctorStep, State};
 use crate::net::{dial, rpc};
+use crate::wire::Shape;
+use crate::wire::discovery::encode::RequestFields;
+use crate::wire::discovery::fields::DiscoveryField;
 use crate::wire::event::{ApiVersion, Kind, Method, Variant};
-use crate::wire::pb::{Fields, put_len_field};
+use crate::wire::pb::Fields;
 
 /// A stream that neither answers nor is refused for this long is open.
 const SETTLED: Duration = Duration::from_secs(1);
@@ -48,7 +51,8 @@ pub(super) async fn ask(
                 kinds.iter().filter_map(|kind| request(variant, *kind, node)).collect();
             let (channel, metadata) = (channel.clone(), metadata.clone());
             streams.spawn(async move {
-                (at, kinds, stream(channel, &path, metadata, requests, most.min(SETTLED)).await)
+                let came = stream(channel, &path, variant, metadata, requests, most.min(SETTLED)).await;
+                (at, kinds, came)
             });
         }
     }
@@ -59,21 +63,22 @@ pub(super) async fn ask(
 }
 
 fn request(variant: Variant, kind: Kind, node: &[u8]) -> Option<Bytes> {
-    let (of_node, of_type) = if variant.is_delta() { (1, 2) } else { (2, 4) };
-    let mut out = Vec::new();
-    put_len_field(&mut out, of_node, node);
-    put_len_field(&mut out, of_type, kind.type_url(ApiVersion::V3)?.as_str().as_bytes());
     // The wildcard of listeners and clusters: none in state of the world, `*` in delta (rows E-38, F-20).
     let name = if kind.full_state() { variant.is_delta().then_some("*") } else { Some(NAME) };
-    if let Some(name) = name {
-        put_len_field(&mut out, 3, name.as_bytes());
-    }
-    Some(out.into())
+    let type_url = kind.type_url(ApiVersion::V3)?;
+    let fields = RequestFields {
+        node: Some(node),
+        type_url: type_url.as_str(),
+        names: name.into_iter().collect(),
+        ..RequestFields::default()
+    };
+    Some(fields.encode(variant.is_delta()).into())
 }
 
 async fn stream(
     channel: Channel,
     path: &str,
+    variant: Variant,
     metadata: MetadataMap,
     asked: Vec<Bytes>,
     most: Duration,
@@ -93,7 +98,7 @@ async fn stream(
             if came.is_empty() {
                 first = begun.elapsed();
             }
-            came.extend(response(&bytes));
+            came.extend(response(variant, &bytes));
         }
         // Dropped only now, so that the server did not see the client go.
         drop(requests);
@@ -106,12 +111,15 @@ async fn stream(
     }
 }
 
-/// The type and how many resources: fields 4 and 2 of both responses.
-fn response(bytes: &[u8]) -> Option<(Kind, usize)> {
-    let fields = || Fields::new(bytes).map_while(Result::ok);
-    let url = fields().find(|field| field.number == 4)?;
-    let (kind, _) = Kind::of_type_url(&url.text())?;
-    Some((kind, fields().filter(|field| field.number == 2).count()))
+/// Returns the type of a response and the number of its resources.
+fn response(variant: Variant, bytes: &[u8]) -> Option<(Kind, usize)> {
+    let shape = if variant.is_delta() { Shape::DeltaResponse } else { Shape::SotwResponse };
+    let fields = |wanted: DiscoveryField| {
+        let fields = Fields::new(bytes).map_while(Result::ok);
+        fields.filter(move |field| DiscoveryField::of(shape, field.number) == Some(wanted))
+    };
+    let (kind, _) = Kind::of_type_url(&fields(DiscoveryField::TypeUrl).next()?.text())?;
+    Some((kind, fields(DiscoveryField::Resources).count()))
 }
 
 fn step<'a>(variant: Variant, came: impl Iterator<Item = &'a (usize, Vec<Kind>, Came)>) -> DoctorStep {

@@ -4,7 +4,7 @@ use crate::engine::session::{ResourceSemantics as _, is_glob};
 use crate::schema::Schema;
 use crate::wire::content::Catalog;
 use crate::wire::event::{DenseHash, Sym, TypeUrl};
-use crate::wire::{Body, ErrorDetail, Message};
+use crate::wire::{ErrorDetail, Message, ResponseView};
 
 /// What becomes of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,14 +33,10 @@ const LISTED: usize = 20;
 /// (rows E-28, F-31), a redirect in the place of a glob (row K-28). The text of the NACK, naming resources; `None`:
 /// nothing of that.
 pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
-    let removed = match &message.body {
-        Body::DeltaResponse(response) => &response.removed[..],
-        _ => &[],
-    };
-    let url = message.type_url();
+    let ResponseView { removed, type_url: url, resources, .. } = message.response()?;
     let (mut seen, mut faults): (HashSet<Sym, DenseHash>, _) = (HashSet::default(), Vec::new());
     let mut fit = Sym::EMPTY;
-    let blobs = message.resources()?.blobs();
+    let blobs = resources.blobs();
     seen.reserve(blobs.len());
     for id in blobs {
         let entry = catalog.entry(*id);
@@ -55,7 +51,7 @@ pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
                 if is_glob(name()) {
                     faults.push(format!("{}: a glob can't be redirected", name()));
                 }
-            } else if fits(&url, of) {
+            } else if fits(url, of) {
                 fit = entry.type_url;
             } else {
                 faults.push(format!("{}: type {of} in a response of {url}", name()));

@@ -51,7 +51,7 @@ use std::sync::Arc;
 
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Method, Nonce, Sym, Time, TypeUrl, Variant};
-use crate::wire::{Body, Message, Open};
+use crate::wire::{Message, Open};
 
 use backoff::Backoff;
 use encode::Request;
@@ -306,11 +306,8 @@ impl Client {
             self.stand_in(now, lane, false, catalog);
         }
         self.polled(now, lane, false);
-        let (version, nonce) = match &message.body {
-            Body::SotwResponse(response) => (response.version_info.clone(), response.nonce.clone()),
-            Body::DeltaResponse(response) => (response.system_version_info.clone(), response.nonce.clone()),
-            _ => return,
-        };
+        let Some(response) = message.response() else { return };
+        let (version, nonce) = (response.version.clone(), response.nonce.clone());
         let Some(key) = self.key_of(lane, &message) else { return };
         let Some(track) = self.tracks.get_mut(&key) else { return };
         let wait = self.config.ack_delay.max(track.patience(&message, &ruling));

@@ -3,9 +3,10 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use crate::wire::MAX_FIELD;
+use crate::wire::discovery::fields::{DiscoveryField, any};
 use crate::wire::event::{DenseHash, Kind, Nonce, TypeUrl, VersionInfo};
 use crate::wire::pb::{Fields, Splitter, Value};
+use crate::wire::{MAX_FIELD, Shape};
 
 /// A SotW response read while it passes, before its content is taken in, which takes longer. Of one that is
 /// [`Plain`] it is known that [`check`](super::check) has nothing against it.
@@ -63,25 +64,31 @@ impl Preview {
     /// `None`: it is not what is plain.
     fn field(&mut self, raw: &[u8]) -> Option<()> {
         let field = Fields::new(raw).next()?.ok()?;
-        match (field.number, field.value) {
-            (1, Value::Len(text)) => self.version = std::str::from_utf8(text).ok()?.to_owned(),
-            (2, Value::Len(any)) => self.resource(any)?,
-            (4, Value::Len(text)) => self.type_url = std::str::from_utf8(text).ok()?.to_owned(),
-            (5, Value::Len(text)) => self.nonce = std::str::from_utf8(text).ok()?.to_owned(),
-            // Whether it is a canary, and who the control plane is.
-            (3, Value::Varint(_)) | (6, Value::Len(_)) => {}
+        let known = DiscoveryField::of(Shape::SotwResponse, field.number)?;
+        match (known, field.value) {
+            (DiscoveryField::Version, Value::Len(text)) => {
+                self.version = std::str::from_utf8(text).ok()?.to_owned()
+            }
+            (DiscoveryField::Resources, Value::Len(entry)) => self.resource(entry)?,
+            (DiscoveryField::TypeUrl, Value::Len(text)) => {
+                self.type_url = std::str::from_utf8(text).ok()?.to_owned()
+            }
+            (DiscoveryField::Nonce, Value::Len(text)) => {
+                self.nonce = std::str::from_utf8(text).ok()?.to_owned()
+            }
+            (DiscoveryField::Canary, Value::Varint(_)) | (DiscoveryField::ControlPlane, Value::Len(_)) => {}
             _ => return None,
         }
         Some(())
     }
 
-    fn resource(&mut self, any: &[u8]) -> Option<()> {
+    fn resource(&mut self, entry: &[u8]) -> Option<()> {
         let (mut url, mut value) = (&[][..], &[][..]);
-        for field in Fields::new(any) {
+        for field in Fields::new(entry) {
             let field = field.ok()?;
             match (field.number, field.value) {
-                (1, Value::Len(bytes)) => url = bytes,
-                (2, Value::Len(bytes)) => value = bytes,
+                (any::TYPE_URL, Value::Len(bytes)) => url = bytes,
+                (any::VALUE, Value::Len(bytes)) => value = bytes,
                 _ => return None,
             }
         }

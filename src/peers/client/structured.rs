@@ -1,6 +1,7 @@
 //! Structured names (group K) as a client needs them: what of a URL goes on the wire, and where a resource leads on.
 
 use crate::engine::session::{Name, is_glob, is_structured, locator};
+use crate::wire::discovery::fields::any;
 use crate::wire::event::{Kind, TYPE_PREFIX, TypeUrl};
 use crate::wire::pb::Fields;
 
@@ -121,12 +122,12 @@ pub(super) enum Leads {
 }
 
 /// `None`: it is a resource like any other.
-pub(super) fn leads(any: &[u8]) -> Option<Leads> {
+pub(super) fn leads(payload: &[u8]) -> Option<Leads> {
     let (mut url, mut value) = (String::new(), Vec::new());
-    for field in Fields::new(any).map_while(Result::ok) {
+    for field in Fields::new(payload).map_while(Result::ok) {
         match field.number {
-            1 => url = field.text().into_owned(),
-            2 => value = field.bytes().to_vec(),
+            any::TYPE_URL => url = field.text().into_owned(),
+            any::VALUE => value = field.bytes().to_vec(),
             _ => {}
         }
     }

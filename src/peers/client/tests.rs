@@ -10,9 +10,9 @@ mod sources;
 
 use super::*;
 use crate::engine::lint::Reference;
-use crate::wire::Shape;
 use crate::wire::event::ApiVersion;
 use crate::wire::pb::{put_len_field, put_tag, put_varint};
+use crate::wire::{Body, Shape};
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const EDS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{DenseHash, Nonce, Sym, Time, VersionInfo};
-use crate::wire::{Body, ErrorDetail, Message};
+use crate::wire::{ErrorDetail, Message};
 
 use super::encode::Request;
 use super::poll::Poll;
@@ -293,20 +293,17 @@ impl Track {
             self.held.insert(name, Held { version, round, rare });
             changes.accepted.push((name, content));
         }
-        match &pending.message.body {
-            Body::DeltaResponse(response) => {
-                for name in &response.removed {
-                    changes.gone.extend(self.remove(*name, catalog));
-                }
+        let response = pending.message.response();
+        if let Some(response) = response.filter(|response| response.is_delta) {
+            for name in response.removed {
+                changes.gone.extend(self.remove(*name, catalog));
             }
-            _ if self.full_state => {
-                self.held.retain(|name, held| {
-                    let named = held.round == round;
-                    changes.gone.extend((!named).then_some(*name));
-                    named
-                });
-            }
-            _ => {}
+        } else if self.full_state {
+            self.held.retain(|name, held| {
+                let named = held.round == round;
+                changes.gone.extend((!named).then_some(*name));
+                named
+            });
         }
         changes
     }
@@ -351,8 +348,8 @@ impl Track {
 
     /// Whether a response differs from the one before.
     pub(super) fn is_news(&mut self, message: &Message) -> bool {
-        let Body::SotwResponse(response) = &message.body else { return false };
-        let seen = Some((response.version_info.clone(), response.resources.fingerprint()));
+        let Some(response) = message.response().filter(|response| !response.is_delta) else { return false };
+        let seen = Some((response.version.clone(), response.resources.fingerprint()));
         std::mem::replace(&mut self.seen, seen.clone()) != seen
     }
 

@@ -1,6 +1,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::wire::Shape;
+use crate::wire::discovery::fields::{DiscoveryField, NAME, map_entry, node, status};
 use crate::wire::pb::{Field, Fields};
 
 /// What a control plane reads of a `DiscoveryRequest` or a `DeltaDiscoveryRequest` (checklists M.1, M.3). Nothing of it
@@ -24,22 +26,30 @@ pub(super) struct Request<'a> {
 impl<'a> Request<'a> {
     /// `None`: the bytes are no such message.
     pub fn read(delta: bool, bytes: &'a [u8]) -> Option<Request<'a>> {
+        let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
         let mut request = Request::default();
         for field in Fields::new(bytes) {
             let field = field.ok()?;
-            match (field.number, delta) {
-                (2, false) | (1, true) => request.node = Some(first(field.bytes(), 1)),
-                (3, false) | (3, true) => request.names.push(field.text()),
-                (4, false) | (2, true) => request.type_url = field.text(),
-                (5, false) | (6, true) => request.nonce = field.text(),
-                (6, false) | (7, true) => request.error = Some(first(field.bytes(), 2)),
-                (4, true) => request.unsubscribe.push(field.text()),
-                (5, true) => {
-                    request.held.insert(first(field.bytes(), 1), first(field.bytes(), 2));
+            let Some(known) = DiscoveryField::of(shape, field.number) else { continue };
+            match known {
+                DiscoveryField::Node => request.node = Some(inner_text(field.bytes(), node::ID)),
+                DiscoveryField::Names => request.names.push(field.text()),
+                DiscoveryField::TypeUrl => request.type_url = field.text(),
+                DiscoveryField::Nonce => request.nonce = field.text(),
+                DiscoveryField::ErrorDetail => {
+                    request.error = Some(inner_text(field.bytes(), status::MESSAGE));
                 }
-                // Locators are names too (M-07, M-25).
-                (7, false) | (8, true) => request.names.push(first(field.bytes(), 1)),
-                (9, true) => request.unsubscribe.push(first(field.bytes(), 1)),
+                DiscoveryField::Unsubscribe => request.unsubscribe.push(field.text()),
+                DiscoveryField::InitialVersions => {
+                    let entry = field.bytes();
+                    let name = inner_text(entry, map_entry::KEY);
+                    request.held.insert(name, inner_text(entry, map_entry::VALUE));
+                }
+                // Locators are names too.
+                DiscoveryField::Locators => request.names.push(inner_text(field.bytes(), NAME)),
+                DiscoveryField::LocatorsUnsubscribe => {
+                    request.unsubscribe.push(inner_text(field.bytes(), NAME));
+                }
                 _ => {}
             }
         }
@@ -47,8 +57,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The last field of that number as text; empty without one.
-fn first(bytes: &[u8], number: u32) -> Cow<'_, str> {
+/// Returns the last field with this number as text; empty if there is none.
+fn inner_text(bytes: &[u8], number: u32) -> Cow<'_, str> {
     let fields = Fields::new(bytes).map_while(Result::ok);
     fields.filter(|field| field.number == number).last().as_ref().map_or(Cow::Borrowed(""), Field::text)
 }

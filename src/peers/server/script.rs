@@ -184,11 +184,8 @@ impl Reader {
     }
 
     fn response(&mut self, at: Time, message: &Message, pieces: &mut Pieces<'_>) -> Result<(), TooLarge> {
-        let (nonce, version) = match &message.body {
-            Body::SotwResponse(response) => (response.nonce.clone(), response.version_info.clone()),
-            Body::DeltaResponse(response) => (response.nonce.clone(), response.system_version_info.clone()),
-            _ => Default::default(),
-        };
+        let response = message.response().map(|response| (response.nonce.clone(), response.version.clone()));
+        let (nonce, version) = response.unwrap_or_default();
         let url = effective(&self.script.method, message.type_url());
         let count = message.resources().map_or(0, |list| list.len() as u64);
         let about = format!(

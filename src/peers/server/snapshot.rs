@@ -6,11 +6,8 @@ use twox_hash::XxHash3_64;
 
 use crate::engine::session::{Name, glob_matches, is_glob};
 use crate::engine::store::{ResourceState, StateFact, Store, StreamFact};
+use crate::wire::discovery::encode::{ResourceFields, put_entry};
 use crate::wire::event::{Kind, StreamId, TypeUrl, Variant};
-use crate::wire::pb::put_len_field;
-
-/// The field of resources, in both responses (M-11, M-23).
-const RESOURCES: u32 = 2;
 
 /// What is served: resources of each type, each type and each resource at a version.
 #[derive(Clone, Debug, Default)]
@@ -47,16 +44,16 @@ impl Resource {
     /// Appends it as an entry of a response.
     fn put(&self, name: &str, delta: bool, out: &mut Vec<u8>) {
         if !delta {
-            return put_len_field(out, RESOURCES, &self.any);
+            return put_entry(out, &self.any);
         }
-        let mut entry = Vec::with_capacity(self.any.len() + name.len() + self.version.len() + 16);
-        put_len_field(&mut entry, 1, self.version.as_bytes());
-        put_len_field(&mut entry, 2, &self.any);
-        put_len_field(&mut entry, 3, name.as_bytes());
-        for alias in &self.aliases {
-            put_len_field(&mut entry, 4, alias.as_bytes());
-        }
-        put_len_field(out, RESOURCES, &entry);
+        let fields = ResourceFields {
+            version: &self.version,
+            payload: Some(&self.any),
+            name,
+            aliases: self.aliases.iter().map(|alias| &**alias).collect(),
+            ttl: None,
+        };
+        put_entry(out, &fields.encode());
     }
 }
 

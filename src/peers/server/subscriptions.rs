@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::engine::session::is_glob;
+use crate::wire::discovery::encode::ResponseFields;
 use crate::wire::event::{Kind, TypeUrl};
-use crate::wire::pb::put_len_field;
 
 use super::request::Request;
 use super::snapshot::{Snapshot, Type};
@@ -135,16 +135,15 @@ impl Subscriptions {
         self.nonces += 1;
         let nonce = format!("{:x}", self.nonces);
         let version = if known.version.is_empty() { "0" } else { &known.version };
-        let (mut head, mut tail) = (Vec::new(), Vec::new());
-        put_len_field(&mut head, 1, version.as_bytes());
-        put_len_field(&mut tail, 4, url.as_str().as_bytes());
-        put_len_field(&mut tail, 5, nonce.as_bytes());
-        for name in &answer.removed {
-            put_len_field(&mut tail, 6, name.as_bytes());
-        }
-        let mut identifier = Vec::new();
-        put_len_field(&mut identifier, 1, IDENTIFIER.as_bytes());
-        put_len_field(&mut tail, if self.delta { 7 } else { 6 }, &identifier);
+        let fields = ResponseFields {
+            version,
+            type_url: url.as_str(),
+            nonce: &nonce,
+            removed: answer.removed.iter().map(String::as_str).collect(),
+            control_plane: Some(IDENTIFIER),
+            ..ResponseFields::default()
+        };
+        let (head, tail) = (fields.head(self.delta), fields.tail(self.delta));
         if let Some(want) = self.types.get_mut(url) {
             want.nonce = Some(nonce);
         }

@@ -1,7 +1,12 @@
 //! Streams that began before what is seen of their connection: which method they are of is told by their messages.
 
+use crate::wire::Shape;
+use crate::wire::discovery::fields::{DiscoveryField, RESOURCES, any, resource};
 use crate::wire::event::Dir;
 use crate::wire::pb::{Fields, Value};
+
+const SOTW_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(Shape::SotwRequest);
+const DELTA_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(Shape::DeltaRequest);
 
 /// What is kept of a stream until it is known, at most: a request may repeat its node.
 const KEPT: usize = 256 << 10;
@@ -94,12 +99,13 @@ fn path(dir: Dir, message: &[u8]) -> Option<&'static str> {
         let paths = if url.starts_with(b"envoy.api.v2.") { ADS_V2 } else { ADS };
         Some(paths[usize::from(delta)])
     };
-    strings(message).find_map(|(number, value)| match (dir, number) {
-        (Dir::Req, 4) => delta(value, false),
-        (Dir::Req, 2) => delta(value, true),
-        (Dir::Resp, 2) => strings(value).find_map(|(number, inner)| match number {
-            1 => delta(inner, false),
-            2 => strings(inner).find_map(|(number, url)| (number == 1).then(|| delta(url, true))?),
+    strings(message).find_map(|(number, value)| match (dir, Some(number)) {
+        (Dir::Req, SOTW_TYPE_URL) => delta(value, false),
+        (Dir::Req, DELTA_TYPE_URL) => delta(value, true),
+        (Dir::Resp, Some(RESOURCES)) => strings(value).find_map(|(number, inner)| match number {
+            any::TYPE_URL => delta(inner, false),
+            resource::RESOURCE => strings(inner)
+                .find_map(|(number, url)| (number == any::TYPE_URL).then(|| delta(url, true))?),
             _ => None,
         }),
         _ => None,

@@ -5,9 +5,10 @@ use super::timeline::Timeline;
 use super::write::type_ref;
 use super::{Codec, encode, locator, payload, short};
 use crate::wire::content::Catalog;
+use crate::wire::discovery::fields::{DiscoveryField, any, duration, map_entry, resource, resource_error};
 use crate::wire::event::{Clock, Dir, Kind, Method, Side, TYPE_PREFIX, Time, TypeUrl, Variant};
 use crate::wire::pb::{Field, Fields};
-use crate::wire::{End, ErrorDetail, Frame, FramePayload, Open};
+use crate::wire::{End, ErrorDetail, Frame, FramePayload, Open, Shape};
 
 /// A session as a script.
 pub struct Exported {
@@ -42,9 +43,10 @@ pub fn from_frames<'a>(
         if let (FramePayload::Message(message), false) = (&frame.what, nodes.contains_key(&frame.stream)) {
             let shape = message.shape;
             if shape.dir() == Dir::Req {
-                let number = if shape == crate::wire::Shape::DeltaRequest { 1 } else { 2 };
                 let bytes = message.bytes(catalog).unwrap_or_default();
-                let node = Fields::new(&bytes).map_while(Result::ok).find(|field| field.number == number);
+                let is_node =
+                    |field: &Field<'_>| DiscoveryField::of(shape, field.number) == Some(DiscoveryField::Node);
+                let node = Fields::new(&bytes).map_while(Result::ok).find(is_node);
                 nodes.insert(frame.stream, node.and_then(|field| Node::decode(field.bytes())));
             }
         }
@@ -200,20 +202,21 @@ impl Live {
 
     fn request(&self, bytes: &[u8]) -> Option<Body> {
         let delta = self.stream.variant.is_delta();
+        let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
         let mut out = Request::default();
         let (mut url, mut node) = (String::new(), None);
         for field in Fields::new(bytes) {
             let field = field.ok()?;
-            match (delta, field.number) {
-                (false, 1) => out.version = text(&field)?,
-                (false, 2) | (true, 1) => node = Some(field.bytes()),
-                (false, 3) => out.names.push(text(&field)?),
-                (true, 3) => out.subscribe.push(text(&field)?),
-                (true, 4) => out.unsubscribe.push(text(&field)?),
-                (true, 5) => out.initial.push(pair(field.bytes())?),
-                (false, 4) | (true, 2) => url = text(&field)?,
-                (false, 5) | (true, 6) => out.nonce = text(&field)?,
-                (false, 6) | (true, 7) => {
+            match DiscoveryField::of(shape, field.number)? {
+                DiscoveryField::Version => out.version = text(&field)?,
+                DiscoveryField::Node => node = Some(field.bytes()),
+                DiscoveryField::Names if delta => out.subscribe.push(text(&field)?),
+                DiscoveryField::Names => out.names.push(text(&field)?),
+                DiscoveryField::Unsubscribe => out.unsubscribe.push(text(&field)?),
+                DiscoveryField::InitialVersions => out.initial.push(pair(field.bytes())?),
+                DiscoveryField::TypeUrl => url = text(&field)?,
+                DiscoveryField::Nonce => out.nonce = text(&field)?,
+                DiscoveryField::ErrorDetail => {
                     let detail = ErrorDetail::parse(field.bytes());
                     out.nack = Some((detail.code, detail.message.to_string()));
                 }
@@ -234,23 +237,24 @@ impl Live {
 
     fn response(&self, codec: &dyn Codec, bytes: &[u8]) -> Option<Body> {
         let delta = self.stream.variant.is_delta();
+        let shape = if delta { Shape::DeltaResponse } else { Shape::SotwResponse };
         let mut out = Response::default();
         let (mut url, mut entries) = (String::new(), Vec::new());
         for field in Fields::new(bytes) {
             let field = field.ok()?;
-            match (delta, field.number) {
-                (false, 1) => out.version = text(&field)?,
-                (true, 1) => out.system_version = text(&field)?,
-                (_, 2) => entries.push(field.bytes()),
-                (_, 4) => url = text(&field)?,
-                (_, 5) => out.nonce = text(&field)?,
-                (true, 6) => out.removed.push(text(&field)?),
-                (false, 6) | (true, 7) => {
+            match DiscoveryField::of(shape, field.number)? {
+                DiscoveryField::Version if delta => out.system_version = text(&field)?,
+                DiscoveryField::Version => out.version = text(&field)?,
+                DiscoveryField::Resources => entries.push(field.bytes()),
+                DiscoveryField::TypeUrl => url = text(&field)?,
+                DiscoveryField::Nonce => out.nonce = text(&field)?,
+                DiscoveryField::Removed => out.removed.push(text(&field)?),
+                DiscoveryField::ControlPlane => {
                     let id = Fields::new(field.bytes()).next();
                     out.control_plane =
                         Some(id.and_then(Result::ok).and_then(|id| text(&id)).unwrap_or_default());
                 }
-                (false, 7) | (true, 9) => out.errors.push(resource_error(field.bytes())?),
+                DiscoveryField::ResourceErrors => out.errors.push(resource_error(field.bytes())?),
                 _ => return None,
             }
         }
@@ -266,7 +270,7 @@ impl Live {
         let entry = if self.stream.variant.is_delta() {
             Entry::Plain(self.wrapper(codec, ty, bytes)?)
         } else {
-            let (url, value) = any(bytes)?;
+            let (url, value) = any_parts(bytes)?;
             if url == "type.googleapis.com/envoy.service.discovery.v3.Resource" {
                 Entry::Wrapped(self.wrapper(codec, ty, value)?)
             } else {
@@ -286,15 +290,15 @@ impl Live {
         for field in Fields::new(bytes) {
             let field = field.ok()?;
             match field.number {
-                1 => out.version = text(&field)?,
-                2 => payload = Some(field.bytes()),
-                3 => out.name = text(&field)?,
-                4 => out.aliases.push(text(&field)?),
-                6 => {
+                resource::VERSION => out.version = text(&field)?,
+                resource::RESOURCE => payload = Some(field.bytes()),
+                resource::NAME => out.name = text(&field)?,
+                resource::ALIASES => out.aliases.push(text(&field)?),
+                resource::TTL => {
                     let mut nanos = 0;
                     for part in Fields::new(field.bytes()) {
                         let part = part.ok()?;
-                        let unit = if part.number == 1 { 1_000_000_000 } else { 1 };
+                        let unit = if part.number == duration::SECONDS { 1_000_000_000 } else { 1 };
                         nanos += i128::from(part.varint() as i64) * unit;
                     }
                     out.ttl = Some(Ttl(nanos));
@@ -310,7 +314,7 @@ impl Live {
 
     /// Type, content and, where the entry has none, name of a payload.
     fn payload(&self, codec: &dyn Codec, ty: &TypeRef, bytes: &[u8], out: &mut Resource) -> Option<()> {
-        let (url, value) = any(bytes)?;
+        let (url, value) = any_parts(bytes)?;
         let message = url.strip_prefix(TYPE_PREFIX)?;
         if message == locator::MESSAGE {
             out.content = Content::Redirect(locator::decode(value)?);
@@ -352,13 +356,13 @@ impl Live {
     }
 }
 
-fn any(bytes: &[u8]) -> Option<(String, &[u8])> {
+fn any_parts(bytes: &[u8]) -> Option<(String, &[u8])> {
     let (mut url, mut value) = (String::new(), &[][..]);
     for field in Fields::new(bytes) {
         let field = field.ok()?;
         match field.number {
-            1 => url = text(&field)?,
-            2 => value = field.bytes(),
+            any::TYPE_URL => url = text(&field)?,
+            any::VALUE => value = field.bytes(),
             _ => return None,
         }
     }
@@ -370,7 +374,7 @@ fn pair(bytes: &[u8]) -> Option<(String, String)> {
     let (mut key, mut value) = (String::new(), String::new());
     for field in Fields::new(bytes) {
         let field = field.ok()?;
-        *if field.number == 1 { &mut key } else { &mut value } = text(&field)?;
+        *if field.number == map_entry::KEY { &mut key } else { &mut value } = text(&field)?;
     }
     Some((key, value))
 }
@@ -381,7 +385,7 @@ fn resource_error(bytes: &[u8]) -> Option<(String, String)> {
     for field in Fields::new(bytes) {
         let field = field.ok()?;
         match field.number {
-            1 => {
+            resource_error::RESOURCE_NAME => {
                 name = Fields::new(field.bytes()).next().and_then(Result::ok).and_then(|name| text(&name))?
             }
             _ => message = ErrorDetail::parse(field.bytes()).message.to_string(),

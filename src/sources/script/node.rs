@@ -2,62 +2,56 @@ use serde_json::{Map, Number, Value};
 
 use super::ast::Node;
 use super::parse::locality;
+use crate::wire::discovery::encode::NodeFields;
+use crate::wire::discovery::fields::node;
 use crate::wire::pb::{self, Fields, put_len_field, put_tag, put_varint};
 
 impl Node {
     /// The node as the API's `Node`.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        text(&mut out, 1, &self.id);
-        text(&mut out, 2, &self.cluster);
-        if let Some(Value::Object(meta)) = &self.meta {
-            put_len_field(&mut out, 3, &struct_bytes(meta));
-        }
-        if self.locality.iter().any(|part| !part.is_empty()) {
-            let mut inner = Vec::new();
-            for (number, part) in (1..).zip(&self.locality) {
-                text(&mut inner, number, part);
-            }
-            put_len_field(&mut out, 4, &inner);
-        }
+        let metadata = self.meta.as_ref().and_then(Value::as_object).map(struct_bytes);
         let (agent, version) = self.agent.split_once('/').unwrap_or((&self.agent, ""));
-        text(&mut out, 6, agent);
-        text(&mut out, 7, version);
-        for feature in &self.features {
-            put_len_field(&mut out, 10, feature.as_bytes());
-        }
-        out
+        let fields = NodeFields {
+            id: &self.id,
+            cluster: &self.cluster,
+            metadata: metadata.as_deref(),
+            locality: self.locality.each_ref().map(String::as_str),
+            user_agent_name: agent,
+            user_agent_version: version,
+            client_features: self.features.iter().map(String::as_str).collect(),
+        };
+        fields.encode()
     }
 
     /// Reads a node back; `None` if a script can't say all of it.
     pub(super) fn decode(bytes: &[u8]) -> Option<Node> {
-        let mut node = Node::default();
+        let mut out = Node::default();
         let mut version = String::new();
         for field in Fields::new(bytes) {
             let field = field.ok()?;
             let text = || String::from_utf8(field.bytes().to_vec()).ok();
             match field.number {
-                1 => node.id = text()?,
-                2 => node.cluster = text()?,
-                3 => node.meta = Some(Value::Object(read_struct(field.bytes(), DEPTH)?)),
-                4 => {
+                node::ID => out.id = text()?,
+                node::CLUSTER => out.cluster = text()?,
+                node::METADATA => out.meta = Some(Value::Object(read_struct(field.bytes(), DEPTH)?)),
+                node::LOCALITY => {
                     for part in Fields::new(field.bytes()) {
                         let part = part.ok()?;
-                        *node.locality.get_mut((part.number as usize).checked_sub(1)?)? =
+                        *out.locality.get_mut((part.number as usize).checked_sub(1)?)? =
                             part.text().into_owned();
                     }
                 }
-                6 => node.agent = text()?,
-                7 => version = text()?,
-                10 => node.features.push(text()?),
+                node::USER_AGENT_NAME => out.agent = text()?,
+                node::USER_AGENT_VERSION => version = text()?,
+                node::CLIENT_FEATURES => out.features.push(text()?),
                 _ => return None,
             }
         }
         if !version.is_empty() {
-            node.agent = format!("{}/{version}", node.agent);
+            out.agent = format!("{}/{version}", out.agent);
         }
-        let sayable = !node.locality.iter().any(|part| part.contains('/')) && !node.id.is_empty();
-        (sayable && node.encode() == bytes).then_some(node)
+        let sayable = !out.locality.iter().any(|part| part.contains('/')) && !out.id.is_empty();
+        (sayable && out.encode() == bytes).then_some(out)
     }
 
     /// This node with some fields changed (`node={…}` on a message); an error in words.
@@ -95,12 +89,6 @@ impl Node {
 
 /// Structs nested deeper than this are left as bytes.
 const DEPTH: usize = 40;
-
-fn text(out: &mut Vec<u8>, number: u32, text: &str) {
-    if !text.is_empty() {
-        put_len_field(out, number, text.as_bytes());
-    }
-}
 
 /// A `google.protobuf.Struct`.
 pub(super) fn struct_bytes(map: &Map<String, Value>) -> Vec<u8> {

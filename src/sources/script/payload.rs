@@ -3,20 +3,9 @@ use serde_json::{Map, Value};
 use super::ast::{Content, Resource, Stream, TypeRef};
 use super::node::struct_bytes;
 use super::{Codec, locator, short};
+use crate::wire::discovery::encode::encode_any;
 use crate::wire::event::{Kind, TYPE_PREFIX};
 use crate::wire::pb::put_len_field;
-
-/// An `Any`.
-pub(super) fn any(type_url: &str, value: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    if !type_url.is_empty() {
-        put_len_field(&mut out, 1, type_url.as_bytes());
-    }
-    if !value.is_empty() {
-        put_len_field(&mut out, 2, value);
-    }
-    out
-}
 
 /// The `Any` that a resource stands for on a stream; `None` for `unset`. An error in words.
 pub(super) fn payload(
@@ -29,7 +18,7 @@ pub(super) fn payload(
         Content::Unset => return Ok(None),
         Content::Redirect(uri) => {
             let url = format!("{TYPE_PREFIX}{}", locator::MESSAGE);
-            return Ok(Some(any(&url, &locator::encode(uri)?)));
+            return Ok(Some(encode_any(&url, &locator::encode(uri)?)));
         }
         Content::Fields { fields, tag } => (fields.as_ref(), tag.as_deref()),
     };
@@ -41,7 +30,7 @@ pub(super) fn payload(
             return Err("a collection has no other content that `~` could stand for".into());
         }
         let value = short::entries(&item, fields)?;
-        return Ok(Some(any(&format!("{TYPE_PREFIX}{item}Collection"), &value)));
+        return Ok(Some(encode_any(&format!("{TYPE_PREFIX}{item}Collection"), &value)));
     }
     let Some(message) = url.as_str().strip_prefix(TYPE_PREFIX) else {
         return Err(format!("`{url}` is no type URL that content could be made for"));
@@ -60,7 +49,7 @@ pub(super) fn payload(
         };
         value.extend_from_slice(&tagged(kind, tag));
     }
-    Ok(Some(any(url.as_str(), &value)))
+    Ok(Some(encode_any(url.as_str(), &value)))
 }
 
 /// The name of the JSON field that holds the resource's own name.
@@ -108,7 +97,9 @@ pub(super) fn smallest(kind: Kind, name: &str) -> Vec<u8> {
         // A scope must have a key of at least one fragment: an empty text.
         Kind::Srds => out.extend_from_slice(&nested(&[3, 1, 1], b"")),
         // An extension must have a configuration of some type: Empty.
-        Kind::Ecds => put_len_field(&mut out, 2, &any("type.googleapis.com/google.protobuf.Empty", b"")),
+        Kind::Ecds => {
+            put_len_field(&mut out, 2, &encode_any("type.googleapis.com/google.protobuf.Empty", b""))
+        }
         Kind::Lds | Kind::Cds | Kind::Rds | Kind::Eds | Kind::Sds | Kind::Rtds | Kind::Leds => {}
     }
     out
@@ -133,7 +124,7 @@ fn tagged(kind: Kind, tag: &str) -> Vec<u8> {
         // layer
         Kind::Rtds => nested(&[2], &struct_bytes(&Map::from_iter([(tag.to_owned(), Value::Bool(true))]))),
         Kind::Ecds => {
-            nested(&[2], &any("type.googleapis.com/google.protobuf.StringValue", &nested(&[1], text)))
+            nested(&[2], &encode_any("type.googleapis.com/google.protobuf.StringValue", &nested(&[1], text)))
         }
         // metadata.filter_metadata
         Kind::Lds => nested(&[6, 1], &filter_metadata(tag)),

@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 
 use super::locator;
-use super::payload::{any, smallest};
+use super::payload::smallest;
+use crate::wire::discovery::encode::encode_any;
 use crate::wire::event::{Kind, TYPE_PREFIX};
 use crate::wire::pb::put_len_field;
 
@@ -35,7 +36,11 @@ pub(super) fn entries(item: &str, fields: Option<&Value>) -> Result<Vec<u8>, Str
                 let Some((kind, _)) = Kind::of_message(item) else {
                     return Err(format!("`{item}` is not a type that inline entries can be made for"));
                 };
-                put_len_field(&mut inline, 3, &any(&format!("{TYPE_PREFIX}{item}"), &smallest(kind, &name)));
+                put_len_field(
+                    &mut inline,
+                    3,
+                    &encode_any(&format!("{TYPE_PREFIX}{item}"), &smallest(kind, &name)),
+                );
                 put_len_field(&mut entry, 2, &inline);
             }
             (None, None, None) if value.as_object().is_some_and(|map| map.is_empty()) => {}

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 use super::body_cache::BodyCache;
-use super::entry::{RawWrapper, any, is_wrapper, raw_wrapper};
+use super::entry::{RawWrapper, any_parts, is_wrapper, raw_wrapper};
 use super::entry_run::EntryRun;
 use super::index::Index;
 use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
+use crate::wire::discovery::fields::{any, resource};
 use crate::wire::event::{DenseHash, Kind, Sym};
 use crate::wire::pb::{self, Fields, put_len_field};
 
@@ -283,7 +284,7 @@ impl Catalog {
     }
 
     fn add_any(&mut self, hash: u128, bytes: &[u8]) -> BlobId {
-        let Some((url, value)) = any(bytes) else { return self.add_whole(hash, bytes, true) };
+        let Some((url, value)) = any_parts(bytes) else { return self.add_whole(hash, bytes, true) };
         if is_wrapper(url) {
             return self.add_wrapper(hash, bytes, value, true);
         }
@@ -317,7 +318,7 @@ impl Catalog {
 
     /// What an `Any` is that lies in a recording, by its bytes.
     pub fn read_any(&mut self, bytes: &[u8]) -> Form {
-        any(bytes).map_or(Form::Other, |(url, value)| self.any_form(url, value))
+        any_parts(bytes).map_or(Form::Other, |(url, value)| self.any_form(url, value))
     }
 
     /// The same for a `Resource`, by the bytes around its payload, which stood at `head`.
@@ -389,7 +390,7 @@ impl Catalog {
 
     /// A payload is an `Any` that is not unwrapped again.
     fn add_payload(&mut self, hash: u128, bytes: &[u8]) -> BlobId {
-        match any(bytes) {
+        match any_parts(bytes) {
             Some((url, _)) if is_wrapper(url) => self.add_whole(hash, bytes, true),
             _ => self.add_any(hash, bytes),
         }
@@ -402,7 +403,7 @@ impl Catalog {
                 return redact.resource(bytes);
             }
             let clean = redact.resource(&any_of_wrapper(bytes))?;
-            any(&clean).map(|(_, value)| value.to_vec())
+            any_parts(&clean).map(|(_, value)| value.to_vec())
         });
         self.add(hash, bytes.len(), clean.is_some(), Form::Other, clean.as_deref().unwrap_or(bytes))
     }
@@ -530,7 +531,7 @@ impl Form {
 }
 
 /// Of field 2, which has a length.
-const PAYLOAD_TAG: u8 = 2 << 3 | pb::WIRE_LEN;
+const PAYLOAD_TAG: u8 = (resource::RESOURCE as u8) << 3 | pb::WIRE_LEN;
 
 const ANY_OF_WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
 
@@ -539,24 +540,27 @@ fn join_wrapper(around: &[u8], head: usize, payload: Option<&[u8]>, in_any: bool
     let head = head.min(around.len());
     let mut message = around[..head].to_vec();
     if let Some(payload) = payload {
-        put_len_field(&mut message, 2, payload);
+        put_len_field(&mut message, resource::RESOURCE, payload);
     }
     message.extend_from_slice(&around[head..]);
     if in_any { any_of_wrapper(&message) } else { message }
 }
 
-/// A `Resource` as SotW responses have it.
+/// Returns a `Resource` as SotW responses carry it. An empty one has an empty `value` field too.
 fn any_of_wrapper(message: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(message.len() + 70);
-    put_len_field(&mut out, 1, ANY_OF_WRAPPER.as_bytes());
-    put_len_field(&mut out, 2, message);
+    put_len_field(&mut out, any::TYPE_URL, ANY_OF_WRAPPER.as_bytes());
+    put_len_field(&mut out, any::VALUE, message);
     out
 }
 
 fn joined_len(around: usize, payload: Option<usize>, in_any: bool) -> usize {
-    let message = around + payload.map_or(0, |len| pb::tag_len(2, len) + len);
+    let message = around + payload.map_or(0, |len| pb::tag_len(resource::RESOURCE, len) + len);
     if !in_any {
         return message;
     }
-    pb::tag_len(1, ANY_OF_WRAPPER.len()) + ANY_OF_WRAPPER.len() + pb::tag_len(2, message) + message
+    pb::tag_len(any::TYPE_URL, ANY_OF_WRAPPER.len())
+        + ANY_OF_WRAPPER.len()
+        + pb::tag_len(any::VALUE, message)
+        + message
 }

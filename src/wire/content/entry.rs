@@ -1,3 +1,4 @@
+use crate::wire::discovery::fields::{NAME, any, duration, resource};
 use crate::wire::event::{Sym, TYPE_PREFIX};
 use crate::wire::pb::{Fields, Value};
 
@@ -37,13 +38,13 @@ pub struct Entry<'a> {
 }
 
 /// `type_url` and `value` of an `Any`; the last of each wins, as everywhere in protobuf.
-pub(super) fn any(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn any_parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (mut url, mut value) = (&[][..], &[][..]);
     for field in Fields::new(bytes) {
         let field = field.ok()?;
         match field.number {
-            1 => url = field.bytes(),
-            2 => value = field.bytes(),
+            any::TYPE_URL => url = field.bytes(),
+            any::VALUE => value = field.bytes(),
             _ => {}
         }
     }
@@ -78,35 +79,35 @@ pub(super) fn raw_wrapper(bytes: &[u8]) -> Option<RawWrapper<'_>> {
         let place = at..at + field.raw.len();
         at = place.end;
         match field.number {
-            1 => raw.version = field.bytes(),
-            2 => {
+            resource::VERSION => raw.version = field.bytes(),
+            resource::RESOURCE => {
                 raw.payloads += 1;
                 raw.payload = Some((place, field.bytes()));
             }
-            3 => raw.name = field.bytes(),
-            4 => raw.aliases.push(field.bytes()),
-            6 => raw.ttl = Some(duration(field.bytes())),
-            8 => raw.structured_name = Some(first(field.bytes())),
+            resource::NAME => raw.name = field.bytes(),
+            resource::ALIASES => raw.aliases.push(field.bytes()),
+            resource::TTL => raw.ttl = Some(nanoseconds(field.bytes())),
+            resource::RESOURCE_NAME => raw.structured_name = Some(inner_name(field.bytes())),
             _ => {}
         }
     }
     Some(raw)
 }
 
-/// Field 1 of a message, the last of it.
-fn first(bytes: &[u8]) -> &[u8] {
+/// Returns the `name` of a `ResourceName`.
+fn inner_name(bytes: &[u8]) -> &[u8] {
     let fields = Fields::new(bytes).map_while(Result::ok);
-    fields.filter(|field| field.number == 1).last().map_or(&[], |field| field.bytes())
+    fields.filter(|field| field.number == NAME).last().map_or(&[], |field| field.bytes())
 }
 
 /// A `google.protobuf.Duration` in nanoseconds, saturating.
-fn duration(bytes: &[u8]) -> i64 {
+fn nanoseconds(bytes: &[u8]) -> i64 {
     let (mut secs, mut nanos) = (0i64, 0i64);
     for field in Fields::new(bytes).map_while(Result::ok) {
         if let Value::Varint(value) = field.value {
             match field.number {
-                1 => secs = value as i64,
-                2 => nanos = value as i64,
+                duration::SECONDS => secs = value as i64,
+                duration::NANOS => nanos = value as i64,
                 _ => {}
             }
         }

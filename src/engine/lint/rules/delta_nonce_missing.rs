@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.delta && answer.nonce.is_empty() {
+    if answer.view.is_delta && answer.view.nonce.is_empty() {
         let text = "delta response without a nonce".to_owned();
         case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
     }

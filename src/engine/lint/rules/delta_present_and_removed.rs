@@ -23,13 +23,13 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.removed.is_empty() || answer.list.is_empty() {
+    if answer.view.removed.is_empty() || answer.view.resources.is_empty() {
         return;
     }
     let (track, catalog) = (answer.track, case.catalog());
     let gone: crate::engine::session::SymSet =
-        answer.removed.iter().map(|name| track.canonical(catalog, *name)).collect();
-    let names = answer.list.blobs().iter().map(|id| crate::engine::session::key(catalog, *id));
+        answer.view.removed.iter().map(|name| track.canonical(catalog, *name)).collect();
+    let names = answer.view.resources.blobs().iter().map(|id| crate::engine::session::key(catalog, *id));
     let names: Vec<_> = names.filter(|name| gone.contains(name)).collect();
     if !names.is_empty() {
         let text = "among the resources and among removed_resources".to_owned();

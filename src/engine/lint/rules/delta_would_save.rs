@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.delta || case.memo.pushes.len() < 3 {
+    if answer.view.is_delta || case.memo.pushes.len() < 3 {
         return;
     }
     let (all, same) =

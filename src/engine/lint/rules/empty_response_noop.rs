@@ -23,8 +23,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let named = answer.track.kind.is_some() && !answer.full() && !answer.delta;
-    if named && answer.list.is_empty() && answer.outcome.removed.is_empty() {
+    let named = answer.track.kind.is_some() && !answer.full() && !answer.view.is_delta;
+    if named && answer.view.resources.is_empty() && answer.outcome.removed.is_empty() {
         let text = "empty response: it changes nothing".to_owned();
         case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
     }

@@ -24,10 +24,17 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let Some(since) = case.memo.emptied.filter(|_| answer.full() && !answer.list.is_empty()) else { return };
+    let Some(since) = case.memo.emptied.filter(|_| answer.full() && !answer.view.resources.is_empty()) else {
+        return;
+    };
     if case.timed() && case.at.since(since) > case.options.timers.ack && case.is_certain() {
-        let names: Vec<_> =
-            answer.list.blobs().iter().map(|id| crate::engine::session::key(case.catalog(), *id)).collect();
+        let names: Vec<_> = answer
+            .view
+            .resources
+            .blobs()
+            .iter()
+            .map(|id| crate::engine::session::key(case.catalog(), *id))
+            .collect();
         let text = "sent to a client that wants nothing: its list became empty".to_owned();
         case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
     }

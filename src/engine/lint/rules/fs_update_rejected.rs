@@ -64,7 +64,8 @@ fn held(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
         broken.is_some_and(|broken| !broken.is_empty())
     };
     let bad: Vec<_> = answer
-        .list
+        .view
+        .resources
         .blobs()
         .iter()
         .filter(breaks)

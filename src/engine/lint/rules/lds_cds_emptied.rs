@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.full() && answer.list.is_empty() && !answer.outcome.removed.is_empty() {
+    if answer.full() && answer.view.resources.is_empty() && !answer.outcome.removed.is_empty() {
         let text = format!("empty response: all {} are deleted", answer.outcome.removed.len());
         let (blame, names) = (Blame::Server, answer.outcome.removed.as_slice());
         case.raise(&RULE, Found { blame, text, names, guess: true, ..Found::default() });

@@ -27,20 +27,21 @@ pub(super) static RULE: Rule = Rule {
 use crate::wire::event::Sym;
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.list.is_empty() || answer.heartbeat() {
+    if answer.view.resources.is_empty() || answer.heartbeat() {
         return;
     }
-    if answer.delta { delta(case, answer) } else { sotw(case, answer) }
+    if answer.view.is_delta { delta(case, answer) } else { sotw(case, answer) }
 }
 
 fn sotw(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let same = |old: &&super::super::memo::Sent| old.list.fingerprint() == answer.list.fingerprint();
+    let same =
+        |old: &&super::super::memo::Sent| old.list.fingerprint() == answer.view.resources.fingerprint();
     let newest = case.memo.previous.as_ref().map(|before| before.seq);
     let of_newest = case.memo.refused.back().filter(|old| Some(old.seq) == newest);
     let again = super::sotw_needless_update::same_content(case, answer);
     let refused = case.memo.refused.iter().find(same).or(of_newest.filter(|_| again));
     if let Some(seq) = refused.map(|old| old.seq) {
-        let text = format!("version {} is what the client refused before", super::shown(answer.version));
+        let text = format!("version {} is what the client refused before", super::shown(answer.view.version));
         let evidence = [seq];
         case.raise(&RULE, Found { blame: Blame::Server, text, evidence: &evidence, ..Found::default() });
     }

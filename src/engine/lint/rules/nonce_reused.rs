@@ -26,8 +26,8 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.outcome.nonce_reused && case.is_grpc() {
-        let text = format!("nonce {} was issued before", answer.nonce);
-        let severity = (!answer.delta).then_some(Severity::Warn);
+        let text = format!("nonce {} was issued before", answer.view.nonce);
+        let severity = (!answer.view.is_delta).then_some(Severity::Warn);
         case.raise(&RULE, Found { blame: Blame::Server, text, severity, ..Found::default() });
     }
 }

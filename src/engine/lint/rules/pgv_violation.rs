@@ -35,7 +35,7 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     }
     let catalog = case.catalog();
     let mut found: Vec<(Sym, String)> = Vec::new();
-    for id in answer.list.blobs() {
+    for id in answer.view.resources.blobs() {
         let name = crate::engine::session::key(catalog, *id);
         // The names of a list's entries have a rule of their own (row K-14).
         if answer.scan.collections.iter().any(|(list, _)| *list == name) {

@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let count = answer.scan.nameless.len();
     if count > 0 {
-        let text = format!("{count} of {} resources have no name", answer.list.len());
+        let text = format!("{count} of {} resources have no name", answer.view.resources.len());
         case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
     }
 }

@@ -26,7 +26,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let wrapped = |name: &&crate::wire::event::Sym| answer.delta || answer.scan.wrapped.contains(*name);
+    let wrapped =
+        |name: &&crate::wire::event::Sym| answer.view.is_delta || answer.scan.wrapped.contains(*name);
     let names: Vec<_> = answer.outcome.rewritten.iter().filter(wrapped).copied().collect();
     let Some(first) = names.first() else { return };
     let structured = case.text(*first).starts_with("xdstp:");

@@ -28,8 +28,12 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let Some(before) = case.memo.previous.as_ref().filter(|_| answer.track.polled) else { return };
-    if before.version == *answer.version && answer.unchanged() && !case.memo.changed_since && case.whole() {
-        let text = format!("the answer is that of the poll before, version {}", answer.version);
+    if before.version == *answer.view.version
+        && answer.unchanged()
+        && !case.memo.changed_since
+        && case.whole()
+    {
+        let text = format!("the answer is that of the poll before, version {}", answer.view.version);
         let evidence = [before.seq];
         let found = Found { blame: Blame::Server, text, evidence: &evidence, ..Found::default() };
         case.raise(&RULE, found);

@@ -28,7 +28,7 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let stale = case.memo.stale_since > 0 && case.memo.stale_since == case.memo.requests_since;
     if stale && super::sotw_needless_update::repeats(case, answer) {
         let evidence: Vec<_> = case.memo.previous.iter().map(|before| before.seq).collect();
-        let text = format!("version {} sent again in answer to a stale request", answer.version);
+        let text = format!("version {} sent again in answer to a stale request", answer.view.version);
         case.raise(&RULE, Found { blame: Blame::Server, text, evidence: &evidence, ..Found::default() });
     }
 }

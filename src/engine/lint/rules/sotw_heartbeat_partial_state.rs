@@ -25,11 +25,11 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let (catalog, track) = (case.catalog(), answer.track);
-    if !answer.full() || !answer.heartbeat() || track.sent.count() <= answer.list.len() {
+    if !answer.full() || !answer.heartbeat() || track.sent.count() <= answer.view.resources.len() {
         return;
     }
     let said: crate::engine::session::SymSet =
-        answer.list.blobs().iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
+        answer.view.resources.blobs().iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
     let left = track
         .sent
         .slots(catalog)

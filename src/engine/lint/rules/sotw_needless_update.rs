@@ -36,7 +36,7 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if answer.track.kind == Some(Kind::Eds) && parent {
         return;
     }
-    let text = format!("version {} sent again, nothing in it changed", super::shown(answer.version));
+    let text = format!("version {} sent again, nothing in it changed", super::shown(answer.view.version));
     let evidence = [before];
     case.raise(&RULE, Found { blame: Blame::Server, text, evidence: &evidence, ..Found::default() });
 }
@@ -44,21 +44,21 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
 /// Version and contents are those of the response before, and nothing was added to the subscription since.
 pub(super) fn repeats(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> bool {
     let Some(before) = &case.memo.previous else { return false };
-    let same = !answer.delta && before.version == *answer.version && !answer.heartbeat();
+    let same = !answer.view.is_delta && before.version == *answer.view.version && !answer.heartbeat();
     same && case.is_grpc() && case.whole() && !case.memo.added_since && same_content(case, answer)
 }
 
 /// The same names as in the response before, and nothing new in them.
 pub(super) fn same_content(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> bool {
     let Some(before) = &case.memo.previous else { return false };
-    if before.list.fingerprint() == answer.list.fingerprint() {
+    if before.list.fingerprint() == answer.view.resources.fingerprint() {
         return true;
     }
     let catalog = case.catalog();
     let known =
         |id: &crate::wire::content::BlobId| before.list.find(catalog, catalog.entry(*id).name).is_some();
-    let alike = answer.unchanged() && before.list.len() == answer.list.len();
-    alike && answer.outcome.twice.is_empty() && answer.list.blobs().iter().all(known)
+    let alike = answer.unchanged() && before.list.len() == answer.view.resources.len();
+    alike && answer.outcome.twice.is_empty() && answer.view.resources.blobs().iter().all(known)
 }
 
 /// A name was asked for a short time ago and has not come: the server may have answered just that, with the

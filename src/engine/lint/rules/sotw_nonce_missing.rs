@@ -24,8 +24,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if !answer.delta && answer.nonce.is_empty() && case.is_grpc() {
-        let text = format!("response {} without a nonce", super::shown(answer.version));
+    if !answer.view.is_delta && answer.view.nonce.is_empty() && case.is_grpc() {
+        let text = format!("response {} without a nonce", super::shown(answer.view.version));
         case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
     }
 }

@@ -27,7 +27,7 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
         return;
     }
     let catalog = case.catalog();
-    let entries = answer.list.blobs().iter().map(|id| catalog.entry(*id));
+    let entries = answer.view.resources.blobs().iter().map(|id| catalog.entry(*id));
     let dropped = entries.filter(|entry| {
         let before = case.memo.ttl.get(&entry.name);
         entry.payload.is_some()

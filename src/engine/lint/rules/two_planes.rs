@@ -28,7 +28,7 @@ use std::sync::Arc;
 use super::super::memo::WORLD;
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let Some(plane) = answer.control_plane.as_ref().filter(|plane| !plane.is_empty()) else { return };
+    let Some(plane) = answer.view.control_plane.filter(|plane| !plane.is_empty()) else { return };
     let (catalog, session) = (case.catalog(), case.stream.session.unwrap_or(usize::MAX));
     let Some(own) = catalog.strings().find(answer.track.type_url.as_str()) else { return };
     let mut names = Vec::new();

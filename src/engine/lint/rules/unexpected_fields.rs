@@ -22,17 +22,10 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Message(check), On::Response(ttl)],
 };
 
-use crate::wire::Body;
 use crate::wire::event::ApiVersion;
 
 fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
-    let unknown = match &message.body {
-        Body::SotwRequest(m) => &m.unknown_fields,
-        Body::SotwResponse(m) => &m.unknown_fields,
-        Body::DeltaRequest(m) => &m.unknown_fields,
-        Body::DeltaResponse(m) => &m.unknown_fields,
-        Body::Undecodable { .. } => return,
-    };
+    let unknown = message.unknown_fields();
     if unknown.is_empty() {
         return;
     }

@@ -41,7 +41,7 @@ pub(super) fn unasked(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> V
     }
     let catalog = case.catalog();
     let mut names = Vec::new();
-    for id in answer.list.blobs() {
+    for id in answer.view.resources.blobs() {
         let name = crate::engine::session::key(catalog, *id);
         if crate::engine::session::nameless(name).is_some() || track.want.names.contains(name) {
             continue;

@@ -27,11 +27,11 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let Some(before) = &case.memo.previous else { return };
     let (was, seq) = (before.version.clone(), before.seq);
     let muted = answer.heartbeat() || case.memo.added_since || !case.whole();
-    if answer.delta || was == *answer.version || muted {
+    if answer.view.is_delta || was == *answer.view.version || muted {
         return;
     }
-    if super::sotw_needless_update::same_content(case, answer) && !answer.list.is_empty() {
-        let text = format!("version {was} became {}, contents and names are the same", answer.version);
+    if super::sotw_needless_update::same_content(case, answer) && !answer.view.resources.is_empty() {
+        let text = format!("version {was} became {}, contents and names are the same", answer.view.version);
         let evidence = [seq];
         case.raise(&RULE, Found { blame: Blame::Server, text, evidence: &evidence, ..Found::default() });
     }

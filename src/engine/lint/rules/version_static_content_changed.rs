@@ -31,13 +31,13 @@ use crate::wire::Profile;
 use crate::wire::event::Sym;
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.delta || answer.version.is_empty() {
+    if answer.view.is_delta || answer.view.version.is_empty() {
         return;
     }
     let bare = |name: &&Sym| !answer.scan.wrapped.contains(*name);
     let mut names: Vec<Sym> = answer.outcome.rewritten.iter().filter(bare).copied().collect();
     let before = case.memo.previous.as_ref().filter(|_| answer.full() && !answer.heartbeat() && case.whole());
-    if before.is_some_and(|before| before.version == *answer.version) && !case.memo.changed_since {
+    if before.is_some_and(|before| before.version == *answer.view.version) && !case.memo.changed_since {
         // A name asked for lately is the answer to that, though another response, to what was asked before, came first.
         let lately = |at| case.at.since(at) < case.options.timers.answer;
         let asked = case.memo.added_at.is_some_and(lately);
@@ -62,8 +62,8 @@ fn raise(
         return;
     }
     let text = match severity {
-        None => format!("content changed, version {} did not", answer.version),
-        Some(_) => format!("version {} had other content on the stream before", answer.version),
+        None => format!("content changed, version {} did not", answer.view.version),
+        Some(_) => format!("version {} had other content on the stream before", answer.view.version),
     };
     let evidence: Vec<_> = case.memo.previous.iter().map(|before| before.seq).collect();
     let blame = Blame::Server;

@@ -47,7 +47,7 @@ fn tell(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
         return;
     }
     let more = |id: &BlobId| !want.names.contains(key(catalog, *id));
-    let note = match answer.list.blobs().iter().any(more) {
+    let note = match answer.view.resources.blobs().iter().any(more) {
         true if case.memo.wildcard_let_go.is_some_and(|at| case.at.since(at) <= case.options.timers.ack) => {
             return;
         }

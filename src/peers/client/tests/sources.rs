@@ -37,11 +37,7 @@ impl Servers {
                         let delta = method.variant.is_delta();
                         let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
                         let message = Message::parse(shape, &bytes, catalog);
-                        let names = match &message.body {
-                            Body::SotwRequest(request) => request.resource_names.clone(),
-                            Body::DeltaRequest(request) => request.subscribe.clone(),
-                            other => panic!("{other:?}"),
-                        };
+                        let names = message.request().expect("a request").names;
                         let names: Vec<&str> = names.iter().map(|name| catalog.text(*name)).collect();
                         self.said.push(format!("{server} {} {}", method.variant.word(), names.join(" ")));
                     }

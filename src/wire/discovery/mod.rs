@@ -1,11 +1,21 @@
+//! The four discovery messages: what they say, and how they are encoded.
+
+pub(crate) mod encode;
+pub(crate) mod fields;
+mod node;
+mod status;
+mod view;
+
+pub use node::NodeInfo;
+pub use status::{ErrorDetail, ResourceError};
+pub use view::{RequestView, ResponseView};
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{Dir, Method, Nonce, Sym, TypeUrl, VersionInfo};
-use crate::wire::pb::{self, Fields, put_len_field};
+use crate::wire::pb::put_len_field;
 
 use super::{MAX_FIELD, MessageBuilder};
 
@@ -146,76 +156,6 @@ pub struct DeltaResponse {
     pub unknown_fields: Vec<u32>,
 }
 
-/// `google.rpc.Status` of a verdict. Its presence is the NACK, even when empty (row E-21).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ErrorDetail {
-    pub code: i32,
-    pub message: Arc<str>,
-    /// The `details` field's `Any`s, as sent.
-    pub details: Vec<Bytes>,
-}
-
-/// One entry of `resource_errors` (M-14).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResourceError {
-    pub name: Sym,
-    pub detail: ErrorDetail,
-}
-
-/// What of a `Node` rules and screens need; the whole of it is the blob (M-02).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeInfo {
-    pub id: String,
-    pub cluster: String,
-    /// region, zone, sub-zone.
-    pub locality: [String; 3],
-    pub user_agent: String,
-    /// Build or plain version of the user agent, as text.
-    pub user_agent_version: String,
-    pub client_features: Vec<String>,
-    /// The whole node; `None` only where it was never kept.
-    pub blob: Option<BlobId>,
-}
-
-impl NodeInfo {
-    /// Reads a `Node` (v3; the fields it shares with v2 have the same numbers).
-    pub fn parse(bytes: &[u8]) -> NodeInfo {
-        let mut node = NodeInfo::default();
-        for field in Fields::new(bytes).map_while(Result::ok) {
-            match field.number {
-                1 => node.id = field.text().into_owned(),
-                2 => node.cluster = field.text().into_owned(),
-                4 => {
-                    for part in Fields::new(field.bytes()).map_while(Result::ok) {
-                        if let Some(slot) = node.locality.get_mut((part.number as usize).wrapping_sub(1)) {
-                            *slot = part.text().into_owned();
-                        }
-                    }
-                }
-                5 if node.user_agent.is_empty() => node.user_agent_version = field.text().into_owned(),
-                6 => node.user_agent = field.text().into_owned(),
-                7 => node.user_agent_version = field.text().into_owned(),
-                8 => node.user_agent_version = semantic_version(field.bytes()),
-                10 => node.client_features.push(field.text().into_owned()),
-                _ => {}
-            }
-        }
-        node
-    }
-}
-
-/// `BuildVersion.version` (a `SemanticVersion`) as `major.minor.patch`.
-fn semantic_version(bytes: &[u8]) -> String {
-    let mut parts = [0u64; 3];
-    let version = Fields::new(bytes).map_while(Result::ok).find(|field| field.number == 1);
-    for part in version.iter().flat_map(|field| Fields::new(field.bytes()).map_while(Result::ok)) {
-        if let Some(slot) = parts.get_mut((part.number as usize).wrapping_sub(1)) {
-            *slot = part.varint();
-        }
-    }
-    format!("{}.{}.{}", parts[0], parts[1], parts[2])
-}
-
 impl Message {
     /// Reads a whole message. Never fails: what can't be decoded is [`Body::Undecodable`], bytes kept.
     pub fn parse(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> Message {
@@ -252,72 +192,30 @@ impl Message {
         self.shape.dir()
     }
 
-    /// `type_url` as sent: empty where the method implies it, or where the message is undecodable.
+    /// `type_url` as sent: empty where the method implies the type, and if the message is undecodable.
     pub fn type_url(&self) -> TypeUrl {
-        match &self.body {
-            Body::SotwRequest(m) => m.type_url.clone(),
-            Body::SotwResponse(m) => m.type_url.clone(),
-            Body::DeltaRequest(m) => m.type_url.clone(),
-            Body::DeltaResponse(m) => m.type_url.clone(),
-            Body::Undecodable { .. } => TypeUrl::default(),
-        }
+        let request = self.request().map(|request| request.type_url);
+        request.or_else(|| self.response().map(|response| response.type_url)).cloned().unwrap_or_default()
     }
 
     /// The node that a request carries.
     pub fn node(&self) -> Option<&Arc<NodeInfo>> {
-        match &self.body {
-            Body::SotwRequest(m) => m.node.as_ref(),
-            Body::DeltaRequest(m) => m.node.as_ref(),
-            _ => None,
-        }
+        self.request()?.node
     }
 
     /// The entries of a response.
     pub fn resources(&self) -> Option<&Arc<List>> {
-        match &self.body {
-            Body::SotwResponse(m) => Some(&m.resources),
-            Body::DeltaResponse(m) => Some(&m.resources),
-            _ => None,
-        }
+        Some(self.response()?.resources)
     }
 
+    /// Numbers of fields that the published message does not have.
+    pub fn unknown_fields(&self) -> &[u32] {
+        let request = self.request().map(|request| request.unknown_fields);
+        request.or_else(|| self.response().map(|response| response.unknown_fields)).unwrap_or_default()
+    }
+
+    /// The status of a NACK.
     pub fn error_detail(&self) -> Option<&ErrorDetail> {
-        match &self.body {
-            Body::SotwRequest(m) => m.error_detail.as_deref(),
-            Body::DeltaRequest(m) => m.error_detail.as_deref(),
-            _ => None,
-        }
-    }
-}
-
-impl ErrorDetail {
-    /// Reads a `google.rpc.Status`.
-    pub fn parse(bytes: &[u8]) -> ErrorDetail {
-        let mut detail = ErrorDetail::default();
-        for field in Fields::new(bytes).map_while(Result::ok) {
-            match field.number {
-                1 => detail.code = field.varint() as i32,
-                2 => detail.message = Arc::from(field.text()),
-                3 => detail.details.push(Bytes::copy_from_slice(field.bytes())),
-                _ => {}
-            }
-        }
-        detail
-    }
-
-    /// Writes it as a `google.rpc.Status`.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        if self.code != 0 {
-            pb::put_tag(&mut out, 1, pb::WIRE_VARINT);
-            pb::put_varint(&mut out, i64::from(self.code) as u64);
-        }
-        if !self.message.is_empty() {
-            put_len_field(&mut out, 2, self.message.as_bytes());
-        }
-        for detail in &self.details {
-            put_len_field(&mut out, 3, detail);
-        }
-        out
+        self.request()?.error_detail
     }
 }

@@ -1,0 +1,67 @@
+use crate::wire::content::BlobId;
+use crate::wire::pb::Fields;
+
+use super::fields::{build_version, node};
+
+/// The fields of a `Node` that rules and screens use. The whole message is in [`NodeInfo::blob`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// `id`.
+    pub id: String,
+    /// `cluster`.
+    pub cluster: String,
+    /// Region, zone, sub-zone.
+    pub locality: [String; 3],
+    /// `user_agent_name`.
+    pub user_agent: String,
+    /// Build version or plain version of the user agent, as text.
+    pub user_agent_version: String,
+    /// `client_features`, in order.
+    pub client_features: Vec<String>,
+    /// The encoded node; `None` only if its bytes were never stored.
+    pub blob: Option<BlobId>,
+}
+
+impl NodeInfo {
+    /// Reads a `Node` of v3 or v2, whose common fields have the same numbers.
+    pub fn parse(bytes: &[u8]) -> NodeInfo {
+        let mut info = NodeInfo::default();
+        for field in Fields::new(bytes).map_while(Result::ok) {
+            match field.number {
+                node::ID => info.id = field.text().into_owned(),
+                node::CLUSTER => info.cluster = field.text().into_owned(),
+                node::LOCALITY => {
+                    for part in Fields::new(field.bytes()).map_while(Result::ok) {
+                        if let Some(slot) = info.locality.get_mut((part.number as usize).wrapping_sub(1)) {
+                            *slot = part.text().into_owned();
+                        }
+                    }
+                }
+                node::BUILD_VERSION if info.user_agent.is_empty() => {
+                    info.user_agent_version = field.text().into_owned();
+                }
+                node::USER_AGENT_NAME => info.user_agent = field.text().into_owned(),
+                node::USER_AGENT_VERSION => info.user_agent_version = field.text().into_owned(),
+                node::USER_AGENT_BUILD_VERSION => {
+                    info.user_agent_version = semantic_version(field.bytes());
+                }
+                node::CLIENT_FEATURES => info.client_features.push(field.text().into_owned()),
+                _ => {}
+            }
+        }
+        info
+    }
+}
+
+/// Returns `BuildVersion.version` as `major.minor.patch`.
+fn semantic_version(bytes: &[u8]) -> String {
+    let mut parts = [0u64; 3];
+    let mut fields = Fields::new(bytes).map_while(Result::ok);
+    let version = fields.find(|field| field.number == build_version::VERSION);
+    for part in version.iter().flat_map(|field| Fields::new(field.bytes()).map_while(Result::ok)) {
+        if let Some(slot) = parts.get_mut((part.number as usize).wrapping_sub(1)) {
+            *slot = part.varint();
+        }
+    }
+    format!("{}.{}.{}", parts[0], parts[1], parts[2])
+}
