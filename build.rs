@@ -1,5 +1,7 @@
-//! Compiles the .proto files that two locked, never compiled dependencies carry into the built-in descriptor
-//! sets. `descriptors/README.md` says what goes in and how to refresh it.
+//! Compiles the built-in descriptor sets from the .proto files of two locked dependencies.
+//!
+//! The dependencies themselves are never compiled. `descriptors/README.md` describes the selection of files and how
+//! to update the sets.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -15,52 +17,70 @@ mod resolve;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// A folder that holds one package's folder for each package of the manifest, for builders without cargo.
-const SOURCES: &str = "XDSCOPE_PROTO_SOURCES";
+/// Environment variable that names a folder of unpacked packages, for builds without a cargo registry.
+const SOURCES_VARIABLE: &str = "XDSCOPE_PROTO_SOURCES";
 
 fn main() -> Result<()> {
     for file in ["build.rs", "src/schema/resolve.rs", "descriptors/manifest.json", "Cargo.lock"] {
         println!("cargo:rerun-if-changed={file}");
     }
-    println!("cargo:rerun-if-env-changed={SOURCES}");
-    let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("no CARGO_MANIFEST_DIR")?);
-    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
-    let manifest: Value = serde_json::from_slice(&fs::read(here.join("descriptors/manifest.json"))?)?;
-    let packages = strings(&manifest["packages"]);
-    let folders = match env::var_os(SOURCES) {
-        Some(folder) => unpacked(Path::new(&folder), &packages)?,
-        None => locked(&here, &packages)?,
-    };
-
-    let mut roots = Vec::new();
-    let mut files = BTreeSet::new();
-    let skip = strings(&manifest["skip"]);
-    for root in manifest["roots"].as_array().ok_or("the manifest has no roots")? {
-        let package = packages.iter().position(|name| root["package"] == *name).ok_or("unknown package")?;
-        let folder = folders[package].join(root["dir"].as_str().ok_or("a root without dir")?);
-        for take in strings(&root["take"]) {
-            list(&folder, &folder.join(&take), &mut files)?;
-        }
-        roots.push(folder);
-    }
-    files.retain(|file| !skip.iter().any(|skip| file.contains(skip)));
-    let has = |file: &str, list: &Value| strings(list).iter().any(|part| file.contains(part));
-    let (v2, v3): (BTreeSet<String>, BTreeSet<String>) =
-        files.into_iter().partition(|file| has(file, &manifest["v2"]) && !has(file, &manifest["not_v2"]));
+    println!("cargo:rerun-if-env-changed={SOURCES_VARIABLE}");
+    let crate_dir = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("CARGO_MANIFEST_DIR is not set")?);
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
+    let sources = Sources::find(&crate_dir)?;
 
     let mut docs = Docs::default();
-    for (name, files) in [("v3", v3), ("v2", v2)] {
-        let mut compiler = protox::Compiler::with_file_resolver(resolve::Files::new(roots.clone()));
+    for (name, files) in [("v3", &sources.v3), ("v2", &sources.v2)] {
+        let mut compiler =
+            protox::Compiler::with_file_resolver(resolve::ProtoFiles::new(sources.roots.clone()));
         compiler.include_imports(true).include_source_info(true);
-        compiler.open_files(&files).map_err(|error| format!("the {name} set: {error}"))?;
+        compiler.open_files(files).map_err(|error| format!("the {name} set: {error}"))?;
         for file in compiler.descriptor_pool().files() {
-            docs.file(file.file_descriptor_proto());
+            docs.add_file(file.file_descriptor_proto());
         }
-        let set = strip(&compiler.encode_file_descriptor_set())?;
+        let set = strip_source_info(&compiler.encode_file_descriptor_set())?;
         fs::write(out.join(format!("{name}.zst")), zstd::bulk::compress(&set, 19)?)?;
     }
     fs::write(out.join("docs.zst"), zstd::bulk::compress(docs.text().as_bytes(), 19)?)?;
     Ok(())
+}
+
+/// The .proto files that the manifest selects.
+struct Sources {
+    /// Folders to search for imports, in order.
+    roots: Vec<PathBuf>,
+    /// File names relative to the roots.
+    v3: BTreeSet<String>,
+    v2: BTreeSet<String>,
+}
+
+impl Sources {
+    fn find(crate_dir: &Path) -> Result<Sources> {
+        let manifest: Value =
+            serde_json::from_slice(&fs::read(crate_dir.join("descriptors/manifest.json"))?)?;
+        let packages = strings(&manifest["packages"]);
+        let folders = match env::var_os(SOURCES_VARIABLE) {
+            Some(folder) => unpacked_packages(Path::new(&folder), &packages)?,
+            None => locked_packages(crate_dir, &packages)?,
+        };
+        let mut roots = Vec::new();
+        let mut files = BTreeSet::new();
+        for root in manifest["roots"].as_array().ok_or("the manifest has no roots")? {
+            let package =
+                packages.iter().position(|name| root["package"] == *name).ok_or("unknown package")?;
+            let folder = folders[package].join(root["dir"].as_str().ok_or("a root has no dir")?);
+            for prefix in strings(&root["take"]) {
+                list_protos(&folder, &folder.join(&prefix), &mut files)?;
+            }
+            roots.push(folder);
+        }
+        let contains_any = |file: &str, list: &Value| strings(list).iter().any(|part| file.contains(part));
+        files.retain(|file| !contains_any(file, &manifest["skip"]));
+        let is_v2 =
+            |file: &String| contains_any(file, &manifest["v2"]) && !contains_any(file, &manifest["not_v2"]);
+        let (v2, v3) = files.into_iter().partition(is_v2);
+        Ok(Sources { roots, v3, v2 })
+    }
 }
 
 fn strings(value: &Value) -> Vec<String> {
@@ -68,12 +88,12 @@ fn strings(value: &Value) -> Vec<String> {
     items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
-/// The folders of the packages as cargo has fetched or vendored them.
-fn locked(here: &Path, packages: &[String]) -> Result<Vec<PathBuf>> {
-    let cargo = env::var_os("CARGO").ok_or("no CARGO")?;
+/// Returns the folders in which cargo has fetched or vendored the packages.
+fn locked_packages(crate_dir: &Path, packages: &[String]) -> Result<Vec<PathBuf>> {
+    let cargo = env::var_os("CARGO").ok_or("CARGO is not set")?;
     let metadata = |offline: bool| -> Result<Value> {
         let mut command = Command::new(&cargo);
-        command.args(["metadata", "--format-version", "1", "--locked"]).current_dir(here);
+        command.args(["metadata", "--format-version", "1", "--locked"]).current_dir(crate_dir);
         let run = command.args(offline.then_some("--offline")).output()?;
         if !run.status.success() {
             return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&run.stderr)).into());
@@ -90,8 +110,8 @@ fn locked(here: &Path, packages: &[String]) -> Result<Vec<PathBuf>> {
     packages.iter().map(folder).collect()
 }
 
-/// The folders of the packages under `parent`, named with or without their version.
-fn unpacked(parent: &Path, packages: &[String]) -> Result<Vec<PathBuf>> {
+/// Returns the folders of the packages under `parent`, named with or without a version.
+fn unpacked_packages(parent: &Path, packages: &[String]) -> Result<Vec<PathBuf>> {
     let entries: Vec<PathBuf> =
         fs::read_dir(parent)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     let folder = |name: &String| {
@@ -99,17 +119,21 @@ fn unpacked(parent: &Path, packages: &[String]) -> Result<Vec<PathBuf>> {
             let rest = path.file_name().and_then(|file| file.to_str()?.strip_prefix(name.as_str()));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         };
-        entries.iter().find(fits).cloned().ok_or(format!("{SOURCES} has no folder {name}").into())
+        entries
+            .iter()
+            .find(fits)
+            .cloned()
+            .ok_or(format!("{SOURCES_VARIABLE} contains no folder {name}").into())
     };
     packages.iter().map(folder).collect()
 }
 
-/// Adds all .proto files under `folder`, by their names relative to `root`.
-fn list(root: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<()> {
+/// Adds all .proto files under `folder`, named relative to `root`.
+fn list_protos(root: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))? {
         let path = entry?.path();
         if path.is_dir() {
-            list(root, &path, files)?;
+            list_protos(root, &path, files)?;
         } else if path.extension().is_some_and(|extension| extension == "proto") {
             let name: Vec<_> = path.strip_prefix(root)?.iter().map(|part| part.to_string_lossy()).collect();
             files.insert(name.join("/"));
@@ -118,13 +142,21 @@ fn list(root: &Path, folder: &Path, files: &mut BTreeSet<String>) -> Result<()> 
     Ok(())
 }
 
-/// The set without source info (field 9 of each file), the rest byte for byte: a typed copy would lose the
-/// custom options.
-fn strip(set: &[u8]) -> Result<Vec<u8>> {
+/// Field of `FileDescriptorProto` that holds the source info.
+const SOURCE_CODE_INFO: u32 = 9;
+
+/// Removes the source info from each file of a descriptor set.
+///
+/// Copies all other bytes unchanged, because decoding into prost's types would lose the custom options.
+fn strip_source_info(set: &[u8]) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(set.len());
-    for (number, file, _) in fields(set)? {
-        let kept: Vec<u8> =
-            fields(file)?.into_iter().filter(|f| f.0 != 9).flat_map(|f| f.2).copied().collect();
+    for RawField { number, payload, .. } in fields(set)? {
+        let kept: Vec<u8> = fields(payload)?
+            .into_iter()
+            .filter(|field| field.number != SOURCE_CODE_INFO)
+            .flat_map(|field| field.raw)
+            .copied()
+            .collect();
         prost::encoding::encode_key(number, prost::encoding::WireType::LengthDelimited, &mut out);
         prost::encoding::encode_varint(kept.len() as u64, &mut out);
         out.extend(kept);
@@ -132,8 +164,17 @@ fn strip(set: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Number, payload and whole bytes of each field; a file descriptor has length-delimited fields and varints.
-fn fields(bytes: &[u8]) -> Result<Vec<(u32, &[u8], &[u8])>> {
+/// A protobuf field with its bytes on the wire.
+struct RawField<'b> {
+    number: u32,
+    /// Empty for a varint.
+    payload: &'b [u8],
+    /// Tag, length and payload.
+    raw: &'b [u8],
+}
+
+/// Splits a message that has length-delimited fields and varints only, as descriptors do.
+fn fields(bytes: &[u8]) -> Result<Vec<RawField<'_>>> {
     let mut out = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -142,9 +183,9 @@ fn fields(bytes: &[u8]) -> Result<Vec<(u32, &[u8], &[u8])>> {
         let value = prost::encoding::decode_varint(&mut rest)?;
         let mut payload: &[u8] = &[];
         if wire == prost::encoding::WireType::LengthDelimited {
-            (payload, rest) = rest.split_at_checked(value as usize).ok_or("a field is cut short")?;
+            (payload, rest) = rest.split_at_checked(value as usize).ok_or("a field is truncated")?;
         }
-        out.push((number, payload, &start[..start.len() - rest.len()]));
+        out.push(RawField { number, payload, raw: &start[..start.len() - rest.len()] });
     }
     Ok(out)
 }
@@ -154,16 +195,16 @@ fn fields(bytes: &[u8]) -> Result<Vec<(u32, &[u8], &[u8])>> {
 struct Docs(std::collections::BTreeMap<String, String>);
 
 impl Docs {
-    /// `name\0comment\0` for each, in order of names.
+    /// Returns `name\0comment\0` for each element, sorted by name.
     fn text(&self) -> String {
         self.0.iter().map(|(name, text)| format!("{name}\0{text}\0")).collect()
     }
 
-    fn file(&mut self, file: &FileDescriptorProto) {
+    fn add_file(&mut self, file: &FileDescriptorProto) {
         let locations = file.source_code_info.iter().flat_map(|info| &info.location);
         for location in locations {
-            let Some(name) = named(file, &location.path) else { continue };
-            let text = clean(location.leading_comments());
+            let Some(name) = full_name(file, &location.path) else { continue };
+            let text = clean_comment(location.leading_comments());
             if !text.is_empty() {
                 self.0.insert(name, text);
             }
@@ -171,22 +212,22 @@ impl Docs {
     }
 }
 
-/// A comment without its left margin, its marks for Envoy's own documentation tools, and NULs.
-fn clean(comment: &str) -> String {
+/// Removes the left margin, the directives for Envoy's documentation tools, and NULs from a comment.
+fn clean_comment(comment: &str) -> String {
     let lines = comment.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end());
     let lines: Vec<&str> = lines.filter(|line| !(line.starts_with("[#") && line.ends_with(']'))).collect();
     lines.join("\n").trim().replace('\0', "")
 }
 
-/// The full name of the element at a descriptor path.
-fn named(file: &FileDescriptorProto, path: &[i32]) -> Option<String> {
-    let (tag, index, rest) = step(path)?;
+/// Returns the full name of the element at a descriptor path.
+fn full_name(file: &FileDescriptorProto, path: &[i32]) -> Option<String> {
+    let (tag, index, rest) = next_element(path)?;
     let (name, inner) = match tag {
-        4 => return in_message(file.package(), file.message_type.get(index)?, rest),
-        5 => return in_enum(file.package(), file.enum_type.get(index)?, rest),
+        4 => return name_in_message(file.package(), file.message_type.get(index)?, rest),
+        5 => return name_in_enum(file.package(), file.enum_type.get(index)?, rest),
         6 => {
             let service = file.service.get(index)?;
-            let method = match step(rest) {
+            let method = match next_element(rest) {
                 Some((2, method, [])) => Some(service.method.get(method)?.name()),
                 Some(_) => return None,
                 None => None,
@@ -199,30 +240,31 @@ fn named(file: &FileDescriptorProto, path: &[i32]) -> Option<String> {
     Some([file.package(), name].into_iter().chain(inner).collect::<Vec<_>>().join("."))
 }
 
-fn in_message(scope: &str, message: &DescriptorProto, path: &[i32]) -> Option<String> {
+fn name_in_message(scope: &str, message: &DescriptorProto, path: &[i32]) -> Option<String> {
     let name = format!("{scope}.{}", message.name());
-    let Some((tag, index, rest)) = step(path) else { return path.is_empty().then_some(name) };
+    let Some((tag, index, rest)) = next_element(path) else { return path.is_empty().then_some(name) };
     let inner = match tag {
         2 if rest.is_empty() => message.field.get(index)?.name(),
-        3 => return in_message(&name, message.nested_type.get(index)?, rest),
-        4 => return in_enum(&name, message.enum_type.get(index)?, rest),
+        3 => return name_in_message(&name, message.nested_type.get(index)?, rest),
+        4 => return name_in_enum(&name, message.enum_type.get(index)?, rest),
         8 if rest.is_empty() => message.oneof_decl.get(index)?.name(),
         _ => return None,
     };
     Some(format!("{name}.{inner}"))
 }
 
-/// Enum values are named inside their enum, which is how people look for them.
-fn in_enum(scope: &str, item: &EnumDescriptorProto, path: &[i32]) -> Option<String> {
+/// Names enum values inside their enum, which is where people look for them.
+fn name_in_enum(scope: &str, item: &EnumDescriptorProto, path: &[i32]) -> Option<String> {
     let name = format!("{scope}.{}", item.name());
-    match step(path) {
+    match next_element(path) {
         None => path.is_empty().then_some(name),
         Some((2, index, [])) => Some(format!("{name}.{}", item.value.get(index)?.name())),
         Some(_) => None,
     }
 }
 
-fn step(path: &[i32]) -> Option<(i32, usize, &[i32])> {
+/// Splits a descriptor path into the tag and index of its first element and the rest.
+fn next_element(path: &[i32]) -> Option<(i32, usize, &[i32])> {
     match path {
         [tag, index, rest @ ..] => Some((*tag, usize::try_from(*index).ok()?, rest)),
         _ => None,

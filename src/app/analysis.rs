@@ -26,7 +26,7 @@ pub fn bounded(schema: &Arc<Schema>) -> lint::Options {
 
 /// Rules with the descriptors' knowledge of types, references and constraints.
 pub fn rules(schema: &Arc<Schema>) -> lint::Options {
-    let names = Mutex::new(links::Names::new(schema.clone()));
+    let names = Mutex::new(links::ReferenceFinder::new(schema.clone()));
     let links = move |any: &[u8]| {
         let found = names.lock().unwrap_or_else(PoisonError::into_inner).of(any);
         found.into_iter().map(|(kind, name, source)| Reference { kind, name, source }).collect()

@@ -17,7 +17,7 @@ use crate::engine::store;
 use crate::net::client::{ClientReport, DialError, Event, Server, Streams};
 use crate::peers::client::{self, Client, Effect, Lane, Ruling};
 use crate::schema::redact;
-use crate::schema::{Names, Schema};
+use crate::schema::{FieldNames, Schema};
 use crate::sources::record::Loaded;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
@@ -63,7 +63,7 @@ pub struct Options {
     /// How long a REST poll may go without an answer.
     pub poll_timeout: Duration,
     /// The names of fields in a poll.
-    pub poll_names: Names,
+    pub poll_names: FieldNames,
     /// The session file.
     pub record: Option<(PathBuf, File)>,
     /// Keep the frames, for [`Running::stop`] to give them back.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::engine::store::{MessageFact, Store};
 use crate::peers::client::Ruling;
-use crate::schema::{self, Names, Schema};
+use crate::schema::{self, FieldNames, Schema};
 use crate::sources::bodies;
 use crate::sources::record::Loaded;
 use crate::tui::{Bodies, ClientAction, Data, Feed, Format, HeldMessage, Info, Mode, Msg, Seek, StoreData};
@@ -34,9 +34,9 @@ impl Bodies for Decoded {
         let text = match format {
             Format::Hex => return hex(&bodies::message_bytes(store, n).unwrap_or_default(), limit),
             Format::Yaml | Format::Text => {
-                bodies::message(store, &self.0, n, Names::Original).map(|value| schema::to_yaml(&value))
+                bodies::message(store, &self.0, n, FieldNames::Original).map(|value| schema::to_yaml(&value))
             }
-            Format::Json => bodies::message(store, &self.0, n, Names::Original)
+            Format::Json => bodies::message(store, &self.0, n, FieldNames::Original)
                 .and_then(|v| serde_json::to_string_pretty(&v).ok()),
         };
         match text {
@@ -57,10 +57,10 @@ impl Bodies for Decoded {
         let text = match format {
             Format::Hex => return hex(&bytes, limit),
             Format::Text => self.0.text_format(&bytes),
-            Format::Json => serde_json::to_string_pretty(&tree(Names::Json)).ok(),
+            Format::Json => serde_json::to_string_pretty(&tree(FieldNames::Json)).ok(),
             Format::Yaml => None,
         };
-        let text = text.unwrap_or_else(|| schema::to_yaml(&tree(Names::Original)));
+        let text = text.unwrap_or_else(|| schema::to_yaml(&tree(FieldNames::Original)));
         text.lines().take(limit).map(|line| display_safe(line).into_owned()).collect()
     }
 

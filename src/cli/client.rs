@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 
 use crate::app::analysis;
 use crate::app::client::{Judge, Options, Progress, Running, Want};
-use crate::engine::filter::Rows;
+use crate::engine::filter::RowKind;
 use crate::net::client::{DialError, Server};
 use crate::net::identity::Identity;
 use crate::peers::client::{self, BadName, FallbackServer, Refused};
 use crate::present::json as words;
-use crate::schema::{Names, Schema};
+use crate::schema::{FieldNames, Schema};
 use crate::sources::{Source, SourceFormat};
 use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
 use crate::wire::text::{display_safe, type_label};
@@ -110,7 +110,7 @@ impl Ask<'_> {
             },
             refuse: self.refusals(io)?,
             poll_timeout: self.flags.poll_timeout.or(bootstrap.poll_timeout).unwrap_or(POLL_TIMEOUT),
-            poll_names: if self.flags.poll_proto_names { Names::Original } else { Names::Json },
+            poll_names: if self.flags.poll_proto_names { FieldNames::Original } else { FieldNames::Json },
             record: None,
             collect: false,
             keep_secrets: false,
@@ -156,7 +156,7 @@ impl Ask<'_> {
                 CliError::usage(format!("`{rule}` is no EXPR => TEXT"))
                     .next("--nack 'type:cds name:reviews => refused by hand'")
             })?;
-            let filter = select::filter(Some(expr.trim()), Rows::Messages, &io.zone)?;
+            let filter = select::filter(Some(expr.trim()), RowKind::Messages, &io.zone)?;
             Ok((filter, text.trim().to_owned()))
         };
         self.flags.nack.iter().map(read).collect()

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::engine::filter::Rows;
+use crate::engine::filter::RowKind;
 use crate::engine::store::Store;
 use crate::present::json;
 use crate::schema::Schema;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             error.next(format!("xdscope export {} --to xdsrec --output session.xdsrec", args.source.source))
         );
     }
-    let filter = select::filter(args.filter.as_deref(), Rows::Messages, &io.zone)?;
+    let filter = select::filter(args.filter.as_deref(), RowKind::Messages, &io.zone)?;
     let source = source::open(&args.source, global, io)?.with_messages()?;
     let unread = sources::decoding_gaps(&source).filter(|_| !args.source.keep_secrets);
     let from = Limit::of(&args.from, &source.loaded, &io.zone)?;

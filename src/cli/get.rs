@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::filter::{Filter, Rows};
-use crate::engine::graph::{self, Graph, State};
+use crate::engine::filter::{Filter, RowKind};
+use crate::engine::graph::{self, Graph, NodeState};
 use crate::engine::store::{ResourceFact, ResourceState, StateFact, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
-use crate::schema::{Names, Schema};
+use crate::schema::{FieldNames, Schema};
 use crate::sources::{
     self, Limit, ReplayPosition,
     bodies::{self, Contents},
@@ -30,7 +30,7 @@ use super::words::resource_state;
 use super::{offline, source, subscriptions, tree};
 
 pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let rows = if args.subscriptions { Rows::States } else { Rows::Resources };
+    let rows = if args.subscriptions { RowKind::States } else { RowKind::Resources };
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
     let whats: Vec<GetTarget> = args.what.iter().map(|text| GetTarget::parse(text)).collect();
     let mut asked = SourceArgs { ask: args.what.clone(), ..args.source.clone() };
@@ -174,7 +174,7 @@ impl Get<'_> {
         let looked = |kind: &Kind| few && graph::has_orphans(*kind) && state.last_state.is_none();
         let Some(kind) = kind.filter(looked) else { return HashSet::new() };
         let graph = Graph::of(self.store, self.schema, &graph::streams_of(self.store, state.stream));
-        let orphans = graph.nodes.iter().filter(|node| node.kind == kind && node.state == State::Orphan);
+        let orphans = graph.nodes.iter().filter(|node| node.kind == kind && node.state == NodeState::Orphan);
         orphans.filter(|node| node.stream == Some(state.stream)).map(|node| node.name.clone()).collect()
     }
 
@@ -183,7 +183,7 @@ impl Get<'_> {
         let printed = self.each(&mut |fact| {
             let mut object = json::resource(fact, &self.store.clock());
             if let (Value::Object(fields), Some(body)) =
-                (&mut object, bodies::resource(self.store, self.schema, fact, Names::Json))
+                (&mut object, bodies::resource(self.store, self.schema, fact, FieldNames::Json))
             {
                 fields.insert("body".into(), body);
             }
@@ -208,7 +208,7 @@ impl Get<'_> {
             let about =
                 format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
             writeln!(out, "---\n# {}", crate::wire::text::display_safe(&about))?;
-            match bodies::resource(self.store, self.schema, fact, Names::Original) {
+            match bodies::resource(self.store, self.schema, fact, FieldNames::Original) {
                 Some(body) => write_yaml(out, &body, "", terminal)?,
                 None => writeln!(out, "# no content")?,
             }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use clap::{Command, CommandFactory};
 
-use crate::engine::filter::Field;
+use crate::engine::filter::FilterField;
 use crate::engine::store::MessageKind;
 
 use super::args::Cli;
@@ -119,7 +119,7 @@ A word without capital letters matches any case. * is a glob, /â€¦/ a regex, \"â
 
 ",
     );
-    for field in Field::in_use() {
+    for field in FilterField::in_use() {
         let _ = writeln!(out, "  {:<28} {}", field_example(field), field_meaning(field));
     }
     out.push_str("\nKinds of messages\n");
@@ -137,53 +137,53 @@ Examples
     out
 }
 
-fn field_example(field: Field) -> &'static str {
+fn field_example(field: FilterField) -> &'static str {
     match field {
-        Field::Type => "type:cds",
-        Field::Node => "node:edge-gw-*",
-        Field::Stream => "stream:3",
-        Field::Dir => "dir:req",
-        Field::Kind => "kind:nack",
-        Field::State => "state:stale",
-        Field::Name => "name:reviews",
-        Field::Version => "version:42",
-        Field::Nonce => "nonce:a821",
-        Field::Err => "err:timeout",
-        Field::After => "after:14:02:08  after:+30s",
-        Field::Before => "before:14:03  before:#500",
-        Field::Size => "size>1M",
-        Field::Lat => "lat>100ms",
-        Field::Age => "age>30s",
-        Field::Res => "res>100",
-        Field::Has => "has:eds_cluster_config",
-        Field::Content => "field:connect_timeout=0s",
-        Field::Rule => "rule:nack",
-        Field::Number => "#487  #478..#498  #478..",
+        FilterField::Type => "type:cds",
+        FilterField::Node => "node:edge-gw-*",
+        FilterField::Stream => "stream:3",
+        FilterField::Dir => "dir:req",
+        FilterField::Kind => "kind:nack",
+        FilterField::State => "state:stale",
+        FilterField::Name => "name:reviews",
+        FilterField::Version => "version:42",
+        FilterField::Nonce => "nonce:a821",
+        FilterField::Err => "err:timeout",
+        FilterField::After => "after:14:02:08  after:+30s",
+        FilterField::Before => "before:14:03  before:#500",
+        FilterField::Size => "size>1M",
+        FilterField::Lat => "lat>100ms",
+        FilterField::Age => "age>30s",
+        FilterField::Res => "res>100",
+        FilterField::Has => "has:eds_cluster_config",
+        FilterField::Content => "field:connect_timeout=0s",
+        FilterField::Rule => "rule:nack",
+        FilterField::Number => "#487  #478..#498  #478..",
     }
 }
 
-fn field_meaning(field: Field) -> &'static str {
+fn field_meaning(field: FilterField) -> &'static str {
     match field {
-        Field::Type => "the type: cds, clusters, Cluster, a type URL",
-        Field::Node => "the node's id",
-        Field::Stream => "the stream's number",
-        Field::Dir => "req (client to server) or resp",
-        Field::Kind => "what a message is",
-        Field::State => "state of a type, or of a resource",
-        Field::Name => "a resource named in the row",
-        Field::Version => "version_info",
-        Field::Nonce => "the nonce",
-        Field::Err => "a part of the error",
-        Field::Rule => "the rule of a finding",
-        Field::After => "at that moment or later; or a later message",
-        Field::Before => "before that moment, or message",
-        Field::Size => "bytes; > >= < <= =",
-        Field::Lat => "from a push to its answer",
-        Field::Age => "since then",
-        Field::Res => "resources in a response, names in a request",
-        Field::Number => "message numbers",
-        Field::Has => "the content has this field",
-        Field::Content => "the content has this field with this value",
+        FilterField::Type => "the type: cds, clusters, Cluster, a type URL",
+        FilterField::Node => "the node's id",
+        FilterField::Stream => "the stream's number",
+        FilterField::Dir => "req (client to server) or resp",
+        FilterField::Kind => "what a message is",
+        FilterField::State => "state of a type, or of a resource",
+        FilterField::Name => "a resource named in the row",
+        FilterField::Version => "version_info",
+        FilterField::Nonce => "the nonce",
+        FilterField::Err => "a part of the error",
+        FilterField::Rule => "the rule of a finding",
+        FilterField::After => "at that moment or later; or a later message",
+        FilterField::Before => "before that moment, or message",
+        FilterField::Size => "bytes; > >= < <= =",
+        FilterField::Lat => "from a push to its answer",
+        FilterField::Age => "since then",
+        FilterField::Res => "resources in a response, names in a request",
+        FilterField::Number => "message numbers",
+        FilterField::Has => "the content has this field",
+        FilterField::Content => "the content has this field with this value",
     }
 }
 

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::engine::store::Store;
-use crate::schema::{self, Names, Schema};
+use crate::schema::{self, FieldNames, Schema};
 use crate::sources::bodies;
 use crate::wire::event::Seq;
 use crate::wire::text::display_safe;
@@ -90,7 +90,7 @@ pub(super) fn write_yaml(out: &mut dyn Write, value: &Value, indent: &str, termi
 /// Adds `body` and `raw` to a `message` object; `null` where the content was lost.
 pub(super) fn add_body(object: &mut Value, store: &Store, schema: &Schema, n: Option<Seq>) {
     if let (Some(n), Value::Object(fields)) = (n, object) {
-        let body = bodies::message(store, schema, n, Names::Json).unwrap_or(Value::Null);
+        let body = bodies::message(store, schema, n, FieldNames::Json).unwrap_or(Value::Null);
         let raw = bodies::message_bytes(store, n).map_or(Value::Null, |bytes| STANDARD.encode(bytes).into());
         fields.insert("body".into(), body);
         fields.insert("raw".into(), raw);

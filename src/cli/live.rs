@@ -11,7 +11,7 @@ use crate::app::demo::Demo;
 use crate::app::live::{Shared, Sink};
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Front, Options, Running};
-use crate::engine::filter::Rows;
+use crate::engine::filter::RowKind;
 use crate::net::demo::Scenario;
 use crate::net::tap::{Address, Tls};
 use crate::present::json;
@@ -238,7 +238,7 @@ impl Run<'_> {
     /// Prints each row as it comes.
     pub(super) fn sink(&self, io: &Io<'_>) -> Result<Sink, CliError> {
         let zone = io.zone(self.flags.time);
-        let filter = select::filter(self.flags.filter.as_deref(), Rows::Messages, &zone)?;
+        let filter = select::filter(self.flags.filter.as_deref(), RowKind::Messages, &zone)?;
         let jsonl = self.flags.output == Some(Format::Jsonl);
         let style = io.style(self.global);
         Ok(Box::new(move |store, rows, found| {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::filter::{Filter, Rows};
+use crate::engine::filter::{Filter, RowKind};
 use crate::engine::store::{MessageFact, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
-use crate::schema::{Names, Schema};
+use crate::schema::{FieldNames, Schema};
 use crate::sources::{
     self,
     bodies::{self, Contents},
@@ -32,7 +32,7 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         return super::watch::follow(args, global, io);
     }
     let zone = io.zone(args.time);
-    let filter = select::filter(args.rows.filter.as_deref(), Rows::Messages, &zone)?;
+    let filter = select::filter(args.rows.filter.as_deref(), RowKind::Messages, &zone)?;
     let begin = |catalog, clock, schema: &_| {
         sources::store(offline::options(&args.source.timers), catalog, clock, schema)
     };
@@ -71,7 +71,7 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     Ok(Exit::Yes)
 }
 
-/// Rows in order, made when they are asked for; with `--tail` the last ones.
+/// RowKind in order, made when they are asked for; with `--tail` the last ones.
 fn matching<'a>(
     args: &LogArgs,
     store: &'a Store,
@@ -180,7 +180,7 @@ impl Printer<'_> {
             if let (true, Some(n)) = (self.args.body, fact.n) {
                 table.flush()?;
                 let body =
-                    bodies::message(self.store, self.schema, n, Names::Original).unwrap_or(Value::Null);
+                    bodies::message(self.store, self.schema, n, FieldNames::Original).unwrap_or(Value::Null);
                 write_yaml(table.out(), &body, "      ", terminal)?;
                 refusals::write(self.store, self.schema, &fact, terminal, table.out())?;
             }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::engine::nack::{self, Card, NackSubject};
+use crate::engine::nack::{self, Extracted, NackReport};
 use crate::engine::store::{MessageFact, MessageKind, Store};
 use crate::present::json;
 use crate::schema::Schema;
@@ -14,11 +14,11 @@ use super::error::CliError;
 use super::json_out::write_yaml;
 
 /// All about the refusal that a message is; `None` if it is none with a text.
-fn card(store: &Store, schema: &Schema, fact: &MessageFact) -> Option<Card> {
+fn card(store: &Store, schema: &Schema, fact: &MessageFact) -> Option<NackReport> {
     let n = fact.n.filter(|_| fact.kind == MessageKind::Nack && fact.error.is_some())?;
     let state = store.state(fact.stream, &fact.type_url)?;
     let nack = state.nacks.into_iter().find(|nack| nack.n == n)?;
-    Some(nack::card(store, schema, fact.stream, &fact.type_url, &[nack]))
+    Some(nack::nack_report(store, schema, fact.stream, &fact.type_url, &[nack]))
 }
 
 /// Adds `nack` to a `message` object.
@@ -50,7 +50,7 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let Some(card) = card(store, schema, fact) else { return Ok(()) };
-    let say = |found: &Option<NackSubject>| match found {
+    let say = |found: &Option<Extracted>| match found {
         Some(found) if found.guessed => format!("{} ?", found.value),
         Some(found) => found.value.clone(),
         None => "not told".to_owned(),

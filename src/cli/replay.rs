@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::engine::filter::Rows;
+use crate::engine::filter::RowKind;
 use crate::schema::Schema;
 use crate::sources::{self, Limit, ReplayPosition, record::Loaded};
 
@@ -86,7 +86,7 @@ impl Lines<'_> {
     /// Each row as `log` prints it, then those that come.
     fn print(&self, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
         let zone = io.zone(self.time);
-        let filter = select::filter(self.filter, Rows::Messages, &zone)?;
+        let filter = select::filter(self.filter, RowKind::Messages, &zone)?;
         let style = io.style(global);
         let opened = offline::open(self.source, seed, global, io)?.with_messages()?;
         let limit = Limit::of(self.at, &opened.loaded, &zone)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::filter::{Filter, FilterError, Rows};
+use crate::engine::filter::{Filter, FilterError, RowKind};
 use crate::engine::store::{Store, StreamFact};
 use crate::wire::event::StreamId;
 
@@ -60,7 +60,7 @@ pub(super) fn node(stream: &StreamFact) -> Option<&str> {
 }
 
 /// `--filter`, read and found fit for the verb's rows.
-pub(super) fn filter(text: Option<&str>, rows: Rows, zone: &TimeZone) -> Result<Filter, CliError> {
+pub(super) fn filter(text: Option<&str>, rows: RowKind, zone: &TimeZone) -> Result<Filter, CliError> {
     let Some(text) = text else { return Ok(Filter::default()) };
     let bad = |error: FilterError| {
         CliError::usage(format!("--filter: {}", error.reason)).underlined(text, error.at)

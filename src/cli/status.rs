@@ -26,7 +26,7 @@ use super::table::{Cell, Table};
 use super::{applied, offline, source, wait, words};
 
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let filter = select::filter(args.rows.filter.as_deref(), filter::Rows::States, &io.zone)?;
+    let filter = select::filter(args.rows.filter.as_deref(), filter::RowKind::States, &io.zone)?;
     let source = &SourceArgs { patience: args.wait, ..args.source.clone() };
     let in_time = synced(args, global, io)?;
     let (store, schema) = source::states(source, global, io)?;

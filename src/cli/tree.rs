@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use crate::engine::graph::{self, Graph, State};
+use crate::engine::graph::{self, Graph, NodeState};
 use crate::engine::store::ResourceFact;
-use crate::schema::Names;
+use crate::schema::FieldNames;
 use crate::schema::links;
 use crate::sources::bodies;
 use crate::wire::event::{ApiVersion, Kind, StreamId, TypeUrl};
@@ -63,8 +63,8 @@ fn resource(
     let version = fact.version.as_deref().unwrap_or("-");
     let line = format!("{}  {version}  {}", fact.name, with_graph(graph, fact));
     writeln!(out, "{}{}", if last { signs.last } else { signs.fork }, display_safe(&line))?;
-    let body = bodies::resource(get.store, get.schema, fact, Names::Original);
-    let links = body.map(|body| links::of(get.schema, &body)).unwrap_or_default();
+    let body = bodies::resource(get.store, get.schema, fact, FieldNames::Original);
+    let links = body.map(|body| links::links_of(get.schema, &body)).unwrap_or_default();
     for (i, link) in links.iter().enumerate() {
         let lead = if last { "   " } else { signs.through };
         let fork = if i + 1 == links.len() { signs.last } else { signs.fork };
@@ -82,18 +82,18 @@ fn resource(
 fn known(get: &Get<'_>, graph: &Graph, stream: StreamId, url: &TypeUrl, link: &links::Link) -> String {
     if link.name.ends_with('*') {
         let names = get.store.resource_names(stream, url);
-        return format!("{} known", names.iter().filter(|name| link.means(name)).count());
+        return format!("{} known", names.iter().filter(|name| link.matches_name(name)).count());
     }
     match get.store.resource(stream, url, &link.name) {
         Some(fact) => with_graph(graph, &fact),
         None => match state(graph, link.kind, &link.name) {
-            Some(State::Dangling) => format!("dangling: not in {}", link.kind.label()),
+            Some(NodeState::Dangling) => format!("dangling: not in {}", link.kind.label()),
             _ => "neither asked for nor sent".to_owned(),
         },
     }
 }
 
-fn state<'a>(graph: &'a Graph, kind: Kind, name: &str) -> Option<&'a State> {
+fn state<'a>(graph: &'a Graph, kind: Kind, name: &str) -> Option<&'a NodeState> {
     graph.find(kind, name).and_then(|id| graph.get(id)).map(|node| &node.state)
 }
 
@@ -101,7 +101,7 @@ fn state<'a>(graph: &'a Graph, kind: Kind, name: &str) -> Option<&'a State> {
 fn with_graph(graph: &Graph, fact: &ResourceFact) -> String {
     let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
     match kind.and_then(|kind| state(graph, kind, &fact.name)) {
-        Some(State::Warming { .. }) => format!("{}, warming", resource_state(fact).0),
+        Some(NodeState::Warming { .. }) => format!("{}, warming", resource_state(fact).0),
         _ => resource_state(fact).0,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::app::client::{Progress, Running};
-use crate::engine::filter::{Filter, Rows};
+use crate::engine::filter::{Filter, RowKind};
 use crate::engine::store::{ResourceState, Store, TypeState};
 use crate::sources::{self, Limit};
 
@@ -35,9 +35,9 @@ impl Condition {
             "nack" => return Ok(Condition::Nack),
             _ => {}
         }
-        match select::filter(Some(text), Rows::Resources, &io.zone) {
+        match select::filter(Some(text), RowKind::Resources, &io.zone) {
             Ok(filter) => Ok(Condition::Resource(filter)),
-            Err(error) => match select::filter(Some(text), Rows::States, &io.zone) {
+            Err(error) => match select::filter(Some(text), RowKind::States, &io.zone) {
                 Ok(filter) => Ok(Condition::State(filter)),
                 Err(_) => Err(error),
             },

@@ -1,15 +1,15 @@
 use super::pool::Pool;
-use super::table::{Field, Kind, Shape, Table};
-use super::walk::inside;
+use super::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
+use super::walk::message_bytes;
 use super::wellknown::{duration, pair, timestamp};
-use super::{LIMIT, Schema, message_name};
+use super::{MAX_DEPTH, Schema, message_name};
 use crate::wire::pb::{Fields, Value};
 
 impl Schema {
     /// Whether two serialized `Any`s surely say different things, found without decoding either: most changes
     /// of a resource are a value here or an element there, in bytes that are otherwise in the same order.
     /// False: only reading both tells.
-    pub(super) fn surely_differ(&self, a: &[u8], b: &[u8]) -> bool {
+    pub(super) fn definitely_differ(&self, a: &[u8], b: &[u8]) -> bool {
         any(self, a, b, 0)
     }
 }
@@ -37,15 +37,15 @@ fn opened(any: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Looks at the first field in which two messages differ.
-fn message(schema: &Schema, pool: &Pool, table: &Table, a: &[u8], b: &[u8], depth: u32) -> bool {
-    if depth > LIMIT {
+fn message(schema: &Schema, pool: &Pool, table: &MessageTable, a: &[u8], b: &[u8], depth: u32) -> bool {
+    if depth > MAX_DEPTH {
         return false;
     }
     match table.shape {
-        Shape::Any => return any(schema, a, b, depth),
-        Shape::Plain | Shape::Wrapper => {}
-        Shape::Duration => return told_apart(a, b, duration),
-        Shape::Timestamp => return told_apart(a, b, timestamp),
+        JsonForm::Any => return any(schema, a, b, depth),
+        JsonForm::Plain | JsonForm::Wrapper => {}
+        JsonForm::Duration => return told_apart(a, b, duration),
+        JsonForm::Timestamp => return told_apart(a, b, timestamp),
         // Their forms in JSON are made of several fields.
         _ => return false,
     }
@@ -59,12 +59,12 @@ fn message(schema: &Schema, pool: &Pool, table: &Table, a: &[u8], b: &[u8], dept
         }
     };
     let Some(field) = table.field(first.number) else { return false };
-    if !field.fits(&first.value) || !field.fits(&second.value) || matches!(field.kind, Kind::Map(_)) {
+    if !field.fits(&first.value) || !field.fits(&second.value) || matches!(field.kind, FieldKind::Map(_)) {
         return false;
     }
     // Another one takes the place of a single value, or is merged with it; of a list each element stands for itself.
     let alone = |message| {
-        let same = |other: &Field| {
+        let same = |other: &FieldInfo| {
             other.number == field.number || other.oneof.is_some() && other.oneof == field.oneof
         };
         let all = Fields::new(message).flatten();
@@ -85,35 +85,39 @@ fn told_apart(a: &[u8], b: &[u8], text: fn((i64, i32)) -> Option<String>) -> boo
 
 /// Whether a list, the first thing that does not line up, has more elements in one message than in the other.
 fn other_length<'a>(
-    table: &Table,
+    table: &MessageTable,
     (a, b): (Fields<'_>, Fields<'_>),
     ends: impl Iterator<Item = Result<crate::wire::pb::Field<'a>, crate::wire::pb::FieldError>>,
 ) -> bool {
-    let counted = |fields: Fields<'_>, field: &Field| {
+    let counted = |fields: Fields<'_>, field: &FieldInfo| {
         fields.flatten().filter(|one| one.number == field.number && field.fits(&one.value)).count()
     };
-    let list = |field: &&Field| field.repeated && !field.kind.scalar() && !matches!(field.kind, Kind::Map(_));
+    let list = |field: &&FieldInfo| {
+        field.repeated && !field.kind.is_packable() && !matches!(field.kind, FieldKind::Map(_))
+    };
     ends.flatten()
         .filter_map(|end| table.field(end.number).filter(list))
         .any(|field| counted(a.clone(), field) != counted(b.clone(), field))
 }
 
-fn value(schema: &Schema, pool: &Pool, field: &Field, a: Value<'_>, b: Value<'_>, depth: u32) -> bool {
+fn value(schema: &Schema, pool: &Pool, field: &FieldInfo, a: Value<'_>, b: Value<'_>, depth: u32) -> bool {
     match (&field.kind, a, b) {
-        (Kind::Message(place), a, b) => pool
-            .table(*place)
-            .is_some_and(|table| message(schema, pool, table, inside(&a), inside(&b), depth + 1)),
-        (Kind::String | Kind::Bytes, Value::Len(a), Value::Len(b)) => a != b,
+        (FieldKind::Message(place), a, b) => pool.table(*place).is_some_and(|table| {
+            message(schema, pool, table, message_bytes(&a), message_bytes(&b), depth + 1)
+        }),
+        (FieldKind::String | FieldKind::Bytes, Value::Len(a), Value::Len(b)) => a != b,
         // Packed or not, their elements are counted otherwise.
         _ if field.repeated => false,
-        (Kind::Bool, Value::Varint(a), Value::Varint(b)) => (a != 0) != (b != 0),
-        (Kind::Enum(values), Value::Varint(a), Value::Varint(b)) => !values.null && a as u32 != b as u32,
-        (Kind::Int32 | Kind::Uint32 | Kind::Sint32, Value::Varint(a), Value::Varint(b)) => {
+        (FieldKind::Bool, Value::Varint(a), Value::Varint(b)) => (a != 0) != (b != 0),
+        (FieldKind::Enum(values), Value::Varint(a), Value::Varint(b)) => !values.null && a as u32 != b as u32,
+        (FieldKind::Int32 | FieldKind::Uint32 | FieldKind::Sint32, Value::Varint(a), Value::Varint(b)) => {
             a as u32 != b as u32
         }
-        (Kind::Int64 | Kind::Uint64 | Kind::Sint64, Value::Varint(a), Value::Varint(b)) => a != b,
-        (Kind::Fixed32 | Kind::Sfixed32, Value::I32(a), Value::I32(b)) => a != b,
-        (Kind::Fixed64 | Kind::Sfixed64, Value::I64(a), Value::I64(b)) => a != b,
+        (FieldKind::Int64 | FieldKind::Uint64 | FieldKind::Sint64, Value::Varint(a), Value::Varint(b)) => {
+            a != b
+        }
+        (FieldKind::Fixed32 | FieldKind::Sfixed32, Value::I32(a), Value::I32(b)) => a != b,
+        (FieldKind::Fixed64 | FieldKind::Sfixed64, Value::I64(a), Value::I64(b)) => a != b,
         // Of floats several bits read alike.
         _ => false,
     }
@@ -165,11 +169,11 @@ mod tests {
             let (a, b) = pair(&mut random, TYPES[round % TYPES.len()]);
             let differ = schema.any_to_json(&a) != schema.any_to_json(&b);
             differing += u32::from(differ);
-            if schema.surely_differ(&a, &b) {
+            if schema.definitely_differ(&a, &b) {
                 decided += 1;
                 assert!(differ, "{}\n{}", schema.any_to_json(&a), schema.any_to_json(&b));
             }
-            assert!(!schema.surely_differ(&a, &a));
+            assert!(!schema.definitely_differ(&a, &a));
         }
         // Damage and other orders are most of these pairs, and what it is not for.
         assert!(decided > differing / 5, "{decided} of {differing}");
@@ -179,9 +183,9 @@ mod tests {
     fn another_timeout_is_found() {
         let schema = Schema::builtin();
         let cluster = |timeout: &[u8]| packed("envoy.config.cluster.v3.Cluster", &field(4, timeout));
-        assert!(schema.surely_differ(&cluster(&[0x08, 5]), &cluster(&[0x08, 6])));
-        assert!(schema.surely_differ(&cluster(&[0x08, 5]), &cluster(&[0x08, 5, 0x10, 1])));
-        assert!(!schema.surely_differ(&cluster(&[0x08, 5]), &cluster(&[0x10, 0, 0x08, 5])));
+        assert!(schema.definitely_differ(&cluster(&[0x08, 5]), &cluster(&[0x08, 6])));
+        assert!(schema.definitely_differ(&cluster(&[0x08, 5]), &cluster(&[0x08, 5, 0x10, 1])));
+        assert!(!schema.definitely_differ(&cluster(&[0x08, 5]), &cluster(&[0x10, 0, 0x08, 5])));
     }
 
     #[test]
@@ -197,21 +201,21 @@ mod tests {
         };
         let (one, other) = (endpoint(80), endpoint(81));
         let before = assignment(&[&one]);
-        assert!(schema.surely_differ(&before, &assignment(&[&other])));
-        assert!(schema.surely_differ(&before, &assignment(&[&one, &other])));
-        assert!(schema.surely_differ(&before, &assignment(&[])));
+        assert!(schema.definitely_differ(&before, &assignment(&[&other])));
+        assert!(schema.definitely_differ(&before, &assignment(&[&one, &other])));
+        assert!(schema.definitely_differ(&before, &assignment(&[])));
         // A timeout in two pieces.
         let timeout = |pieces: &[&[u8]]| {
             let value: Vec<u8> = pieces.iter().flat_map(|piece| field(4, piece)).collect();
             packed("envoy.config.cluster.v3.Cluster", &value)
         };
         let (whole, pieces) = (timeout(&[&[0x08, 5], &[0x08, 5]]), timeout(&[&[0x08, 5], &[]]));
-        assert!(!schema.surely_differ(&whole, &pieces));
+        assert!(!schema.definitely_differ(&whole, &pieces));
         assert!(schema.same_meaning(&whole, &pieces));
         // The port comes again, and that one counts.
         let again =
             |port: u8| assignment(&[&field(2, &field(1, &field(1, &field(1, &[0x18, port, 0x18, 80]))))]);
-        assert!(!schema.surely_differ(&again(1), &again(2)));
+        assert!(!schema.definitely_differ(&again(1), &again(2)));
         assert!(schema.same_meaning(&again(1), &again(2)));
     }
 }

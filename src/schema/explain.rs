@@ -51,7 +51,7 @@ impl Schema {
         let parts: Vec<&str> = name.split('.').collect();
         for cut in (1..=parts.len()).rev() {
             let whole = parts[..cut].join(".");
-            if let Some((pool, _)) = self.place_of(&whole)
+            if let Some((pool, _)) = self.find_message(&whole)
                 && let Some(message) = pool.message(&whole)
             {
                 return Ok((pool, message, parts[cut..].to_vec()));
@@ -107,7 +107,7 @@ fn about_field(pool: &Pool, field: &FieldDescriptor) -> String {
     for rule in rules(pool, field) {
         let _ = writeln!(out, "  rule: {rule}");
     }
-    if pool.sensitive(field) {
+    if pool.is_secret(field) {
         out.push_str("  secret: its value is redacted\n");
     }
     if field.field_descriptor_proto().options.as_ref().is_some_and(|options| options.deprecated()) {

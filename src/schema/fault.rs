@@ -31,7 +31,7 @@ impl fmt::Display for FaultAt {
 /// Collects faults if anyone asked for them, the first hundred of a message.
 pub(super) struct Faults<'a>(Option<&'a mut Vec<FaultAt>>);
 
-const MOST: usize = 100;
+const MAX_FAULTS: usize = 100;
 
 impl<'a> Faults<'a> {
     pub fn ignore() -> Self {
@@ -46,22 +46,22 @@ impl<'a> Faults<'a> {
         Faults(self.0.as_deref_mut())
     }
 
-    pub fn add(&mut self, path: &Path, fault: impl FnOnce() -> Fault) {
-        if let Some(list) = self.0.as_mut().filter(|list| list.len() < MOST) {
+    pub fn add(&mut self, path: &FieldPath, fault: impl FnOnce() -> Fault) {
+        if let Some(list) = self.0.as_mut().filter(|list| list.len() < MAX_FAULTS) {
             list.push(FaultAt { path: path.to_string(), fault: fault() });
         }
     }
 }
 
 /// Where the walker stands: a chain of steps on its stack, put into words only when a fault is found.
-pub(super) struct Path<'p> {
-    up: Option<&'p Path<'p>>,
-    step: Step<'p>,
+pub(super) struct FieldPath<'p> {
+    up: Option<&'p FieldPath<'p>>,
+    step: PathElement<'p>,
     /// Messages open around this place.
     pub depth: u32,
 }
 
-pub(super) enum Step<'p> {
+pub(super) enum PathElement<'p> {
     Root,
     Field(&'p str),
     Index(usize),
@@ -70,27 +70,27 @@ pub(super) enum Step<'p> {
     Any(&'p str),
 }
 
-impl<'p> Path<'p> {
+impl<'p> FieldPath<'p> {
     pub fn root() -> Self {
-        Path { up: None, step: Step::Root, depth: 0 }
+        FieldPath { up: None, step: PathElement::Root, depth: 0 }
     }
 
     /// A field of the message at this place.
-    pub fn field(&'p self, name: &'p str) -> Path<'p> {
-        Path { up: Some(self), step: Step::Field(name), depth: self.depth + 1 }
+    pub fn field(&'p self, name: &'p str) -> FieldPath<'p> {
+        FieldPath { up: Some(self), step: PathElement::Field(name), depth: self.depth + 1 }
     }
 
-    pub fn step(&'p self, step: Step<'p>) -> Path<'p> {
-        Path { up: Some(self), step, depth: self.depth }
+    pub fn step(&'p self, step: PathElement<'p>) -> FieldPath<'p> {
+        FieldPath { up: Some(self), step, depth: self.depth }
     }
 
-    pub fn deeper(mut self) -> Path<'p> {
+    pub fn deeper(mut self) -> FieldPath<'p> {
         self.depth += 1;
         self
     }
 }
 
-impl fmt::Display for Path<'_> {
+impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut chain = Vec::new();
         let mut at = Some(self);
@@ -101,11 +101,11 @@ impl fmt::Display for Path<'_> {
         let mut first = true;
         for step in chain.into_iter().rev() {
             match step {
-                Step::Root => continue,
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) => write!(f, "[{key:?}]")?,
-                Step::Any(name) => write!(f, "({})", name.rsplit('.').next().unwrap_or(name))?,
-                Step::Field(name) => {
+                PathElement::Root => continue,
+                PathElement::Index(index) => write!(f, "[{index}]")?,
+                PathElement::Key(key) => write!(f, "[{key:?}]")?,
+                PathElement::Any(name) => write!(f, "({})", name.rsplit('.').next().unwrap_or(name))?,
+                PathElement::Field(name) => {
                     if !first {
                         f.write_char('.')?;
                     }

@@ -10,9 +10,9 @@ mod differ;
 mod encode;
 mod explain;
 mod fault;
+mod field_at;
 mod file;
 pub mod links;
-mod place;
 mod pool;
 mod raw;
 pub mod redact;
@@ -35,23 +35,23 @@ use serde_json::Value;
 
 pub use explain::ExplainError;
 pub use fault::{Fault, FaultAt};
-pub use file::{Format, FormatError};
+pub use file::{FileFormat, FormatError};
 pub use user::UserSetError;
 pub use validate::{Unchecked, Violation};
 pub use yaml::to_yaml;
 
-use fault::{Faults, Path};
+use fault::{Faults, FieldPath};
 use pool::Pool;
-use sink::{JsonWriter, Nothing, Sink, Tree};
-use table::Table;
-use walk::Walk;
+use sink::{DiscardSink, JsonSink, JsonWriter, TreeBuilder};
+use table::MessageTable;
+use walk::Walker;
 
 /// Messages, `Any` and `Struct` levels included, that may be open at once; deeper ones are not looked into.
-const LIMIT: u32 = 100;
+const MAX_DEPTH: u32 = 100;
 
 /// Which names JSON members have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Names {
+pub enum FieldNames {
     /// `connectTimeout`, as protobuf JSON has it.
     Json,
     /// `connect_timeout`, as the API's documentation and Envoy's own configuration have it.
@@ -80,17 +80,17 @@ impl Schema {
     /// Loads the built-in v3 types on this thread, if no other has, and finds out which of them can hold secrets: what
     /// the first resource would wait for.
     pub fn warm(&self) {
-        builtin::v3().reaches_secret(0);
+        builtin::v3().can_hold_secret(0);
     }
 
-    fn find(&self, name: &str) -> Option<(&Pool, &Table)> {
-        let (pool, place) = self.place_of(name)?;
+    fn find(&self, name: &str) -> Option<(&Pool, &MessageTable)> {
+        let (pool, place) = self.find_message(name)?;
         Some((pool, pool.table(place)?))
     }
 
     /// The first pool that knows the message, and its place there.
-    fn place_of(&self, name: &str) -> Option<(&Pool, u32)> {
-        let place = |pool| Pool::place(pool, name).map(|place| (pool, place));
+    fn find_message(&self, name: &str) -> Option<(&Pool, u32)> {
+        let place = |pool| Pool::index_of(pool, name).map(|place| (pool, place));
         let user = self.user.iter().find_map(place);
         // Only the Envoy API has a second version.
         user.or_else(|| place(builtin::v3()))
@@ -100,7 +100,7 @@ impl Schema {
     /// The descriptor of a message, by type URL or full name.
     pub fn message(&self, type_url_or_name: &str) -> Option<MessageDescriptor> {
         let name = message_name(type_url_or_name);
-        let (pool, place) = self.place_of(name)?;
+        let (pool, place) = self.find_message(name)?;
         pool.messages().get(place as usize).cloned()
     }
 
@@ -112,18 +112,24 @@ impl Schema {
     /// A serialized message as protobuf JSON with the API's own field names. `name` may be a type URL. Of an
     /// unknown type, the fields by their numbers.
     pub fn message_to_json(&self, name: &str, bytes: &[u8]) -> Value {
-        self.tree(name, bytes, Names::Original)
+        self.tree(name, bytes, FieldNames::Original)
     }
 
     /// The same with the field names of choice.
-    pub fn tree(&self, name: &str, bytes: &[u8], names: Names) -> Value {
-        let mut tree = Tree::default();
+    pub fn tree(&self, name: &str, bytes: &[u8], names: FieldNames) -> Value {
+        let mut tree = TreeBuilder::default();
         self.walk(name, bytes, names, &mut tree, Faults::ignore());
         tree.finish()
     }
 
     /// The same as compact JSON text, without a tree in between. Fails only if `out` does.
-    pub fn write_json<W: io::Write>(&self, name: &str, bytes: &[u8], names: Names, out: W) -> io::Result<W> {
+    pub fn write_json<W: io::Write>(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        names: FieldNames,
+        out: W,
+    ) -> io::Result<W> {
         let mut writer = JsonWriter::new(out);
         self.walk(name, bytes, names, &mut writer, Faults::ignore());
         writer.finish()
@@ -132,17 +138,24 @@ impl Schema {
     /// What of a message can't be read as its type says, at most a hundred places.
     pub fn faults(&self, name: &str, bytes: &[u8]) -> Vec<FaultAt> {
         let mut found = Vec::new();
-        self.walk(name, bytes, Names::Original, &mut Nothing, Faults::collect(&mut found));
+        self.walk(name, bytes, FieldNames::Original, &mut DiscardSink, Faults::collect(&mut found));
         found
     }
 
-    fn walk<S: Sink>(&self, name: &str, bytes: &[u8], names: Names, sink: &mut S, faults: Faults<'_>) {
+    fn walk<S: JsonSink>(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        names: FieldNames,
+        sink: &mut S,
+        faults: Faults<'_>,
+    ) {
         let name = message_name(name);
-        let mut walk = Walk::new(self, sink, names, faults);
+        let mut walk = Walker::new(self, sink, names, faults);
         match self.find(name) {
-            Some((pool, table)) => walk.message(pool, table, bytes, &Path::root()),
+            Some((pool, table)) => walk.message(pool, table, bytes, &FieldPath::root()),
             None => {
-                walk.faults.add(&Path::root(), || Fault::UnknownType(name.to_owned()));
+                walk.faults.add(&FieldPath::root(), || Fault::UnknownType(name.to_owned()));
                 walk.wire_message(bytes, 0);
             }
         }
@@ -151,7 +164,7 @@ impl Schema {
     /// Whether two serialized `Any`s say the same although their bytes may differ: maps in another order,
     /// fields in another order or encoding.
     pub fn same_meaning(&self, a: &[u8], b: &[u8]) -> bool {
-        a == b || !self.surely_differ(a, b) && self.any_to_json(a) == self.any_to_json(b)
+        a == b || !self.definitely_differ(a, b) && self.any_to_json(a) == self.any_to_json(b)
     }
 }
 

@@ -1,20 +1,20 @@
-use super::LIMIT;
-use super::sink::Sink;
-use super::walk::{Raw, Walk};
+use super::MAX_DEPTH;
+use super::sink::JsonSink;
+use super::walk::{RawField, Walker};
 use crate::wire::pb::{Fields, Value};
 
 /// What is seen without a descriptor: members are field numbers, values what their wire form allows.
 ///
 /// Varints are numbers, texts are strings, what parses as a message is an object; all else is marked
 /// (`{"@bytes": …}`, `{"@fixed32": …}`), so that two different values never look the same.
-impl<'b, S: Sink> Walk<'_, 'b, S> {
+impl<'b, S: JsonSink> Walker<'_, 'b, S> {
     pub fn wire_message(&mut self, bytes: &'b [u8], depth: u32) {
         self.sink.begin_object();
         let mut fields = Vec::new();
         let mut damage = None;
         for field in Fields::new(bytes) {
             match field {
-                Ok(field) => fields.push(Raw::unknown(field.number, field.value)),
+                Ok(field) => fields.push(RawField::unknown(field.number, field.value)),
                 Err(error) => damage = Some(error.offset),
             }
         }
@@ -26,7 +26,7 @@ impl<'b, S: Sink> Walk<'_, 'b, S> {
     }
 
     /// Fields into an object that is open; those of one number together, as a list.
-    pub fn wire_fields(&mut self, fields: &mut [Raw<'b>], depth: u32) {
+    pub fn wire_fields(&mut self, fields: &mut [RawField<'b>], depth: u32) {
         fields.sort_by_key(|raw| raw.number);
         for run in fields.chunk_by(|a, b| a.number == b.number) {
             let [first, more @ ..] = run else { continue };
@@ -49,10 +49,10 @@ impl<'b, S: Sink> Walk<'_, 'b, S> {
             Value::Varint(value) => self.marked("@varint", |sink| sink.text_int(i128::from(value))),
             Value::I64(value) => self.marked("@fixed64", |sink| sink.text_int(i128::from(value))),
             Value::I32(value) => self.marked("@fixed32", |sink| sink.uint(u64::from(value))),
-            Value::Group(bytes) if depth < LIMIT => self.wire_message(bytes, depth + 1),
+            Value::Group(bytes) if depth < MAX_DEPTH => self.wire_message(bytes, depth + 1),
             Value::Len(bytes) => match guess(bytes) {
                 Guess::Text(text) => self.sink.string(text),
-                Guess::Message if depth < LIMIT => self.wire_message(bytes, depth + 1),
+                Guess::Message if depth < MAX_DEPTH => self.wire_message(bytes, depth + 1),
                 _ => self.marked("@bytes", |sink| sink.bytes(bytes)),
             },
             Value::Group(bytes) => self.marked("@bytes", |sink| sink.bytes(bytes)),

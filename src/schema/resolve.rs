@@ -17,7 +17,7 @@ use protox::Error;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
 /// The folders in which imports are looked for; the first that has a file wins.
-pub struct Files {
+pub struct ProtoFiles {
     roots: Vec<PathBuf>,
     parsed: RefCell<HashMap<String, Rc<FileDescriptorProto>>>,
 }
@@ -44,9 +44,9 @@ impl std::fmt::Display for ProtoError {
 
 impl std::error::Error for ProtoError {}
 
-impl Files {
+impl ProtoFiles {
     pub fn new(roots: Vec<PathBuf>) -> Self {
-        Files { roots, parsed: RefCell::default() }
+        ProtoFiles { roots, parsed: RefCell::default() }
     }
 
     /// A file as parsed: names as written, options not yet interpreted.
@@ -61,7 +61,7 @@ impl Files {
                     Error::new(ProtoError::new(path.display().to_string(), error.to_string()))
                 })?;
                 protox_parse::parse(name, &source).map_err(|error| {
-                    let (line, column) = place(&source, error.span().map_or(0, |span| span.start));
+                    let (line, column) = line_and_column(&source, error.span().map_or(0, |span| span.start));
                     Error::new(ProtoError {
                         file: path.display().to_string(),
                         line: Some(line),
@@ -79,8 +79,8 @@ impl Files {
     }
 
     /// The names that `file` may use: its own, its imports', and what those import publicly.
-    fn visible(&self, file: &FileDescriptorProto) -> Result<Names, Error> {
-        let mut names = Names::default();
+    fn visible_symbols(&self, file: &FileDescriptorProto) -> Result<SymbolTable, Error> {
+        let mut names = SymbolTable::default();
         names.add_file(file);
         let mut todo: Vec<String> = file.dependency.clone();
         let mut seen: Vec<String> = Vec::new();
@@ -106,15 +106,15 @@ impl Files {
     }
 }
 
-impl FileResolver for Files {
+impl FileResolver for ProtoFiles {
     fn open_file(&self, name: &str) -> Result<File, Error> {
         let parsed = self.parse(name)?;
         if !self.roots.iter().any(|root| root.join(name).is_file()) {
             return GoogleFileResolver::new().open_file(name);
         }
         let mut file = (*parsed).clone();
-        let names = self.visible(&file)?;
-        let mut pass = Pass { names: &names, missing: Vec::new(), path: Vec::new() };
+        let names = self.visible_symbols(&file)?;
+        let mut pass = NameResolver { names: &names, missing: Vec::new(), path: Vec::new() };
         pass.file(&mut file);
         let missing = pass.missing;
         if let Some((path, missing)) = missing.first()
@@ -135,7 +135,7 @@ impl ProtoError {
 }
 
 /// Line and column, from 1, of a byte offset.
-fn place(source: &str, offset: usize) -> (usize, usize) {
+fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
     let before = source.as_bytes().get(..offset).unwrap_or(source.as_bytes());
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
     let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
@@ -159,9 +159,9 @@ enum NameKind {
 
 /// Full names without the leading dot.
 #[derive(Default)]
-struct Names(HashMap<String, NameKind>);
+struct SymbolTable(HashMap<String, NameKind>);
 
-impl Names {
+impl SymbolTable {
     fn add_file(&mut self, file: &FileDescriptorProto) {
         let package = file.package();
         for (end, _) in package.match_indices('.').chain([(package.len(), "")]) {
@@ -219,13 +219,13 @@ fn join(scope: &str, name: &str) -> String {
 }
 
 /// One walk over a file. `path` is the descriptor path of the element at hand.
-struct Pass<'a> {
-    names: &'a Names,
+struct NameResolver<'a> {
+    names: &'a SymbolTable,
     missing: Vec<(Vec<i32>, String)>,
     path: Vec<i32>,
 }
 
-impl Pass<'_> {
+impl NameResolver<'_> {
     fn at(&mut self, tag: i32, index: usize, visit: impl FnOnce(&mut Self)) {
         self.path.extend([tag, index as i32]);
         visit(self);

@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value};
 use super::base64;
 
 /// Where the walker puts what it reads. Calls come in the order of a JSON text; commas are the sink's.
-pub(super) trait Sink {
+pub(super) trait JsonSink {
     fn begin_object(&mut self);
     fn end_object(&mut self);
     fn begin_array(&mut self);
@@ -28,9 +28,9 @@ pub(super) trait Sink {
 }
 
 /// Drops everything: for walks that only look for problems.
-pub(super) struct Nothing;
+pub(super) struct DiscardSink;
 
-impl Sink for Nothing {
+impl JsonSink for DiscardSink {
     fn begin_object(&mut self) {}
     fn end_object(&mut self) {}
     fn begin_array(&mut self) {}
@@ -56,7 +56,7 @@ pub(super) struct JsonWriter<W: Write> {
 }
 
 /// How much is collected before it is passed on.
-const BUFFER: usize = 64 << 10;
+const FLUSH_BYTES: usize = 64 << 10;
 
 impl<W: Write> JsonWriter<W> {
     pub fn new(out: W) -> Self {
@@ -79,7 +79,7 @@ impl<W: Write> JsonWriter<W> {
         if self.comma {
             self.buffer.push(b',');
         }
-        if self.buffer.len() >= BUFFER {
+        if self.buffer.len() >= FLUSH_BYTES {
             self.flush();
         }
         self.comma = true;
@@ -97,7 +97,7 @@ impl<W: Write> JsonWriter<W> {
     }
 }
 
-impl<W: Write> Sink for JsonWriter<W> {
+impl<W: Write> JsonSink for JsonWriter<W> {
     fn begin_object(&mut self) {
         self.begin(b'{');
     }
@@ -153,7 +153,7 @@ impl<W: Write> Sink for JsonWriter<W> {
     fn float(&mut self, value: f64) {
         self.item();
         // A Vec takes every write.
-        let _ = match whole(value) {
+        let _ = match as_integer(value) {
             Some(whole) => write!(self.buffer, "{whole}"),
             None => write!(self.buffer, "{value:?}"),
         };
@@ -169,7 +169,7 @@ impl<W: Write> Sink for JsonWriter<W> {
 }
 
 /// The integer that a float is, if it is one that every JSON reader keeps exact.
-fn whole(value: f64) -> Option<i64> {
+fn as_integer(value: f64) -> Option<i64> {
     let whole = value as i64;
     (value.fract() == 0.0 && value.abs() < 9e15 && !(value == 0.0 && value.is_sign_negative()))
         .then_some(whole)
@@ -190,7 +190,7 @@ fn digits(out: &mut Vec<u8>, mut value: u64) {
 
 /// Bytes at which a JSON string is interrupted: quotes, backslashes, all controls, and the lead byte of the
 /// C1 controls, which terminals obey too.
-const STOPS: [bool; 256] = {
+const NEEDS_ESCAPE: [bool; 256] = {
     let mut stops = [false; 256];
     let mut i = 0;
     while i < 0x20 {
@@ -210,7 +210,7 @@ pub(super) fn quote(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     let mut from = 0;
     for (at, byte) in bytes.iter().enumerate() {
-        if !STOPS[*byte as usize] {
+        if !NEEDS_ESCAPE[*byte as usize] {
             continue;
         }
         let code = match *byte {
@@ -240,13 +240,13 @@ pub(super) fn quote(out: &mut Vec<u8>, text: &str) {
 
 /// Builds a tree.
 #[derive(Default)]
-pub(super) struct Tree {
+pub(super) struct TreeBuilder {
     open: Vec<(Value, String)>,
     key: String,
     root: Value,
 }
 
-impl Tree {
+impl TreeBuilder {
     pub fn finish(self) -> Value {
         self.root
     }
@@ -273,7 +273,7 @@ impl Tree {
     }
 }
 
-impl Sink for Tree {
+impl JsonSink for TreeBuilder {
     fn begin_object(&mut self) {
         self.begin(Value::Object(Map::new()));
     }
@@ -308,7 +308,7 @@ impl Sink for Tree {
         self.put(Value::from(value.to_string()));
     }
     fn float(&mut self, value: f64) {
-        let number = whole(value).map(Number::from).or_else(|| Number::from_f64(value));
+        let number = as_integer(value).map(Number::from).or_else(|| Number::from_f64(value));
         self.put(number.map_or(Value::Null, Value::Number));
     }
     fn bool(&mut self, value: bool) {
@@ -348,7 +348,7 @@ mod tests {
         }
         let mut writer = JsonWriter::new(Full);
         for _ in 0..3 {
-            writer.string(&"x".repeat(BUFFER));
+            writer.string(&"x".repeat(FLUSH_BYTES));
         }
         assert_eq!(writer.finish().err().map(|e| e.kind()), Some(io::ErrorKind::StorageFull));
     }

@@ -6,11 +6,11 @@ use crate::wire::pb::Value;
 
 /// What the walker needs to know of one message type.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct MessageTable {
     pub name: Box<str>,
-    pub shape: Shape,
+    pub shape: JsonForm,
     /// In order of their numbers.
-    pub fields: Box<[Field]>,
+    pub fields: Box<[FieldInfo]>,
     /// Place in `fields` plus one, by number; zero where there is none.
     dense: Box<[u16]>,
     /// There is a oneof that more than one field belongs to.
@@ -19,7 +19,7 @@ pub(super) struct Table {
 
 /// How a message is written in protobuf JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum JsonForm {
     Plain,
     Any,
     Duration,
@@ -33,11 +33,11 @@ pub(super) enum Shape {
 }
 
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct FieldInfo {
     pub number: u32,
     pub name: Box<str>,
     pub json_name: Box<str>,
-    pub kind: Kind,
+    pub kind: FieldKind,
     pub repeated: bool,
     /// Absent differs from zero.
     pub presence: bool,
@@ -48,7 +48,7 @@ pub(super) struct Field {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum FieldKind {
     Double,
     Float,
     Int32,
@@ -64,22 +64,22 @@ pub(super) enum Kind {
     Bool,
     String,
     Bytes,
-    Enum(Arc<Enum>),
+    Enum(Arc<EnumTable>),
     /// Place of the message in its pool.
     Message(u32),
     /// Kinds of key and value.
-    Map(Box<(Kind, Kind)>),
+    Map(Box<(FieldKind, FieldKind)>),
 }
 
 #[derive(Debug)]
-pub(super) struct Enum {
+pub(super) struct EnumTable {
     /// In order of their numbers; of aliases the first declared, as protobuf JSON has it.
     values: Box<[(i32, Box<str>)]>,
     /// `google.protobuf.NullValue`, which is `null` in JSON.
     pub null: bool,
 }
 
-impl Enum {
+impl EnumTable {
     pub fn name(&self, number: i32) -> Option<&str> {
         let at = self.values.binary_search_by_key(&number, |value| value.0).ok()?;
         self.values.get(at).map(|value| &*value.1)
@@ -87,27 +87,27 @@ impl Enum {
 }
 
 /// Numbers below this are looked up directly.
-const DENSE: u32 = 256;
+const MAX_DENSE_NUMBER: u32 = 256;
 
-impl Table {
+impl MessageTable {
     pub fn new(
         message: &MessageDescriptor,
         place: &dyn Fn(&MessageDescriptor) -> u32,
         sensitive: &dyn Fn(&FieldDescriptor) -> bool,
-    ) -> Table {
-        let mut fields: Vec<Field> =
-            message.fields().map(|field| Field::new(&field, place, sensitive(&field))).collect();
+    ) -> MessageTable {
+        let mut fields: Vec<FieldInfo> =
+            message.fields().map(|field| FieldInfo::new(&field, place, sensitive(&field))).collect();
         fields.sort_by_key(|field| field.number);
-        let top = fields.iter().map(|field| field.number).filter(|number| *number < DENSE).max();
+        let top = fields.iter().map(|field| field.number).filter(|number| *number < MAX_DENSE_NUMBER).max();
         let mut dense = vec![0; top.map_or(0, |top| top as usize + 1)];
         for (i, field) in fields.iter().enumerate() {
             if let Some(slot) = dense.get_mut(field.number as usize) {
                 *slot = i as u16 + 1;
             }
         }
-        Table {
+        MessageTable {
             name: message.full_name().into(),
-            shape: Shape::of(message.full_name()),
+            shape: JsonForm::of(message.full_name()),
             fields: fields.into(),
             dense: dense.into(),
             oneofs: message.oneofs().any(|oneof| oneof.fields().len() > 1),
@@ -115,7 +115,7 @@ impl Table {
     }
 
     /// Place in `fields` of the field with this number.
-    pub fn place(&self, number: u32) -> Option<u32> {
+    pub fn index_of(&self, number: u32) -> Option<u32> {
         match self.dense.get(number as usize) {
             Some(0) => None,
             Some(place) => Some(u32::from(*place) - 1),
@@ -123,44 +123,44 @@ impl Table {
         }
     }
 
-    pub fn field(&self, number: u32) -> Option<&Field> {
-        self.fields.get(self.place(number)? as usize)
+    pub fn field(&self, number: u32) -> Option<&FieldInfo> {
+        self.fields.get(self.index_of(number)? as usize)
     }
 }
 
-impl Shape {
-    fn of(name: &str) -> Shape {
+impl JsonForm {
+    fn of(name: &str) -> JsonForm {
         match name.strip_prefix("google.protobuf.") {
-            Some("Any") => Shape::Any,
-            Some("Duration") => Shape::Duration,
-            Some("Timestamp") => Shape::Timestamp,
-            Some("FieldMask") => Shape::FieldMask,
-            Some("Struct") => Shape::Struct,
-            Some("Value") => Shape::Value,
-            Some("ListValue") => Shape::ListValue,
+            Some("Any") => JsonForm::Any,
+            Some("Duration") => JsonForm::Duration,
+            Some("Timestamp") => JsonForm::Timestamp,
+            Some("FieldMask") => JsonForm::FieldMask,
+            Some("Struct") => JsonForm::Struct,
+            Some("Value") => JsonForm::Value,
+            Some("ListValue") => JsonForm::ListValue,
             Some(
                 "DoubleValue" | "FloatValue" | "Int64Value" | "UInt64Value" | "Int32Value" | "UInt32Value"
                 | "BoolValue" | "StringValue" | "BytesValue",
-            ) => Shape::Wrapper,
-            _ => Shape::Plain,
+            ) => JsonForm::Wrapper,
+            _ => JsonForm::Plain,
         }
     }
 }
 
-impl Field {
-    fn new(field: &FieldDescriptor, place: &dyn Fn(&MessageDescriptor) -> u32, sensitive: bool) -> Field {
+impl FieldInfo {
+    fn new(field: &FieldDescriptor, place: &dyn Fn(&MessageDescriptor) -> u32, sensitive: bool) -> FieldInfo {
         let kind = match field.kind() {
-            prost_reflect::Kind::Message(entry) if field.is_map() => Kind::Map(Box::new((
-                Kind::of(entry.map_entry_key_field().kind(), place),
-                Kind::of(entry.map_entry_value_field().kind(), place),
+            prost_reflect::Kind::Message(entry) if field.is_map() => FieldKind::Map(Box::new((
+                FieldKind::of(entry.map_entry_key_field().kind(), place),
+                FieldKind::of(entry.map_entry_value_field().kind(), place),
             ))),
-            kind => Kind::of(kind, place),
+            kind => FieldKind::of(kind, place),
         };
         let oneof = field.containing_oneof();
         let index = oneof
             .filter(|oneof| oneof.fields().len() > 1)
             .and_then(|oneof| field.parent_message().oneofs().position(|other| other.name() == oneof.name()));
-        Field {
+        FieldInfo {
             number: field.number(),
             name: field.name().into(),
             json_name: field.json_name().into(),
@@ -174,35 +174,35 @@ impl Field {
 
     /// Whether a value of this wire form can be one of the field's; any other is an unknown field.
     pub fn fits(&self, value: &Value<'_>) -> bool {
-        self.kind.fits(value) || self.repeated && self.kind.scalar() && matches!(value, Value::Len(_))
+        self.kind.fits(value) || self.repeated && self.kind.is_packable() && matches!(value, Value::Len(_))
     }
 }
 
-impl Kind {
-    fn of(kind: prost_reflect::Kind, place: &dyn Fn(&MessageDescriptor) -> u32) -> Kind {
+impl FieldKind {
+    fn of(kind: prost_reflect::Kind, place: &dyn Fn(&MessageDescriptor) -> u32) -> FieldKind {
         match kind {
-            prost_reflect::Kind::Double => Kind::Double,
-            prost_reflect::Kind::Float => Kind::Float,
-            prost_reflect::Kind::Int32 => Kind::Int32,
-            prost_reflect::Kind::Int64 => Kind::Int64,
-            prost_reflect::Kind::Uint32 => Kind::Uint32,
-            prost_reflect::Kind::Uint64 => Kind::Uint64,
-            prost_reflect::Kind::Sint32 => Kind::Sint32,
-            prost_reflect::Kind::Sint64 => Kind::Sint64,
-            prost_reflect::Kind::Fixed32 => Kind::Fixed32,
-            prost_reflect::Kind::Fixed64 => Kind::Fixed64,
-            prost_reflect::Kind::Sfixed32 => Kind::Sfixed32,
-            prost_reflect::Kind::Sfixed64 => Kind::Sfixed64,
-            prost_reflect::Kind::Bool => Kind::Bool,
-            prost_reflect::Kind::String => Kind::String,
-            prost_reflect::Kind::Bytes => Kind::Bytes,
-            prost_reflect::Kind::Message(message) => Kind::Message(place(&message)),
-            prost_reflect::Kind::Enum(item) => Kind::Enum(Arc::new(Enum::new(&item))),
+            prost_reflect::Kind::Double => FieldKind::Double,
+            prost_reflect::Kind::Float => FieldKind::Float,
+            prost_reflect::Kind::Int32 => FieldKind::Int32,
+            prost_reflect::Kind::Int64 => FieldKind::Int64,
+            prost_reflect::Kind::Uint32 => FieldKind::Uint32,
+            prost_reflect::Kind::Uint64 => FieldKind::Uint64,
+            prost_reflect::Kind::Sint32 => FieldKind::Sint32,
+            prost_reflect::Kind::Sint64 => FieldKind::Sint64,
+            prost_reflect::Kind::Fixed32 => FieldKind::Fixed32,
+            prost_reflect::Kind::Fixed64 => FieldKind::Fixed64,
+            prost_reflect::Kind::Sfixed32 => FieldKind::Sfixed32,
+            prost_reflect::Kind::Sfixed64 => FieldKind::Sfixed64,
+            prost_reflect::Kind::Bool => FieldKind::Bool,
+            prost_reflect::Kind::String => FieldKind::String,
+            prost_reflect::Kind::Bytes => FieldKind::Bytes,
+            prost_reflect::Kind::Message(message) => FieldKind::Message(place(&message)),
+            prost_reflect::Kind::Enum(item) => FieldKind::Enum(Arc::new(EnumTable::new(&item))),
         }
     }
 
     pub fn fits(&self, value: &Value<'_>) -> bool {
-        use Kind::*;
+        use FieldKind::*;
         match value {
             Value::Varint(_) => {
                 matches!(self, Int32 | Int64 | Uint32 | Uint64 | Sint32 | Sint64 | Bool | Enum(_))
@@ -215,19 +215,19 @@ impl Kind {
     }
 
     /// Numbers, booleans and enums: what a packed list may hold.
-    pub fn scalar(&self) -> bool {
-        !matches!(self, Kind::String | Kind::Bytes | Kind::Message(_) | Kind::Map(_))
+    pub fn is_packable(&self) -> bool {
+        !matches!(self, FieldKind::String | FieldKind::Bytes | FieldKind::Message(_) | FieldKind::Map(_))
     }
 }
 
-impl Enum {
-    fn new(item: &EnumDescriptor) -> Enum {
+impl EnumTable {
+    fn new(item: &EnumDescriptor) -> EnumTable {
         // From the declaration: `EnumDescriptor::values` has aliases in an order of its own.
         let declared = &item.enum_descriptor_proto().value;
         let mut values: Vec<(i32, Box<str>)> =
             declared.iter().map(|value| (value.number(), value.name().into())).collect();
         values.sort_by_key(|value| value.0);
         values.dedup_by_key(|value| value.0);
-        Enum { values: values.into(), null: item.full_name() == "google.protobuf.NullValue" }
+        EnumTable { values: values.into(), null: item.full_name() == "google.protobuf.NullValue" }
     }
 }

@@ -6,14 +6,14 @@ use prost_types::FileDescriptorSet;
 use protox::file::{ChainFileResolver, DescriptorSetFileResolver};
 
 use super::pool::Pool;
-use super::resolve::Files;
+use super::resolve::ProtoFiles;
 use super::{Schema, builtin};
 
 /// A user's descriptors can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum UserSetError {
     #[error("{file} is no descriptor set (protoc --include_imports --descriptor_set_out, or buf build -o)")]
-    NoSet {
+    NotADescriptorSet {
         file: String,
         #[source]
         source: prost_reflect::DescriptorError,
@@ -50,15 +50,18 @@ impl Schema {
         let mut user = Vec::new();
         for (file, bytes) in protosets.iter().rev() {
             let pool = Pool::decode(bytes);
-            user.push(pool.map_err(|source| UserSetError::NoSet { file: file.clone(), source })?.of_user());
+            user.push(
+                pool.map_err(|source| UserSetError::NotADescriptorSet { file: file.clone(), source })?
+                    .into_user_set(),
+            );
         }
         if !protos.is_empty() {
-            user.push(compile(protos, includes)?.of_user());
+            user.push(compile(protos, includes)?.into_user_set());
         }
         if let Some((server, bytes)) = reflected {
             let pool = Pool::decode(bytes);
             let pool = pool.map_err(|source| UserSetError::Reflected { server: server.clone(), source })?;
-            user.push(pool.of_user());
+            user.push(pool.into_user_set());
         }
         Ok(Arc::new(Schema { user }))
     }
@@ -113,11 +116,11 @@ fn compile(protos: &[PathBuf], includes: &[PathBuf]) -> Result<Pool, UserSetErro
         names.push(name.to_string_lossy().into_owned());
     }
     let mut resolver = ChainFileResolver::new();
-    resolver.add(Files::new(roots));
+    resolver.add(ProtoFiles::new(roots));
     let file = builtin::v3().descriptors.file_descriptor_protos().cloned().collect();
     resolver.add(DescriptorSetFileResolver::new(FileDescriptorSet { file }));
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
     compiler.include_imports(true).open_files(&names).map_err(UserSetError::Proto)?;
     let pool = DescriptorPool::decode(compiler.encode_file_descriptor_set().as_slice());
-    pool.map(Pool::new).map_err(|source| UserSetError::NoSet { file: names.join(", "), source })
+    pool.map(Pool::new).map_err(|source| UserSetError::NotADescriptorSet { file: names.join(", "), source })
 }

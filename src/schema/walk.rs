@@ -1,26 +1,26 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::fault::{Fault, Faults, Path, Step};
+use super::fault::{Fault, Faults, FieldPath, PathElement};
 use super::pool::Pool;
-use super::sink::Sink;
-use super::table::{Field, Kind, Shape, Table};
-use super::{LIMIT, Names, Schema};
+use super::sink::JsonSink;
+use super::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
+use super::{FieldNames, MAX_DEPTH, Schema};
 use crate::wire::pb::{Fields, Value, read_varint};
 
 /// Reads messages off the wire into a [`Sink`], as protobuf JSON. Every byte of the input is looked at a
 /// bounded number of times, whatever it holds; what can't be read is written as what it is.
-pub(super) struct Walk<'s, 'b, S> {
+pub(super) struct Walker<'s, 'b, S> {
     pub schema: &'s Schema,
     pub sink: &'s mut S,
-    pub names: Names,
+    pub names: FieldNames,
     /// The fields of the messages that are open, innermost last.
-    scratch: Vec<Raw<'b>>,
+    scratch: Vec<RawField<'b>>,
     pub faults: Faults<'s>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Raw<'b> {
+pub(super) struct RawField<'b> {
     /// Place of the field in its table.
     order: u32,
     pub number: u32,
@@ -30,32 +30,32 @@ pub(super) struct Raw<'b> {
 /// The order of fields that the table does not know: last.
 const UNKNOWN: u32 = u32::MAX;
 
-impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
-    pub fn new(schema: &'s Schema, sink: &'s mut S, names: Names, faults: Faults<'s>) -> Self {
-        Walk { schema, sink, names, scratch: Vec::new(), faults }
+impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
+    pub fn new(schema: &'s Schema, sink: &'s mut S, names: FieldNames, faults: Faults<'s>) -> Self {
+        Walker { schema, sink, names, scratch: Vec::new(), faults }
     }
 
     /// A message as one JSON value.
-    pub fn message(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) {
-        if path.depth > LIMIT {
+    pub fn message(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
+        if path.depth > MAX_DEPTH {
             self.faults.add(path, || Fault::TooDeep);
             return self.opaque("@too_deep", bytes);
         }
         match table.shape {
-            Shape::Plain => self.plain(pool, table, bytes, path),
-            Shape::Any => self.any(pool, table, bytes, path),
+            JsonForm::Plain => self.plain(pool, table, bytes, path),
+            JsonForm::Any => self.any(pool, table, bytes, path),
             _ => self.well_known(pool, table, bytes, path),
         }
     }
 
-    pub fn plain(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) {
+    pub fn plain(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
         self.sink.begin_object();
         self.members(pool, table, bytes, path);
         self.sink.end_object();
     }
 
     /// The fields of a message, into an object that is open.
-    pub fn members(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) {
+    pub fn members(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
         let base = self.scratch.len();
         let (mut ascending, mut last, mut conflict, mut oneofs) = (true, 0, false, 0u64);
         let mut damage = None;
@@ -67,7 +67,8 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
                     break;
                 }
             };
-            let known = table.place(field.number).and_then(|at| Some((at, table.fields.get(at as usize)?)));
+            let known =
+                table.index_of(field.number).and_then(|at| Some((at, table.fields.get(at as usize)?)));
             let order = match known {
                 Some((at, known)) if known.fits(&field.value) => {
                     if let Some(oneof) = known.oneof {
@@ -81,10 +82,10 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
             };
             ascending &= order >= last;
             last = order;
-            self.scratch.push(Raw { order, number: field.number, value: field.value });
+            self.scratch.push(RawField { order, number: field.number, value: field.value });
         }
         if table.oneofs && conflict {
-            self.settle(table, base);
+            self.resolve_oneofs(table, base);
         }
         if let (false, Some(fields)) = (ascending, self.scratch.get_mut(base..)) {
             fields.sort_by_key(|raw| raw.order);
@@ -113,10 +114,10 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
     }
 
     /// Keeps of each oneof only the member that came last, as every reader does.
-    fn settle(&mut self, table: &Table, base: usize) {
+    fn resolve_oneofs(&mut self, table: &MessageTable, base: usize) {
         let fields = self.scratch.split_off(base);
         let mut winners: Vec<(u16, u32, bool)> = Vec::new();
-        let mut kept: Vec<Raw> = Vec::with_capacity(fields.len());
+        let mut kept: Vec<RawField> = Vec::with_capacity(fields.len());
         for raw in fields.into_iter().rev() {
             if let Some(oneof) = table.fields.get(raw.order as usize).and_then(|field| field.oneof) {
                 match winners.iter_mut().find(|winner| winner.0 == oneof) {
@@ -135,13 +136,20 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
         self.scratch.extend(kept.into_iter().rev());
     }
 
-    fn field(&mut self, pool: &'s Pool, field: &'s Field, run: Range<usize>, first: Raw<'b>, path: &Path) {
+    fn field(
+        &mut self,
+        pool: &'s Pool,
+        field: &'s FieldInfo,
+        run: Range<usize>,
+        first: RawField<'b>,
+        path: &FieldPath,
+    ) {
         let here = path.field(&field.name);
         let name = match self.names {
-            Names::Json => &field.json_name,
-            Names::Original => &field.name,
+            FieldNames::Json => &field.json_name,
+            FieldNames::Original => &field.name,
         };
-        if let Kind::Map(kinds) = &field.kind {
+        if let FieldKind::Map(kinds) = &field.kind {
             self.sink.name(name);
             return self.map(pool, kinds, run, &here);
         }
@@ -153,28 +161,40 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
             return;
         }
         self.sink.name(name);
-        if let (Kind::Message(place), true) = (&field.kind, run.len() > 1) {
+        if let (FieldKind::Message(place), true) = (&field.kind, run.len() > 1) {
             // Repeated pieces of one message are merged, and that is what reading them in one go does.
             let pieces = self.scratch.get(run).unwrap_or_default();
-            let whole: Vec<u8> = pieces.iter().flat_map(|raw| inside(&raw.value)).copied().collect();
+            let whole: Vec<u8> = pieces.iter().flat_map(|raw| message_bytes(&raw.value)).copied().collect();
             let faults = self.faults.reborrow();
-            let mut inner =
-                Walk { schema: self.schema, sink: self.sink, names: self.names, scratch: Vec::new(), faults };
+            let mut inner = Walker {
+                schema: self.schema,
+                sink: self.sink,
+                names: self.names,
+                scratch: Vec::new(),
+                faults,
+            };
             return inner.nested(pool, *place, &whole, &here);
         }
         self.value(pool, &field.kind, last, &here);
     }
 
-    fn nested(&mut self, pool: &'s Pool, place: u32, bytes: &'b [u8], path: &Path) {
+    fn nested(&mut self, pool: &'s Pool, place: u32, bytes: &'b [u8], path: &FieldPath) {
         match pool.table(place) {
             Some(table) => self.message(pool, table, bytes, path),
             None => self.opaque("@undecoded", bytes),
         }
     }
 
-    fn list(&mut self, pool: &'s Pool, field: &'s Field, name: &str, run: Range<usize>, path: &Path) {
-        let packed = field.kind.scalar();
-        let empty = |raw: &Raw| packed && matches!(raw.value, Value::Len([]));
+    fn list(
+        &mut self,
+        pool: &'s Pool,
+        field: &'s FieldInfo,
+        name: &str,
+        run: Range<usize>,
+        path: &FieldPath,
+    ) {
+        let packed = field.kind.is_packable();
+        let empty = |raw: &RawField| packed && matches!(raw.value, Value::Len([]));
         if self.scratch.get(run.clone()).is_none_or(|run| run.iter().all(empty)) {
             return;
         }
@@ -186,7 +206,7 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
             match raw.value {
                 Value::Len(bytes) if packed => self.packed(pool, &field.kind, bytes, path),
                 value => {
-                    self.value(pool, &field.kind, value, &path.step(Step::Index(index)));
+                    self.value(pool, &field.kind, value, &path.step(PathElement::Index(index)));
                     index += 1;
                 }
             }
@@ -194,8 +214,8 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
         self.sink.end_array();
     }
 
-    fn packed(&mut self, pool: &'s Pool, kind: &'s Kind, bytes: &'b [u8], path: &Path) {
-        use Kind::*;
+    fn packed(&mut self, pool: &'s Pool, kind: &'s FieldKind, bytes: &'b [u8], path: &FieldPath) {
+        use FieldKind::*;
         let mut rest = bytes;
         while !rest.is_empty() {
             let read = match kind {
@@ -222,14 +242,21 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
         }
     }
 
-    fn map(&mut self, pool: &'s Pool, kinds: &'s (Kind, Kind), run: Range<usize>, path: &Path) {
+    fn map(
+        &mut self,
+        pool: &'s Pool,
+        kinds: &'s (FieldKind, FieldKind),
+        run: Range<usize>,
+        path: &FieldPath,
+    ) {
         let (key_kind, value_kind) = kinds;
         let runs = self.scratch.get(run).unwrap_or_default();
-        let entries: Vec<_> = runs.iter().map(|raw| entry(key_kind, inside(&raw.value))).collect();
-        let entries = in_order(entries);
+        let entries: Vec<_> =
+            runs.iter().map(|raw| read_map_entry(key_kind, message_bytes(&raw.value))).collect();
+        let entries = sort_entries(entries);
         self.sink.begin_object();
         for entry in entries {
-            let here = path.step(Step::Key(&entry.key));
+            let here = path.step(PathElement::Key(&entry.key));
             if let Some(fault) = entry.fault {
                 self.faults.add(&here, || fault);
             }
@@ -244,43 +271,45 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
     }
 
     /// What a map entry or wrapper without value stands for.
-    pub fn zero(&mut self, pool: &'s Pool, kind: &'s Kind, path: &Path) {
+    pub fn zero(&mut self, pool: &'s Pool, kind: &'s FieldKind, path: &FieldPath) {
         let zero = match kind {
-            Kind::Double | Kind::Fixed64 | Kind::Sfixed64 => Value::I64(0),
-            Kind::Float | Kind::Fixed32 | Kind::Sfixed32 => Value::I32(0),
-            Kind::String | Kind::Bytes | Kind::Message(_) | Kind::Map(_) => Value::Len(&[]),
+            FieldKind::Double | FieldKind::Fixed64 | FieldKind::Sfixed64 => Value::I64(0),
+            FieldKind::Float | FieldKind::Fixed32 | FieldKind::Sfixed32 => Value::I32(0),
+            FieldKind::String | FieldKind::Bytes | FieldKind::Message(_) | FieldKind::Map(_) => {
+                Value::Len(&[])
+            }
             _ => Value::Varint(0),
         };
         self.value(pool, kind, zero, path);
     }
 
     /// One value of a kind that its wire form fits.
-    pub fn value(&mut self, pool: &'s Pool, kind: &'s Kind, value: Value<'b>, path: &Path) {
+    pub fn value(&mut self, pool: &'s Pool, kind: &'s FieldKind, value: Value<'b>, path: &FieldPath) {
         match (kind, value) {
-            (Kind::Message(place), value) => self.nested(pool, *place, inside(&value), path),
-            (Kind::String, Value::Len(bytes)) => self.text(bytes, path),
-            (Kind::Bytes, Value::Len(bytes)) => match redacted(bytes) {
+            (FieldKind::Message(place), value) => self.nested(pool, *place, message_bytes(&value), path),
+            (FieldKind::String, Value::Len(bytes)) => self.text(bytes, path),
+            (FieldKind::Bytes, Value::Len(bytes)) => match redacted(bytes) {
                 Some(text) => self.sink.string(text),
                 None => self.sink.bytes(bytes),
             },
-            (Kind::Bool, Value::Varint(value)) => self.sink.bool(value != 0),
-            (Kind::Enum(values), Value::Varint(value)) => match values.name(value as i32) {
+            (FieldKind::Bool, Value::Varint(value)) => self.sink.bool(value != 0),
+            (FieldKind::Enum(values), Value::Varint(value)) => match values.name(value as i32) {
                 _ if values.null => self.sink.null(),
                 Some(name) => self.sink.string(name),
                 None => self.sink.int(i64::from(value as i32)),
             },
-            (Kind::Int32, Value::Varint(value)) => self.sink.int(i64::from(value as i32)),
-            (Kind::Uint32, Value::Varint(value)) => self.sink.uint(u64::from(value as u32)),
-            (Kind::Int64, Value::Varint(value)) => self.sink.text_int(i128::from(value as i64)),
-            (Kind::Uint64, Value::Varint(value)) => self.sink.text_int(i128::from(value)),
-            (Kind::Sint32, Value::Varint(value)) => self.sink.int(zigzag(u64::from(value as u32))),
-            (Kind::Sint64, Value::Varint(value)) => self.sink.text_int(i128::from(zigzag(value))),
-            (Kind::Fixed32, Value::I32(value)) => self.sink.uint(u64::from(value)),
-            (Kind::Sfixed32, Value::I32(value)) => self.sink.int(i64::from(value as i32)),
-            (Kind::Fixed64, Value::I64(value)) => self.sink.text_int(i128::from(value)),
-            (Kind::Sfixed64, Value::I64(value)) => self.sink.text_int(i128::from(value as i64)),
-            (Kind::Double, Value::I64(value)) => self.float(f64::from_bits(value)),
-            (Kind::Float, Value::I32(value)) => self.float(widen(f32::from_bits(value))),
+            (FieldKind::Int32, Value::Varint(value)) => self.sink.int(i64::from(value as i32)),
+            (FieldKind::Uint32, Value::Varint(value)) => self.sink.uint(u64::from(value as u32)),
+            (FieldKind::Int64, Value::Varint(value)) => self.sink.text_int(i128::from(value as i64)),
+            (FieldKind::Uint64, Value::Varint(value)) => self.sink.text_int(i128::from(value)),
+            (FieldKind::Sint32, Value::Varint(value)) => self.sink.int(zigzag(u64::from(value as u32))),
+            (FieldKind::Sint64, Value::Varint(value)) => self.sink.text_int(i128::from(zigzag(value))),
+            (FieldKind::Fixed32, Value::I32(value)) => self.sink.uint(u64::from(value)),
+            (FieldKind::Sfixed32, Value::I32(value)) => self.sink.int(i64::from(value as i32)),
+            (FieldKind::Fixed64, Value::I64(value)) => self.sink.text_int(i128::from(value)),
+            (FieldKind::Sfixed64, Value::I64(value)) => self.sink.text_int(i128::from(value as i64)),
+            (FieldKind::Double, Value::I64(value)) => self.float(f64::from_bits(value)),
+            (FieldKind::Float, Value::I32(value)) => self.float(widen(f32::from_bits(value))),
             (_, value) => self.wire_value(value, path.depth),
         }
     }
@@ -295,7 +324,7 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
         }
     }
 
-    pub fn text(&mut self, bytes: &[u8], path: &Path) {
+    pub fn text(&mut self, bytes: &[u8], path: &FieldPath) {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.sink.string(text),
             Err(_) => {
@@ -310,7 +339,7 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
         }
     }
 
-    fn any(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) {
+    fn any(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
         let (mut url, mut value) = (&[][..], &[][..]);
         for field in Fields::new(bytes) {
             match field.map(|field| (field.number, field.value)) {
@@ -330,11 +359,11 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
         self.sink.end_object();
     }
 
-    fn payload(&mut self, url: &str, bytes: &'b [u8], path: &Path) {
+    fn payload(&mut self, url: &str, bytes: &'b [u8], path: &FieldPath) {
         let name = super::message_name(url);
-        let here = path.step(Step::Any(name)).deeper();
+        let here = path.step(PathElement::Any(name)).deeper();
         match self.schema.find(name) {
-            Some((pool, table)) if table.shape == Shape::Plain && here.depth <= LIMIT => {
+            Some((pool, table)) if table.shape == JsonForm::Plain && here.depth <= MAX_DEPTH => {
                 self.members(pool, table, bytes, &here);
             }
             Some((pool, table)) => {
@@ -372,14 +401,14 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
     }
 }
 
-impl<'b> Raw<'b> {
+impl<'b> RawField<'b> {
     pub fn unknown(number: u32, value: Value<'b>) -> Self {
-        Raw { order: UNKNOWN, number, value }
+        RawField { order: UNKNOWN, number, value }
     }
 }
 
 /// The fields of a message in either of its wire forms.
-pub(super) fn inside<'b>(value: &Value<'b>) -> &'b [u8] {
+pub(super) fn message_bytes<'b>(value: &Value<'b>) -> &'b [u8] {
     match value {
         Value::Len(bytes) | Value::Group(bytes) => bytes,
         _ => &[],
@@ -416,15 +445,15 @@ pub(super) fn redacted(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-pub(super) struct Entry<'b> {
+pub(super) struct MapEntry<'b> {
     pub key: Cow<'b, str>,
     pub value: Option<Value<'b>>,
     pub fault: Option<Fault>,
 }
 
 /// One map entry: key 1, value 2.
-pub(super) fn entry<'b>(key_kind: &Kind, bytes: &'b [u8]) -> Entry<'b> {
-    let mut found = Entry { key: Cow::Borrowed(""), value: None, fault: None };
+pub(super) fn read_map_entry<'b>(key_kind: &FieldKind, bytes: &'b [u8]) -> MapEntry<'b> {
+    let mut found = MapEntry { key: Cow::Borrowed(""), value: None, fault: None };
     let mut key = None;
     for field in Fields::new(bytes) {
         match field {
@@ -435,22 +464,26 @@ pub(super) fn entry<'b>(key_kind: &Kind, bytes: &'b [u8]) -> Entry<'b> {
         }
     }
     found.key = match (key_kind, key) {
-        (Kind::String, Some(Value::Len(bytes))) => {
+        (FieldKind::String, Some(Value::Len(bytes))) => {
             let text = String::from_utf8_lossy(bytes);
             if matches!(text, Cow::Owned(_)) {
                 found.fault = Some(Fault::InvalidUtf8);
             }
             text
         }
-        (Kind::String, _) => Cow::Borrowed(""),
-        (Kind::Bool, key) => {
+        (FieldKind::String, _) => Cow::Borrowed(""),
+        (FieldKind::Bool, key) => {
             Cow::Borrowed(if key == Some(Value::Varint(0)) || key.is_none() { "false" } else { "true" })
         }
         (_, None) => Cow::Borrowed("0"),
-        (Kind::Int32 | Kind::Int64, Some(Value::Varint(key))) => Cow::Owned((key as i64).to_string()),
-        (Kind::Sint32 | Kind::Sint64, Some(Value::Varint(key))) => Cow::Owned(zigzag(key).to_string()),
-        (Kind::Sfixed32, Some(Value::I32(key))) => Cow::Owned((key as i32).to_string()),
-        (Kind::Sfixed64, Some(Value::I64(key))) => Cow::Owned((key as i64).to_string()),
+        (FieldKind::Int32 | FieldKind::Int64, Some(Value::Varint(key))) => {
+            Cow::Owned((key as i64).to_string())
+        }
+        (FieldKind::Sint32 | FieldKind::Sint64, Some(Value::Varint(key))) => {
+            Cow::Owned(zigzag(key).to_string())
+        }
+        (FieldKind::Sfixed32, Some(Value::I32(key))) => Cow::Owned((key as i32).to_string()),
+        (FieldKind::Sfixed64, Some(Value::I64(key))) => Cow::Owned((key as i64).to_string()),
         (_, Some(Value::Varint(key) | Value::I64(key))) => Cow::Owned(key.to_string()),
         (_, Some(Value::I32(key))) => Cow::Owned(key.to_string()),
         (_, Some(Value::Len(_) | Value::Group(_))) => Cow::Borrowed(""),
@@ -459,7 +492,7 @@ pub(super) fn entry<'b>(key_kind: &Kind, bytes: &'b [u8]) -> Entry<'b> {
 }
 
 /// Entries in order of their keys (senders shuffle them), the last of equal keys alone.
-pub(super) fn in_order(mut entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
+pub(super) fn sort_entries(mut entries: Vec<MapEntry<'_>>) -> Vec<MapEntry<'_>> {
     entries.reverse();
     entries.sort_by(|a, b| a.key.cmp(&b.key));
     entries.dedup_by(|later, kept| later.key == kept.key);

@@ -1,31 +1,37 @@
-use super::LIMIT;
-use super::fault::{Path, Step};
+use super::MAX_DEPTH;
+use super::fault::{FieldPath, PathElement};
 use super::pool::Pool;
-use super::sink::Sink;
-use super::table::{Kind, Shape, Table};
-use super::walk::{Walk, entry, in_order};
+use super::sink::JsonSink;
+use super::table::{FieldKind, JsonForm, MessageTable};
+use super::walk::{Walker, read_map_entry, sort_entries};
 use crate::wire::pb::{Fields, Value};
 
 /// The well-known types in their own JSON forms. One that its form can't hold (a duration of mixed signs,
 /// fields that it should not have) is written as a plain message instead.
-impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
-    pub fn well_known(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) {
+impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
+    pub fn well_known(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
         let done = match table.shape {
-            Shape::Duration => pair(bytes).and_then(duration).map(|text| self.sink.string(&text)),
-            Shape::Timestamp => pair(bytes).and_then(timestamp).map(|text| self.sink.string(&text)),
-            Shape::FieldMask => field_mask(bytes).map(|text| self.sink.string(&text)),
-            Shape::Struct => self.structure(pool, table, bytes, path),
-            Shape::Value => self.struct_value(pool, bytes, path),
-            Shape::ListValue => self.struct_list(pool, bytes, path),
-            Shape::Wrapper => self.wrapper(pool, table, bytes, path),
-            Shape::Plain | Shape::Any => None,
+            JsonForm::Duration => pair(bytes).and_then(duration).map(|text| self.sink.string(&text)),
+            JsonForm::Timestamp => pair(bytes).and_then(timestamp).map(|text| self.sink.string(&text)),
+            JsonForm::FieldMask => field_mask(bytes).map(|text| self.sink.string(&text)),
+            JsonForm::Struct => self.structure(pool, table, bytes, path),
+            JsonForm::Value => self.struct_value(pool, bytes, path),
+            JsonForm::ListValue => self.struct_list(pool, bytes, path),
+            JsonForm::Wrapper => self.wrapper(pool, table, bytes, path),
+            JsonForm::Plain | JsonForm::Any => None,
         };
         if done.is_none() {
             self.plain(pool, table, bytes, path);
         }
     }
 
-    fn wrapper(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) -> Option<()> {
+    fn wrapper(
+        &mut self,
+        pool: &'s Pool,
+        table: &'s MessageTable,
+        bytes: &'b [u8],
+        path: &FieldPath,
+    ) -> Option<()> {
         let kind = &table.field(1)?.kind;
         let mut last = None;
         for field in Fields::new(bytes) {
@@ -39,20 +45,26 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
         Some(())
     }
 
-    fn structure(&mut self, pool: &'s Pool, table: &'s Table, bytes: &'b [u8], path: &Path) -> Option<()> {
+    fn structure(
+        &mut self,
+        pool: &'s Pool,
+        table: &'s MessageTable,
+        bytes: &'b [u8],
+        path: &FieldPath,
+    ) -> Option<()> {
         let mut entries = Vec::new();
         for field in Fields::new(bytes) {
             let field = field.ok().filter(|field| field.number == 1)?;
             let Value::Len(bytes) = field.value else { return None };
-            let entry = entry(&Kind::String, bytes);
+            let entry = read_map_entry(&FieldKind::String, bytes);
             let fits = entry.fault.is_none() && matches!(entry.value, Some(Value::Len(_)) | None);
             entries.push(fits.then_some(entry)?);
         }
-        let Kind::Map(kinds) = &table.field(1)?.kind else { return None };
+        let FieldKind::Map(kinds) = &table.field(1)?.kind else { return None };
         self.sink.begin_object();
-        for entry in in_order(entries) {
+        for entry in sort_entries(entries) {
             self.sink.key(&entry.key);
-            let here = path.step(Step::Key(&entry.key)).deeper();
+            let here = path.step(PathElement::Key(&entry.key)).deeper();
             match entry.value {
                 Some(value) => self.value(pool, &kinds.1, value, &here),
                 None => self.zero(pool, &kinds.1, &here),
@@ -62,7 +74,7 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
         Some(())
     }
 
-    fn struct_value(&mut self, pool: &'s Pool, bytes: &'b [u8], path: &Path) -> Option<()> {
+    fn struct_value(&mut self, pool: &'s Pool, bytes: &'b [u8], path: &FieldPath) -> Option<()> {
         let mut fields = Fields::new(bytes);
         let field = fields.next().transpose().ok()?;
         if fields.next().is_some() {
@@ -75,18 +87,18 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
             Some((4, Value::Varint(value))) => self.sink.bool(value != 0),
             Some((5, Value::Len(bytes))) => {
                 let table = pool.find("google.protobuf.Struct")?;
-                self.message(pool, table, bytes, &path.step(Step::Root).deeper());
+                self.message(pool, table, bytes, &path.step(PathElement::Root).deeper());
             }
             Some((6, Value::Len(bytes))) => {
                 let table = pool.find("google.protobuf.ListValue")?;
-                self.message(pool, table, bytes, &path.step(Step::Root).deeper());
+                self.message(pool, table, bytes, &path.step(PathElement::Root).deeper());
             }
             Some(_) => return None,
         }
         Some(())
     }
 
-    fn struct_list(&mut self, pool: &'s Pool, bytes: &'b [u8], path: &Path) -> Option<()> {
+    fn struct_list(&mut self, pool: &'s Pool, bytes: &'b [u8], path: &FieldPath) -> Option<()> {
         let fits = |field: &crate::wire::pb::Field| field.number == 1 && matches!(field.value, Value::Len(_));
         if !Fields::new(bytes).all(|field| field.is_ok_and(|field| fits(&field))) {
             return None;
@@ -94,14 +106,14 @@ impl<'s, 'b, S: Sink> Walk<'s, 'b, S> {
         let table = pool.find("google.protobuf.Value")?;
         self.sink.begin_array();
         for (index, field) in Fields::new(bytes).map_while(Result::ok).enumerate() {
-            self.message(pool, table, field.bytes(), &path.step(Step::Index(index)).deeper());
+            self.message(pool, table, field.bytes(), &path.step(PathElement::Index(index)).deeper());
         }
         self.sink.end_array();
         Some(())
     }
 }
 
-const _: () = assert!(LIMIT >= 100, "the API's own nesting must fit");
+const _: () = assert!(MAX_DEPTH >= 100, "the API's own nesting must fit");
 
 /// Seconds and nanoseconds, if the message holds nothing else.
 pub(super) fn pair(bytes: &[u8]) -> Option<(i64, i32)> {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::filter::Lookup;
+use crate::engine::filter::ContentLookup;
 use crate::engine::store::{ResourceFact, Store};
-use crate::schema::{Names, Schema};
+use crate::schema::{FieldNames, Schema};
 use crate::wire::Message;
 use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Method, Seq};
@@ -21,7 +21,7 @@ fn message_name(message: &Message, method: &str) -> String {
 /// Decodes message `n` to protobuf JSON, with field names as `names` says.
 ///
 /// Returns `None` if there is no such message, or its content was lost.
-pub fn message(store: &Store, schema: &Schema, n: Seq, names: Names) -> Option<Value> {
+pub fn message(store: &Store, schema: &Schema, n: Seq, names: FieldNames) -> Option<Value> {
     let message = store.message(n)?;
     let stream = store.row(store.row_of(n)?)?.stream;
     let method = store.streams().into_iter().find(|fact| fact.stream == stream)?.method;
@@ -34,12 +34,12 @@ pub fn message_bytes(store: &Store, n: Seq) -> Option<Vec<u8>> {
 }
 
 /// Decodes the newest content of a resource; `None` if it has none, or the content was lost.
-pub fn resource(store: &Store, schema: &Schema, fact: &ResourceFact, names: Names) -> Option<Value> {
+pub fn resource(store: &Store, schema: &Schema, fact: &ResourceFact, names: FieldNames) -> Option<Value> {
     payload(store, schema, fact.content?, names)
 }
 
 /// Decodes the payload of an entry in a list of resources.
-fn payload(store: &Store, schema: &Schema, id: BlobId, names: Names) -> Option<Value> {
+fn payload(store: &Store, schema: &Schema, id: BlobId, names: FieldNames) -> Option<Value> {
     let catalog = store.catalog();
     let payload = catalog.entry(id).payload?;
     Some(schema.tree("google.protobuf.Any", &catalog.bytes(payload)?, names))
@@ -51,17 +51,17 @@ pub struct Contents<'a> {
     pub schema: &'a Arc<Schema>,
 }
 
-impl Lookup for Contents<'_> {
+impl ContentLookup for Contents<'_> {
     fn message(&self, n: Seq, see: &mut dyn FnMut(&Value) -> bool) {
         let Some(found) = self.store.message(n) else { return };
         match found.resources() {
             // A response may hold 100,000 resources, and the first match is enough: decode them one by one.
             Some(list) => {
-                let decode = |id: &BlobId| payload(self.store, self.schema, *id, Names::Original);
+                let decode = |id: &BlobId| payload(self.store, self.schema, *id, FieldNames::Original);
                 let _ = list.blobs().iter().filter_map(decode).any(|body| see(&body));
             }
             None => {
-                if let Some(body) = message(self.store, self.schema, n, Names::Original) {
+                if let Some(body) = message(self.store, self.schema, n, FieldNames::Original) {
                     see(&body);
                 }
             }
@@ -69,7 +69,7 @@ impl Lookup for Contents<'_> {
     }
 
     fn resource(&self, fact: &ResourceFact, see: &mut dyn FnMut(&Value) -> bool) {
-        if let Some(body) = resource(self.store, self.schema, fact, Names::Original) {
+        if let Some(body) = resource(self.store, self.schema, fact, FieldNames::Original) {
             see(&body);
         }
     }

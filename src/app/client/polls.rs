@@ -9,14 +9,14 @@ use bytes::Bytes;
 use super::{Ingest, Work};
 use crate::net::client::Answer;
 use crate::peers::client::Lane;
-use crate::schema::{Names, Schema};
+use crate::schema::{FieldNames, Schema};
 use crate::sources::observe::rest::{Bodies, Sink};
 use crate::wire::FramePayload;
 use crate::wire::event::{Dir, Method, Time, Variant};
 
 pub(super) struct Polls {
     bodies: Bodies,
-    names: Names,
+    names: FieldNames,
     lanes: BTreeMap<Lane, Polled>,
 }
 
@@ -26,7 +26,7 @@ struct Polled {
 }
 
 impl Polls {
-    pub(super) fn new(schema: Arc<Schema>, names: Names) -> Polls {
+    pub(super) fn new(schema: Arc<Schema>, names: FieldNames) -> Polls {
         Polls { bodies: Bodies::new(schema), names, lanes: BTreeMap::new() }
     }
 

@@ -76,8 +76,8 @@ impl std::str::FromStr for StreamPick {
     }
 }
 
-pub(super) fn ignored(text: &str) -> Result<diff::Pattern, String> {
-    diff::Pattern::parse(text).map_err(|(at, why)| format!("{why} at column {}", at + 1))
+pub(super) fn ignored(text: &str) -> Result<diff::IgnorePattern, String> {
+    diff::IgnorePattern::parse(text).map_err(|(at, why)| format!("{why} at column {}", at + 1))
 }
 
 pub(super) fn bytes(text: &str) -> Result<u64, String> {

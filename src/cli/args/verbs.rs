@@ -155,7 +155,7 @@ pub struct DiffArgs {
     pub side_by_side: bool,
     /// Leave out a field and all below it: connect_timeout, virtual_hosts[name=shop].routes, **.metadata
     #[arg(long, value_name = "PATH", value_parser = ignored)]
-    pub ignore: Vec<diff::Pattern>,
+    pub ignore: Vec<diff::IgnorePattern>,
     /// The order of keyed lists counts, too (that of filters and routes always does)
     #[arg(long)]
     pub strict_order: bool,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::engine::diff::{LineDiff, Pair, Part, Side, emphasis, folded};
+use crate::engine::diff::{DiffSide, LineDiff, LinePart, SideBySideRow, emphasis, fold_unchanged};
 use crate::present::report::Role;
 use crate::wire::text::{display_safe, pad_left, plural, width as cells, wrap_parts};
 
@@ -31,7 +31,7 @@ pub(super) fn width(io: &Io<'_>) -> usize {
 }
 
 /// A line in pieces, fit for a terminal.
-pub(super) fn safe(parts: Vec<Part<'_>>) -> Vec<(String, bool)> {
+pub(super) fn safe(parts: Vec<LinePart<'_>>) -> Vec<(String, bool)> {
     parts.into_iter().map(|part| (display_safe(part.text).into_owned(), part.changed)).collect()
 }
 
@@ -59,7 +59,7 @@ pub(super) fn write(
     let bar = style.pick("│", "|");
     let pairs = diff.pairs();
     let changed = |at: usize| pairs.get(at).is_some_and(|pair| pair.changed);
-    for (range, fold) in folded(pairs.len(), CONTEXT, changed) {
+    for (range, fold) in fold_unchanged(pairs.len(), CONTEXT, changed) {
         if fold {
             let text = format!("{} {}", style.pick("…", ".."), plural(range.len() as u64, "unchanged line"));
             writeln!(out, "{indent}{}", paint(&text, Role::Muted, false, style))?;
@@ -81,10 +81,10 @@ pub(super) fn write(
 type Line = Vec<(String, bool)>;
 
 /// Both halves of a row, wrapped.
-fn halves(diff: &LineDiff, pair: &Pair, side: usize) -> (Vec<Line>, Vec<Line>) {
+fn halves(diff: &LineDiff, pair: &SideBySideRow, side: usize) -> (Vec<Line>, Vec<Line>) {
     let (old, new) =
-        (pair.left.map(|n| diff.line(Side::Old, n)), pair.right.map(|n| diff.line(Side::New, n)));
-    let plain = |text| vec![Part { text, changed: false }];
+        (pair.left.map(|n| diff.line(DiffSide::Old, n)), pair.right.map(|n| diff.line(DiffSide::New, n)));
+    let plain = |text| vec![LinePart { text, changed: false }];
     let (old, new) = match (old, new) {
         (Some(old), Some(new)) if pair.changed => {
             let (old, new) = emphasis(old, new);
@@ -92,7 +92,7 @@ fn halves(diff: &LineDiff, pair: &Pair, side: usize) -> (Vec<Line>, Vec<Line>) {
         }
         (old, new) => (old.map(plain), new.map(plain)),
     };
-    let wrapped = |parts: Option<Vec<Part<'_>>>, number: Option<u32>, mark: &str| -> Vec<Line> {
+    let wrapped = |parts: Option<Vec<LinePart<'_>>>, number: Option<u32>, mark: &str| -> Vec<Line> {
         let (Some(parts), Some(number)) = (parts, number) else { return Vec::new() };
         let mark = if pair.changed { mark } else { " " };
         let lines = wrap_parts(&safe(parts), side.saturating_sub(7));

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::engine::diff::{Comparison, Op, Options, Path, compare, sets, versions};
+use crate::engine::diff::{Comparison, DiffPath, Op, Options, compare, diff_sets, versions};
 use crate::present::json;
 use crate::present::report::type_order;
 use crate::schema::Schema;
@@ -214,7 +214,7 @@ impl Work<'_> {
     fn compare(&mut self, old: &Side, new: &Side, schema: &Arc<Schema>) {
         let (olds, news) = (&old.members, &new.members);
         let keys = |members: &[Member]| members.iter().map(Member::key).collect::<Vec<_>>();
-        let found = sets(&keys(olds), &keys(news), |i, j| match (olds.get(i), news.get(j)) {
+        let found = diff_sets(&keys(olds), &keys(news), |i, j| match (olds.get(i), news.get(j)) {
             (Some(a), Some(b)) => side::same(old, a, new, b),
             _ => false,
         });
@@ -310,7 +310,7 @@ type Merged = HashMap<(TypeUrl, Arc<str>, Option<BlobId>, Option<BlobId>), usize
 
 impl Aside {
     fn note(&mut self, member: &Member, comparison: &Comparison) {
-        let places = |paths: &[Path]| -> Vec<String> {
+        let places = |paths: &[DiffPath]| -> Vec<String> {
             paths.iter().map(|path| format!("{} {path}", member.label())).collect()
         };
         self.reordered.extend(places(&comparison.reordered));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::diff::Version;
+use crate::engine::diff::ResourceVersion;
 use crate::sources::{Limit, Source};
 use crate::wire::event::{Dir, Method, Seq, StreamId, TypeUrl};
 use crate::wire::text::display_safe;
@@ -16,12 +16,12 @@ use super::words::Place;
 
 /// The version that is meant. `other`: the one that it is compared with.
 pub(super) fn pick<'a>(
-    known: &'a [Version],
+    known: &'a [ResourceVersion],
     place: &Place,
-    other: Option<&Version>,
+    other: Option<&ResourceVersion>,
     what: &GetTarget,
     source: &str,
-) -> Result<&'a Version, CliError> {
+) -> Result<&'a ResourceVersion, CliError> {
     let mut newest_first = known.iter().rev();
     let found = match place {
         Place::Version(wanted) => newest_first.find(|version| *version.version == **wanted),
@@ -58,8 +58,9 @@ pub(super) fn pick<'a>(
 }
 
 /// The newest version before which another content was sent on its stream.
-pub(super) fn changed(known: &[Version]) -> Option<&Version> {
-    let differs = |new: &Version, old: &Version| old.stream == new.stream && old.content != new.content;
+pub(super) fn changed(known: &[ResourceVersion]) -> Option<&ResourceVersion> {
+    let differs =
+        |new: &ResourceVersion, old: &ResourceVersion| old.stream == new.stream && old.content != new.content;
     let (at, _) = known.iter().enumerate().rev().find(|(at, new)| {
         known.get(..*at).is_some_and(|before| before.iter().any(|old| differs(new, old)))
     })?;
@@ -67,7 +68,7 @@ pub(super) fn changed(known: &[Version]) -> Option<&Version> {
 }
 
 /// What a person should know where a version was sent with more than one content: version text is opaque.
-pub(super) fn ambiguous(known: &[Version], meant: &[(&Place, &Version)]) -> Vec<String> {
+pub(super) fn ambiguous(known: &[ResourceVersion], meant: &[(&Place, &ResourceVersion)]) -> Vec<String> {
     let mut out = Vec::new();
     for (place, found) in meant {
         let another = known.iter().rev().find(|version| {

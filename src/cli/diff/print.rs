@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::engine::diff::{Change, LineDiff, Op, Part, Side, Tag, emphasis, folded};
+use crate::engine::diff::{Change, DiffSide, LineDiff, LinePart, LineTag, Op, emphasis, fold_unchanged};
 use crate::present::json;
 use crate::present::report::Role;
 use crate::schema::to_yaml;
@@ -161,8 +161,8 @@ impl Printer<'_> {
 
     fn unified(&self, lines: &LineDiff, out: &mut dyn Write) -> io::Result<()> {
         let rows = lines.rows();
-        let changed = |at: usize| rows.get(at).is_some_and(|row| row.tag != Tag::Same);
-        for (range, fold) in folded(rows.len(), CONTEXT, changed) {
+        let changed = |at: usize| rows.get(at).is_some_and(|row| row.tag != LineTag::Same);
+        for (range, fold) in fold_unchanged(rows.len(), CONTEXT, changed) {
             if fold {
                 let dots = self.style.pick("…", "..");
                 let text = format!("{dots} {}", plural(range.len() as u64, "unchanged line"));
@@ -170,18 +170,18 @@ impl Printer<'_> {
                 continue;
             }
             for row in rows.get(range).unwrap_or_default() {
-                let old = row.old.map(|n| lines.line(Side::Old, n));
-                let new = row.new.map(|n| lines.line(Side::New, n));
+                let old = row.old.map(|n| lines.line(DiffSide::Old, n));
+                let new = row.new.map(|n| lines.line(DiffSide::New, n));
                 let (sign, role) = match row.tag {
-                    Tag::Same => (' ', Role::Plain),
-                    Tag::Removed => ('-', Role::Removed),
-                    Tag::Added => ('+', Role::Added),
+                    LineTag::Same => (' ', Role::Plain),
+                    LineTag::Removed => ('-', Role::Removed),
+                    LineTag::Added => ('+', Role::Added),
                 };
-                let text = if row.tag == Tag::Removed { old } else { new }.unwrap_or_default();
+                let text = if row.tag == LineTag::Removed { old } else { new }.unwrap_or_default();
                 let parts = match (old, new, row.tag) {
-                    (Some(old), Some(new), Tag::Removed) => emphasis(old, new).0,
-                    (Some(old), Some(new), Tag::Added) => emphasis(old, new).1,
-                    _ => vec![Part { text, changed: false }],
+                    (Some(old), Some(new), LineTag::Removed) => emphasis(old, new).0,
+                    (Some(old), Some(new), LineTag::Added) => emphasis(old, new).1,
+                    _ => vec![LinePart { text, changed: false }],
                 };
                 write!(out, "  {}", paint(&format!("{sign} "), role, false, self.style))?;
                 for (text, strong) in safe(parts) {

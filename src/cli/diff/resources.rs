@@ -91,7 +91,7 @@ pub(super) fn read(
 /// What a client has: of each name what is in use, else what is warming.
 fn of_dump(dump: &Dump, schema: &Schema, redact: Option<&dyn Redact>) -> Vec<Member> {
     let entries = dump.clients.iter().flat_map(|client| &client.entries);
-    let member = |entry: &applied::Entry| {
+    let member = |entry: &applied::DumpEntry| {
         let content = entry.active.as_ref().or(entry.warming.as_ref())?;
         let any = content.any.as_deref();
         let clean = any.and_then(|any| redact?.resource(any));

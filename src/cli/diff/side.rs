@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::diff::Version;
+use crate::engine::diff::ResourceVersion;
 use crate::engine::store::{ResourceFact, ResourceState, Store};
 use crate::schema::Schema;
 use crate::sources::{self, Limit, ReplayPosition, SourceFormat, record};
@@ -75,7 +75,7 @@ pub(super) struct Side {
 
 impl Side {
     /// One content of a resource; nothing where it was taken away.
-    pub(super) fn of_version(version: &Version, name: &str, store: &Rc<Store>) -> Side {
+    pub(super) fn of_version(version: &ResourceVersion, name: &str, store: &Rc<Store>) -> Side {
         let url = store.row_of(version.n).and_then(|row| store.line(row)).map(|line| line.row.type_url);
         let member = version.content.map(|content| Member {
             session: None,

@@ -13,7 +13,7 @@ use crate::wire::content::Redact;
 use crate::wire::event::{Kind, StreamId, TypeUrl};
 use crate::wire::text::{count, plural};
 
-use super::{Client, Content, Dump, Entry, Origin};
+use super::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 
 /// One type of one stream: each resource that the client was given, by what became of it; names in order of appearance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub struct AppliedState {
 
 impl AppliedState {
     pub fn new(dump: Dump, schema: Arc<Schema>) -> AppliedState {
-        let index = |client: &Client| {
+        let index = |client: &DumpClient| {
             let entries = client.entries.iter().enumerate();
             entries.map(|(at, entry)| ((entry.type_url.clone(), entry.name.clone()), at)).collect()
         };
@@ -103,7 +103,7 @@ impl AppliedState {
     }
 
     /// By its id; a dump of one client that has none is of any.
-    fn client(&self, node: Option<&str>) -> Option<(usize, &Client)> {
+    fn client(&self, node: Option<&str>) -> Option<(usize, &DumpClient)> {
         let mut clients = self.dump.clients.iter().enumerate();
         match self.dump.clients.as_slice() {
             [one] if one.id.is_none() => Some((0, one)),
@@ -127,10 +127,10 @@ impl AppliedState {
         Some(account)
     }
 
-    fn compare(&self, at: usize, client: &Client, state: &StateFact, store: &Store) -> AppliedDiff {
+    fn compare(&self, at: usize, client: &DumpClient, state: &StateFact, store: &Store) -> AppliedDiff {
         let mut account = AppliedDiff::default();
         let mut sent: BTreeSet<Arc<str>> = BTreeSet::new();
-        let entry = |name: &Arc<str>| -> Option<&Entry> {
+        let entry = |name: &Arc<str>| -> Option<&DumpEntry> {
             let place = self.by_name.get(at)?.get(&(state.type_url.clone(), name.clone()))?;
             client.entries.get(*place)
         };
@@ -142,8 +142,9 @@ impl AppliedState {
             account.of += 1;
             sent.insert(fact.name.clone());
             let held = entry(&fact.name);
-            let is =
-                |content: Option<&Content>| content.is_some_and(|content| self.same(content, &fact, store));
+            let is = |content: Option<&DumpContent>| {
+                content.is_some_and(|content| self.same(content, &fact, store))
+            };
             let name = fact.name.clone();
             if is(held.and_then(|entry| entry.active.as_ref())) {
                 account.applied += 1;
@@ -168,7 +169,7 @@ impl AppliedState {
     }
 
     /// Whether a content is the newest that was sent: by what it says, and by its version where one of them is not known.
-    fn same(&self, content: &Content, fact: &ResourceFact, store: &Store) -> bool {
+    fn same(&self, content: &DumpContent, fact: &ResourceFact, store: &Store) -> bool {
         let sent = fact.content.and_then(|id| store.catalog().bytes(id));
         let (Some(sent), Some(any)) = (sent, &content.any) else {
             return content.version.is_some() && content.version == fact.version;
@@ -181,7 +182,7 @@ impl AppliedState {
         }
         let (sent, any) = (self.schema.any_to_json(&sent), self.schema.any_to_json(any));
         let endpoints = Kind::of_type_url(fact.type_url.as_str()).is_some_and(|(kind, _)| kind == Kind::Eds);
-        if endpoints && self.dump.origin == Origin::ConfigDump {
+        if endpoints && self.dump.origin == DumpOrigin::ConfigDump {
             // Envoy dumps what it made of them: defaults, health, localities in its own order.
             return addresses(&sent) == addresses(&any);
         }

@@ -8,22 +8,22 @@ use serde_json::{Map, Value};
 
 use crate::wire::event::{ApiVersion, Kind};
 
-use super::{Client, Content, Entry, Lack, Reader, field, list, text};
+use super::{Absence, DumpClient, DumpContent, DumpEntry, DumpReader, field, list, text};
 
 /// Where items of a section stand.
-struct Place {
+struct EntryList {
     list: &'static str,
     /// The resource within an item.
     inner: &'static str,
     warming: bool,
 }
 
-const fn place(list: &'static str, inner: &'static str, warming: bool) -> Place {
-    Place { list, inner, warming }
+const fn place(list: &'static str, inner: &'static str, warming: bool) -> EntryList {
+    EntryList { list, inner, warming }
 }
 
 /// Message of the section, its type, its lists.
-const SECTIONS: [(&str, Kind, &[Place]); 7] = [
+const SECTIONS: [(&str, Kind, &[EntryList]); 7] = [
     ("ListenersConfigDump", Kind::Lds, &[place("dynamic_listeners", "listener", false)]),
     (
         "ClustersConfigDump",
@@ -57,8 +57,8 @@ pub(super) fn is_section(url: &str) -> bool {
 }
 
 /// The client that a config dump is of.
-pub(super) fn client(dump: &Value, reader: &mut Reader<'_>) -> Client {
-    let mut client = Client::default();
+pub(super) fn client(dump: &Value, reader: &mut DumpReader<'_>) -> DumpClient {
+    let mut client = DumpClient::default();
     for config in list(&dump["configs"]) {
         let Some(url) = config["@type"].as_str() else { continue };
         let message = url.rsplit('/').next().unwrap_or_default();
@@ -81,14 +81,14 @@ pub(super) fn client(dump: &Value, reader: &mut Reader<'_>) -> Client {
         }
     }
     if let Some(names) = by_eds(dump) {
-        let eds = |entry: &Entry| kind_of(entry) == Some(Kind::Eds);
+        let eds = |entry: &DumpEntry| kind_of(entry) == Some(Kind::Eds);
         client.entries.retain(|entry| !eds(entry) || names.contains(&*entry.name));
     }
     client.merge();
     client
 }
 
-fn kind_of(entry: &Entry) -> Option<Kind> {
+fn kind_of(entry: &DumpEntry) -> Option<Kind> {
     Kind::of_type_url(entry.type_url.as_str()).map(|(kind, _)| kind)
 }
 
@@ -109,14 +109,14 @@ fn by_eds(dump: &Value) -> Option<BTreeSet<&str>> {
     Some(names.collect())
 }
 
-fn about(kind: Kind, version: Option<Arc<str>>, client: &mut Client) {
+fn about(kind: Kind, version: Option<Arc<str>>, client: &mut DumpClient) {
     if let Some(url) = kind.type_url(ApiVersion::V3) {
         client.about(url, version);
     }
 }
 
 /// One section, by the message that it is: a dump's own, or the like in CSDS.
-pub(super) fn section(name: &str, section: &Value, client: &mut Client, reader: &mut Reader<'_>) {
+pub(super) fn section(name: &str, section: &Value, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
     let Some((_, kind, places)) = SECTIONS.iter().find(|(known, ..)| *known == name) else { return };
     about(*kind, text(field(section, "version_info")), client);
     for place in *places {
@@ -126,16 +126,16 @@ pub(super) fn section(name: &str, section: &Value, client: &mut Client, reader: 
     }
 }
 
-fn item(kind: Kind, item: &Value, place: &Place, client: &mut Client, reader: &mut Reader<'_>) {
+fn item(kind: Kind, item: &Value, place: &EntryList, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
     let refused = reader.refused(field(item, "error_state"));
     let lack = match field(item, "client_status").as_str() {
-        Some("REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR") => Some(Lack::Requested),
-        Some("DOES_NOT_EXIST") => Some(Lack::DoesNotExist),
+        Some("REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR") => Some(Absence::Requested),
+        Some("DOES_NOT_EXIST") => Some(Absence::DoesNotExist),
         _ => None,
     };
     let name = text(&item["name"]);
-    let mut found: Vec<Entry> = Vec::new();
-    let mut hold = |state: &Value, inner: &str, warming: bool, reader: &mut Reader<'_>| {
+    let mut found: Vec<DumpEntry> = Vec::new();
+    let mut hold = |state: &Value, inner: &str, warming: bool, reader: &mut DumpReader<'_>| {
         let version = text(field(state, "version_info"));
         let resources = match field(state, inner) {
             Value::Array(items) => items.as_slice(),
@@ -145,10 +145,10 @@ fn item(kind: Kind, item: &Value, place: &Place, client: &mut Client, reader: &m
         for resource in resources {
             let Some((type_url, own, any)) = reader.resource(resource) else { continue };
             let Some(name) = own.or_else(|| name.clone()) else { continue };
-            let content = Some(Content { version: version.clone(), any });
-            let mut entry = Entry::new(type_url, name);
+            let content = Some(DumpContent { version: version.clone(), any });
+            let mut entry = DumpEntry::new(type_url, name);
             if version.as_deref() == Some(NOT_GOT) {
-                entry.lack = Some(Lack::Requested);
+                entry.lack = Some(Absence::Requested);
             } else if warming {
                 entry.warming = content;
             } else {
@@ -173,7 +173,7 @@ fn item(kind: Kind, item: &Value, place: &Place, client: &mut Client, reader: &m
     if let (Some(url), Some(name)) = (url, name)
         && (refused.is_some() || lack.is_some())
     {
-        client.entries.push(Entry { refused, lack, ..Entry::new(url, name) });
+        client.entries.push(DumpEntry { refused, lack, ..DumpEntry::new(url, name) });
     }
 }
 

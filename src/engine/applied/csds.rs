@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::wire::event::TypeUrl;
 
-use super::{Client, Content, Entry, Lack, Reader, config_dump, field, list, text};
+use super::{Absence, DumpClient, DumpContent, DumpEntry, DumpReader, config_dump, field, list, text};
 
 /// Fields of `PerXdsConfig`, and the sections that they are.
 const SECTIONS: [(&str, &str); 6] = [
@@ -18,12 +18,12 @@ const SECTIONS: [(&str, &str); 6] = [
 ];
 
 /// The clients; what one node says in several scopes (a gRPC channel and a server have one each) is put together.
-pub(super) fn clients(response: &Value, reader: &mut Reader<'_>) -> Vec<Client> {
-    let mut clients: Vec<Client> = Vec::new();
+pub(super) fn clients(response: &Value, reader: &mut DumpReader<'_>) -> Vec<DumpClient> {
+    let mut clients: Vec<DumpClient> = Vec::new();
     for config in list(&response["config"]) {
         let (node, id) = reader.node(&config["node"]);
         let known = clients.iter_mut().find(|client| client.id.is_some() && client.id == id);
-        let mut of = Client { node, id, ..Client::default() };
+        let mut of = DumpClient { node, id, ..DumpClient::default() };
         for per_type in list(field(config, "xds_config")) {
             for (name, section) in SECTIONS {
                 let value = field(per_type, name);
@@ -51,7 +51,7 @@ pub(super) fn clients(response: &Value, reader: &mut Reader<'_>) -> Vec<Client> 
 }
 
 /// A `GenericXdsConfig`.
-fn resource(generic: &Value, client: &mut Client, reader: &mut Reader<'_>) {
+fn resource(generic: &Value, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
     if field(generic, "is_static_resource").as_bool() == Some(true) {
         return;
     }
@@ -65,14 +65,14 @@ fn resource(generic: &Value, client: &mut Client, reader: &mut Reader<'_>) {
     let any = if held.is_object() { reader.resource(held).and_then(|(_, _, any)| any) } else { None };
     let refused = reader.refused(field(generic, "error_state"));
     let status = field(generic, "client_status").as_str().unwrap_or_default();
-    let mut entry = Entry::new(url, name);
+    let mut entry = DumpEntry::new(url, name);
     if held.is_object() {
-        entry.active = Some(Content { version: text(field(generic, "version_info")), any });
+        entry.active = Some(DumpContent { version: text(field(generic, "version_info")), any });
     }
     entry.refused = refused;
     entry.lack = match status {
-        "REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR" => Some(Lack::Requested),
-        "DOES_NOT_EXIST" => Some(Lack::DoesNotExist),
+        "REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR" => Some(Absence::Requested),
+        "DOES_NOT_EXIST" => Some(Absence::DoesNotExist),
         _ => None,
     };
     client.entries.push(entry);

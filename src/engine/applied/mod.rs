@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::{Format, Schema};
+use crate::schema::{FileFormat, Schema};
 use crate::wire::discovery::encode::encode_any;
 use crate::wire::event::{Kind, TypeUrl};
 
@@ -22,7 +22,7 @@ pub use applied_diff::{AppliedDiff, AppliedState};
 
 /// What a dump was made by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum DumpOrigin {
     /// `/config_dump` of Envoy's admin interface.
     ConfigDump,
     /// A `ClientStatusResponse`.
@@ -32,41 +32,41 @@ pub enum Origin {
 /// All clients of a dump: one in a config dump, any number in CSDS.
 #[derive(Clone, Debug)]
 pub struct Dump {
-    pub origin: Origin,
-    pub clients: Vec<Client>,
+    pub origin: DumpOrigin,
+    pub clients: Vec<DumpClient>,
     /// What a person must know: what could not be read, and was left out.
     pub notices: Vec<String>,
 }
 
 /// What one client has of each type.
 #[derive(Clone, Debug, Default)]
-pub struct Client {
+pub struct DumpClient {
     /// Its node in binary protobuf; `None` where the dump leaves it out.
     pub node: Option<Vec<u8>>,
     /// The node's id.
     pub id: Option<String>,
     /// Types that the dump is about, those without a resource too, with the version of the type where there is one.
     pub types: Vec<(TypeUrl, Option<Arc<str>>)>,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<DumpEntry>,
 }
 
 /// One resource as the client has it.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct DumpEntry {
     pub type_url: TypeUrl,
     pub name: Arc<str>,
     /// In use.
-    pub active: Option<Content>,
+    pub active: Option<DumpContent>,
     /// Accepted, and not in use yet.
-    pub warming: Option<Content>,
+    pub warming: Option<DumpContent>,
     /// The newest refusal, while nothing newer was accepted.
-    pub refused: Option<Refused>,
-    pub lack: Option<Lack>,
+    pub refused: Option<DumpRefusal>,
+    pub lack: Option<Absence>,
 }
 
 /// One content of a resource.
 #[derive(Clone, Debug)]
-pub struct Content {
+pub struct DumpContent {
     pub version: Option<Arc<str>>,
     /// A serialized `Any`; `None` where the dump leaves it out, or it could not be read.
     pub any: Option<Vec<u8>>,
@@ -74,15 +74,15 @@ pub struct Content {
 
 /// `error_state`.
 #[derive(Clone, Debug)]
-pub struct Refused {
+pub struct DumpRefusal {
     pub text: String,
     /// What was refused, as far as the client kept it.
-    pub content: Content,
+    pub content: DumpContent,
 }
 
 /// Why a client has nothing of a name (`client_status`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
+pub enum Absence {
     /// Asked for, no answer yet; also after the client's timer.
     Requested,
     DoesNotExist,
@@ -92,7 +92,7 @@ pub enum Lack {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
     #[error("neither a config dump (configs, with types that end in ConfigDump) nor a CSDS answer (config)")]
-    NoDump,
+    NotADump,
     #[error("it is cut, or no JSON: {0}")]
     Syntax(String),
 }
@@ -100,16 +100,16 @@ pub enum DumpError {
 const CSDS: &str = "envoy.service.status.v3.ClientStatusResponse";
 
 /// What a file's content seems to be, by its shape. `None`: something else.
-pub fn detect(value: &Value) -> Option<Origin> {
+pub fn detect(value: &Value) -> Option<DumpOrigin> {
     let fields = value.as_object()?;
     if let Some(Value::Array(configs)) = fields.get("configs") {
         let is_dump = |config: &Value| config["@type"].as_str().is_some_and(config_dump::is_section);
-        return configs.iter().any(is_dump).then_some(Origin::ConfigDump);
+        return configs.iter().any(is_dump).then_some(DumpOrigin::ConfigDump);
     }
     let clients = fields.get("config")?.as_array()?;
     let known = ["node", "xds_config", "generic_xds_configs", "client_scope"];
     let is_client = |client: &Value| known.iter().any(|name| !field(client, name).is_null());
-    (clients.is_empty() && fields.len() == 1 || clients.iter().any(is_client)).then_some(Origin::Csds)
+    (clients.is_empty() && fields.len() == 1 || clients.iter().any(is_client)).then_some(DumpOrigin::Csds)
 }
 
 /// Reads a dump: JSON, YAML, and of CSDS also binary protobuf. `name` is the file's, for its ending.
@@ -118,11 +118,11 @@ pub fn detect(value: &Value) -> Option<Origin> {
 /// It is damaged, or something else.
 pub fn read(name: &str, content: &[u8], schema: &Schema) -> Result<Dump, DumpError> {
     let value = parse(name, content, schema)?;
-    let origin = detect(&value).ok_or(DumpError::NoDump)?;
-    let mut reader = Reader { schema, notices: Vec::new() };
+    let origin = detect(&value).ok_or(DumpError::NotADump)?;
+    let mut reader = DumpReader { schema, notices: Vec::new() };
     let clients = match origin {
-        Origin::ConfigDump => vec![config_dump::client(&value, &mut reader)],
-        Origin::Csds => csds::clients(&value, &mut reader),
+        DumpOrigin::ConfigDump => vec![config_dump::client(&value, &mut reader)],
+        DumpOrigin::Csds => csds::clients(&value, &mut reader),
     };
     Ok(Dump { origin, clients, notices: reader.notices })
 }
@@ -135,9 +135,12 @@ fn parse(name: &str, content: &[u8], schema: &Schema) -> Result<Value, DumpError
     if let Some(value) = binary(content, schema) {
         return Ok(value);
     }
-    let text = std::str::from_utf8(content).map_err(|_| DumpError::NoDump)?;
+    let text = std::str::from_utf8(content).map_err(|_| DumpError::NotADump)?;
     let head = text.trim_start();
-    if head.starts_with('{') || head.starts_with('[') || Format::of_name(name) == Some(Format::Json) {
+    if head.starts_with('{')
+        || head.starts_with('[')
+        || FileFormat::from_file_name(name) == Some(FileFormat::Json)
+    {
         return Err(DumpError::Syntax(json.to_string()));
     }
     serde_saphyr::from_str(text).map_err(|error| DumpError::Syntax(error.to_string()))
@@ -145,10 +148,10 @@ fn parse(name: &str, content: &[u8], schema: &Schema) -> Result<Value, DumpError
 
 /// A `ClientStatusResponse` in binary: nothing in it that such a one has not, and a client.
 fn binary(content: &[u8], schema: &Schema) -> Option<Value> {
-    let fits = schema.read_as(CSDS, Format::Binary, content).is_ok();
+    let fits = schema.read_as(CSDS, FileFormat::Binary, content).is_ok();
     let value = fits.then(|| schema.message_to_json(CSDS, content))?;
     let clients = value.get("config")?.as_array()?.len();
-    (clients > 0 && detect(&value) == Some(Origin::Csds)).then_some(value)
+    (clients > 0 && detect(&value) == Some(DumpOrigin::Csds)).then_some(value)
 }
 
 /// Whether a text that can't be read was meant to be a dump: a cut file is told as that.
@@ -186,19 +189,19 @@ fn text(value: &Value) -> Option<Arc<str>> {
 }
 
 /// Notices are kept up to this number; the rest is counted in the last one.
-const NOTICES: usize = 8;
+const MAX_NOTICES: usize = 8;
 
 /// Turns what a dump holds into what would be on the wire, and notes what it can't.
-struct Reader<'a> {
+struct DumpReader<'a> {
     schema: &'a Schema,
     notices: Vec<String>,
 }
 
-impl Reader<'_> {
+impl DumpReader<'_> {
     fn note(&mut self, text: String) {
         match self.notices.len() {
-            n if n < NOTICES => self.notices.push(text),
-            NOTICES => self.notices.push("more of the dump could not be read".into()),
+            n if n < MAX_NOTICES => self.notices.push(text),
+            MAX_NOTICES => self.notices.push("more of the dump could not be read".into()),
             _ => {}
         }
     }
@@ -246,7 +249,7 @@ impl Reader<'_> {
     }
 
     /// `error_state`, where there is one.
-    fn refused(&mut self, state: &Value) -> Option<Refused> {
+    fn refused(&mut self, state: &Value) -> Option<DumpRefusal> {
         let details = field(state, "details").as_str().unwrap_or_default();
         let version = text(field(state, "version_info"));
         if details.is_empty() && version.is_none() {
@@ -254,17 +257,17 @@ impl Reader<'_> {
         }
         let failed = field(state, "failed_configuration");
         let any = if failed.is_object() { self.resource(failed).and_then(|(_, _, any)| any) } else { None };
-        Some(Refused { text: details.to_owned(), content: Content { version, any } })
+        Some(DumpRefusal { text: details.to_owned(), content: DumpContent { version, any } })
     }
 }
 
-impl Entry {
-    fn new(type_url: TypeUrl, name: Arc<str>) -> Entry {
-        Entry { type_url, name, active: None, warming: None, refused: None, lack: None }
+impl DumpEntry {
+    fn new(type_url: TypeUrl, name: Arc<str>) -> DumpEntry {
+        DumpEntry { type_url, name, active: None, warming: None, refused: None, lack: None }
     }
 }
 
-impl Client {
+impl DumpClient {
     fn about(&mut self, type_url: TypeUrl, version: Option<Arc<str>>) {
         match self.types.iter_mut().find(|(known, _)| *known == type_url) {
             Some((_, known)) => *known = known.take().or(version),
@@ -275,7 +278,7 @@ impl Client {
     /// Puts what is known of one name from several places into one entry.
     fn merge(&mut self) {
         let mut at = std::collections::HashMap::new();
-        let mut merged: Vec<Entry> = Vec::new();
+        let mut merged: Vec<DumpEntry> = Vec::new();
         for entry in self.entries.drain(..) {
             let place = *at.entry((entry.type_url.clone(), entry.name.clone())).or_insert(merged.len());
             match merged.get_mut(place) {

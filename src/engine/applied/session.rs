@@ -6,7 +6,7 @@ use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFiel
 use crate::wire::event::{Method, StreamId, Time, TypeUrl};
 use crate::wire::{ErrorDetail, Frame, FramePayload, Message, Open, Shape};
 
-use super::{Client, Content, Dump, Entry, Lack, Origin};
+use super::{Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 
 /// A dump has no code of a refusal: gRPC's UNKNOWN.
 const UNKNOWN: i32 = 2;
@@ -16,11 +16,12 @@ impl Dump {
     pub fn frames(&self, name: &str, catalog: &mut Catalog) -> Vec<Frame> {
         let mut frames = Vec::new();
         for (client, id) in self.clients.iter().zip(1..) {
-            let mut session = Session { stream: StreamId(id), catalog: &mut *catalog, out: &mut frames };
+            let mut session =
+                SessionWriter { stream: StreamId(id), catalog: &mut *catalog, out: &mut frames };
             session.open(self.origin, name, client);
             let node = client.node.clone().unwrap_or_default();
             for (at, (type_url, version)) in client.types.iter().enumerate() {
-                let entries: Vec<&Entry> =
+                let entries: Vec<&DumpEntry> =
                     client.entries.iter().filter(|entry| entry.type_url == *type_url).collect();
                 let node = if at == 0 { Some(node.as_slice()) } else { None };
                 session.of_type(type_url, version.as_deref().unwrap_or_default(), &entries, node);
@@ -30,17 +31,17 @@ impl Dump {
     }
 }
 
-struct Session<'a> {
+struct SessionWriter<'a> {
     stream: StreamId,
     catalog: &'a mut Catalog,
     out: &'a mut Vec<Frame>,
 }
 
-impl Session<'_> {
-    fn open(&mut self, origin: Origin, name: &str, client: &Client) {
+impl SessionWriter<'_> {
+    fn open(&mut self, origin: DumpOrigin, name: &str, client: &DumpClient) {
         let word = match origin {
-            Origin::ConfigDump => "config dump",
-            Origin::Csds => "CSDS",
+            DumpOrigin::ConfigDump => "config dump",
+            DumpOrigin::Csds => "CSDS",
         };
         let open = Open {
             method: Method::DUMP.into(),
@@ -65,7 +66,7 @@ impl Session<'_> {
         });
     }
 
-    fn of_type(&mut self, type_url: &TypeUrl, version: &str, entries: &[&Entry], node: Option<&[u8]>) {
+    fn of_type(&mut self, type_url: &TypeUrl, version: &str, entries: &[&DumpEntry], node: Option<&[u8]>) {
         let url = type_url.as_str();
         let request = RequestFields {
             node,
@@ -76,7 +77,7 @@ impl Session<'_> {
         self.say(Shape::DeltaRequest, &request.encode(true));
 
         let active = entries.iter().filter_map(|entry| Some((*entry, entry.active.as_ref()?)));
-        let gone = entries.iter().filter(|entry| entry.lack == Some(Lack::DoesNotExist));
+        let gone = entries.iter().filter(|entry| entry.lack == Some(Absence::DoesNotExist));
         let gone: Vec<&str> = gone.map(|entry| &*entry.name).collect();
         let active: Vec<_> = active.collect();
         if !active.is_empty() || !gone.is_empty() {
@@ -102,7 +103,14 @@ impl Session<'_> {
         }
     }
 
-    fn push(&mut self, url: &str, version: &str, nonce: &str, held: &[(&Entry, &Content)], gone: &[&str]) {
+    fn push(
+        &mut self,
+        url: &str,
+        version: &str,
+        nonce: &str,
+        held: &[(&DumpEntry, &DumpContent)],
+        gone: &[&str],
+    ) {
         let resources = held.iter().filter(|(_, content)| content.any.is_some());
         let resources = resources.map(|(entry, content)| {
             let fields = ResourceFields {

@@ -66,7 +66,7 @@ fn a_config_dump_is_told_as_the_session_that_led_to_it() {
                 "secret": {"@type": SECRET, "name": "s"}}]}),
         ),
     ]);
-    assert_eq!((dump.origin, dump.notices.as_slice()), (Origin::ConfigDump, &[][..]));
+    assert_eq!((dump.origin, dump.notices.as_slice()), (DumpOrigin::ConfigDump, &[][..]));
     let store = store_of(&dump);
     let of = |text: &str| Some(text.to_owned());
     assert_eq!(
@@ -97,7 +97,7 @@ fn csds_of_several_clients_is_a_stream_each() {
             json!({"type_url": CLUSTER, "name": "static", "is_static_resource": true})]},
     ]});
     let dump = read("csds.json", text.to_string().as_bytes(), &Schema::builtin()).unwrap();
-    assert_eq!((dump.origin, dump.clients.len()), (Origin::Csds, 2));
+    assert_eq!((dump.origin, dump.clients.len()), (DumpOrigin::Csds, 2));
     let store = store_of(&dump);
     let states: Vec<_> = resources(&store).into_iter().map(|(name, state, ..)| (name, state)).collect();
     assert_eq!(
@@ -201,9 +201,9 @@ fn what_is_no_dump_is_refused() {
     for text in
         ["{}", "[]", "1", r#"{"configs": []}"#, r#"{"configs": [{"@type": "other"}]}"#, r#"{"config": 1}"#]
     {
-        assert_eq!(read(text), Err(DumpError::NoDump), "{text}");
+        assert_eq!(read(text), Err(DumpError::NotADump), "{text}");
     }
     assert!(matches!(read(r#"{"configs": [{"@ty"#), Err(DumpError::Syntax(_))));
     assert_eq!(read(r#"{"config": []}"#), Ok(0));
-    assert_eq!(super::read("x", b"\xff\xfe", &Schema::builtin()).err(), Some(DumpError::NoDump));
+    assert_eq!(super::read("x", b"\xff\xfe", &Schema::builtin()).err(), Some(DumpError::NotADump));
 }

@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use super::keys;
-use super::path::{By, key_text};
+use super::path::{ListKey, key_text};
 
 /// A path such as `circuit_breakers.thresholds[priority=DEFAULT].max_connections`, with everything below it.
 ///
 /// `*` is any one field, `**` any number of them; `[*]` any item, and a list without brackets all of its items.
 /// Fields in either spelling of protobuf JSON. A map key that is no identifier stands in brackets and quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern(Vec<Part>);
+pub struct IgnorePattern(Vec<PatternPart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     Field(String),
     AnyField,
     Deep,
@@ -22,9 +22,9 @@ enum Part {
     AnyItem,
 }
 
-impl Pattern {
+impl IgnorePattern {
     /// Reads a pattern. The error says what is wrong, and at which byte.
-    pub fn parse(text: &str) -> Result<Pattern, (usize, &'static str)> {
+    pub fn parse(text: &str) -> Result<IgnorePattern, (usize, &'static str)> {
         let mut parts = Vec::new();
         let mut at = 0;
         while at < text.len() {
@@ -46,9 +46,9 @@ impl Pattern {
             let end = rest.find(['.', '[']).unwrap_or(rest.len());
             parts.push(match rest.get(..end).unwrap_or_default() {
                 "" => return Err((at, "an empty field")),
-                "*" => Part::AnyField,
-                "**" => Part::Deep,
-                name => Part::Field(spelled(name)),
+                "*" => PatternPart::AnyField,
+                "**" => PatternPart::Deep,
+                name => PatternPart::Field(spelled(name)),
             });
             at += end;
             if text.get(at..).is_some_and(|after| after.starts_with('.')) {
@@ -60,8 +60,8 @@ impl Pattern {
         }
         match parts.last() {
             None => Err((0, "an empty path")),
-            Some(Part::Deep) => Err((0, "a path that ends in `**` leaves out everything")),
-            Some(_) => Ok(Pattern(parts)),
+            Some(PatternPart::Deep) => Err((0, "a path that ends in `**` leaves out everything")),
+            Some(_) => Ok(IgnorePattern(parts)),
         }
     }
 }
@@ -81,13 +81,13 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn item(text: &str) -> Option<Part> {
+fn item(text: &str) -> Option<PatternPart> {
     match text {
         "" => None,
-        "*" => Some(Part::AnyItem),
+        "*" => Some(PatternPart::AnyItem),
         text => match serde_json::from_str::<String>(text) {
-            Ok(key) => Some(Part::Field(spelled(&key))),
-            Err(_) => Some(Part::Item(text.to_owned())),
+            Ok(key) => Some(PatternPart::Field(spelled(&key))),
+            Err(_) => Some(PatternPart::Item(text.to_owned())),
         },
     }
 }
@@ -98,13 +98,13 @@ fn spelled(name: &str) -> String {
 }
 
 /// The value without what the patterns name.
-pub(super) fn without(value: &Value, patterns: &[Pattern]) -> Value {
-    let states: Vec<&[Part]> = patterns.iter().map(|pattern| pattern.0.as_slice()).collect();
+pub(super) fn without(value: &Value, patterns: &[IgnorePattern]) -> Value {
+    let states: Vec<&[PatternPart]> = patterns.iter().map(|pattern| pattern.0.as_slice()).collect();
     prune("", value, &states).unwrap_or(Value::Null)
 }
 
 /// `None` if it goes. `states`: what is left of each pattern that fits so far.
-fn prune(field: &str, value: &Value, states: &[&[Part]]) -> Option<Value> {
+fn prune(field: &str, value: &Value, states: &[&[PatternPart]]) -> Option<Value> {
     if states.iter().any(|state| state.is_empty()) {
         return None;
     }
@@ -126,13 +126,13 @@ fn prune(field: &str, value: &Value, states: &[&[Part]]) -> Option<Value> {
     })
 }
 
-fn into_field<'a>(states: &[&'a [Part]], name: &str) -> Vec<&'a [Part]> {
+fn into_field<'a>(states: &[&'a [PatternPart]], name: &str) -> Vec<&'a [PatternPart]> {
     let mut out = Vec::new();
     for state in states {
         match state {
-            [Part::Field(wanted), rest @ ..] if wanted == name => out.push(rest),
-            [Part::AnyField, rest @ ..] => out.push(rest),
-            [Part::Deep, rest @ ..] => {
+            [PatternPart::Field(wanted), rest @ ..] if wanted == name => out.push(rest),
+            [PatternPart::AnyField, rest @ ..] => out.push(rest),
+            [PatternPart::Deep, rest @ ..] => {
                 out.push(*state);
                 out.extend(into_field(&[rest], name));
             }
@@ -142,25 +142,30 @@ fn into_field<'a>(states: &[&'a [Part]], name: &str) -> Vec<&'a [Part]> {
     out
 }
 
-fn into_item<'a>(states: &[&'a [Part]], field: &str, at: usize, item: &Value) -> Vec<&'a [Part]> {
+fn into_item<'a>(
+    states: &[&'a [PatternPart]],
+    field: &str,
+    at: usize,
+    item: &Value,
+) -> Vec<&'a [PatternPart]> {
     let named = |text: &str| {
-        let keyed = |by: By| {
+        let keyed = |by: ListKey| {
             let key = keys::key(by, field, item)?;
             Some(format!("{}={}", by.word(), key_text(&key)))
         };
-        text.parse() == Ok(at) || By::ALL.into_iter().any(|by| keyed(by).as_deref() == Some(text))
+        text.parse() == Ok(at) || ListKey::ALL.into_iter().any(|by| keyed(by).as_deref() == Some(text))
     };
     let mut out = Vec::new();
     for state in states {
         match state {
-            [Part::AnyItem, rest @ ..] => out.push(rest),
-            [Part::Item(text), rest @ ..] if named(text) => out.push(rest),
-            [Part::Deep, rest @ ..] => {
+            [PatternPart::AnyItem, rest @ ..] => out.push(rest),
+            [PatternPart::Item(text), rest @ ..] if named(text) => out.push(rest),
+            [PatternPart::Deep, rest @ ..] => {
                 out.push(*state);
                 out.extend(into_item(&[rest], field, at, item));
             }
             // A list without brackets stands for all of its items.
-            [Part::Field(_) | Part::AnyField, ..] => out.push(*state),
+            [PatternPart::Field(_) | PatternPart::AnyField, ..] => out.push(*state),
             _ => {}
         }
     }

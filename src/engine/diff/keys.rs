@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::path::By;
+use super::path::ListKey;
 
 /// Keyed lists whose order the API gives a meaning: filters run and routes match in this order.
 const ORDERED: [&str; 5] = ["filters", "http_filters", "upstream_http_filters", "listener_filters", "routes"];
@@ -16,31 +16,31 @@ pub(super) fn ordered(field: &str) -> bool {
 
 /// What tells the items of both lists apart: each has it, and none has it twice. `field` is what they stand
 /// under.
-pub(super) fn common(field: &str, old: &[Value], new: &[Value]) -> Option<By> {
+pub(super) fn common(field: &str, old: &[Value], new: &[Value]) -> Option<ListKey> {
     if old.is_empty() && new.is_empty() {
         return None;
     }
-    By::ALL.into_iter().find(|by| unique(*by, field, old) && unique(*by, field, new))
+    ListKey::ALL.into_iter().find(|by| unique(*by, field, old) && unique(*by, field, new))
 }
 
-fn unique(by: By, field: &str, items: &[Value]) -> bool {
+fn unique(by: ListKey, field: &str, items: &[Value]) -> bool {
     let mut seen = HashSet::new();
     items.iter().all(|item| key(by, field, item).is_some_and(|key| seen.insert(key)))
 }
 
 /// The key of an item; `None` if it has none of that sort.
-pub(super) fn key(by: By, field: &str, item: &Value) -> Option<String> {
+pub(super) fn key(by: ListKey, field: &str, item: &Value) -> Option<String> {
     if !item.is_object() {
         return None;
     }
     match by {
-        By::Name => text(item.get("name")?),
-        By::Key => text(item.get("key").or_else(|| item.get("header")?.get("key"))?),
-        By::Domains => {
+        ListKey::Name => text(item.get("name")?),
+        ListKey::Key => text(item.get("key").or_else(|| item.get("header")?.get("key"))?),
+        ListKey::Domains => {
             let domains: Option<Vec<String>> = item.get("domains")?.as_array()?.iter().map(text).collect();
             Some(domains?.join(","))
         }
-        By::Address => {
+        ListKey::Address => {
             if let Some(prefix) = item.get("address_prefix") {
                 let len = item.get("prefix_len").and_then(text).unwrap_or_else(|| "0".to_owned());
                 return Some(format!("{}/{len}", text(prefix)?));
@@ -48,7 +48,7 @@ pub(super) fn key(by: By, field: &str, item: &Value) -> Option<String> {
             address(item.get("endpoint").and_then(|endpoint| endpoint.get("address")))
                 .or_else(|| address(item.get("address")))
         }
-        By::Locality => {
+        ListKey::Locality => {
             let locality = item.get("locality")?.as_object()?;
             let part = |name: &str| locality.get(name).and_then(text).unwrap_or_default();
             let mut key = format!("{}/{}/{}", part("region"), part("zone"), part("sub_zone"));
@@ -58,7 +58,7 @@ pub(super) fn key(by: By, field: &str, item: &Value) -> Option<String> {
             Some(key)
         }
         // Left out of the content where it is the default.
-        By::Priority => match (item.get("priority"), field) {
+        ListKey::Priority => match (item.get("priority"), field) {
             (Some(priority), _) => text(priority),
             (None, "thresholds" | "per_host_thresholds") => Some("DEFAULT".to_owned()),
             (None, "endpoints") => Some("0".to_owned()),

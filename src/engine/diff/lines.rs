@@ -4,12 +4,12 @@ use std::time::Duration;
 use similar::{ChangeTag, DiffOp, TextDiff};
 
 /// What a line diff may take; what is not lined up by then counts as changed.
-const TIMEOUT: Duration = Duration::from_secs(2);
+const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longer lines are not looked into for the words that changed.
-const LONGEST: usize = 4096;
+const MAX_EMPHASIS_BYTES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tag {
+pub enum LineTag {
     Same,
     Removed,
     Added,
@@ -17,7 +17,7 @@ pub enum Tag {
 
 /// The old or the new text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum DiffSide {
     Old,
     New,
 }
@@ -25,15 +25,15 @@ pub enum Side {
 /// One row of a unified diff: numbers of its line in the two texts, from 0. A removed line that another one
 /// stands for has that one's number as `new`, an added one likewise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
-    pub tag: Tag,
+pub struct DiffRow {
+    pub tag: LineTag,
     pub old: Option<u32>,
     pub new: Option<u32>,
 }
 
 /// One row of two columns: numbers of lines in the two texts, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair {
+pub struct SideBySideRow {
     pub left: Option<u32>,
     pub right: Option<u32>,
     pub changed: bool,
@@ -75,15 +75,15 @@ impl Text {
 pub struct LineDiff {
     old: Text,
     new: Text,
-    rows: Vec<Row>,
-    pairs: Vec<Pair>,
+    rows: Vec<DiffRow>,
+    pairs: Vec<SideBySideRow>,
 }
 
 impl LineDiff {
     pub fn new(old: String, new: String) -> LineDiff {
         let (old, new) = (Text::new(old), Text::new(new));
         let (a, b) = (old.lines(), new.lines());
-        let diff = TextDiff::configure().timeout(TIMEOUT).diff_slices(&a, &b);
+        let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_slices(&a, &b);
         let (mut rows, mut pairs) = (Vec::new(), Vec::new());
         for op in diff.ops() {
             put(op, &mut rows, &mut pairs);
@@ -92,57 +92,57 @@ impl LineDiff {
     }
 
     /// Removed lines before the added ones that stand for them.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[DiffRow] {
         &self.rows
     }
 
     /// The same in two columns.
-    pub fn pairs(&self) -> &[Pair] {
+    pub fn pairs(&self) -> &[SideBySideRow] {
         &self.pairs
     }
 
     /// A line without its line break.
-    pub fn line(&self, side: Side, number: u32) -> &str {
+    pub fn line(&self, side: DiffSide, number: u32) -> &str {
         match side {
-            Side::Old => self.old.line(number),
-            Side::New => self.new.line(number),
+            DiffSide::Old => self.old.line(number),
+            DiffSide::New => self.new.line(number),
         }
     }
 }
 
-fn put(op: &DiffOp, rows: &mut Vec<Row>, pairs: &mut Vec<Pair>) {
+fn put(op: &DiffOp, rows: &mut Vec<DiffRow>, pairs: &mut Vec<SideBySideRow>) {
     let (olds, news) = (op.old_range(), op.new_range());
     let place = |range: &Range<usize>, at: usize| {
         Some(range.start + at).filter(|at| *at < range.end).and_then(|at| u32::try_from(at).ok())
     };
     let same = matches!(op, DiffOp::Equal { .. });
     for at in 0..olds.len().max(news.len()) {
-        pairs.push(Pair { left: place(&olds, at), right: place(&news, at), changed: !same });
+        pairs.push(SideBySideRow { left: place(&olds, at), right: place(&news, at), changed: !same });
     }
     for at in 0..olds.len() {
-        let tag = if same { Tag::Same } else { Tag::Removed };
-        rows.push(Row { tag, old: place(&olds, at), new: place(&news, at) });
+        let tag = if same { LineTag::Same } else { LineTag::Removed };
+        rows.push(DiffRow { tag, old: place(&olds, at), new: place(&news, at) });
     }
     for at in (0..news.len()).filter(|_| !same) {
-        rows.push(Row { tag: Tag::Added, old: place(&olds, at), new: place(&news, at) });
+        rows.push(DiffRow { tag: LineTag::Added, old: place(&olds, at), new: place(&news, at) });
     }
 }
 
 /// A piece of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part<'a> {
+pub struct LinePart<'a> {
     pub text: &'a str,
     /// It is not in the line on the other side.
     pub changed: bool,
 }
 
 /// Two lines in pieces, by words. Lines that have next to nothing in common are changed as a whole.
-pub fn emphasis<'a>(old: &'a str, new: &'a str) -> (Vec<Part<'a>>, Vec<Part<'a>>) {
-    let whole = |text| vec![Part { text, changed: true }];
-    if old.len().max(new.len()) > LONGEST {
+pub fn emphasis<'a>(old: &'a str, new: &'a str) -> (Vec<LinePart<'a>>, Vec<LinePart<'a>>) {
+    let whole = |text| vec![LinePart { text, changed: true }];
+    if old.len().max(new.len()) > MAX_EMPHASIS_BYTES {
         return (whole(old), whole(new));
     }
-    let diff = TextDiff::configure().timeout(TIMEOUT).diff_unicode_words(old, new);
+    let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_unicode_words(old, new);
     let (mut left, mut right) = (Pieces::of(old), Pieces::of(new));
     let mut common = 0;
     for change in diff.iter_all_changes() {
@@ -165,7 +165,7 @@ pub fn emphasis<'a>(old: &'a str, new: &'a str) -> (Vec<Part<'a>>, Vec<Part<'a>>
 
 struct Pieces<'a> {
     rest: &'a str,
-    parts: Vec<Part<'a>>,
+    parts: Vec<LinePart<'a>>,
     text: &'a str,
 }
 
@@ -182,14 +182,18 @@ impl<'a> Pieces<'a> {
             Some(last) if last.changed == changed => {
                 last.text = self.text.get(end - len - last.text.len()..end).unwrap_or(piece);
             }
-            _ => self.parts.push(Part { text: piece, changed }),
+            _ => self.parts.push(LinePart { text: piece, changed }),
         }
     }
 }
 
 /// What of `len` rows is shown: runs of places, those that are folded away marked. `context` unchanged rows stay
 /// on each side of a change; a single row is never folded.
-pub fn folded(len: usize, context: usize, changed: impl Fn(usize) -> bool) -> Vec<(Range<usize>, bool)> {
+pub fn fold_unchanged(
+    len: usize,
+    context: usize,
+    changed: impl Fn(usize) -> bool,
+) -> Vec<(Range<usize>, bool)> {
     let mut out: Vec<(Range<usize>, bool)> = Vec::new();
     let mut put = |range: Range<usize>, fold: bool| match out.last_mut() {
         _ if range.is_empty() => {}

@@ -17,10 +17,10 @@ mod tests;
 mod tree;
 mod versions;
 
-pub use ignore::Pattern;
-pub use lines::{LineDiff, Pair, Part, Row, Side, Tag, emphasis, folded};
-pub use path::{By, DiffStep, Path};
-pub use push::{Entry, PushDiff, around};
-pub use sets::{Sets, sets};
+pub use ignore::IgnorePattern;
+pub use lines::{DiffRow, DiffSide, LineDiff, LinePart, LineTag, SideBySideRow, emphasis, fold_unchanged};
+pub use path::{DiffPath, DiffStep, ListKey};
+pub use push::{PushDiff, PushEntry, contents_around};
+pub use sets::{SetDiff, diff_sets};
 pub use tree::{Change, Comparison, Op, Options, compare};
-pub use versions::{Verdict, Version, more_versions, versions};
+pub use versions::{ResourceVersion, Verdict, extend_versions, versions};

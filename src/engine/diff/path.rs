@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// What the items of a list are told apart by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum ListKey {
     Name,
     /// `key`, also that of a `header`.
     Key,
@@ -15,19 +15,26 @@ pub enum By {
     Priority,
 }
 
-impl By {
+impl ListKey {
     /// In the order in which they are tried.
-    pub const ALL: [By; 6] = [By::Name, By::Domains, By::Address, By::Key, By::Locality, By::Priority];
+    pub const ALL: [ListKey; 6] = [
+        ListKey::Name,
+        ListKey::Domains,
+        ListKey::Address,
+        ListKey::Key,
+        ListKey::Locality,
+        ListKey::Priority,
+    ];
 
     /// As it stands in a path: `[name=shop]`.
     pub fn word(self) -> &'static str {
         match self {
-            By::Name => "name",
-            By::Key => "key",
-            By::Domains => "domains",
-            By::Address => "address",
-            By::Locality => "locality",
-            By::Priority => "priority",
+            ListKey::Name => "name",
+            ListKey::Key => "key",
+            ListKey::Domains => "domains",
+            ListKey::Address => "address",
+            ListKey::Locality => "locality",
+            ListKey::Priority => "priority",
         }
     }
 }
@@ -38,25 +45,25 @@ pub enum DiffStep {
     /// A field of a message or a key of a map.
     Field(String),
     /// An item of a keyed list. `at`: where it stands in the new list, where order has a meaning.
-    Item { by: By, key: String, at: Option<usize> },
+    Item { by: ListKey, key: String, at: Option<usize> },
     /// An item of any other list, with its place in each of the two that it is in.
     Index { old: Option<usize>, new: Option<usize> },
 }
 
 /// Where in a content: `circuit_breakers.thresholds[priority=DEFAULT].max_connections`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Path(pub Vec<DiffStep>);
+pub struct DiffPath(pub Vec<DiffStep>);
 
-impl Path {
+impl DiffPath {
     /// The path one step further down.
-    pub fn then(&self, step: DiffStep) -> Path {
+    pub fn then(&self, step: DiffStep) -> DiffPath {
         let mut steps = self.0.clone();
         steps.push(step);
-        Path(steps)
+        DiffPath(steps)
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for DiffPath {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
             match step {

@@ -6,18 +6,18 @@ use crate::engine::store::{LineFact, MessageKind, Store};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Dir, Seq, StreamId, TypeUrl};
 
-use super::sets::sets;
+use super::sets::diff_sets;
 use super::tree::Op;
 use super::versions::sent;
 
 /// Rows that are looked through for the push before one, or the verdict on it.
-const ROWS: usize = 1 << 14;
+const MAX_SCANNED_ROWS: usize = 1 << 14;
 /// The same for what one resource held before.
-const NEAR: usize = 1 << 12;
+const MAX_CONTENT_ROWS: usize = 1 << 12;
 
 /// A resource that a push changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct PushEntry {
     pub op: Op,
     pub name: Arc<str>,
 }
@@ -34,7 +34,7 @@ pub struct PushDiff {
     /// Version of the push before it, or of the other one.
     pub before: Option<Arc<str>>,
     /// Changed, added, removed.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PushEntry>,
     /// Resources re-sent unchanged, and their bytes; then all bytes.
     pub same: u64,
     pub bytes_same: u64,
@@ -57,10 +57,10 @@ impl PushDiff {
         for (op, names) in
             [(Op::Changed, &fact.changed), (Op::Added, &fact.added), (Op::Removed, &fact.removed)]
         {
-            entries.extend(names.iter().map(|name| Entry { op, name: name.clone() }));
+            entries.extend(names.iter().map(|name| PushEntry { op, name: name.clone() }));
         }
         let here = |line: &LineFact| line.stream == fact.stream && line.type_url == fact.type_url;
-        let earlier = (row.saturating_sub(ROWS)..row).rev().filter_map(|row| store.line(row));
+        let earlier = (row.saturating_sub(MAX_SCANNED_ROWS)..row).rev().filter_map(|row| store.line(row));
         let before =
             earlier.filter(&here).find(|line| line.dir == Some(Dir::Resp)).map(|line| line.row.version);
         let mut push = PushDiff {
@@ -76,13 +76,13 @@ impl PushDiff {
             entries,
             refused: false,
         };
-        push.hear(store, row + 1..rows);
+        push.update_verdict(store, row + 1..rows);
         Some(push)
     }
 
     /// Takes in what the client said to it in these rows.
-    pub fn hear(&mut self, store: &Store, rows: Range<usize>) {
-        let last = store.row_of(self.n).map_or(0, |row| row.saturating_add(ROWS));
+    pub fn update_verdict(&mut self, store: &Store, rows: Range<usize>) {
+        let last = store.row_of(self.n).map_or(0, |row| row.saturating_add(MAX_SCANNED_ROWS));
         let mut later = (rows.start..rows.end.min(last)).filter_map(|row| store.line(row));
         self.refused |= later.any(|line| {
             line.kind == MessageKind::Nack
@@ -99,13 +99,13 @@ impl PushDiff {
         let (old, new) = (contents(store, against)?, contents(store, n)?);
         let names =
             |list: &[(Arc<str>, BlobId)]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        let found = sets(&names(&old), &names(&new), |i, j| {
+        let found = diff_sets(&names(&old), &names(&new), |i, j| {
             old.get(i).map(|(_, content)| content) == new.get(j).map(|(_, content)| content)
         });
         let mut entries = Vec::new();
         let changed = found.changed.iter().map(|(_, at)| *at);
         let of = |list: &[(Arc<str>, BlobId)], op: Op, at: usize| {
-            list.get(at).map(|(name, _)| Entry { op, name: name.clone() })
+            list.get(at).map(|(name, _)| PushEntry { op, name: name.clone() })
         };
         entries.extend(changed.filter_map(|at| of(&new, Op::Changed, at)));
         entries.extend(found.added.iter().filter_map(|at| of(&new, Op::Added, *at)));
@@ -137,7 +137,7 @@ fn contents(store: &Store, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
 }
 
 /// Bytes of the resources of a response that it did not change.
-fn unchanged(store: &Store, n: Seq, entries: &[Entry]) -> u64 {
+fn unchanged(store: &Store, n: Seq, entries: &[PushEntry]) -> u64 {
     let catalog = store.catalog();
     let strings = catalog.strings();
     let changed: HashSet<_> = entries.iter().filter_map(|entry| strings.find(&entry.name)).collect();
@@ -148,7 +148,12 @@ fn unchanged(store: &Store, n: Seq, entries: &[Entry]) -> u64 {
 }
 
 /// The content that a resource had before response `n` on its stream, and the one in it.
-pub fn around(store: &Store, n: Seq, against: Option<Seq>, name: &str) -> (Option<BlobId>, Option<BlobId>) {
+pub fn contents_around(
+    store: &Store,
+    n: Seq,
+    against: Option<Seq>,
+    name: &str,
+) -> (Option<BlobId>, Option<BlobId>) {
     let Some(name) = store.catalog().strings().find(name) else { return (None, None) };
     let content = |n: Seq| sent(store, n, name).map(|(_, content)| content);
     let new = content(n);
@@ -158,7 +163,7 @@ pub fn around(store: &Store, n: Seq, against: Option<Seq>, name: &str) -> (Optio
     let Some((row, line)) = store.row_of(n).and_then(|row| Some((row, store.line(row)?))) else {
         return (None, new);
     };
-    let earlier = (row.saturating_sub(NEAR)..row).rev().filter_map(|row| store.line(row));
+    let earlier = (row.saturating_sub(MAX_CONTENT_ROWS)..row).rev().filter_map(|row| store.line(row));
     let old = earlier
         .filter(|before| before.dir == Some(Dir::Resp) && before.stream == line.stream)
         .filter(|before| before.type_url == line.type_url)

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::align::aligned;
-use super::ignore::{Pattern, without};
+use super::ignore::{IgnorePattern, without};
 use super::keys;
-use super::path::{By, DiffStep, Path};
+use super::path::{DiffPath, DiffStep, ListKey};
 
 /// How contents are compared.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub struct Options {
     /// The order of keyed lists counts (`--strict-order`).
     pub strict_order: bool,
     /// Fields that are left out (`--ignore`).
-    pub ignore: Vec<Pattern>,
+    pub ignore: Vec<IgnorePattern>,
     /// The two come from sessions that key their secrets differently: redacted values can't be compared.
     pub foreign: bool,
 }
@@ -54,7 +54,7 @@ impl Op {
 /// One difference. A reordered list has the keys of its items as values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    pub path: Path,
+    pub path: DiffPath,
     pub op: Op,
     pub from: Option<Value>,
     pub to: Option<Value>,
@@ -66,9 +66,9 @@ pub struct Comparison {
     /// In the order of the old content; what only the new one has comes last on its level.
     pub changes: Vec<Change>,
     /// Keyed lists that differ in their order, which was left out.
-    pub reordered: Vec<Path>,
+    pub reordered: Vec<DiffPath>,
     /// Secrets of which can't be told whether they differ.
-    pub uncertain: Vec<Path>,
+    pub uncertain: Vec<DiffPath>,
     /// Both as they were compared: without what is ignored, the new one in the order of the old one where
     /// order was left out. For diffs by line.
     pub old: Value,
@@ -86,7 +86,7 @@ impl Comparison {
 /// Compares two contents.
 pub fn compare(old: &Value, new: &Value, options: &Options) -> Comparison {
     let (old, new) = (without(old, &options.ignore), without(new, &options.ignore));
-    let mut walk = Walk { options, path: Path::default(), found: Comparison::default() };
+    let mut walk = Walk { options, path: DiffPath::default(), found: Comparison::default() };
     walk.value("", &old, &new);
     let new = if options.strict_order { new } else { aligned("", &old, new) };
     Comparison { old, new, ..walk.found }
@@ -94,13 +94,13 @@ pub fn compare(old: &Value, new: &Value, options: &Options) -> Comparison {
 
 struct Walk<'a> {
     options: &'a Options,
-    path: Path,
+    path: DiffPath,
     found: Comparison,
 }
 
 /// Unkeyed lists are lined up item by item where that takes fewer comparisons than this; beyond it they are
 /// compared place by place.
-const ALIGNABLE: usize = 4_000_000;
+const MAX_ALIGNED_PAIRS: usize = 4_000_000;
 
 impl Walk<'_> {
     /// `field` is the name of the field that the values are in.
@@ -133,7 +133,7 @@ impl Walk<'_> {
         }
     }
 
-    fn keyed(&mut self, by: By, field: &str, old: &[Value], new: &[Value]) {
+    fn keyed(&mut self, by: ListKey, field: &str, old: &[Value], new: &[Value]) {
         let ordered = self.options.strict_order || keys::ordered(field);
         let key = |item: &Value| keys::key(by, field, item).unwrap_or_default();
         let place: HashMap<String, usize> =
@@ -206,7 +206,7 @@ fn line_up(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
     let first = |list: &[Value]| list.get(head).map(Value::to_string);
     match first(old) <= first(new) {
         true => line_up_in_order(old, new),
-        false => line_up_in_order(new, old).into_iter().map(turned).collect(),
+        false => line_up_in_order(new, old).into_iter().map(swapped).collect(),
     }
 }
 
@@ -222,14 +222,14 @@ fn line_up_in_order(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
     let most = old.len().min(new.len()) - head;
     let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
     let (m, n) = (old.len() - head - tail, new.len() - head - tail);
-    if m.saturating_mul(n) <= ALIGNABLE {
+    if m.saturating_mul(n) <= MAX_ALIGNED_PAIRS {
         return capture_diff_slices(Algorithm::Myers, &old, &new);
     }
     vec![DiffOp::Replace { old_index: head, old_len: m, new_index: head, new_len: n }]
 }
 
 /// The same seen from the other list.
-fn turned(op: DiffOp) -> DiffOp {
+fn swapped(op: DiffOp) -> DiffOp {
     match op {
         DiffOp::Equal { old_index, new_index, len } => {
             DiffOp::Equal { old_index: new_index, new_index: old_index, len }

@@ -25,7 +25,7 @@ impl Verdict {
 
 /// One content of a resource as it was sent on a stream, with what re-sent it unchanged.
 #[derive(Clone, Debug)]
-pub struct Version {
+pub struct ResourceVersion {
     /// The response that brought it first.
     pub n: Seq,
     pub at: Time,
@@ -50,15 +50,15 @@ pub fn versions(
     wanted: impl Fn(StreamId) -> bool,
     is_type: impl Fn(&TypeUrl) -> bool,
     name: &str,
-) -> Vec<Version> {
+) -> Vec<ResourceVersion> {
     let mut out = Vec::new();
-    more_versions(&mut out, store, rows, wanted, is_type, name);
+    extend_versions(&mut out, store, rows, wanted, is_type, name);
     out
 }
 
 /// Goes on where [`versions`] ended, with the rows that have come since.
-pub fn more_versions(
-    out: &mut Vec<Version>,
+pub fn extend_versions(
+    out: &mut Vec<ResourceVersion>,
     store: &Store,
     rows: Range<usize>,
     wanted: impl Fn(StreamId) -> bool,
@@ -106,7 +106,7 @@ pub fn more_versions(
                 before.last = n;
                 before.verdict = Verdict::Open;
             }
-            None => out.push(Version {
+            None => out.push(ResourceVersion {
                 n,
                 at: line.at,
                 stream: line.stream,

@@ -8,7 +8,7 @@ use crate::wire::event::Seq;
 use super::pattern::Pattern;
 
 /// Where a row's content comes from, decoded. Implemented over the descriptors by whoever filters.
-pub trait Lookup {
+pub trait ContentLookup {
     /// Shows the bodies in a message (protobuf JSON), one after the other, until `see` says that it has seen
     /// enough. What can't be decoded is not shown.
     fn message(&self, n: Seq, see: &mut dyn FnMut(&Value) -> bool);
@@ -19,7 +19,7 @@ pub trait Lookup {
 /// Knows no content.
 pub struct NoContent;
 
-impl Lookup for NoContent {
+impl ContentLookup for NoContent {
     fn message(&self, _n: Seq, _see: &mut dyn FnMut(&Value) -> bool) {}
     fn resource(&self, _fact: &ResourceFact, _see: &mut dyn FnMut(&Value) -> bool) {}
 }
@@ -27,13 +27,13 @@ impl Lookup for NoContent {
 /// A field path such as `eds_cluster_config.service_name`, found at any depth, in either spelling of protobuf
 /// JSON (`service_name`, `serviceName`). Steps into lists by itself.
 #[derive(Clone, Debug)]
-pub(super) struct Path(Vec<String>);
+pub(super) struct ContentPath(Vec<String>);
 
-impl Path {
+impl ContentPath {
     /// `None` if a step is empty.
-    pub(super) fn parse(text: &str) -> Option<Path> {
+    pub(super) fn parse(text: &str) -> Option<ContentPath> {
         let steps: Vec<String> = text.split('.').map(plain).collect();
-        steps.iter().all(|step| !step.is_empty()).then_some(Path(steps))
+        steps.iter().all(|step| !step.is_empty()).then_some(ContentPath(steps))
     }
 
     /// Whether the path is in `body` with a value that matches (any, without a pattern).

@@ -8,14 +8,14 @@ use jiff::tz::TimeZone;
 use crate::engine::store::{MessageFact, ResourceFact, StateFact, StateView};
 use crate::wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 
-use super::content::Lookup;
-use super::moment::FilterTime;
+use super::content::ContentLookup;
+use super::filter_time::FilterTime;
 use super::parse::Expr;
 use super::pattern::Pattern;
-use super::term::{Field, Term, Test};
+use super::term::{FilterField, Predicate, Term};
 
 /// The row in question.
-pub(super) enum Subject<'a> {
+pub(super) enum FilterRow<'a> {
     Message(&'a MessageFact),
     State(&'a StateFact),
     /// The same, looked up as far as it is asked for.
@@ -24,13 +24,18 @@ pub(super) enum Subject<'a> {
 }
 
 /// What times are measured against.
-pub(super) struct Context<'a> {
+pub(super) struct EvalContext<'a> {
     pub(super) now: Time,
     pub(super) clock: Clock,
     pub(super) zone: &'a TimeZone,
 }
 
-pub(super) fn matches(expr: &Expr, row: &Subject<'_>, at: &Context<'_>, content: &dyn Lookup) -> bool {
+pub(super) fn matches(
+    expr: &Expr,
+    row: &FilterRow<'_>,
+    at: &EvalContext<'_>,
+    content: &dyn ContentLookup,
+) -> bool {
     match expr {
         Expr::Any(parts) => parts.iter().any(|part| matches(part, row, at, content)),
         Expr::All(parts) => parts.iter().all(|part| matches(part, row, at, content)),
@@ -39,37 +44,37 @@ pub(super) fn matches(expr: &Expr, row: &Subject<'_>, at: &Context<'_>, content:
     }
 }
 
-fn holds(term: &Term, row: &Subject<'_>, at: &Context<'_>, content: &dyn Lookup) -> bool {
+fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn ContentLookup) -> bool {
     let field = term.field().map(|(field, _)| field);
     match (&term.test, field) {
-        (Test::Row(pattern), _) => row.any_text(&mut |text| pattern.matches(text)),
-        (Test::Type { kind, url }, _) => is_type(row.type_url(), *kind, url),
-        (Test::Stream(stream), _) => row.stream() == *stream,
-        (Test::Text(pattern), Some(field)) => row.texts(field, &mut |text| pattern.matches(text)),
-        (Test::Bytes(compare, bytes), _) => compare.holds(&row.size(), bytes),
-        (Test::Time(compare, time), Some(Field::Lat)) => {
+        (Predicate::Row(pattern), _) => row.any_text(&mut |text| pattern.matches(text)),
+        (Predicate::Type { kind, url }, _) => is_type(row.type_url(), *kind, url),
+        (Predicate::Stream(stream), _) => row.stream() == *stream,
+        (Predicate::Text(pattern), Some(field)) => row.texts(field, &mut |text| pattern.matches(text)),
+        (Predicate::Bytes(compare, bytes), _) => compare.holds(&row.size(), bytes),
+        (Predicate::Time(compare, time), Some(FilterField::Lat)) => {
             row.latency().is_some_and(|latency| compare.holds(&latency, time))
         }
-        (Test::Time(compare, time), _) => {
+        (Predicate::Time(compare, time), _) => {
             row.since().is_some_and(|since| !at.clock.untimed && compare.holds(&at.now.since(since), time))
         }
-        (Test::Count(compare, count), _) => row.count().is_some_and(|have| compare.holds(&have, count)),
-        (Test::Numbers(from, to), _) => row.number().is_some_and(|n| (*from..=*to).contains(&n.0)),
-        (Test::Moment(when), Some(field)) => at.is_on_side(row, when, field == Field::After),
-        (Test::Content(path, value), _) => {
+        (Predicate::Count(compare, count), _) => row.count().is_some_and(|have| compare.holds(&have, count)),
+        (Predicate::Numbers(from, to), _) => row.number().is_some_and(|n| (*from..=*to).contains(&n.0)),
+        (Predicate::Moment(when), Some(field)) => at.is_on_side(row, when, field == FilterField::After),
+        (Predicate::Content(path, value), _) => {
             let mut found = false;
             let mut see = |body: &serde_json::Value| {
                 found = path.is_in(body, value.as_ref());
                 found
             };
             match row {
-                Subject::Message(fact) => fact.n.into_iter().for_each(|n| content.message(n, &mut see)),
-                Subject::Resource(fact) => content.resource(fact, &mut see),
-                Subject::State(_) | Subject::View(_) => {}
+                FilterRow::Message(fact) => fact.n.into_iter().for_each(|n| content.message(n, &mut see)),
+                FilterRow::Resource(fact) => content.resource(fact, &mut see),
+                FilterRow::State(_) | FilterRow::View(_) => {}
             }
             found
         }
-        (Test::Text(_) | Test::Moment(_), None) => false,
+        (Predicate::Text(_) | Predicate::Moment(_), None) => false,
     }
 }
 
@@ -86,8 +91,8 @@ fn is_type(type_url: &TypeUrl, kind: Option<Kind>, url: &Pattern) -> bool {
     [text, message, last, word].into_iter().any(|text| !text.is_empty() && url.matches(text))
 }
 
-impl Context<'_> {
-    fn is_on_side(&self, row: &Subject<'_>, when: &FilterTime, after: bool) -> bool {
+impl EvalContext<'_> {
+    fn is_on_side(&self, row: &FilterRow<'_>, when: &FilterTime, after: bool) -> bool {
         if let FilterTime::Message(limit) = when {
             return row.number().is_some_and(|n| if after { n > *limit } else { n < *limit });
         }
@@ -98,114 +103,120 @@ impl Context<'_> {
     }
 }
 
-impl Subject<'_> {
+impl FilterRow<'_> {
     fn type_url(&self) -> &TypeUrl {
         match self {
-            Subject::Message(fact) => &fact.type_url,
-            Subject::State(fact) => &fact.type_url,
-            Subject::View(view) => view.type_url(),
-            Subject::Resource(fact) => &fact.type_url,
+            FilterRow::Message(fact) => &fact.type_url,
+            FilterRow::State(fact) => &fact.type_url,
+            FilterRow::View(view) => view.type_url(),
+            FilterRow::Resource(fact) => &fact.type_url,
         }
     }
 
     fn stream(&self) -> StreamId {
         match self {
-            Subject::Message(fact) => fact.stream,
-            Subject::State(fact) => fact.stream,
-            Subject::View(view) => view.stream(),
-            Subject::Resource(fact) => fact.stream,
+            FilterRow::Message(fact) => fact.stream,
+            FilterRow::State(fact) => fact.stream,
+            FilterRow::View(view) => view.stream(),
+            FilterRow::Resource(fact) => fact.stream,
         }
     }
 
     fn node(&self) -> Option<&Arc<str>> {
         match self {
-            Subject::Message(fact) => fact.node.as_ref(),
-            Subject::State(fact) => fact.node.as_ref(),
-            Subject::View(view) => view.node(),
-            Subject::Resource(fact) => fact.node.as_ref(),
+            FilterRow::Message(fact) => fact.node.as_ref(),
+            FilterRow::State(fact) => fact.node.as_ref(),
+            FilterRow::View(view) => view.node(),
+            FilterRow::Resource(fact) => fact.node.as_ref(),
         }
     }
 
     fn number(&self) -> Option<Seq> {
         match self {
-            Subject::Message(fact) => fact.n,
-            Subject::State(fact) => fact.open_nack,
-            Subject::View(view) => view.open_nack(),
-            Subject::Resource(_) => None,
+            FilterRow::Message(fact) => fact.n,
+            FilterRow::State(fact) => fact.open_nack,
+            FilterRow::View(view) => view.open_nack(),
+            FilterRow::Resource(_) => None,
         }
     }
 
     fn since(&self) -> Option<Time> {
         match self {
-            Subject::Message(fact) => Some(fact.at),
-            Subject::State(fact) => Some(fact.since),
-            Subject::View(view) => Some(view.since()),
-            Subject::Resource(_) => None,
+            FilterRow::Message(fact) => Some(fact.at),
+            FilterRow::State(fact) => Some(fact.since),
+            FilterRow::View(view) => Some(view.since()),
+            FilterRow::Resource(_) => None,
         }
     }
 
     fn latency(&self) -> Option<Duration> {
         let of = |ms: Option<(f64, f64)>| ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok());
         match self {
-            Subject::Message(fact) => fact.latency,
-            Subject::State(fact) => of(fact.ack_ms),
-            Subject::View(view) => of(view.ack_ms()),
-            Subject::Resource(_) => None,
+            FilterRow::Message(fact) => fact.latency,
+            FilterRow::State(fact) => of(fact.ack_ms),
+            FilterRow::View(view) => of(view.ack_ms()),
+            FilterRow::Resource(_) => None,
         }
     }
 
     fn size(&self) -> u64 {
         match self {
-            Subject::Message(fact) => fact.size,
-            Subject::State(fact) => fact.bytes,
-            Subject::View(view) => view.bytes(),
-            Subject::Resource(fact) => fact.size,
+            FilterRow::Message(fact) => fact.size,
+            FilterRow::State(fact) => fact.bytes,
+            FilterRow::View(view) => view.bytes(),
+            FilterRow::Resource(fact) => fact.size,
         }
     }
 
     fn count(&self) -> Option<u64> {
         match self {
-            Subject::Message(fact) => Some(fact.count),
-            Subject::State(fact) => Some(fact.resources),
-            Subject::View(view) => Some(view.resources()),
-            Subject::Resource(_) => None,
+            FilterRow::Message(fact) => Some(fact.count),
+            FilterRow::State(fact) => Some(fact.resources),
+            FilterRow::View(view) => Some(view.resources()),
+            FilterRow::Resource(_) => None,
         }
     }
 
     /// Shows the texts of a field until `see` is content. Says whether it was.
-    fn texts(&self, field: Field, see: &mut dyn FnMut(&str) -> bool) -> bool {
+    fn texts(&self, field: FilterField, see: &mut dyn FnMut(&str) -> bool) -> bool {
         fn any(list: &[Arc<str>], see: &mut dyn FnMut(&str) -> bool) -> bool {
             list.iter().any(|text| see(text))
         }
         match (field, self) {
-            (Field::Node, row) => row.node().is_some_and(|node| see(node)),
-            (Field::Dir, Subject::Message(fact)) => fact.dir.is_some_and(|dir| see(dir.word())),
-            (Field::Kind, Subject::Message(fact)) => see(fact.kind.word()),
-            (Field::Name, Subject::Message(fact)) => [&fact.names, &fact.added, &fact.changed, &fact.removed]
-                .into_iter()
-                .any(|list| any(list, see)),
-            (Field::Version, Subject::Message(fact)) => see(&fact.version),
-            (Field::Nonce, Subject::Message(fact)) => see(&fact.nonce),
-            (Field::Err, Subject::Message(fact)) => fact.error.as_ref().is_some_and(|(_, text)| see(text)),
-            (Field::State, Subject::State(fact)) => see(fact.state.word()),
-            (Field::Name, Subject::State(fact)) => {
+            (FilterField::Node, row) => row.node().is_some_and(|node| see(node)),
+            (FilterField::Dir, FilterRow::Message(fact)) => fact.dir.is_some_and(|dir| see(dir.word())),
+            (FilterField::Kind, FilterRow::Message(fact)) => see(fact.kind.word()),
+            (FilterField::Name, FilterRow::Message(fact)) => {
+                [&fact.names, &fact.added, &fact.changed, &fact.removed]
+                    .into_iter()
+                    .any(|list| any(list, see))
+            }
+            (FilterField::Version, FilterRow::Message(fact)) => see(&fact.version),
+            (FilterField::Nonce, FilterRow::Message(fact)) => see(&fact.nonce),
+            (FilterField::Err, FilterRow::Message(fact)) => {
+                fact.error.as_ref().is_some_and(|(_, text)| see(text))
+            }
+            (FilterField::State, FilterRow::State(fact)) => see(fact.state.word()),
+            (FilterField::Name, FilterRow::State(fact)) => {
                 [&fact.names, &fact.missing, &fact.absent].into_iter().any(|list| any(list, see))
             }
-            (Field::Version, Subject::State(fact)) => {
+            (FilterField::Version, FilterRow::State(fact)) => {
                 [&fact.in_force, &fact.offered].into_iter().flatten().any(|text| see(text))
             }
-            (Field::Nonce, Subject::State(fact)) => {
+            (FilterField::Nonce, FilterRow::State(fact)) => {
                 fact.nonce.iter().chain(&fact.pending).any(|text| see(text))
             }
-            (Field::Err, Subject::State(fact)) => fact.nacks.iter().any(|nack| see(&nack.message)),
-            (Field::State, Subject::View(view)) => see(view.state().word()),
-            (Field::Name, Subject::View(view)) => view.any_name(see),
-            (Field::Version, Subject::View(view)) => view.any_version(see),
-            (Field::Nonce, Subject::View(view)) => view.any_nonce(see),
-            (Field::Err, Subject::View(view)) => view.any_error(see),
-            (Field::State, Subject::Resource(fact)) => see(fact.state.word()) || fact.refused && see("nack"),
-            (Field::Name, Subject::Resource(fact)) => see(&fact.name) || any(&fact.aliases, see),
-            (Field::Version, Subject::Resource(fact)) => {
+            (FilterField::Err, FilterRow::State(fact)) => fact.nacks.iter().any(|nack| see(&nack.message)),
+            (FilterField::State, FilterRow::View(view)) => see(view.state().word()),
+            (FilterField::Name, FilterRow::View(view)) => view.any_name(see),
+            (FilterField::Version, FilterRow::View(view)) => view.any_version(see),
+            (FilterField::Nonce, FilterRow::View(view)) => view.any_nonce(see),
+            (FilterField::Err, FilterRow::View(view)) => view.any_error(see),
+            (FilterField::State, FilterRow::Resource(fact)) => {
+                see(fact.state.word()) || fact.refused && see("nack")
+            }
+            (FilterField::Name, FilterRow::Resource(fact)) => see(&fact.name) || any(&fact.aliases, see),
+            (FilterField::Version, FilterRow::Resource(fact)) => {
                 [&fact.version, &fact.acked_version].into_iter().flatten().any(|text| see(text))
             }
             _ => false,
@@ -214,20 +225,20 @@ impl Subject<'_> {
 
     /// The same for everything that the row shows as text.
     fn any_text(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
-        const SHOWN: [Field; 8] = [
-            Field::Node,
-            Field::Kind,
-            Field::Dir,
-            Field::State,
-            Field::Version,
-            Field::Nonce,
-            Field::Name,
-            Field::Err,
+        const SHOWN: [FilterField; 8] = [
+            FilterField::Node,
+            FilterField::Kind,
+            FilterField::Dir,
+            FilterField::State,
+            FilterField::Version,
+            FilterField::Nonce,
+            FilterField::Name,
+            FilterField::Err,
         ];
         let url = self.type_url().as_str();
         let word = Kind::of_type_url(url).map_or(url, |(kind, _)| kind.word());
         see(word)
             || SHOWN.into_iter().any(|field| self.texts(field, see))
-            || matches!(self, Subject::Message(fact) if fact.note.as_deref().is_some_and(see))
+            || matches!(self, FilterRow::Message(fact) if fact.note.as_deref().is_some_and(see))
     }
 }

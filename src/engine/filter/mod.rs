@@ -13,8 +13,8 @@
 
 mod content;
 mod eval;
+mod filter_time;
 mod lexer;
-mod moment;
 mod parse;
 mod pattern;
 mod term;
@@ -26,14 +26,14 @@ use jiff::tz::TimeZone;
 
 use crate::engine::store::{MessageFact, ResourceFact, StateFact, StateView, Store};
 
-pub use content::{Lookup, NoContent};
-pub use moment::FilterTime;
-pub use term::Field;
+pub use content::{ContentLookup, NoContent};
+pub use filter_time::FilterTime;
+pub use term::FilterField;
 pub use units::{bytes, duration};
 
-use eval::Subject;
+use eval::FilterRow;
 use parse::Expr;
-use term::{Term, Test};
+use term::{Predicate, Term};
 
 /// Why an expression can't be read: the byte where it breaks, and what was expected there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,21 +45,21 @@ pub struct FilterError {
 
 /// What kind of row an expression is about to be used on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
+pub enum RowKind {
     Messages,
     States,
     Resources,
 }
 
-impl Rows {
-    pub const ALL: [Rows; 3] = [Rows::Messages, Rows::States, Rows::Resources];
+impl RowKind {
+    pub const ALL: [RowKind; 3] = [RowKind::Messages, RowKind::States, RowKind::Resources];
 
     /// The word in messages: `messages`.
     pub fn word(self) -> &'static str {
         match self {
-            Rows::Messages => "messages",
-            Rows::States => "states",
-            Rows::Resources => "resources",
+            RowKind::Messages => "messages",
+            RowKind::States => "states",
+            RowKind::Resources => "resources",
         }
     }
 }
@@ -95,11 +95,11 @@ impl Filter {
 
     /// Whether it asks for content (`has:`, `field:`), so that a [`Lookup`] is needed to answer it.
     pub fn needs_content(&self) -> bool {
-        self.fields().any(|(field, _)| matches!(field, Field::Has | Field::Content))
+        self.fields().any(|(field, _)| matches!(field, FilterField::Has | FilterField::Content))
     }
 
     /// Refuses fields that rows of this kind do not have: they would hide every row without a word.
-    pub fn check(&self, rows: Rows) -> Result<(), FilterError> {
+    pub fn check(&self, rows: RowKind) -> Result<(), FilterError> {
         match self.fields().find(|(field, _)| !field.applies(rows)) {
             None => Ok(()),
             Some((field, at)) => {
@@ -109,7 +109,7 @@ impl Filter {
         }
     }
 
-    fn fields(&self) -> impl Iterator<Item = (Field, usize)> {
+    fn fields(&self) -> impl Iterator<Item = (FilterField, usize)> {
         let mut found = Vec::new();
         if let Some(expr) = &self.expr {
             expr.visit(&mut |term| found.extend(term.field()));
@@ -123,25 +123,25 @@ impl Filter {
     }
 
     /// Whether a row of the timeline matches.
-    pub fn message_with(&self, fact: &MessageFact, store: &Store, content: &dyn Lookup) -> bool {
-        self.matches(&Subject::Message(fact), store, content)
+    pub fn message_with(&self, fact: &MessageFact, store: &Store, content: &dyn ContentLookup) -> bool {
+        self.matches(&FilterRow::Message(fact), store, content)
     }
 
     /// Whether a state (stream and type) matches.
     pub fn state(&self, fact: &StateFact, store: &Store) -> bool {
-        self.matches(&Subject::State(fact), store, &NoContent)
+        self.matches(&FilterRow::State(fact), store, &NoContent)
     }
 
     /// The same where its fact is not made.
     pub fn state_view(&self, view: &StateView<'_>, store: &Store) -> bool {
-        self.matches(&Subject::View(view), store, &NoContent)
+        self.matches(&FilterRow::View(view), store, &NoContent)
     }
 
     /// A word in lowercase letters of ASCII: a row with a text that has it somewhere, in any case, matches whatever
     /// else is known of it. `None`: there is no such word.
     pub fn plain_word(&self) -> Option<&str> {
         match &self.expr {
-            Some(Expr::Term(Term { test: Test::Row(pattern), .. })) => pattern.plain(),
+            Some(Expr::Term(Term { test: Predicate::Row(pattern), .. })) => pattern.plain(),
             _ => None,
         }
     }
@@ -152,12 +152,12 @@ impl Filter {
     }
 
     /// Whether a resource matches.
-    pub fn resource_with(&self, fact: &ResourceFact, store: &Store, content: &dyn Lookup) -> bool {
-        self.matches(&Subject::Resource(fact), store, content)
+    pub fn resource_with(&self, fact: &ResourceFact, store: &Store, content: &dyn ContentLookup) -> bool {
+        self.matches(&FilterRow::Resource(fact), store, content)
     }
 
-    fn matches(&self, subject: &Subject<'_>, store: &Store, content: &dyn Lookup) -> bool {
-        let at = eval::Context { now: store.now(), clock: store.clock(), zone: &self.zone };
+    fn matches(&self, subject: &FilterRow<'_>, store: &Store, content: &dyn ContentLookup) -> bool {
+        let at = eval::EvalContext { now: store.now(), clock: store.clock(), zone: &self.zone };
         self.expr.as_ref().is_none_or(|expr| eval::matches(expr, subject, &at, content))
     }
 }

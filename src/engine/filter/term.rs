@@ -5,15 +5,15 @@ use std::time::Duration;
 use crate::engine::store::{MessageKind, ResourceState, TypeState};
 use crate::wire::event::{Dir, Kind, StreamId};
 
-use super::content::Path;
+use super::content::ContentPath;
+use super::filter_time::FilterTime;
 use super::lexer::Char;
-use super::moment::FilterTime;
 use super::pattern::{Extent, Pattern};
-use super::{FilterError, Rows, units};
+use super::{FilterError, RowKind, units};
 
 /// A field of the language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum FilterField {
     Type,
     Node,
     Stream,
@@ -37,56 +37,56 @@ pub enum Field {
     Content,
 }
 
-impl Field {
+impl FilterField {
     /// All that are written with a word.
-    pub const WORDS: [(&'static str, Field); 19] = [
-        ("type", Field::Type),
-        ("node", Field::Node),
-        ("stream", Field::Stream),
-        ("dir", Field::Dir),
-        ("kind", Field::Kind),
-        ("state", Field::State),
-        ("name", Field::Name),
-        ("version", Field::Version),
-        ("nonce", Field::Nonce),
-        ("err", Field::Err),
-        ("rule", Field::Rule),
-        ("after", Field::After),
-        ("before", Field::Before),
-        ("size", Field::Size),
-        ("lat", Field::Lat),
-        ("age", Field::Age),
-        ("res", Field::Res),
-        ("has", Field::Has),
-        ("field", Field::Content),
+    pub const WORDS: [(&'static str, FilterField); 19] = [
+        ("type", FilterField::Type),
+        ("node", FilterField::Node),
+        ("stream", FilterField::Stream),
+        ("dir", FilterField::Dir),
+        ("kind", FilterField::Kind),
+        ("state", FilterField::State),
+        ("name", FilterField::Name),
+        ("version", FilterField::Version),
+        ("nonce", FilterField::Nonce),
+        ("err", FilterField::Err),
+        ("rule", FilterField::Rule),
+        ("after", FilterField::After),
+        ("before", FilterField::Before),
+        ("size", FilterField::Size),
+        ("lat", FilterField::Lat),
+        ("age", FilterField::Age),
+        ("res", FilterField::Res),
+        ("has", FilterField::Has),
+        ("field", FilterField::Content),
     ];
 
     /// `type`, `node`, …; `#` for message numbers.
     pub fn word(self) -> &'static str {
-        Field::WORDS.iter().find(|(_, field)| *field == self).map_or("#", |(word, _)| word)
+        FilterField::WORDS.iter().find(|(_, field)| *field == self).map_or("#", |(word, _)| word)
     }
 
     /// Those that rows of some kind have, and message numbers.
-    pub fn in_use() -> impl Iterator<Item = Field> {
-        let all = Field::WORDS.iter().map(|(_, field)| *field).chain([Field::Number]);
-        all.filter(|field| Rows::ALL.into_iter().any(|rows| field.applies(rows)))
+    pub fn in_use() -> impl Iterator<Item = FilterField> {
+        let all = FilterField::WORDS.iter().map(|(_, field)| *field).chain([FilterField::Number]);
+        all.filter(|field| RowKind::ALL.into_iter().any(|rows| field.applies(rows)))
     }
 
-    fn parse(word: &str) -> Option<Field> {
-        Field::WORDS.iter().find(|(known, _)| *known == word).map(|(_, field)| *field)
+    fn parse(word: &str) -> Option<FilterField> {
+        FilterField::WORDS.iter().find(|(known, _)| *known == word).map(|(_, field)| *field)
     }
 
     fn is_number(self) -> bool {
-        matches!(self, Field::Size | Field::Lat | Field::Age | Field::Res)
+        matches!(self, FilterField::Size | FilterField::Lat | FilterField::Age | FilterField::Res)
     }
 
     /// Whether rows of this kind have it. `rule` belongs to findings.
-    pub(super) fn applies(self, rows: Rows) -> bool {
-        use Field as F;
+    pub(super) fn applies(self, rows: RowKind) -> bool {
+        use FilterField as F;
         match rows {
-            Rows::Messages => !matches!(self, F::State | F::Rule),
-            Rows::States => !matches!(self, F::Dir | F::Kind | F::Rule | F::Has | F::Content),
-            Rows::Resources => !matches!(
+            RowKind::Messages => !matches!(self, F::State | F::Rule),
+            RowKind::States => !matches!(self, F::Dir | F::Kind | F::Rule | F::Has | F::Content),
+            RowKind::Resources => !matches!(
                 self,
                 F::Dir
                     | F::Kind
@@ -136,7 +136,7 @@ const OPERATORS: [(&str, Compare); 6] = [
 ];
 
 #[derive(Clone, Debug)]
-pub(super) enum Test {
+pub(super) enum Predicate {
     /// Any text of the row.
     Row(Pattern),
     Type {
@@ -152,25 +152,25 @@ pub(super) enum Test {
     /// `#FROM..#TO`, ends included.
     Numbers(u64, u64),
     Moment(FilterTime),
-    Content(Path, Option<Pattern>),
+    Content(ContentPath, Option<Pattern>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     /// With its place; `None` for a word that matches the row.
-    field: Option<(Field, usize)>,
-    pub test: Test,
+    field: Option<(FilterField, usize)>,
+    pub test: Predicate,
 }
 
 impl Term {
-    pub(super) fn field(&self) -> Option<(Field, usize)> {
+    pub(super) fn field(&self) -> Option<(FilterField, usize)> {
         self.field
     }
 }
 
 /// A regex that stands alone.
 pub(super) fn regex(at: usize, regex: &str) -> Result<Term, FilterError> {
-    Ok(Term { field: None, test: Test::Row(Pattern::regex(at, regex)?) })
+    Ok(Term { field: None, test: Predicate::Row(Pattern::regex(at, regex)?) })
 }
 
 /// `name:/…/`.
@@ -178,11 +178,16 @@ pub(super) fn field_regex(at: usize, word: &str, place: usize, regex: &str) -> R
     let field = known(at, word)?;
     let pattern = Pattern::regex(place, regex)?;
     let test = match field {
-        Field::Type => Test::Type { kind: None, url: pattern },
-        Field::Node | Field::Name | Field::Version | Field::Nonce | Field::Err | Field::Rule => {
-            Test::Text(pattern)
+        FilterField::Type => Predicate::Type { kind: None, url: pattern },
+        FilterField::Node
+        | FilterField::Name
+        | FilterField::Version
+        | FilterField::Nonce
+        | FilterField::Err
+        | FilterField::Rule => Predicate::Text(pattern),
+        FilterField::Kind | FilterField::State | FilterField::Dir => {
+            Predicate::Text(one_of(field, place, pattern)?)
         }
-        Field::Kind | Field::State | Field::Dir => Test::Text(one_of(field, place, pattern)?),
         _ => return Err(FilterError { at: place, reason: format!("`{word}` takes no regex") }),
     };
     Ok(Term { field: Some((field, at)), test })
@@ -201,7 +206,7 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
         let value = &rest[sign.len()..];
         // `xdstp://…` and unknown words before a comparison are text; an unknown word with a colon is a typo.
         let is_text = *sign != ":" || starts_with(rest, "://");
-        if Field::parse(&name).is_some() || !is_text {
+        if FilterField::parse(&name).is_some() || !is_text {
             let field = known(at, &name)?;
             let place = at + name.len() + sign.len();
             if !matches!(*sign, ":" | "=") && !field.is_number() {
@@ -216,64 +221,71 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
             return Ok(Term { field: Some((field, at)), test: test(field, *compare, place, value)? });
         }
     }
-    Ok(Term { field: None, test: Test::Row(Pattern::word(at, word, Extent::Part)?) })
+    Ok(Term { field: None, test: Predicate::Row(Pattern::word(at, word, Extent::Part)?) })
 }
 
-fn known(at: usize, word: &str) -> Result<Field, FilterError> {
-    Field::parse(word).ok_or_else(|| {
-        let words: Vec<_> = Field::in_use().map(Field::word).collect();
+fn known(at: usize, word: &str) -> Result<FilterField, FilterError> {
+    FilterField::parse(word).ok_or_else(|| {
+        let words: Vec<_> = FilterField::in_use().map(FilterField::word).collect();
         let reason =
             format!("no field `{word}` (fields: {}; quote the word to match it as text)", words.join(" "));
         FilterError { at, reason }
     })
 }
 
-fn test(field: Field, compare: Compare, at: usize, value: &[Char]) -> Result<Test, FilterError> {
+fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Result<Predicate, FilterError> {
     let text = plain(value);
     let wrong = |expected: &str| FilterError { at, reason: format!("`{text}` is not {expected}") };
     Ok(match field {
-        Field::Type => {
+        FilterField::Type => {
             let kind = Kind::parse(&text);
-            Test::Type { kind, url: Pattern::word(at, value, Extent::Whole)? }
+            Predicate::Type { kind, url: Pattern::word(at, value, Extent::Whole)? }
         }
-        Field::Node | Field::Name | Field::Version | Field::Nonce | Field::Rule => {
-            Test::Text(Pattern::word(at, value, Extent::Whole)?)
+        FilterField::Node
+        | FilterField::Name
+        | FilterField::Version
+        | FilterField::Nonce
+        | FilterField::Rule => Predicate::Text(Pattern::word(at, value, Extent::Whole)?),
+        FilterField::Err => Predicate::Text(Pattern::word(at, value, Extent::Part)?),
+        FilterField::Kind | FilterField::State | FilterField::Dir => {
+            Predicate::Text(one_of(field, at, Pattern::word(at, value, Extent::Whole)?)?)
         }
-        Field::Err => Test::Text(Pattern::word(at, value, Extent::Part)?),
-        Field::Kind | Field::State | Field::Dir => {
-            Test::Text(one_of(field, at, Pattern::word(at, value, Extent::Whole)?)?)
-        }
-        Field::Stream => {
+        FilterField::Stream => {
             let digits = text.strip_prefix('#').unwrap_or(&text);
-            Test::Stream(StreamId(digits.parse().map_err(|_| wrong("the number of a stream"))?))
+            Predicate::Stream(StreamId(digits.parse().map_err(|_| wrong("the number of a stream"))?))
         }
-        Field::Size => {
-            Test::Bytes(compare, units::bytes(&text).ok_or_else(|| wrong("a size such as 1M or 44kB"))?)
+        FilterField::Size => {
+            Predicate::Bytes(compare, units::bytes(&text).ok_or_else(|| wrong("a size such as 1M or 44kB"))?)
         }
-        Field::Lat | Field::Age => {
-            Test::Time(compare, units::duration(&text).ok_or_else(|| wrong("a time such as 100ms or 30s"))?)
+        FilterField::Lat | FilterField::Age => Predicate::Time(
+            compare,
+            units::duration(&text).ok_or_else(|| wrong("a time such as 100ms or 30s"))?,
+        ),
+        FilterField::Res | FilterField::Number => {
+            Predicate::Count(compare, text.parse().map_err(|_| wrong("a count"))?)
         }
-        Field::Res | Field::Number => Test::Count(compare, text.parse().map_err(|_| wrong("a count"))?),
-        Field::After | Field::Before => Test::Moment(
+        FilterField::After | FilterField::Before => Predicate::Moment(
             FilterTime::parse(&text).ok_or_else(|| wrong("a time such as 14:02:08, +30s or #487"))?,
         ),
-        Field::Has => Test::Content(Path::parse(&text).ok_or_else(|| wrong("a field path"))?, None),
-        Field::Content => {
+        FilterField::Has => {
+            Predicate::Content(ContentPath::parse(&text).ok_or_else(|| wrong("a field path"))?, None)
+        }
+        FilterField::Content => {
             let equal = value.iter().position(|c| *c == ('=', false));
             let Some((path, wanted)) = equal.map(|equal| (&value[..equal], &value[equal + 1..])) else {
                 return Err(wrong("PATH=VALUE"));
             };
-            let path = Path::parse(&plain(path)).ok_or_else(|| wrong("PATH=VALUE"))?;
-            Test::Content(path, Some(Pattern::word(at, wanted, Extent::Whole)?))
+            let path = ContentPath::parse(&plain(path)).ok_or_else(|| wrong("PATH=VALUE"))?;
+            Predicate::Content(path, Some(Pattern::word(at, wanted, Extent::Whole)?))
         }
     })
 }
 
 /// Refuses a pattern that none of the field's words matches.
-fn one_of(field: Field, at: usize, pattern: Pattern) -> Result<Pattern, FilterError> {
+fn one_of(field: FilterField, at: usize, pattern: Pattern) -> Result<Pattern, FilterError> {
     let words: Vec<&str> = match field {
-        Field::Kind => MessageKind::ALL.iter().map(|kind| kind.word()).collect(),
-        Field::Dir => vec![Dir::Req.word(), Dir::Resp.word()],
+        FilterField::Kind => MessageKind::ALL.iter().map(|kind| kind.word()).collect(),
+        FilterField::Dir => vec![Dir::Req.word(), Dir::Resp.word()],
         _ => {
             let types = TypeState::ALL.iter().map(|state| state.word());
             types.chain(ResourceState::ALL.iter().map(|state| state.word())).collect()
@@ -299,7 +311,7 @@ fn numbers(at: usize, word: &[Char]) -> Result<Option<Term>, FilterError> {
     };
     match range {
         Some((from, to)) => {
-            Ok(Some(Term { field: Some((Field::Number, at)), test: Test::Numbers(from, to) }))
+            Ok(Some(Term { field: Some((FilterField::Number, at)), test: Predicate::Numbers(from, to) }))
         }
         None => Err(FilterError { at, reason: "expected a message number, #487 or #478..#498".into() }),
     }

@@ -285,15 +285,15 @@ fn words_that_look_like_fields_are_text() {
 #[test]
 fn fields_that_rows_lack_are_refused() {
     let check = |text: &str, rows| Filter::parse(text).unwrap().check(rows);
-    assert_eq!(check("type:cds kind:nack", Rows::Messages), Ok(()));
-    assert_eq!(check("type:cds state:nack", Rows::States), Ok(()));
-    let refused = check("type:cds (edge | !state:nack)", Rows::Messages).unwrap_err();
+    assert_eq!(check("type:cds kind:nack", RowKind::Messages), Ok(()));
+    assert_eq!(check("type:cds state:nack", RowKind::States), Ok(()));
+    let refused = check("type:cds (edge | !state:nack)", RowKind::Messages).unwrap_err();
     assert_eq!((refused.at, refused.reason.as_str()), (18, "`state` says nothing about messages"));
     for (text, rows) in [
-        ("kind:ack", Rows::States),
-        ("rule:x", Rows::Messages),
-        ("#1", Rows::Resources),
-        ("has:a", Rows::States),
+        ("kind:ack", RowKind::States),
+        ("rule:x", RowKind::Messages),
+        ("#1", RowKind::Resources),
+        ("has:a", RowKind::States),
     ] {
         assert!(check(text, rows).is_err(), "{text}");
     }
@@ -301,7 +301,7 @@ fn fields_that_rows_lack_are_refused() {
 
 struct Bodies(Value);
 
-impl Lookup for Bodies {
+impl ContentLookup for Bodies {
     fn message(&self, _n: Seq, see: &mut dyn FnMut(&Value) -> bool) {
         let _ = see(&json!({"name": "other"})) || see(&self.0);
     }

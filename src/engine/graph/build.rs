@@ -4,14 +4,14 @@ use crate::engine::store::{Store, StreamsSnapshot, Wildcard};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, StreamId};
 
-use super::{Graph, Id, References};
+use super::{Graph, NodeId, References};
 
 /// Nodes are looked at this many times in all.
-const PASSES: usize = 3;
+const PASSES_PER_NODE: usize = 3;
 
 /// A graph in the making: step by step, so that no frame waits for all of it, and all of it as of one moment.
 #[derive(Clone, Debug)]
-pub struct Building {
+pub struct GraphBuilder {
     glance: StreamsSnapshot,
     graph: Graph,
     wild: Vec<Kind>,
@@ -26,15 +26,15 @@ enum Stage {
     /// The resources that the streams know.
     Nodes,
     /// What those refer to, from this one on; and how many they are.
-    Edges(Id, usize),
+    Edges(NodeId, usize),
     /// What follows from the whole, from this one on.
-    States(Id),
+    States(NodeId),
     Whole,
 }
 
-impl Building {
+impl GraphBuilder {
     /// Begins with these streams as they are now.
-    pub fn new(store: &Store, streams: &[StreamId]) -> Building {
+    pub fn new(store: &Store, streams: &[StreamId]) -> GraphBuilder {
         let glance = store.glance(streams);
         let is = |kind: Kind| {
             glance.wildcards().any(|(url, wildcard)| {
@@ -44,7 +44,7 @@ impl Building {
         };
         let wild = [Kind::Cds, Kind::Lds].into_iter().filter(|kind| is(*kind)).collect();
         let total = glance.len();
-        Building { glance, graph: Graph::default(), wild, stage: Stage::Nodes, done: 0, total }
+        GraphBuilder { glance, graph: Graph::default(), wild, stage: Stage::Nodes, done: 0, total }
     }
 
     /// About how many nodes it has.
@@ -57,7 +57,7 @@ impl Building {
     }
 
     pub fn percent(&self) -> usize {
-        (self.done.saturating_mul(100) / (self.total * PASSES).max(1)).min(99)
+        (self.done.saturating_mul(100) / (self.total * PASSES_PER_NODE).max(1)).min(99)
     }
 
     /// Goes on by so many nodes. True once it is whole. References are looked up among those known; the known ones that
@@ -75,7 +75,7 @@ impl Building {
             Stage::Edges(from, end) => {
                 let to = from.saturating_add(most).min(end);
                 for id in from..to {
-                    let Some(links) = self.graph.references(id, known) else { continue };
+                    let Some(links) = self.graph.references_of(id, known) else { continue };
                     links.iter().for_each(|link| self.graph.connect(id, link));
                 }
                 self.stage = if to < end { Stage::Edges(to, end) } else { Stage::States(0) };
@@ -83,10 +83,10 @@ impl Building {
             Stage::States(from) => {
                 let end = self.graph.nodes.len();
                 let to = from.saturating_add(most).min(end);
-                (from..to).for_each(|id| self.graph.settle(id, &self.wild));
+                (from..to).for_each(|id| self.graph.derive_state(id, &self.wild));
                 self.stage = Stage::States(to);
                 if to == end {
-                    self.graph.trouble();
+                    self.graph.mark_troubled();
                     self.stage = Stage::Whole;
                 }
             }
@@ -113,7 +113,7 @@ impl Graph {
     }
 
     /// Lets go of so many of its nodes: to drop 100,000 at once takes longer than a frame. True once there is none.
-    pub fn take_apart(&mut self, most: usize) -> bool {
+    pub fn drop_nodes(&mut self, most: usize) -> bool {
         for _ in 0..most {
             let Some(node) = self.nodes.pop() else { return true };
             self.by_name.remove(&(node.kind, node.name));

@@ -5,28 +5,31 @@ use std::fmt::Write as _;
 use crate::wire::event::Kind;
 use crate::wire::text::display_safe;
 
-use super::{Graph, Node, State};
+use super::{Graph, GraphNode, NodeState};
 
 /// Colour of a node, in words that both languages know.
-fn color(state: &State) -> &'static str {
+fn color(state: &NodeState) -> &'static str {
     match state {
-        State::Ready => "green",
-        State::Sent | State::Waiting { .. } => "blue",
-        State::Refused | State::Dangling => "red",
-        State::Warming { .. } | State::Missing { .. } => "orange",
-        State::Gone(_) | State::NotAsked | State::Orphan => "gray",
+        NodeState::Ready => "green",
+        NodeState::Sent | NodeState::Waiting { .. } => "blue",
+        NodeState::Refused | NodeState::Dangling => "red",
+        NodeState::Warming { .. } | NodeState::Missing { .. } => "orange",
+        NodeState::Gone(_) | NodeState::NotAsked | NodeState::Orphan => "gray",
     }
 }
 
-fn lines(node: &Node) -> [String; 3] {
+fn lines(node: &GraphNode) -> [String; 3] {
     let version = node.version.as_deref().filter(|version| !version.is_empty());
     let state = match (&node.state, version) {
-        (State::Ready, Some(version)) => version.to_owned(),
+        (NodeState::Ready, Some(version)) => version.to_owned(),
         (state, Some(version)) if state.is_present() => format!("{version} {}", state.word()),
         (state, _) => state.word().to_owned(),
     };
-    let state =
-        if node.orphan() && node.state != State::Orphan { format!("{state}, not referenced") } else { state };
+    let state = if node.is_orphan() && node.state != NodeState::Orphan {
+        format!("{state}, not referenced")
+    } else {
+        state
+    };
     [node.kind.label().to_owned(), display_safe(&node.name).into_owned(), display_safe(&state).into_owned()]
 }
 
@@ -46,8 +49,11 @@ pub fn dot(graph: &Graph, title: &str) -> String {
         format!("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", quoted(&display_safe(title)));
     for (id, node) in graph.nodes.iter().enumerate() {
         let label = lines(node).map(|line| quoted(&line)).join("\\n");
-        let style =
-            if matches!(node.state, State::Dangling | State::NotAsked) { ", style=dashed" } else { "" };
+        let style = if matches!(node.state, NodeState::Dangling | NodeState::NotAsked) {
+            ", style=dashed"
+        } else {
+            ""
+        };
         let _ = writeln!(out, "  n{id} [label=\"{label}\", color={}{style}];", color(&node.state));
     }
     for (from, to, path) in edges(graph) {
@@ -87,7 +93,7 @@ pub fn mermaid(graph: &Graph, title: &str) -> String {
 }
 
 /// `1 listener → 1 route → 119 clusters`: the types in their order, those that are there.
-pub const CHAIN: [(Kind, &str); 5] = [
+pub const KIND_CHAIN: [(Kind, &str); 5] = [
     (Kind::Lds, "listener"),
     (Kind::Rds, "route"),
     (Kind::Cds, "cluster"),

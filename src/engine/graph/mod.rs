@@ -20,20 +20,20 @@ use crate::schema::links::{self, Link};
 use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 
-pub use build::Building;
-pub use draw::{CHAIN, dot, mermaid};
-pub use state::{State, has_orphans};
-pub use walk::{NodeKind, Row, Rows, View};
+pub use build::GraphBuilder;
+pub use draw::{KIND_CHAIN, dot, mermaid};
+pub use state::{NodeState, has_orphans};
+pub use walk::{Rows, TreeRow, TreeRowKind, TreeView};
 
 /// Place of a node among the nodes of its graph.
-pub type Id = usize;
+pub type NodeId = usize;
 
 /// A resource that is there, or that something refers to.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct GraphNode {
     pub kind: Kind,
     pub name: Arc<str>,
-    pub state: State,
+    pub state: NodeState,
     /// The newest version sent.
     pub version: Option<Arc<str>>,
     pub acked_version: Option<Arc<str>>,
@@ -42,16 +42,16 @@ pub struct Node {
     pub type_url: Option<TypeUrl>,
     pub content: Option<BlobId>,
     /// What it refers to, in the order of its fields, each once, with the field.
-    pub uses: Vec<(Id, Arc<str>)>,
+    pub uses: Vec<(NodeId, Arc<str>)>,
     /// Who refers to it.
-    pub users: Vec<Id>,
+    pub users: Vec<NodeId>,
     /// It or something below it has a problem.
     pub troubled: bool,
 }
 
-impl Node {
+impl GraphNode {
     /// It is there, is of a type that others refer to, and nothing does.
-    pub fn orphan(&self) -> bool {
+    pub fn is_orphan(&self) -> bool {
         self.users.is_empty() && !matches!(self.kind, Kind::Lds | Kind::Rtds) && self.state.is_present()
     }
 }
@@ -74,7 +74,7 @@ impl References {
     pub fn read(&mut self, store: &Store, schema: &Schema, contents: &[BlobId]) {
         for id in contents {
             let body = store.catalog().bytes(*id).map(|bytes| schema.any_to_json(&bytes));
-            let links = body.map(|body| links::of(schema, &body)).unwrap_or_default();
+            let links = body.map(|body| links::links_of(schema, &body)).unwrap_or_default();
             self.0.insert(*id, links.into());
         }
     }
@@ -83,8 +83,8 @@ impl References {
 /// The graph of one client.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    pub nodes: Vec<Node>,
-    by_name: HashMap<(Kind, Arc<str>), Id>,
+    pub nodes: Vec<GraphNode>,
+    by_name: HashMap<(Kind, Arc<str>), NodeId>,
     /// Contents whose references are not looked up yet: their edges are not there.
     pub unread: Vec<BlobId>,
     /// Types of which the client was sent or asked for something.
@@ -92,10 +92,10 @@ pub struct Graph {
     /// How many nodes are there, by type.
     counts: HashMap<Kind, u64>,
     /// Nodes with a problem of their own.
-    problems: Vec<Id>,
+    problems: Vec<NodeId>,
     /// Listeners, and what nothing refers to: where the tree begins.
-    roots: Vec<Id>,
-    loose: Vec<Id>,
+    roots: Vec<NodeId>,
+    loose: Vec<NodeId>,
 }
 
 /// The streams of a stream's client that are open, or the stream alone: types may come on streams of their own.
@@ -104,7 +104,7 @@ pub fn streams_of(store: &Store, stream: StreamId) -> Vec<StreamId> {
 }
 
 /// A number that changes when the graph of these streams may have.
-pub fn mark(store: &Store, streams: &[StreamId]) -> u64 {
+pub fn fingerprint(store: &Store, streams: &[StreamId]) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut hasher = std::hash::DefaultHasher::new();
     for fact in streams.iter().flat_map(|stream| store.summaries_of(*stream)) {
@@ -131,16 +131,16 @@ impl Graph {
 
     /// The graph of these streams as far as references are known. What is not part of it is forgotten.
     pub fn build(store: &Store, streams: &[StreamId], known: &mut References) -> Graph {
-        let mut building = Building::new(store, streams);
+        let mut building = GraphBuilder::new(store, streams);
         while !building.step(store, known, usize::MAX) {}
         building.finish().0
     }
 
     fn add(&mut self, fact: ResourceFact, asked: Option<(Time, Seq)>) {
         let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return };
-        let node = Node {
+        let node = GraphNode {
             kind,
-            state: State::of(&fact, asked),
+            state: NodeState::of(&fact, asked),
             version: fact.version,
             acked_version: fact.acked_version,
             stream: Some(fact.stream),
@@ -164,7 +164,7 @@ impl Graph {
         }
     }
 
-    fn references(&mut self, id: Id, known: &References) -> Option<Arc<[Link]>> {
+    fn references_of(&mut self, id: NodeId, known: &References) -> Option<Arc<[Link]>> {
         let node = self.nodes.get(id).filter(|node| refers(node.kind) && node.state.is_present())?;
         let content = node.content?;
         if let Some(links) = known.0.get(&content) {
@@ -174,12 +174,12 @@ impl Graph {
         None
     }
 
-    fn connect(&mut self, from: Id, link: &Link) {
+    fn connect(&mut self, from: NodeId, link: &Link) {
         let path: Arc<str> = Arc::from(link.path.as_str());
         let several = link.name.ends_with('*') && matches!(link.kind, Kind::Vhds | Kind::Srds);
-        let targets: Vec<Id> = match several {
+        let targets: Vec<NodeId> = match several {
             true => {
-                let meant = |node: &Node| node.kind == link.kind && link.means(&node.name);
+                let meant = |node: &GraphNode| node.kind == link.kind && link.matches_name(&node.name);
                 self.nodes.iter().enumerate().filter(|(_, node)| meant(node)).map(|(id, _)| id).collect()
             }
             false => vec![self.find_or_add(link)],
@@ -196,17 +196,17 @@ impl Graph {
         }
     }
 
-    fn find_or_add(&mut self, link: &Link) -> Id {
+    fn find_or_add(&mut self, link: &Link) -> NodeId {
         let key = (link.kind, Arc::from(link.name.as_str()));
         if let Some(id) = self.by_name.get(&key) {
             return *id;
         }
         let id = self.nodes.len();
         self.by_name.insert(key.clone(), id);
-        self.nodes.push(Node {
+        self.nodes.push(GraphNode {
             kind: link.kind,
             name: key.1,
-            state: State::NotAsked,
+            state: NodeState::NotAsked,
             version: None,
             acked_version: None,
             stream: None,
@@ -219,11 +219,11 @@ impl Graph {
         id
     }
 
-    pub fn get(&self, id: Id) -> Option<&Node> {
+    pub fn get(&self, id: NodeId) -> Option<&GraphNode> {
         self.nodes.get(id)
     }
 
-    pub fn find(&self, kind: Kind, name: &str) -> Option<Id> {
+    pub fn find(&self, kind: Kind, name: &str) -> Option<NodeId> {
         self.by_name.get(&(kind, Arc::from(name))).copied()
     }
 
@@ -238,11 +238,11 @@ impl Graph {
     }
 
     /// Nodes with a problem of their own.
-    pub fn problems(&self) -> impl Iterator<Item = &Node> {
+    pub fn problems(&self) -> impl Iterator<Item = &GraphNode> {
         self.problems.iter().filter_map(|id| self.nodes.get(*id))
     }
 
-    pub fn orphans(&self) -> impl Iterator<Item = Id> {
-        self.nodes.iter().enumerate().filter(|(_, node)| node.orphan()).map(|(id, _)| id)
+    pub fn orphans(&self) -> impl Iterator<Item = NodeId> {
+        self.nodes.iter().enumerate().filter(|(_, node)| node.is_orphan()).map(|(id, _)| id)
     }
 }

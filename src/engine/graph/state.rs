@@ -1,11 +1,11 @@
 use crate::engine::store::{AbsentBy, ResourceFact, ResourceState};
 use crate::wire::event::{Kind, Seq, Time};
 
-use super::{Graph, Id};
+use super::{Graph, NodeId};
 
 /// How a resource stands in the graph of its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum NodeState {
     /// Sent and accepted.
     Ready,
     /// The same, and nothing that the client was sent refers to it (any more). It stays: the protocol has no deletion of
@@ -29,62 +29,71 @@ pub enum State {
     Dangling,
 }
 
-impl State {
+impl NodeState {
     /// `asked`: since when and by which request it is waited for.
-    pub(super) fn of(fact: &ResourceFact, asked: Option<(Time, Seq)>) -> State {
+    pub(super) fn of(fact: &ResourceFact, asked: Option<(Time, Seq)>) -> NodeState {
         match fact.state {
-            _ if fact.refused => State::Refused,
-            ResourceState::Present if fact.acked_version.is_none() => State::Sent,
-            ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => State::Ready,
-            ResourceState::Waiting => State::Waiting { since: asked },
+            _ if fact.refused => NodeState::Refused,
+            ResourceState::Present if fact.acked_version.is_none() => NodeState::Sent,
+            ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => NodeState::Ready,
+            ResourceState::Waiting => NodeState::Waiting { since: asked },
             // The client's own timer says so: for whoever looks, nothing came.
             ResourceState::Absent if fact.absent_by == Some(AbsentBy::Timer) => {
-                State::Missing { since: asked }
+                NodeState::Missing { since: asked }
             }
-            state => State::Gone(state),
+            state => NodeState::Gone(state),
         }
     }
 
     /// The client was sent it and has it, or has what was there before.
     pub fn is_present(&self) -> bool {
-        matches!(self, State::Ready | State::Orphan | State::Sent | State::Refused | State::Warming { .. })
+        matches!(
+            self,
+            NodeState::Ready
+                | NodeState::Orphan
+                | NodeState::Sent
+                | NodeState::Refused
+                | NodeState::Warming { .. }
+        )
     }
 
     /// Someone must act on it.
-    pub fn problem(&self) -> bool {
-        matches!(self, State::Refused | State::Missing { .. } | State::Dangling | State::Warming { .. })
-            || matches!(self, State::Gone(state) if *state != ResourceState::Released)
+    pub fn is_problem(&self) -> bool {
+        matches!(
+            self,
+            NodeState::Refused | NodeState::Missing { .. } | NodeState::Dangling | NodeState::Warming { .. }
+        ) || matches!(self, NodeState::Gone(state) if *state != ResourceState::Released)
     }
 
     /// Whether what refers to it can't be used until it is there.
     fn holds_up(&self) -> bool {
-        matches!(self, State::Waiting { .. } | State::Missing { .. })
+        matches!(self, NodeState::Waiting { .. } | NodeState::Missing { .. })
     }
 
     /// `in sync`, `warming`, `dangling`.
     pub fn word(&self) -> &'static str {
         match self {
-            State::Ready => "in sync",
-            State::Orphan => "orphan",
-            State::Sent => "sent",
-            State::Refused => "NACK",
-            State::Warming { .. } => "warming",
-            State::Waiting { .. } => "waiting",
-            State::Missing { .. } => "missing",
-            State::Gone(state) => state.word(),
-            State::NotAsked => "not asked for",
-            State::Dangling => "dangling",
+            NodeState::Ready => "in sync",
+            NodeState::Orphan => "orphan",
+            NodeState::Sent => "sent",
+            NodeState::Refused => "NACK",
+            NodeState::Warming { .. } => "warming",
+            NodeState::Waiting { .. } => "waiting",
+            NodeState::Missing { .. } => "missing",
+            NodeState::Gone(state) => state.word(),
+            NodeState::NotAsked => "not asked for",
+            NodeState::Dangling => "dangling",
         }
     }
 }
 
 /// Whether resources of a type can outlive what refers to them.
 pub fn has_orphans(kind: Kind) -> bool {
-    !parents(kind).is_empty()
+    !referring_kinds(kind).is_empty()
 }
 
 /// The types whose resources refer to those of a type.
-fn parents(kind: Kind) -> &'static [Kind] {
+fn referring_kinds(kind: Kind) -> &'static [Kind] {
     match kind {
         Kind::Eds => &[Kind::Cds],
         Kind::Rds => &[Kind::Lds, Kind::Srds],
@@ -98,32 +107,32 @@ fn parents(kind: Kind) -> &'static [Kind] {
 impl Graph {
     /// What follows from the whole for one node, with all nodes and edges there: dangling, warming, orphaned. Of the
     /// `wild` types the client gets all.
-    pub(super) fn settle(&mut self, id: Id, wild: &[Kind]) {
+    pub(super) fn derive_state(&mut self, id: NodeId, wild: &[Kind]) {
         // Listeners warm up on routes, clusters on endpoints and secrets; routes are not warmed (row H-03).
         let warming = self.warming(id);
         let Some(node) = self.nodes.get_mut(id) else { return };
         let used = !node.users.is_empty();
-        let gone = matches!(node.state, State::Gone(_));
-        if used && wild.contains(&node.kind) && (gone || node.state == State::NotAsked) {
-            node.state = State::Dangling;
+        let gone = matches!(node.state, NodeState::Gone(_));
+        if used && wild.contains(&node.kind) && (gone || node.state == NodeState::NotAsked) {
+            node.state = NodeState::Dangling;
         } else if !used && gone {
-            node.state = State::Gone(ResourceState::Released);
+            node.state = NodeState::Gone(ResourceState::Released);
         } else if let Some(since) = warming {
-            node.state = State::Warming { since };
-        } else if !used && node.state == State::Ready {
+            node.state = NodeState::Warming { since };
+        } else if !used && node.state == NodeState::Ready {
             // What refers to it may be in a bootstrap, where the client gets nothing that could.
-            let could = parents(node.kind).iter().any(|parent| self.sent.contains(parent));
+            let could = referring_kinds(node.kind).iter().any(|parent| self.sent.contains(parent));
             if could {
-                node.state = State::Orphan;
+                node.state = NodeState::Orphan;
             }
         }
         if node.state.is_present() {
             *self.counts.entry(node.kind).or_default() += 1;
         }
-        if node.state.problem() {
+        if node.state.is_problem() {
             self.problems.push(id);
         }
-        if node.state.is_present() || node.state.problem() {
+        if node.state.is_present() || node.state.is_problem() {
             match node.kind {
                 Kind::Lds => self.roots.push(id),
                 _ if !used => self.loose.push(id),
@@ -133,7 +142,7 @@ impl Graph {
     }
 
     /// What is above a problem.
-    pub(super) fn trouble(&mut self) {
+    pub(super) fn mark_troubled(&mut self) {
         let mut queue = self.problems.clone();
         while let Some(id) = queue.pop() {
             let Some(node) = self.nodes.get_mut(id).filter(|node| !node.troubled) else { continue };
@@ -143,24 +152,24 @@ impl Graph {
     }
 
     /// Since when a node that is sent waits for what it refers to.
-    fn warming(&self, id: Id) -> Option<Option<Time>> {
+    fn warming(&self, id: NodeId) -> Option<Option<Time>> {
         let node = self.nodes.get(id)?;
         // A client that asks for the endpoints of a new cluster took it, whatever it refused of the same push.
         let taken = match node.state {
-            State::Ready | State::Sent => true,
-            State::Refused => node.acked_version.is_none(),
+            NodeState::Ready | NodeState::Sent => true,
+            NodeState::Refused => node.acked_version.is_none(),
             _ => false,
         };
         if !taken || !matches!(node.kind, Kind::Lds | Kind::Cds) {
             return None;
         }
         let below = node.uses.iter().filter_map(|(to, _)| self.nodes.get(*to));
-        let held_up: Vec<&State> = below
+        let held_up: Vec<&NodeState> = below
             .filter(|below| matches!(below.kind, Kind::Eds | Kind::Rds | Kind::Sds) && below.state.holds_up())
             .map(|below| &below.state)
             .collect();
         let since = held_up.iter().filter_map(|state| match state {
-            State::Waiting { since } | State::Missing { since } => since.map(|(at, _)| at),
+            NodeState::Waiting { since } | NodeState::Missing { since } => since.map(|(at, _)| at),
             _ => None,
         });
         let since = since.min();

@@ -29,7 +29,7 @@ impl World {
 }
 
 /// A graph put together by hand: kind, name, state and what it refers to.
-fn graph(nodes: &[(Kind, &str, State, &[(Kind, &str)])]) -> Graph {
+fn graph(nodes: &[(Kind, &str, NodeState, &[(Kind, &str)])]) -> Graph {
     let mut out = Graph::default();
     for (kind, name, state, _) in nodes {
         let id = out.find_or_add(&Link {
@@ -55,31 +55,31 @@ fn graph(nodes: &[(Kind, &str, State, &[(Kind, &str)])]) -> Graph {
             );
         }
     }
-    (0..out.nodes.len()).for_each(|id| out.settle(id, &[]));
-    out.trouble();
+    (0..out.nodes.len()).for_each(|id| out.derive_state(id, &[]));
+    out.mark_troubled();
     out
 }
 
-fn names(graph: &Graph, view: &View) -> Vec<String> {
-    let name = |row: &Row| match row.what {
-        NodeKind::Node { id, .. } => {
+fn names(graph: &Graph, view: &TreeView) -> Vec<String> {
+    let name = |row: &TreeRow| match row.what {
+        TreeRowKind::Node { id, .. } => {
             format!("{}{}", "  ".repeat(row.follows.len()), graph.get(id).unwrap().name)
         }
-        NodeKind::More { count, .. } => format!("{}+{count}", "  ".repeat(row.follows.len())),
-        NodeKind::Loose { count } => format!("loose {count}"),
+        TreeRowKind::More { count, .. } => format!("{}+{count}", "  ".repeat(row.follows.len())),
+        TreeRowKind::Unreferenced { count } => format!("loose {count}"),
     };
     graph.rows(view).iter().map(name).collect()
 }
 
 fn mesh() -> Graph {
-    let missing = State::Missing { since: None };
+    let missing = NodeState::Missing { since: None };
     graph(&[
-        (Kind::Lds, "web", State::Ready, &[(Kind::Rds, "edge")]),
-        (Kind::Rds, "edge", State::Ready, &[(Kind::Cds, "a"), (Kind::Cds, "b")]),
-        (Kind::Cds, "a", State::Ready, &[(Kind::Eds, "a")]),
-        (Kind::Cds, "b", State::Ready, &[(Kind::Eds, "b")]),
-        (Kind::Cds, "old", State::Ready, &[]),
-        (Kind::Eds, "a", State::Ready, &[]),
+        (Kind::Lds, "web", NodeState::Ready, &[(Kind::Rds, "edge")]),
+        (Kind::Rds, "edge", NodeState::Ready, &[(Kind::Cds, "a"), (Kind::Cds, "b")]),
+        (Kind::Cds, "a", NodeState::Ready, &[(Kind::Eds, "a")]),
+        (Kind::Cds, "b", NodeState::Ready, &[(Kind::Eds, "b")]),
+        (Kind::Cds, "old", NodeState::Ready, &[]),
+        (Kind::Eds, "a", NodeState::Ready, &[]),
         (Kind::Eds, "b", missing, &[]),
     ])
 }
@@ -99,7 +99,7 @@ fn trouble_is_seen_from_above() {
     let graph = mesh();
     let troubled: Vec<_> = graph.nodes.iter().filter(|node| node.troubled).map(|node| &*node.name).collect();
     assert_eq!(troubled, ["web", "edge", "b", "b"]);
-    let view = View { problems: true, ..View::default() };
+    let view = TreeView { problems: true, ..TreeView::default() };
     assert_eq!(names(&graph, &view), ["web", "  edge", "    b", "      b"]);
 }
 
@@ -107,18 +107,18 @@ fn trouble_is_seen_from_above() {
 fn rows_stand_below_what_refers_to_them() {
     let graph = mesh();
     assert_eq!(
-        names(&graph, &View::default()),
+        names(&graph, &TreeView::default()),
         ["web", "  edge", "    b", "      b", "    a", "      a", "loose 1", "old"]
     );
-    let up = View { users_of: graph.find(Kind::Eds, "b"), ..View::default() };
+    let up = TreeView { users_of: graph.find(Kind::Eds, "b"), ..TreeView::default() };
     assert_eq!(names(&graph, &up), ["b", "  b", "    edge", "      web"]);
 }
 
 #[test]
 fn a_row_folds_by_its_key() {
     let graph = mesh();
-    let edge = graph.rows(&View::default())[1].key;
-    let view = View { turned: [edge].into(), ..View::default() };
+    let edge = graph.rows(&TreeView::default())[1].key;
+    let view = TreeView { turned: [edge].into(), ..TreeView::default() };
     assert_eq!(names(&graph, &view), ["web", "  edge", "loose 1", "old"]);
 }
 
@@ -126,13 +126,14 @@ fn a_row_folds_by_its_key() {
 fn many_without_a_problem_are_one_row() {
     let clusters: Vec<String> = (0..100).map(|i| format!("c{i}")).collect();
     let uses: Vec<(Kind, &str)> = clusters.iter().map(|name| (Kind::Cds, name.as_str())).collect();
-    let mut nodes: Vec<(Kind, &str, State, &[(Kind, &str)])> = vec![(Kind::Lds, "web", State::Ready, &uses)];
-    nodes.extend(clusters.iter().map(|name| (Kind::Cds, name.as_str(), State::Ready, &[][..])));
+    let mut nodes: Vec<(Kind, &str, NodeState, &[(Kind, &str)])> =
+        vec![(Kind::Lds, "web", NodeState::Ready, &uses)];
+    nodes.extend(clusters.iter().map(|name| (Kind::Cds, name.as_str(), NodeState::Ready, &[][..])));
     let graph = graph(&nodes);
-    let web = graph.rows(&View::default())[0].key;
-    let mut view = View { turned: [web].into(), ..View::default() };
+    let web = graph.rows(&TreeView::default())[0].key;
+    let mut view = TreeView { turned: [web].into(), ..TreeView::default() };
     let rows = graph.rows(&view);
-    assert_eq!((rows.len(), &rows[9].what), (10, &NodeKind::More { kind: Kind::Cds, count: 92 }));
+    assert_eq!((rows.len(), &rows[9].what), (10, &TreeRowKind::More { kind: Kind::Cds, count: 92 }));
     view.turned.insert(rows[9].key);
     assert_eq!(graph.rows(&view).len(), 102);
 }
@@ -140,16 +141,16 @@ fn many_without_a_problem_are_one_row() {
 #[test]
 fn references_in_a_circle_end() {
     let graph = graph(&[
-        (Kind::Lds, "web", State::Ready, &[(Kind::Cds, "a")]),
-        (Kind::Cds, "a", State::Ready, &[(Kind::Cds, "b")]),
-        (Kind::Cds, "b", State::Ready, &[(Kind::Cds, "a")]),
+        (Kind::Lds, "web", NodeState::Ready, &[(Kind::Cds, "a")]),
+        (Kind::Cds, "a", NodeState::Ready, &[(Kind::Cds, "b")]),
+        (Kind::Cds, "b", NodeState::Ready, &[(Kind::Cds, "a")]),
     ]);
-    assert_eq!(names(&graph, &View::default()), ["web", "  a", "    b"]);
+    assert_eq!(names(&graph, &TreeView::default()), ["web", "  a", "    b"]);
 }
 
 #[test]
 fn names_of_peers_stay_inside_their_labels() {
-    let graph = graph(&[(Kind::Cds, "a\"]; x[\"\n\u{1b}[31m", State::Ready, &[])]);
+    let graph = graph(&[(Kind::Cds, "a\"]; x[\"\n\u{1b}[31m", NodeState::Ready, &[])]);
     let (dot, mermaid) = (dot(&graph, "t\"\n}"), mermaid(&graph, "t\nx"));
     assert!(dot.contains("a\\\"]; x[\\\"") && dot.lines().count() == 5, "{dot}");
     assert!(!mermaid.contains("\"]; x") && mermaid.lines().count() == 8, "{mermaid}");
@@ -160,7 +161,7 @@ fn names_of_peers_stay_inside_their_labels() {
 fn references_are_read_once_for_each_content() {
     let world = World::new();
     let any = world.any(Kind::Cds, serde_json::json!({"name": "c", "eds_cluster_config": {}}));
-    let links = links::of(&world.schema, &world.schema.any_to_json(&any));
+    let links = links::links_of(&world.schema, &world.schema.any_to_json(&any));
     assert_eq!(links.iter().map(|link| (link.kind, &*link.name)).collect::<Vec<_>>(), [(Kind::Eds, "c")]);
     assert!(Graph::of(&world.store, &world.schema, &[]).nodes.is_empty());
 }

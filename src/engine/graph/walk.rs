@@ -3,49 +3,49 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::wire::event::Kind;
 
-use super::{Graph, Id};
+use super::{Graph, NodeId};
 
 /// Levels that are followed: references of the API go four deep, aggregate clusters some more.
-const DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 /// Children without a problem that are shown before the rest is told in one row.
-const SHOWN: usize = 8;
+const MAX_HEALTHY_CHILDREN: usize = 8;
 /// Graphs of up to this many nodes are open at first; of larger ones, what has a problem.
-const SMALL: usize = 40;
+const MAX_OPEN_NODES: usize = 40;
 /// Rows, at most.
-const ROWS: usize = 200_000;
+const MAX_ROWS: usize = 200_000;
 
 /// How the graph is looked at.
 #[derive(Clone, Debug, Default)]
-pub struct View {
+pub struct TreeView {
     /// Only branches with a problem.
     pub problems: bool,
     /// From this node to who refers to it, and so on up.
-    pub users_of: Option<Id>,
+    pub users_of: Option<NodeId>,
     /// Rows that are folded or not, other than they would be.
     pub turned: HashSet<u64>,
 }
 
 /// A line of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct TreeRow {
     /// The same row of a later graph has the same key.
     pub key: u64,
     /// For each level above, whether more follows there; empty for a root.
     pub follows: Vec<bool>,
-    pub what: NodeKind,
+    pub what: TreeRowKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeKind {
+pub enum TreeRowKind {
     /// `open`: `None` for one that has nothing below.
-    Node { id: Id, open: Option<bool> },
+    Node { id: NodeId, open: Option<bool> },
     /// So many more of the same parent, none with a problem.
     More { kind: Kind, count: usize },
     /// What stands below is referred to by nothing.
-    Loose { count: usize },
+    Unreferenced { count: usize },
 }
 
-pub type Rows = Vec<Row>;
+pub type Rows = Vec<TreeRow>;
 
 fn key(parent: u64, part: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -55,14 +55,14 @@ fn key(parent: u64, part: impl Hash) -> u64 {
 
 struct Walk<'a> {
     graph: &'a Graph,
-    view: &'a View,
+    view: &'a TreeView,
     rows: Rows,
-    path: Vec<Id>,
+    path: Vec<NodeId>,
 }
 
 impl Graph {
     /// The lines of a view, in order.
-    pub fn rows(&self, view: &View) -> Rows {
+    pub fn rows(&self, view: &TreeView) -> Rows {
         let mut walk = Walk { graph: self, view, rows: Vec::new(), path: Vec::new() };
         if let Some(id) = view.users_of {
             walk.children(&[id], 0, &mut Vec::new());
@@ -73,8 +73,8 @@ impl Graph {
         let shown = !view.problems || loose.iter().any(|id| self.get(*id).is_some_and(|n| n.troubled));
         if !loose.is_empty() && shown {
             if !roots.is_empty() {
-                let what = NodeKind::Loose { count: loose.len() };
-                walk.rows.push(Row { key: key(1, "loose"), follows: Vec::new(), what });
+                let what = TreeRowKind::Unreferenced { count: loose.len() };
+                walk.rows.push(TreeRow { key: key(1, "loose"), follows: Vec::new(), what });
             }
             walk.children(loose, 2, &mut Vec::new());
         }
@@ -83,7 +83,7 @@ impl Graph {
 }
 
 impl Walk<'_> {
-    fn below(&self, id: Id) -> Vec<Id> {
+    fn below(&self, id: NodeId) -> Vec<NodeId> {
         let Some(node) = self.graph.get(id) else { return Vec::new() };
         match self.view.users_of {
             Some(_) => node.users.clone(),
@@ -95,37 +95,39 @@ impl Walk<'_> {
         open != self.view.turned.contains(&key)
     }
 
-    fn children(&mut self, ids: &[Id], parent: u64, follows: &mut Vec<bool>) {
-        let troubled = |id: &Id| self.graph.get(*id).is_some_and(|node| node.troubled);
-        let (bad, good): (Vec<Id>, Vec<Id>) = ids.iter().copied().partition(troubled);
+    fn children(&mut self, ids: &[NodeId], parent: u64, follows: &mut Vec<bool>) {
+        let troubled = |id: &NodeId| self.graph.get(*id).is_some_and(|node| node.troubled);
+        let (bad, good): (Vec<NodeId>, Vec<NodeId>) = ids.iter().copied().partition(troubled);
         let good = if self.view.problems && self.view.users_of.is_none() { Vec::new() } else { good };
         let more = key(parent, "more");
-        let all = self.turned(more, good.len() <= SHOWN + 1);
-        let few = if all { good.len() } else { SHOWN };
-        let shown: Vec<Id> = bad.into_iter().chain(good.iter().copied().take(few)).collect();
+        let all = self.turned(more, good.len() <= MAX_HEALTHY_CHILDREN + 1);
+        let few = if all { good.len() } else { MAX_HEALTHY_CHILDREN };
+        let shown: Vec<NodeId> = bad.into_iter().chain(good.iter().copied().take(few)).collect();
         let rest = good.get(few..).unwrap_or_default();
         for (i, id) in shown.iter().enumerate() {
-            let last = i + 1 == shown.len() && good.len() <= SHOWN + 1;
+            let last = i + 1 == shown.len() && good.len() <= MAX_HEALTHY_CHILDREN + 1;
             self.node(*id, parent, follows, last);
         }
         let first = rest.first().or(good.first()).and_then(|id| self.graph.get(*id));
-        if let (Some(node), true) = (first, good.len() > SHOWN + 1 && self.rows.len() < ROWS) {
-            let what = NodeKind::More { kind: node.kind, count: rest.len() };
-            self.rows.push(Row { key: more, follows: branch(follows, parent, true), what });
+        if let (Some(node), true) =
+            (first, good.len() > MAX_HEALTHY_CHILDREN + 1 && self.rows.len() < MAX_ROWS)
+        {
+            let what = TreeRowKind::More { kind: node.kind, count: rest.len() };
+            self.rows.push(TreeRow { key: more, follows: branch(follows, parent, true), what });
         }
     }
 
-    fn node(&mut self, id: Id, parent: u64, follows: &mut Vec<bool>, last: bool) {
+    fn node(&mut self, id: NodeId, parent: u64, follows: &mut Vec<bool>, last: bool) {
         let Some(node) = self.graph.get(id) else { return };
-        if self.rows.len() >= ROWS || self.path.contains(&id) || self.path.len() >= DEPTH {
+        if self.rows.len() >= MAX_ROWS || self.path.contains(&id) || self.path.len() >= MAX_DEPTH {
             return;
         }
         let own = key(parent, (node.kind, &node.name));
         let below = self.below(id);
-        let small = self.graph.nodes.len() <= SMALL || self.view.users_of.is_some();
+        let small = self.graph.nodes.len() <= MAX_OPEN_NODES || self.view.users_of.is_some();
         let open = (!below.is_empty()).then(|| self.turned(own, small || node.troubled));
-        let what = NodeKind::Node { id, open };
-        self.rows.push(Row { key: own, follows: branch(follows, parent, last), what });
+        let what = TreeRowKind::Node { id, open };
+        self.rows.push(TreeRow { key: own, follows: branch(follows, parent, last), what });
         if open == Some(true) {
             self.path.push(id);
             let root = parent == 0 || parent == 2;

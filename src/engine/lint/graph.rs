@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::context::RuleContext;
 use super::warming::Warming;
 use crate::engine::session::Track;
-use crate::schema::links::Source;
+use crate::schema::links::SourceKind;
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
 
@@ -16,7 +16,7 @@ use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
 pub(super) struct Ref {
     pub(super) kind: Kind,
     pub(super) name: Sym,
-    pub(super) source: Option<Source>,
+    pub(super) source: Option<SourceKind>,
 }
 
 impl Ref {
@@ -65,13 +65,13 @@ struct Graph {
 #[derive(Clone, Copy, Debug, Default)]
 struct Users {
     all: u32,
-    sources: [u32; Source::ALL.len()],
+    sources: [u32; SourceKind::ALL.len()],
 }
 
 impl Users {
-    fn count(&mut self, source: Option<Source>, change: impl Fn(&mut u32)) {
+    fn count(&mut self, source: Option<SourceKind>, change: impl Fn(&mut u32)) {
         change(&mut self.all);
-        let place = Source::ALL.iter().position(|other| Some(*other) == source);
+        let place = SourceKind::ALL.iter().position(|other| Some(*other) == source);
         if let Some(count) = place.and_then(|place| self.sources.get_mut(place)) {
             change(count);
         }
@@ -146,9 +146,9 @@ impl Graphs {
 
     /// The source that all of the client's resources name that refer to this one; `None` where they do not agree,
     /// or do not say.
-    pub(super) fn source_of(&self, client: &str, child: (Kind, Sym)) -> Option<Source> {
+    pub(super) fn source_of(&self, client: &str, child: (Kind, Sym)) -> Option<SourceKind> {
         let users = self.clients.get(client)?.users.get(&child)?;
-        let found = Source::ALL.iter().zip(users.sources).find(|(_, count)| *count == users.all);
+        let found = SourceKind::ALL.iter().zip(users.sources).find(|(_, count)| *count == users.all);
         found.map(|(source, _)| *source)
     }
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use crate::engine::session::{Outcome, SessionEvent, Stream};
 use crate::engine::store::Store;
-use crate::schema::links::Source;
+use crate::schema::links::SourceKind;
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Kind, Seq, Time};
 use crate::wire::{Body, Frame, Message, Profile};
@@ -69,7 +69,7 @@ pub struct Reference {
     pub kind: Kind,
     pub name: String,
     /// Where the resource says that the other one comes from (row I-06).
-    pub source: Option<Source>,
+    pub source: Option<SourceKind>,
 }
 
 /// Tells what a resource refers to, by its `Any`. The descriptors know.

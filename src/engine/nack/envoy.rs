@@ -2,26 +2,30 @@
 
 use std::collections::HashSet;
 
-use super::{Client, Entry, NackSubject, RefusedPush};
+use super::{ClientKind, Extracted, NackFault, RefusedPush};
 
 /// How a dump of a message begins; the name of the form is followed by random blanks.
-const DUMP: &str = "goo.gle/debug";
+const DUMP_MARKER: &str = "goo.gle/debug";
 /// Places of a text where a name may begin, and bytes in which it and its colon are looked for.
-const STARTS: usize = 4096;
-const NAME: usize = 1024;
+const MAX_NAME_STARTS: usize = 4096;
+const MAX_NAME_BYTES: usize = 1024;
 
 /// `None` if the text is not Envoy's.
-pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<Client>, Vec<Entry>)> {
+pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<ClientKind>, Vec<NackFault>)> {
     if let Some(rest) = text.trim_start().strip_prefix("Error adding/updating ") {
         let (_, list) = rest.split_once("(s) ")?;
         let entries = named(list, push)
             .into_iter()
-            .map(|(name, why)| Entry { name: Some(NackSubject::stated(name)), ..reason(why) });
-        return Some((Some(Client::Envoy), entries.collect()));
+            .map(|(name, why)| NackFault { name: Some(Extracted::stated(name)), ..reason(why) });
+        return Some((Some(ClientKind::Envoy), entries.collect()));
     }
-    let known =
-        ["Proto constraint validation failed", DUMP, "Unable to unpack as ", "Didn't find a registered"];
-    let client = known.iter().any(|words| text.contains(words)).then_some(Client::Envoy);
+    let known = [
+        "Proto constraint validation failed",
+        DUMP_MARKER,
+        "Unable to unpack as ",
+        "Didn't find a registered",
+    ];
+    let client = known.iter().any(|words| text.contains(words)).then_some(ClientKind::Envoy);
     Some((client, vec![reason(text)]))
 }
 
@@ -32,7 +36,7 @@ fn named<'t>(list: &'t str, push: &dyn RefusedPush) -> Vec<(&'t str, &'t str)> {
     let lines = list.match_indices('\n').map(|(at, _)| at + 1);
     let mut starts: Vec<usize> = std::iter::once(0).chain(seams).chain(lines).collect();
     starts.sort_unstable();
-    starts.truncate(STARTS);
+    starts.truncate(MAX_NAME_STARTS);
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for start in starts {
         if let Some(name) = name_at(list, start, &names) {
@@ -52,17 +56,17 @@ fn named<'t>(list: &'t str, push: &dyn RefusedPush) -> Vec<(&'t str, &'t str)> {
 
 /// Length of the longest name of the push that stands at `start`, with `: ` after it.
 fn name_at(list: &str, start: usize, names: &HashSet<&str>) -> Option<usize> {
-    let rest = super::head(list.get(start..)?, NAME);
+    let rest = super::prefix(list.get(start..)?, MAX_NAME_BYTES);
     let ends = rest.match_indices(": ").take(16).map(|(at, _)| at);
     ends.filter(|at| rest.get(..*at).is_some_and(|name| names.contains(name))).last()
 }
 
 /// A reason without dumps; the name of the resource if a dump of it says one.
-fn reason(text: &str) -> Entry {
+fn reason(text: &str) -> NackFault {
     let (mut words, mut rest) = (String::new(), text);
     let mut name = None;
     let mut value = None;
-    while let Some(at) = rest.find(DUMP) {
+    while let Some(at) = rest.find(DUMP_MARKER) {
         words.push_str(rest.get(..at).unwrap_or_default());
         let dump = rest.get(at..).unwrap_or_default();
         let end = dump.find("\n: ").map_or(dump.len(), |end| end + 1);
@@ -77,7 +81,7 @@ fn reason(text: &str) -> Entry {
     if let Some(value) = value.filter(|_| name.is_none()) {
         reason.push_str(&format!(": {value}"));
     }
-    Entry { name: name.map(NackSubject::stated), reason, ..Entry::default() }
+    NackFault { name: name.map(Extracted::stated), reason, ..NackFault::default() }
 }
 
 /// The value of a text field that stands in a dump without indent.

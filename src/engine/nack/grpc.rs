@@ -1,23 +1,23 @@
 //! The texts of the gRPC clients.
 
-use super::{Client, Entry, NackSubject, RefusedPush, path};
+use super::{ClientKind, Extracted, NackFault, RefusedPush, path};
 
 /// `None` if the text is none of theirs.
-pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<Client>, Vec<Entry>)> {
+pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<ClientKind>, Vec<NackFault>)> {
     let text = text.trim();
     if let Some(list) = text.strip_prefix("xDS response validation errors: [") {
         return Some(indexed(list.strip_suffix(']').unwrap_or(list), push));
     }
     if let Some(rest) = text.strip_prefix("error parsing \"") {
         let (_, list) = rest.split_once("\" response: ")?;
-        return Some((Some(Client::GrpcGo), go(list)));
+        return Some((Some(ClientKind::GrpcGo), go(list)));
     }
-    java(text).map(|entries| (Some(Client::GrpcJava), entries))
+    java(text).map(|entries| (Some(ClientKind::GrpcJava), entries))
 }
 
 /// C-core and grpc-js: `resource index 0: NAME: INVALID_ARGUMENT: why; resource index 1: …`.
-fn indexed(list: &str, push: &dyn RefusedPush) -> (Option<Client>, Vec<Entry>) {
-    let mut client = Client::GrpcCore;
+fn indexed(list: &str, push: &dyn RefusedPush) -> (Option<ClientKind>, Vec<NackFault>) {
+    let mut client = ClientKind::GrpcCore;
     let mut entries = Vec::new();
     for part in list.split("resource index ").skip(1) {
         let Some((number, rest)) = part.split_once(": ") else { continue };
@@ -25,29 +25,29 @@ fn indexed(list: &str, push: &dyn RefusedPush) -> (Option<Client>, Vec<Entry>) {
         let index = number.trim().parse::<usize>().ok();
         let known = index.and_then(|index| push.names().get(index)).map(|name| name.to_string());
         if let Some((_, faults)) = rest.split_once(" message validation failed: [") {
-            client = Client::GrpcJs;
+            client = ClientKind::GrpcJs;
             let faults = faults.strip_suffix(']').unwrap_or(faults);
             for fault in split_list(faults) {
-                let name = known.clone().map(NackSubject::stated);
-                entries.push(Entry { name, field: None, reason: fault.to_owned(), index });
+                let name = known.clone().map(Extracted::stated);
+                entries.push(NackFault { name, field: None, reason: fault.to_owned(), index });
             }
             continue;
         }
         let (name, why) = name_and_status(rest, known.as_deref());
-        let name = name.or(known).map(NackSubject::stated);
-        let plain = || Entry { name: name.clone(), field: None, reason: why.to_owned(), index };
+        let name = name.or(known).map(Extracted::stated);
+        let plain = || NackFault { name: name.clone(), field: None, reason: why.to_owned(), index };
         let faults = fields(why);
         if faults.is_empty() {
             entries.push(plain());
         }
-        entries.extend(faults.into_iter().map(|(field, reason)| Entry {
-            field: Some(NackSubject::stated(path::from_core(field))),
+        entries.extend(faults.into_iter().map(|(field, reason)| NackFault {
+            field: Some(Extracted::stated(path::from_core(field))),
             reason: reason.to_owned(),
             ..plain()
         }));
     }
     if entries.is_empty() {
-        entries.push(Entry { reason: list.to_owned(), ..Entry::default() });
+        entries.push(NackFault { reason: list.to_owned(), ..NackFault::default() });
     }
     (Some(client), entries)
 }
@@ -109,8 +109,8 @@ fn fields(text: &str) -> Vec<(&str, &str)> {
 }
 
 /// grpc-go: `resource "a": why;\nresource "b": why`, and `top level errors: why` for what has no name.
-fn go(list: &str) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn go(list: &str) -> Vec<NackFault> {
+    let mut entries: Vec<NackFault> = Vec::new();
     let mut top_level = false;
     for part in list.split(";\n") {
         let part = match part.strip_prefix("top level errors: ") {
@@ -124,11 +124,11 @@ fn go(list: &str) -> Vec<Entry> {
         match named {
             Some((name, why)) => {
                 top_level = false;
-                let name = Some(NackSubject::stated(name));
-                entries.push(Entry { name, reason: without_dump(why), ..Entry::default() });
+                let name = Some(Extracted::stated(name));
+                entries.push(NackFault { name, reason: without_dump(why), ..NackFault::default() });
             }
             None if top_level || entries.is_empty() => {
-                entries.push(Entry { reason: without_dump(part), ..Entry::default() });
+                entries.push(NackFault { reason: without_dump(part), ..NackFault::default() });
             }
             // A reason that goes on in the next line.
             None => {
@@ -152,8 +152,8 @@ fn without_dump(why: &str) -> String {
 }
 
 /// grpc-java: a line per fault, `CDS response Cluster 'a' validation error: why`.
-fn java(text: &str) -> Option<Vec<Entry>> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn java(text: &str) -> Option<Vec<NackFault>> {
+    let mut entries: Vec<NackFault> = Vec::new();
     for line in text.lines() {
         let head = line.split_once(" response ").filter(|(kind, _)| kind.len() <= 5 && !kind.contains(' '));
         match head.map(|(_, rest)| rest) {
@@ -168,12 +168,20 @@ fn java(text: &str) -> Option<Vec<Entry>> {
     (!entries.is_empty()).then_some(entries)
 }
 
-fn java_line(rest: &str) -> Option<Entry> {
+fn java_line(rest: &str) -> Option<NackFault> {
     if let Some(rest) = rest.strip_prefix("Resource index ") {
         let (number, why) = rest.split_once(" - ")?;
-        return Some(Entry { index: number.parse().ok(), reason: why.to_owned(), ..Entry::default() });
+        return Some(NackFault {
+            index: number.parse().ok(),
+            reason: why.to_owned(),
+            ..NackFault::default()
+        });
     }
     let (_, rest) = rest.split_once(" '")?;
     let (name, why) = rest.split_once("' validation error: ")?;
-    Some(Entry { name: Some(NackSubject::stated(name)), reason: why.trim().to_owned(), ..Entry::default() })
+    Some(NackFault {
+        name: Some(Extracted::stated(name)),
+        reason: why.trim().to_owned(),
+        ..NackFault::default()
+    })
 }

@@ -10,27 +10,27 @@ use serde_json::Value;
 use crate::schema::Schema;
 
 use super::path::{self, PathStep};
-use super::{Entry, NackSubject, RefusedPush};
+use super::{Extracted, NackFault, RefusedPush};
 
 /// Resources of a push that are looked into for a value.
-const BODIES: usize = 50;
+const MAX_SEARCHED_RESOURCES: usize = 50;
 /// Words of a reason that are taken for values or fields.
-const WORDS: usize = 32;
+const MAX_WORDS: usize = 32;
 /// Bytes of a reason in which names are looked for.
-const HEAD: usize = 1024;
+const MAX_NAME_SEARCH_BYTES: usize = 1024;
 /// Capitals that name a protocol, not a value.
 const ACRONYMS: [&str; 14] =
     ["EDS", "CDS", "LDS", "RDS", "SDS", "ADS", "ECDS", "TLS", "HTTP", "URL", "DNS", "TCP", "UDP", "PGV"];
 
 /// A push whose bodies are opened once, however often they are looked into.
-pub(super) struct Opened<'a> {
+pub(super) struct DecodedPush<'a> {
     push: &'a dyn RefusedPush,
     bodies: RefCell<HashMap<usize, Option<Rc<Value>>>>,
 }
 
-impl<'a> Opened<'a> {
+impl<'a> DecodedPush<'a> {
     pub fn new(push: &'a dyn RefusedPush) -> Self {
-        Opened { push, bodies: RefCell::default() }
+        DecodedPush { push, bodies: RefCell::default() }
     }
 
     fn body(&self, index: usize) -> Option<Rc<Value>> {
@@ -40,13 +40,13 @@ impl<'a> Opened<'a> {
 }
 
 /// Fills in name and field where they can be found.
-pub(super) fn complete(entry: &mut Entry, opened: &Opened<'_>, schema: &Schema) {
+pub(super) fn complete(entry: &mut NackFault, opened: &DecodedPush<'_>, schema: &Schema) {
     let push = opened.push;
     if entry.name.is_none() {
         let by_index = entry.index.and_then(|index| push.names().get(index));
         entry.name = match by_index {
-            Some(name) => Some(NackSubject::stated(name.to_string())),
-            None => name_in(&entry.reason, push).map(NackSubject::guess),
+            Some(name) => Some(Extracted::stated(name.to_string())),
+            None => name_in(&entry.reason, push).map(Extracted::guess),
         };
     }
     let only = place(entry, push);
@@ -54,9 +54,9 @@ pub(super) fn complete(entry: &mut Entry, opened: &Opened<'_>, schema: &Schema) 
     let places = match (only, &entry.name) {
         (Some(only), _) => only..only.saturating_add(1),
         (None, Some(_)) => 0..0,
-        (None, None) => 0..push.names().len().min(BODIES),
+        (None, None) => 0..push.names().len().min(MAX_SEARCHED_RESOURCES),
     };
-    let bodies = Bodies { push, opened, places };
+    let bodies = SearchRange { push, opened, places };
     if entry.field.is_none() {
         violated(entry, &bodies, schema);
     }
@@ -64,17 +64,17 @@ pub(super) fn complete(entry: &mut Entry, opened: &Opened<'_>, schema: &Schema) 
         let (found, at) = look(entry, &bodies, schema).unwrap_or_default();
         entry.field = found;
         if let (None, Some(name)) = (&entry.name, at.and_then(|at| push.names().get(at))) {
-            entry.name = Some(NackSubject::guess(name.to_string()));
+            entry.name = Some(Extracted::guess(name.to_string()));
         }
     }
     if let (None, [only]) = (&entry.name, push.names()) {
-        entry.name = Some(NackSubject::guess(only.to_string()));
+        entry.name = Some(Extracted::guess(only.to_string()));
     }
     entry.name = entry.name.take().filter(|name| !name.value.is_empty());
 }
 
 /// The resource in the push that an entry is about.
-fn place(entry: &Entry, push: &dyn RefusedPush) -> Option<usize> {
+fn place(entry: &NackFault, push: &dyn RefusedPush) -> Option<usize> {
     let named = || {
         let name = entry.name.as_ref()?;
         push.names().iter().position(|known| **known == *name.value)
@@ -82,13 +82,13 @@ fn place(entry: &Entry, push: &dyn RefusedPush) -> Option<usize> {
     entry.index.or_else(named).or((push.names().len() == 1).then_some(0))
 }
 
-struct Bodies<'a> {
+struct SearchRange<'a> {
     push: &'a dyn RefusedPush,
-    opened: &'a Opened<'a>,
+    opened: &'a DecodedPush<'a>,
     places: Range<usize>,
 }
 
-impl Bodies<'_> {
+impl SearchRange<'_> {
     /// The first that `see` finds something in.
     fn find<T>(&self, mut see: impl FnMut(&Value) -> Option<T>) -> Option<(T, usize)> {
         self.places.clone().find_map(|place| Some((see(&*self.opened.body(place)?)?, place)))
@@ -97,7 +97,7 @@ impl Bodies<'_> {
 
 /// The longest name of the push that stands in the text as a word of its own; short ones only in quotes.
 fn name_in(text: &str, push: &dyn RefusedPush) -> Option<String> {
-    let text = super::head(text, HEAD);
+    let text = super::prefix(text, MAX_NAME_SEARCH_BYTES);
     let stands = |name: &str| {
         text.match_indices(name).any(|(at, _)| {
             let before = text.get(..at).and_then(|text| text.chars().next_back());
@@ -112,22 +112,22 @@ fn name_in(text: &str, push: &dyn RefusedPush) -> Option<String> {
 }
 
 /// A violated constraint names its field.
-fn violated(entry: &mut Entry, bodies: &Bodies<'_>, schema: &Schema) {
+fn violated(entry: &mut NackFault, bodies: &SearchRange<'_>, schema: &Schema) {
     let Some(violation) = path::violation(&entry.reason) else { return };
     let root = schema.message(bodies.push.type_url());
     let mut steps = violation.steps;
     let mut known = root.as_ref().is_some_and(|root| root.name() == violation.root)
-        && path::settle(root.as_ref(), &mut steps);
+        && path::to_api_names(root.as_ref(), &mut steps);
     let mut prefix = String::new();
     if !known {
         // A message inside of an `Any`: where in the resource is it?
         let inside = bodies.find(|body| any_of(body, &violation.root));
         let message = inside.as_ref().and_then(|((_, url), _)| schema.message(url));
-        known = path::settle(message.as_ref(), &mut steps);
+        known = path::to_api_names(message.as_ref(), &mut steps);
         prefix = inside.map(|((path, _), _)| format!("{path}.")).unwrap_or_default();
     }
     let field = format!("{prefix}{}", path::join(&steps));
-    entry.field = Some(if known { NackSubject::stated(field) } else { NackSubject::guess(field) });
+    entry.field = Some(if known { Extracted::stated(field) } else { Extracted::guess(field) });
     entry.reason = violation.reason;
 }
 
@@ -136,12 +136,16 @@ fn any_of(body: &Value, short: &str) -> Option<(String, String)> {
     let is = |url: &str| url.rsplit(['.', '/']).next() == Some(short);
     let path = find(body, &mut |key, value| key == "@type" && value.as_str().is_some_and(is))?;
     let path = path.strip_suffix(".@type")?.to_owned();
-    let url = path::at(body, &path)?.get("@type")?.as_str()?.to_owned();
+    let url = path::value_at(body, &path)?.get("@type")?.as_str()?.to_owned();
     Some((path, url))
 }
 
 /// A field by what the reason says, and the resource it was found in.
-fn look(entry: &Entry, bodies: &Bodies<'_>, schema: &Schema) -> Option<(Option<NackSubject>, Option<usize>)> {
+fn look(
+    entry: &NackFault,
+    bodies: &SearchRange<'_>,
+    schema: &Schema,
+) -> Option<(Option<Extracted>, Option<usize>)> {
     let reason = &entry.reason;
     let root = schema.message(bodies.push.type_url());
     // A path with dots that the descriptors know to its end was meant as one.
@@ -152,27 +156,24 @@ fn look(entry: &Entry, bodies: &Bodies<'_>, schema: &Schema) -> Option<(Option<N
         let found = inside.or_else(|| Some((dotted(&steps, root.as_ref(), &Value::Null, schema)?, None)));
         if let Some(((path, whole), place)) = found {
             let place = place.filter(|_| bodies.places.len() == 1);
-            return Some((
-                Some(if whole { NackSubject::stated(path) } else { NackSubject::guess(path) }),
-                place,
-            ));
+            return Some((Some(if whole { Extracted::stated(path) } else { Extracted::guess(path) }), place));
         }
     }
     let name = entry.name.as_ref().map(|name| name.value.as_str());
     // A single letter stands in too many places.
     let values = values(reason).filter(|value| Some(*value) != name && value.len() > 1);
     let by_value = |value: &str| bodies.find(|body| value_in(body, value));
-    if let Some((path, place)) = values.take(WORDS).find_map(by_value) {
+    if let Some((path, place)) = values.take(MAX_WORDS).find_map(by_value) {
         return Some((field_not_name(path), Some(place)));
     }
     for token in tokens(reason, "_").filter(|token| looks_like_a_field(token)) {
         let field = path::snake(token);
         let key = |body: &Value| find(body, &mut |key, _| key == field);
         if let Some((path, place)) = bodies.find(key) {
-            return Some((Some(NackSubject::guess(path)), Some(place).filter(|_| bodies.places.len() == 1)));
+            return Some((Some(Extracted::guess(path)), Some(place).filter(|_| bodies.places.len() == 1)));
         }
         if root.as_ref()?.get_field_by_name(&field).is_some() {
-            return Some((Some(NackSubject::guess(field)), None));
+            return Some((Some(Extracted::guess(field)), None));
         }
     }
     let capitals = |token: &&str| {
@@ -186,8 +187,8 @@ fn look(entry: &Entry, bodies: &Bodies<'_>, schema: &Schema) -> Option<(Option<N
 }
 
 /// The field that names the resource says which one is meant, not what is wrong with it.
-fn field_not_name(path: String) -> Option<NackSubject> {
-    (!["name", "cluster_name"].contains(&path.as_str())).then(|| NackSubject::guess(path))
+fn field_not_name(path: String) -> Option<Extracted> {
+    (!["name", "cluster_name"].contains(&path.as_str())).then(|| Extracted::guess(path))
 }
 
 /// A path as written in a reason, from the resource or from an `Any` in it named by its type; whether all is known.
@@ -216,7 +217,7 @@ fn dotted(
 /// Words made of letters, digits and `also`.
 fn tokens<'t>(text: &'t str, also: &'static str) -> impl Iterator<Item = &'t str> {
     let parts = text.split(move |c: char| !c.is_ascii_alphanumeric() && !also.contains(c));
-    parts.map(|part| part.trim_matches('.')).filter(|part| !part.is_empty()).take(WORDS)
+    parts.map(|part| part.trim_matches('.')).filter(|part| !part.is_empty()).take(MAX_WORDS)
 }
 
 /// `lb_policy`, `lbPolicy`, `ApiListener`: more than a plain word, less than a shout.

@@ -55,7 +55,7 @@ pub(super) fn from_core(path: &str) -> String {
 }
 
 /// The value at a path. A name in brackets stands for the item of that name (grpc-js).
-pub fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+pub fn value_at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     let mut here = value;
     for step in steps(path) {
         here = here.get(&step.field)?;
@@ -81,7 +81,7 @@ pub(super) fn known_steps(
     let mut message = message.clone();
     for (done, step) in steps.iter().enumerate() {
         if message.full_name() == "google.protobuf.Any" {
-            let any = body.zip(steps.get(..done)).and_then(|(body, before)| at(body, &join(before)));
+            let any = body.zip(steps.get(..done)).and_then(|(body, before)| value_at(body, &join(before)));
             let url = any.and_then(|any| any.get("@type")).and_then(Value::as_str);
             match url.and_then(|url| schema.message(url)) {
                 Some(inside) => message = inside,
@@ -138,12 +138,13 @@ pub(super) fn violation(text: &str) -> Option<Violation> {
 }
 
 /// Turns Go's names into the API's, as far as the descriptors know them. True if they know all.
-pub(super) fn settle(message: Option<&MessageDescriptor>, steps: &mut [PathStep]) -> bool {
+pub(super) fn to_api_names(message: Option<&MessageDescriptor>, steps: &mut [PathStep]) -> bool {
     let mut message = message.cloned();
     let mut all = true;
     for step in steps {
-        let field =
-            message.as_ref().and_then(|message| message.fields().find(|f| same(f.name(), &step.field)));
+        let field = message
+            .as_ref()
+            .and_then(|message| message.fields().find(|f| is_same_field(f.name(), &step.field)));
         all &= field.is_some();
         match &field {
             Some(field) => field.name().clone_into(&mut step.field),
@@ -155,7 +156,7 @@ pub(super) fn settle(message: Option<&MessageDescriptor>, steps: &mut [PathStep]
 }
 
 /// Equal but for capitals and underscores.
-pub(super) fn same(ours: &str, theirs: &str) -> bool {
+pub(super) fn is_same_field(ours: &str, theirs: &str) -> bool {
     let plain =
         |text: &str| text.bytes().filter(|b| *b != b'_').map(|b| b.to_ascii_lowercase()).collect::<Vec<_>>();
     plain(ours) == plain(theirs)

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::schema::links::Source;
+use crate::schema::links::SourceKind;
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Kind, Sym};
 
@@ -169,7 +169,7 @@ impl Finder {
                 .then(|| StructuredName::found(&to.name))
                 .flatten();
             let name = wish.as_ref().map_or(to.name.as_str(), |wish| wish.name.as_str());
-            if matches!(to.source, Some(Source::Grpc | Source::DeltaGrpc | Source::Rest)) {
+            if matches!(to.source, Some(SourceKind::Grpc | SourceKind::DeltaGrpc | SourceKind::Rest)) {
                 found.own.insert((to.kind, catalog.intern(name)));
             }
             match wish {

@@ -6,7 +6,7 @@ use super::SCHEMA;
 use super::doctor::{FROM, STEP_STATES};
 use crate::engine::diff::Op;
 use crate::engine::lint::{Blame, Severity};
-use crate::engine::nack::Client;
+use crate::engine::nack::ClientKind;
 use crate::engine::store::{
     AbsentBy, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState, TypeState, Wildcard,
 };
@@ -128,7 +128,7 @@ const ERROR: &[Field] =
     &[field(Always, "code", Integer, "gRPC code"), field(Always, "message", Text, "the client's own words")];
 
 const NACK: &[Field] = &[
-    known(Always, "client", words!(Client), "whose wording it is"),
+    known(Always, "client", words!(ClientKind), "whose wording it is"),
     field(Always, "entries", List(&Object(ENTRY)), "one for each thing that the text refuses"),
     known(Always, "partly", Text, "whether the client took over the rest of the push"),
     field(Always, "refused", List(&Object(REFUSED)), "resources that were refused"),

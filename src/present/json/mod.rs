@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use crate::engine::applied::AppliedDiff;
 use crate::engine::lint::Finding;
-use crate::engine::nack::{Nack, NackSubject};
+use crate::engine::nack::{Extracted, Nack};
 use crate::engine::store::{MessageFact, MissingAnswer, ResourceFact, StateFact, StreamFact, TypeState};
 use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 
@@ -98,8 +98,8 @@ pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
 /// What is read out of a NACK's text: the `nack` member of a `message` printed with its body. What was guessed says
 /// so; what was not found is `null`.
 pub fn nack(nack: &Nack) -> Value {
-    let value = |found: &Option<NackSubject>| found.as_ref().map(|found| found.value.clone());
-    let guessed = |found: &Option<NackSubject>| found.as_ref().is_some_and(|found| found.guessed);
+    let value = |found: &Option<Extracted>| found.as_ref().map(|found| found.value.clone());
+    let guessed = |found: &Option<Extracted>| found.as_ref().is_some_and(|found| found.guessed);
     let entries = nack.entries.iter().map(|entry| {
         json!({
             "name": value(&entry.name),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::engine::graph::{self, Graph, State};
+use crate::engine::graph::{self, Graph, NodeState};
 use crate::engine::store::Store;
 use crate::schema::Schema;
 use crate::wire::event::{Kind, Seq, StreamId, Time};
@@ -49,11 +49,11 @@ pub fn warming(store: &Store, schema: &Schema) -> Vec<Warming> {
 }
 
 fn of_client(graph: &Graph, (stream, node): (StreamId, &Option<Arc<str>>), out: &mut Vec<Warming>) {
-    for parent in graph.problems().filter(|node| matches!(node.state, State::Warming { .. })) {
+    for parent in graph.problems().filter(|node| matches!(node.state, NodeState::Warming { .. })) {
         let below = parent.uses.iter().filter_map(|(id, _)| graph.get(*id));
         let mut waits: Vec<Waits> = below
             .filter_map(|child| match child.state {
-                State::Waiting { since } | State::Missing { since } => {
+                NodeState::Waiting { since } | NodeState::Missing { since } => {
                     Some(Waits { kind: child.kind, name: child.name.clone(), since })
                 }
                 _ => None,

@@ -9,8 +9,8 @@ mod source;
 mod tests;
 mod walk;
 
-pub use names::Names;
-pub use source::{Source, Way};
+pub use names::ReferenceFinder;
+pub use source::{AuthorityLookup, SourceKind};
 
 use serde_json::Value;
 
@@ -27,14 +27,14 @@ pub struct Link {
     /// The name referred to. A name that ends in `/*` stands for all names with that beginning (VHDS).
     pub name: String,
     /// Where the resource says that the other one comes from (row I-06); `None` where it does not say.
-    pub source: Option<Source>,
+    pub source: Option<SourceKind>,
     /// How the server for a structured name is found (row K-23); `None` for a plain name.
-    pub way: Option<Way>,
+    pub way: Option<AuthorityLookup>,
 }
 
 impl Link {
     /// Whether a resource of that name is meant.
-    pub fn means(&self, name: &str) -> bool {
+    pub fn matches_name(&self, name: &str) -> bool {
         match self.name.strip_suffix('*') {
             Some(start) if self.kind == Kind::Vhds || self.kind == Kind::Srds => name.starts_with(start),
             _ => self.name == name,
@@ -44,7 +44,7 @@ impl Link {
 
 /// References of one resource, in the order of its fields. `body` is its protobuf JSON with the API's own field names
 /// and an `@type`.
-pub fn of(schema: &Schema, body: &Value) -> Vec<Link> {
+pub fn links_of(schema: &Schema, body: &Value) -> Vec<Link> {
     let mut links = Vec::new();
     if let Some(message) = body.get("@type").and_then(Value::as_str).and_then(|url| schema.message(url)) {
         walk::message(schema, body, &message, &mut String::new(), 0, &mut links);
@@ -53,7 +53,7 @@ pub fn of(schema: &Schema, body: &Value) -> Vec<Link> {
 }
 
 /// The types whose resources can refer to this one.
-pub fn referrers(kind: Kind) -> &'static [Kind] {
+pub fn referring_kinds(kind: Kind) -> &'static [Kind] {
     match kind {
         Kind::Rds => &[Kind::Lds, Kind::Srds],
         Kind::Srds => &[Kind::Lds],

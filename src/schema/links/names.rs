@@ -4,22 +4,22 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 
-use super::Source;
+use super::SourceKind;
 use super::source;
-use super::walk::{FIELDS, inner};
+use super::walk::{NAME_FIELDS, inner_message};
 use crate::schema::{Schema, message_name};
 use crate::wire::event::Kind;
 use crate::wire::pb::{Field, Fields, Value, field_bit};
 
 /// Levels that are looked into, as in [`of`](super::of).
-const DEPTH: u32 = 100;
+const MAX_DEPTH: u32 = 100;
 
 /// Finds what resources refer to in their bytes, without their paths: what [`of`](super::of) finds, at a small part of
 /// its cost, for whoever looks at every resource that passes. Only the fields that can lead to a name are looked at;
 /// which these are is found out when a type is first met. A field that stands twice counts twice.
-pub struct Names {
+pub struct ReferenceFinder {
     schema: Arc<Schema>,
-    nodes: Vec<Node>,
+    nodes: Vec<MessagePlan>,
     /// By full name, in one number each.
     places: HashMap<String, usize>,
     /// By what stands in an `Any`; none: unknown, or nothing to be found there.
@@ -27,14 +27,14 @@ pub struct Names {
 }
 
 /// Type and name of a reference, and where the resource says that it comes from.
-type Found = (Kind, String, Option<Source>);
+type Found = (Kind, String, Option<SourceKind>);
 
 /// What matters of one message type.
 #[derive(Default)]
-struct Node {
+struct MessagePlan {
     /// By field number.
-    steps: Vec<(u32, Step)>,
-    whole: Option<Whole>,
+    steps: Vec<(u32, FieldRole)>,
+    whole: Option<CompositeReference>,
     /// The field that says where what is named comes from (row I-06).
     source: Option<u32>,
     /// There can be a name in it.
@@ -43,13 +43,13 @@ struct Node {
     fields: u64,
 }
 
-impl Node {
+impl MessagePlan {
     fn looks_at(&self, number: u32) -> bool {
         self.fields & field_bit(number) != 0
     }
 }
 
-enum Step {
+enum FieldRole {
     /// The field holds a name.
     Name(Kind),
     /// The field holds a message that may lead to one.
@@ -61,7 +61,7 @@ enum Step {
 }
 
 /// A reference that a message makes by more than one of its fields.
-struct Whole {
+struct CompositeReference {
     /// Where this field is set,
     when: u32,
     /// and this field within it is not,
@@ -75,15 +75,15 @@ struct Whole {
     kind: Kind,
 }
 
-impl Names {
-    pub fn new(schema: Arc<Schema>) -> Names {
-        Names { schema, nodes: Vec::new(), places: HashMap::new(), types: HashMap::default() }
+impl ReferenceFinder {
+    pub fn new(schema: Arc<Schema>) -> ReferenceFinder {
+        ReferenceFinder { schema, nodes: Vec::new(), places: HashMap::new(), types: HashMap::default() }
     }
 
     /// Each reference of a serialized `Any`: type, name, and where the resource says that it comes from.
     pub fn of(&mut self, any: &[u8]) -> Vec<Found> {
         let mut found = Vec::new();
-        self.any(any, DEPTH, &mut found);
+        self.any(any, MAX_DEPTH, &mut found);
         found
     }
 
@@ -101,10 +101,10 @@ impl Names {
             None => {
                 let text = std::str::from_utf8(url).ok();
                 let message = text.and_then(|url| self.schema.message(message_name(url)));
-                let node = message.map(|message| self.compile(&message));
+                let node = message.map(|message| self.plan_for(&message));
                 let node = node.filter(|node| self.nodes.get(*node).is_some_and(|node| node.reaches));
                 // Whoever sends ever new types is asked about each anew.
-                if self.types.len() < TYPES {
+                if self.types.len() < MAX_CACHED_TYPES {
                     self.types.insert(url.into(), node);
                 }
                 node
@@ -130,14 +130,14 @@ impl Names {
             let step = node.steps.iter().find(|(number, _)| *number == field.number);
             let (Value::Len(inside) | Value::Group(inside)) = field.value else { continue };
             match step.map(|(_, step)| step) {
-                Some(Step::Name(kind)) if !inside.is_empty() => {
+                Some(FieldRole::Name(kind)) if !inside.is_empty() => {
                     let config = node.source.and_then(|number| last(number, bytes));
-                    let source = config.and_then(|config| Source::of_bytes(config.bytes()));
+                    let source = config.and_then(|config| SourceKind::from_bytes(config.bytes()));
                     found.push((*kind, field.text().into_owned(), source));
                 }
-                Some(Step::Inner(inner)) => self.message(*inner, inside, depth, found),
-                Some(Step::Any) => self.any(inside, depth, found),
-                Some(Step::Map(inner)) => {
+                Some(FieldRole::Inner(inner)) => self.message(*inner, inside, depth, found),
+                Some(FieldRole::Any) => self.any(inside, depth, found),
+                Some(FieldRole::Map(inner)) => {
                     let inner = *inner;
                     for value in Fields::new(inside).map_while(Result::ok).filter(|field| field.number == 2) {
                         match inner {
@@ -156,7 +156,7 @@ impl Names {
     }
 
     /// The node of a message, made with those of all messages in it.
-    fn compile(&mut self, root: &MessageDescriptor) -> usize {
+    fn plan_for(&mut self, root: &MessageDescriptor) -> usize {
         if let Some(place) = self.places.get(root.full_name()) {
             return *place;
         }
@@ -175,24 +175,30 @@ impl Names {
         while let Some(message) = todo.get(at).cloned() {
             at += 1;
             let steps = message.fields().filter_map(|field| {
-                let step = match (named(&message, &field), inner(&field)) {
-                    (Some(kind), _) => Step::Name(kind),
+                let step = match (named(&message, &field), inner_message(&field)) {
+                    (Some(kind), _) => FieldRole::Name(kind),
                     (None, None) => return None,
                     (None, Some(inside)) => {
                         match (inside.full_name() == "google.protobuf.Any", field.is_map()) {
-                            (true, true) => Step::Map(ANY),
-                            (true, false) => Step::Any,
-                            (false, true) => Step::Map(place_of(&inside, &mut todo)),
-                            (false, false) => Step::Inner(place_of(&inside, &mut todo)),
+                            (true, true) => FieldRole::Map(ANY),
+                            (true, false) => FieldRole::Any,
+                            (false, true) => FieldRole::Map(place_of(&inside, &mut todo)),
+                            (false, false) => FieldRole::Inner(place_of(&inside, &mut todo)),
                         }
                     }
                 };
                 Some((field.number(), step))
             });
             let steps: Vec<_> = steps.collect();
-            let source = source::FIELDS.iter().find_map(|name| message.get_field_by_name(name));
+            let source = source::CONFIG_SOURCE_FIELDS.iter().find_map(|name| message.get_field_by_name(name));
             let source = source.map(|field| field.number());
-            made.push(Node { steps, whole: Whole::of(&message), source, reaches: false, fields: 0 });
+            made.push(MessagePlan {
+                steps,
+                whole: CompositeReference::of(&message),
+                source,
+                reaches: false,
+                fields: 0,
+            });
         }
         self.nodes.extend(made);
         self.prune(first);
@@ -201,12 +207,14 @@ impl Names {
 
     /// Drops the steps from `first` on that lead to no name.
     fn prune(&mut self, first: usize) {
-        let leads = |nodes: &[Node], step: &Step| match step {
-            Step::Name(_) | Step::Any | Step::Map(ANY) => true,
-            Step::Inner(inner) | Step::Map(inner) => nodes.get(*inner).is_some_and(|node| node.reaches),
+        let leads = |nodes: &[MessagePlan], step: &FieldRole| match step {
+            FieldRole::Name(_) | FieldRole::Any | FieldRole::Map(ANY) => true,
+            FieldRole::Inner(inner) | FieldRole::Map(inner) => {
+                nodes.get(*inner).is_some_and(|node| node.reaches)
+            }
         };
         loop {
-            let reach = |node: &Node| {
+            let reach = |node: &MessagePlan| {
                 !node.reaches
                     && (node.whole.is_some() || node.steps.iter().any(|(_, step)| leads(&self.nodes, step)))
             };
@@ -235,11 +243,11 @@ impl Names {
 const ANY: usize = usize::MAX;
 
 /// Types that are remembered.
-const TYPES: usize = 4096;
+const MAX_CACHED_TYPES: usize = 4096;
 
 /// The type that a field's value is a name of.
 fn named(message: &MessageDescriptor, field: &FieldDescriptor) -> Option<Kind> {
-    let named = FIELDS.iter().find(|(of, name, _)| *of == message.full_name() && *name == field.name());
+    let named = NAME_FIELDS.iter().find(|(of, name, _)| *of == message.full_name() && *name == field.name());
     named.filter(|_| matches!(field.kind(), FieldKind::String)).map(|(_, _, kind)| *kind)
 }
 
@@ -248,8 +256,8 @@ fn last(number: u32, bytes: &[u8]) -> Option<Field<'_>> {
     Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == number).last()
 }
 
-impl Whole {
-    fn of(message: &MessageDescriptor) -> Option<Whole> {
+impl CompositeReference {
+    fn of(message: &MessageDescriptor) -> Option<CompositeReference> {
         let number = |name: &str| message.get_field_by_name(name).map(|field| field.number());
         let (when, name, kind, end) = match message.full_name() {
             "envoy.config.cluster.v3.Cluster" => ("eds_cluster_config", Some("name"), Kind::Eds, ""),
@@ -263,19 +271,19 @@ impl Whole {
             filter if filter.ends_with("Filter") => ("config_discovery", Some("name"), Kind::Ecds, ""),
             _ => return None,
         };
-        let unless = message.get_field_by_name(when).and_then(|field| inner(&field));
+        let unless = message.get_field_by_name(when).and_then(|field| inner_message(&field));
         let unless = unless.filter(|_| kind == Kind::Eds);
         let unless = unless.and_then(|inner| Some(inner.get_field_by_name("service_name")?.number()));
-        let source = message.get_field_by_name(when).and_then(|field| inner(&field));
+        let source = message.get_field_by_name(when).and_then(|field| inner_message(&field));
         let source = source.and_then(|inner| {
-            let fields = source::FIELDS.iter().chain([&"scoped_rds_config_source"]);
+            let fields = source::CONFIG_SOURCE_FIELDS.iter().chain([&"scoped_rds_config_source"]);
             Some(fields.into_iter().find_map(|name| inner.get_field_by_name(name))?.number())
         });
         let name = match name {
             Some(name) => Some(number(name)?),
             None => None,
         };
-        Some(Whole { when: number(when)?, unless, name, source, end, kind })
+        Some(CompositeReference { when: number(when)?, unless, name, source, end, kind })
     }
 
     /// The reference, by the last fields of the message that have the numbers `when` and `name`.
@@ -295,7 +303,7 @@ impl Whole {
             Some(number) => last(number, when.bytes()),
             None => Some(*when),
         };
-        let source = config.and_then(|config| Source::of_bytes(config.bytes()));
+        let source = config.and_then(|config| SourceKind::from_bytes(config.bytes()));
         (self.name.is_none() || !name.is_empty()).then(|| (self.kind, name + self.end, source))
     }
 }

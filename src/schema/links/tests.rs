@@ -8,9 +8,9 @@ fn read(kind: Kind, mut body: Value) -> Vec<Link> {
     body["@type"] = kind.type_url(ApiVersion::V3).unwrap().as_str().into();
     let schema = Schema::builtin();
     let any = schema.encode("google.protobuf.Any", &body).unwrap();
-    let links = of(&schema, &schema.any_to_json(&any));
+    let links = links_of(&schema, &schema.any_to_json(&any));
     let mut names: Vec<_> = links.iter().map(|link| (link.kind, link.name.clone(), link.source)).collect();
-    let mut fast = Names::new(schema).of(&any);
+    let mut fast = ReferenceFinder::new(schema).of(&any);
     names.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
     fast.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
     assert_eq!(names, fast, "by their bytes");
@@ -152,26 +152,26 @@ fn the_source_beside_a_name_is_told() {
     let eds =
         |config: Value| json!({"name": "c", "type": "EDS", "eds_cluster_config": {"eds_config": config}});
     for (config, source) in [
-        (json!({"ads": {}}), Some(Source::Ads)),
-        (json!({"self": {}}), Some(Source::Own)),
-        (json!({"path_config_source": {"path": "/x"}}), Some(Source::Path)),
-        (json!({"api_config_source": {"api_type": "GRPC"}}), Some(Source::Grpc)),
-        (json!({"api_config_source": {"api_type": "DELTA_GRPC"}}), Some(Source::DeltaGrpc)),
-        (json!({"api_config_source": {"api_type": "REST"}}), Some(Source::Rest)),
-        (json!({"api_config_source": {"api_type": "AGGREGATED_GRPC"}}), Some(Source::Ads)),
-        (json!({"api_config_source": {"api_type": "AGGREGATED_DELTA_GRPC"}}), Some(Source::Ads)),
-        (json!({"path": "/x"}), Some(Source::Path)),
+        (json!({"ads": {}}), Some(SourceKind::Ads)),
+        (json!({"self": {}}), Some(SourceKind::Own)),
+        (json!({"path_config_source": {"path": "/x"}}), Some(SourceKind::Path)),
+        (json!({"api_config_source": {"api_type": "GRPC"}}), Some(SourceKind::Grpc)),
+        (json!({"api_config_source": {"api_type": "DELTA_GRPC"}}), Some(SourceKind::DeltaGrpc)),
+        (json!({"api_config_source": {"api_type": "REST"}}), Some(SourceKind::Rest)),
+        (json!({"api_config_source": {"api_type": "AGGREGATED_GRPC"}}), Some(SourceKind::Ads)),
+        (json!({"api_config_source": {"api_type": "AGGREGATED_DELTA_GRPC"}}), Some(SourceKind::Ads)),
+        (json!({"path": "/x"}), Some(SourceKind::Path)),
         (json!({}), None),
     ] {
         assert_eq!(sources(Kind::Cds, eds(config.clone())), [source], "{config}");
     }
     let named = json!({"name": "c", "eds_cluster_config": {"service_name": "e", "eds_config": {"ads": {}}}});
-    assert_eq!(sources(Kind::Cds, named), [Some(Source::Ads)]);
+    assert_eq!(sources(Kind::Cds, named), [Some(SourceKind::Ads)]);
     let rds = with_filter(HCM, json!({"rds": {"route_config_name": "r", "config_source": {"ads": {}}}}));
-    assert_eq!(sources(Kind::Lds, rds), [Some(Source::Ads)]);
+    assert_eq!(sources(Kind::Lds, rds), [Some(SourceKind::Ads)]);
     let vhds =
         json!({"name": "r", "vhds": {"config_source": {"api_config_source": {"api_type": "DELTA_GRPC"}}}});
-    assert_eq!(sources(Kind::Rds, vhds), [Some(Source::DeltaGrpc)]);
+    assert_eq!(sources(Kind::Rds, vhds), [Some(SourceKind::DeltaGrpc)]);
 }
 
 /// Row K-23.
@@ -186,17 +186,20 @@ fn the_authority_of_a_name_is_looked_for_beside_it_first() {
     let authority = || "shop.example".to_owned();
     assert_eq!(
         way(name, json!([{"name": "other"}, {"name": "shop.example"}])),
-        Some(Way::Beside { authority: authority() })
+        Some(AuthorityLookup::ConfigSource { authority: authority() })
     );
-    assert_eq!(way(name, json!([{"name": "other"}])), Some(Way::Bootstrap { authority: authority() }));
-    assert_eq!(way(name, json!([])), Some(Way::Bootstrap { authority: authority() }));
+    assert_eq!(
+        way(name, json!([{"name": "other"}])),
+        Some(AuthorityLookup::Bootstrap { authority: authority() })
+    );
+    assert_eq!(way(name, json!([])), Some(AuthorityLookup::Bootstrap { authority: authority() }));
     assert_eq!(way("cart", json!([{"name": "shop.example"}])), None);
 }
 
 #[test]
 fn every_field_of_the_table_is_the_apis() {
     let schema = Schema::builtin();
-    for (message, field, _) in walk::FIELDS {
+    for (message, field, _) in walk::NAME_FIELDS {
         let known = schema.message(message).unwrap_or_else(|| panic!("{message}"));
         assert!(known.get_field_by_name(field).is_some(), "{message}.{field}");
     }
@@ -210,10 +213,10 @@ proptest::proptest! {
         let body = json!({"@type": Kind::Rds.type_url(ApiVersion::V3).unwrap().as_str(),
             "virtual_hosts": [{"routes": routes}]});
         let schema = Schema::builtin();
-        let links = of(&schema, &body);
+        let links = links_of(&schema, &body);
         proptest::prop_assert_eq!(links.len(), names.len());
         let any = schema.encode("google.protobuf.Any", &body).unwrap();
-        let fast: Vec<_> = Names::new(schema).of(&any).into_iter().map(|(_, name, _)| name).collect();
+        let fast: Vec<_> = ReferenceFinder::new(schema).of(&any).into_iter().map(|(_, name, _)| name).collect();
         proptest::prop_assert_eq!(&fast, &names);
         for (link, name) in links.iter().zip(&names) {
             proptest::prop_assert_eq!(&link.name, name);

@@ -4,11 +4,11 @@ use serde_json::Value;
 use crate::schema::Schema;
 use crate::wire::event::Kind;
 
-use super::source::beside;
-use super::{Link, Source, Way};
+use super::source::config_source_of;
+use super::{AuthorityLookup, Link, SourceKind};
 
 /// Fields that hold the name of a resource (or a list of names): message, field, type referred to.
-pub(super) const FIELDS: [(&str, &str, Kind); 16] = [
+pub(super) const NAME_FIELDS: [(&str, &str, Kind); 16] = [
     ("envoy.extensions.filters.network.http_connection_manager.v3.Rds", "route_config_name", Kind::Rds),
     ("envoy.config.route.v3.ScopedRouteConfiguration", "route_configuration_name", Kind::Rds),
     ("envoy.config.route.v3.RouteAction", "cluster", Kind::Cds),
@@ -36,7 +36,7 @@ pub(super) const FIELDS: [(&str, &str, Kind); 16] = [
 ];
 
 /// Levels that are looked into; deeper ones are not opened by the reader either.
-const DEPTH: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 pub(super) fn message(
     schema: &Schema,
@@ -46,19 +46,19 @@ pub(super) fn message(
     depth: usize,
     out: &mut Vec<Link>,
 ) {
-    let (Value::Object(members), true) = (value, depth < DEPTH) else { return };
+    let (Value::Object(members), true) = (value, depth < MAX_DEPTH) else { return };
     let inside = (message.full_name() == "google.protobuf.Any")
         .then(|| members.get("@type").and_then(Value::as_str).and_then(|url| schema.message(url)))
         .flatten();
     let here = inside.as_ref().unwrap_or(message);
-    of_whole(value, here, path, out);
+    composite_links(value, here, path, out);
     for (name, member) in members {
         let Some(field) = here.get_field_by_name(name) else { continue };
         let length = path.len();
-        step(path, name);
-        of_field(here, &field, (value, member), path, out);
-        if let Some(inner) = inner(&field) {
-            each(member, field.is_map(), path, &mut |item, path| {
+        push_field(path, name);
+        field_links(here, &field, (value, member), path, out);
+        if let Some(inner) = inner_message(&field) {
+            for_each_item(member, field.is_map(), path, &mut |item, path| {
                 self::message(schema, item, &inner, path, depth + 1, out);
             });
         }
@@ -67,15 +67,15 @@ pub(super) fn message(
 }
 
 /// References that a message makes by more than one of its fields.
-fn of_whole(value: &Value, message: &MessageDescriptor, path: &mut String, out: &mut Vec<Link>) {
+fn composite_links(value: &Value, message: &MessageDescriptor, path: &mut String, out: &mut Vec<Link>) {
     let text = |field: &str| value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let mut add = |field: &str, kind, name: String, config: Option<&Value>| {
         let length = path.len();
-        step(path, field);
+        push_field(path, field);
         out.push(link(path, kind, name, config));
         path.truncate(length);
     };
-    let inside = |field: &str| value.get(field).and_then(beside);
+    let inside = |field: &str| value.get(field).and_then(config_source_of);
     match message.full_name() {
         // The endpoints of a cluster go by its own name unless another is given.
         "envoy.config.cluster.v3.Cluster" => {
@@ -88,7 +88,7 @@ fn of_whole(value: &Value, message: &MessageDescriptor, path: &mut String, out: 
         // Without a source the secret is one of the bootstrap's.
         "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig" if value.get("sds_config").is_some() => {
             if let Some(name) = text("name") {
-                add("name", Kind::Sds, name.to_owned(), beside(value));
+                add("name", Kind::Sds, name.to_owned(), config_source_of(value));
             }
         }
         "envoy.config.route.v3.RouteConfiguration" if value.get("vhds").is_some() => {
@@ -115,28 +115,28 @@ fn of_whole(value: &Value, message: &MessageDescriptor, path: &mut String, out: 
 
 /// `config` is the `ConfigSource` that is said for it.
 fn link(path: &str, kind: Kind, name: String, config: Option<&Value>) -> Link {
-    let way = Way::of(&name, config);
-    Link { path: path.to_owned(), kind, name, source: config.and_then(Source::of), way }
+    let way = AuthorityLookup::of(&name, config);
+    Link { path: path.to_owned(), kind, name, source: config.and_then(SourceKind::of), way }
 }
 
-fn of_field(
+fn field_links(
     message: &MessageDescriptor,
     field: &FieldDescriptor,
     (whole, value): (&Value, &Value),
     path: &mut String,
     out: &mut Vec<Link>,
 ) {
-    let named = FIELDS.iter().find(|(of, name, _)| *of == message.full_name() && *name == field.name());
+    let named = NAME_FIELDS.iter().find(|(of, name, _)| *of == message.full_name() && *name == field.name());
     let Some((_, _, kind)) = named else { return };
-    each(value, false, path, &mut |item, path| {
+    for_each_item(value, false, path, &mut |item, path| {
         if let Some(name) = item.as_str().filter(|name| !name.is_empty()) {
-            out.push(link(path, *kind, name.to_owned(), beside(whole)));
+            out.push(link(path, *kind, name.to_owned(), config_source_of(whole)));
         }
     });
 }
 
 /// The items of a list, the values of a map, or the value itself, each with its path.
-fn each(value: &Value, map: bool, path: &mut String, see: &mut dyn FnMut(&Value, &mut String)) {
+fn for_each_item(value: &Value, map: bool, path: &mut String, see: &mut dyn FnMut(&Value, &mut String)) {
     let length = path.len();
     match value {
         Value::Array(items) => {
@@ -157,7 +157,7 @@ fn each(value: &Value, map: bool, path: &mut String, see: &mut dyn FnMut(&Value,
     }
 }
 
-fn step(path: &mut String, field: &str) {
+fn push_field(path: &mut String, field: &str) {
     if !path.is_empty() {
         path.push('.');
     }
@@ -165,7 +165,7 @@ fn step(path: &mut String, field: &str) {
 }
 
 /// The message in a field, of a map its value.
-pub(super) fn inner(field: &FieldDescriptor) -> Option<MessageDescriptor> {
+pub(super) fn inner_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
     let kind = match field.kind() {
         FieldKind::Message(entry) if field.is_map() => entry.map_entry_value_field().kind(),
         kind => kind,

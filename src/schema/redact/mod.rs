@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex};
 use twox_hash::XxHash3_64;
 
 use super::pool::Pool;
-use super::table::{Kind, Shape, Table};
+use super::table::{FieldKind, JsonForm, MessageTable};
 use super::walk::redacted;
-use super::{LIMIT, Schema, message_name};
+use super::{MAX_DEPTH, Schema, message_name};
 use crate::wire::content::Redact;
 use crate::wire::pb::{Field, Fields, Value, WIRE_LEN, field_bit, rebuild};
 
@@ -27,9 +27,9 @@ pub struct Redactor {
 }
 
 /// Secrets that are looked for in texts, at most; the oldest go first.
-const KNOWN: usize = 128;
+const MAX_REMEMBERED_SECRETS: usize = 128;
 /// The shortest secret that is looked for in texts.
-const SHORTEST: usize = 8;
+const MIN_REMEMBERED_BYTES: usize = 8;
 
 /// What replaces a secret of `len` bytes; equal hashes, equal secrets.
 fn mark(len: usize, hash: u64) -> String {
@@ -56,12 +56,12 @@ impl Redactor {
     }
 
     fn remember(&self, secret: &[u8]) {
-        if secret.len() < SHORTEST {
+        if secret.len() < MIN_REMEMBERED_BYTES {
             return;
         }
         let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if !known.iter().any(|old| old == secret) {
-            if known.len() == KNOWN {
+            if known.len() == MAX_REMEMBERED_SECRETS {
                 known.remove(0);
             }
             known.push(secret.to_vec());
@@ -71,12 +71,12 @@ impl Redactor {
     /// What an `Any` holds: the pool and place of its type, if that is known.
     fn payload_type(&self, any: &[u8]) -> Option<(&Pool, u32)> {
         let url = Fields::new(any).map_while(Result::ok).filter(|field| field.number == 1).last()?;
-        self.schema.place_of(message_name(std::str::from_utf8(url.bytes()).ok()?))
+        self.schema.find_message(message_name(std::str::from_utf8(url.bytes()).ok()?))
     }
 
     /// An `Any` without its secrets, or `None` if it has none.
     fn any(&self, bytes: &[u8], depth: u32) -> Option<Vec<u8>> {
-        let (pool, place) = self.payload_type(bytes).filter(|(pool, place)| pool.reaches_secret(*place))?;
+        let (pool, place) = self.payload_type(bytes).filter(|(pool, place)| pool.can_hold_secret(*place))?;
         let clean = |field: &Field<'_>| match field.value {
             Value::Len(value) if field.number == 2 => self.message(pool, place, value, depth - 1),
             _ => None,
@@ -90,11 +90,11 @@ impl Redactor {
             return overwrite(bytes, 0);
         }
         let table = pool.table(place)?;
-        if table.shape == Shape::Any {
+        if table.shape == JsonForm::Any {
             return self.any(bytes, depth);
         }
         let may_hold = |number| {
-            table.field(number).is_none_or(|field| field.sensitive || pool.kind_reaches_secret(&field.kind))
+            table.field(number).is_none_or(|field| field.sensitive || pool.kind_can_hold_secret(&field.kind))
         };
         let fields = pool.secret_fields(place);
         let clean = |field: &Field<'_>| {
@@ -104,15 +104,15 @@ impl Redactor {
     }
 
     /// What a field of a message is to hold instead.
-    fn field(&self, pool: &Pool, table: &Table, field: &Field<'_>, depth: u32) -> Option<Vec<u8>> {
+    fn field(&self, pool: &Pool, table: &MessageTable, field: &Field<'_>, depth: u32) -> Option<Vec<u8>> {
         let (Value::Len(value) | Value::Group(value)) = field.value else { return None };
         let known = table.field(field.number)?;
         match &known.kind {
             kind if known.sensitive => self.secret(pool, kind, value, depth),
-            kind if !pool.kind_reaches_secret(kind) => None,
-            Kind::Message(inner) => self.message(pool, *inner, value, depth - 1),
-            Kind::Map(entry) => {
-                let Kind::Message(inner) = entry.1 else { return None };
+            kind if !pool.kind_can_hold_secret(kind) => None,
+            FieldKind::Message(inner) => self.message(pool, *inner, value, depth - 1),
+            FieldKind::Map(entry) => {
+                let FieldKind::Message(inner) = entry.1 else { return None };
                 let clean = |field: &Field<'_>| match field.value {
                     Value::Len(value) if field.number == 2 => self.message(pool, inner, value, depth - 1),
                     _ => None,
@@ -124,14 +124,14 @@ impl Redactor {
     }
 
     /// A secret value: texts and bytes are replaced, in a message all of them but where a file is named.
-    fn secret(&self, pool: &Pool, kind: &Kind, value: &[u8], depth: u32) -> Option<Vec<u8>> {
+    fn secret(&self, pool: &Pool, kind: &FieldKind, value: &[u8], depth: u32) -> Option<Vec<u8>> {
         let all = |rest| overwrite_rest(rest, |_| true);
         match kind {
-            Kind::String | Kind::Bytes => self.replace(value),
-            Kind::Message(_) | Kind::Map(_) if depth == 0 => overwrite(value, 0),
-            Kind::Message(place) => {
+            FieldKind::String | FieldKind::Bytes => self.replace(value),
+            FieldKind::Message(_) | FieldKind::Map(_) if depth == 0 => overwrite(value, 0),
+            FieldKind::Message(place) => {
                 let table = pool.table(*place)?;
-                if table.shape == Shape::Any {
+                if table.shape == JsonForm::Any {
                     return self.secret_any(value, depth);
                 }
                 let clean = |field: &Field<'_>| {
@@ -144,7 +144,7 @@ impl Redactor {
                 };
                 rebuild(value, clean, all)
             }
-            Kind::Map(entry) => {
+            FieldKind::Map(entry) => {
                 let clean = |field: &Field<'_>| match field.value {
                     Value::Len(value) if field.number == 2 => self.secret(pool, &entry.1, value, depth - 1),
                     _ => None,
@@ -161,7 +161,7 @@ impl Redactor {
         let clean = |field: &Field<'_>| match (field.number, field.value, known) {
             (1, ..) => None,
             (2, Value::Len(value), Some((pool, place))) => {
-                self.secret(pool, &Kind::Message(place), value, depth - 1)
+                self.secret(pool, &FieldKind::Message(place), value, depth - 1)
             }
             (_, Value::Len(value), _) => self.replace(value),
             _ => None,
@@ -180,7 +180,7 @@ impl Redactor {
 }
 
 /// A `DataSource` says where the secret is; only one that holds it is to be emptied.
-fn names_a_place(table: &Table, field: &str) -> bool {
+fn names_a_place(table: &MessageTable, field: &str) -> bool {
     table.name.ends_with(".DataSource")
         && matches!(field, "filename" | "environment_variable" | "watched_directory")
 }
@@ -204,7 +204,7 @@ fn overwrite_rest(rest: &[u8], may_hold: impl FnOnce(u32) -> bool) -> Option<Vec
 
 impl Redact for Redactor {
     fn resource(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let clean = self.any(bytes, LIMIT);
+        let clean = self.any(bytes, MAX_DEPTH);
         // Keys also stand where nobody marks them, and in what no descriptor knows.
         self.raw(clean.as_deref().unwrap_or(bytes)).or(clean)
     }

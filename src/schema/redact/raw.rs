@@ -11,7 +11,7 @@ use crate::wire::pb::{Fields, Value, WIRE_LEN, read_varint};
 static LABEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("PRIVATE KEY-----"));
 
 /// The longest known word before the label is `ENCRYPTED`.
-const BEFORE: usize = 32;
+const MAX_LABEL_PREFIX: usize = 32;
 
 /// The bytes with keys overwritten, or `None` if there are none. The length stays, and so does each byte that
 /// can't be part of a key. A key without its first or last line is overwritten as far as it can reach.
@@ -98,11 +98,11 @@ pub(super) fn unreadable_head(rest: &[u8]) -> (u64, usize) {
 
 /// Where the key is that the label at `at` belongs to: after a BEGIN line, before an END line.
 fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
-    let head = bytes.get(at.saturating_sub(BEFORE)..at)?;
+    let head = bytes.get(at.saturating_sub(MAX_LABEL_PREFIX)..at)?;
     let begin = memmem::rfind(head, b"-----BEGIN ");
     let end = memmem::rfind(head, b"-----END ");
     if end > begin {
-        let line = at.saturating_sub(BEFORE) + end?;
+        let line = at.saturating_sub(MAX_LABEL_PREFIX) + end?;
         let body = bytes.get(..line)?.iter().rev().take_while(|byte| of_body(**byte)).count();
         return Some(line - body..line);
     }

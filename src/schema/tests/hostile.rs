@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use super::random::Random;
 use super::{field, packed};
-use crate::schema::{Names, Schema};
+use crate::schema::{FieldNames, Schema};
 
 /// Far more than any of these takes, even unoptimised on a loaded machine; quadratic work would take hours.
 const BOUND: Duration = Duration::from_secs(20);
@@ -93,9 +93,10 @@ fn damaged_messages_are_shown_and_never_panic() {
                     }
                 }
             }
-            let tree = schema.tree(name, &bytes, Names::Json);
-            let text =
-                schema.write_json(name, &bytes, Names::Json, Vec::new()).expect("a Vec takes every write");
+            let tree = schema.tree(name, &bytes, FieldNames::Json);
+            let text = schema
+                .write_json(name, &bytes, FieldNames::Json, Vec::new())
+                .expect("a Vec takes every write");
             let read: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
             // Through text both ways: serde_json does not read every float back to the last bit.
             let tree: serde_json::Value = serde_json::from_str(&tree.to_string()).expect("JSON");

@@ -75,7 +75,7 @@ fn every_field_that_is_marked_loses_its_secret() {
     let mut found = 0;
     for pool in [builtin::v3(), builtin::v2()] {
         for message in pool.messages() {
-            for field in message.fields().filter(|field| pool.sensitive(field)) {
+            for field in message.fields().filter(|field| pool.is_secret(field)) {
                 let mut holder = DynamicMessage::new(message.clone());
                 put(&mut holder, &field, 4);
                 let bytes = packed(message.full_name(), &holder.encode_to_vec());
@@ -98,7 +98,7 @@ fn every_field_that_is_marked_is_known_by_name_in_texts() {
     for pool in [builtin::v3(), builtin::v2()] {
         for field in pool.messages().iter().flat_map(|message| message.fields().collect::<Vec<_>>()) {
             // What is inside of a provider is secret by the provider's name.
-            if !pool.sensitive(&field) || ["typed_config", "config"].contains(&field.name()) {
+            if !pool.is_secret(&field) || ["typed_config", "config"].contains(&field.name()) {
                 continue;
             }
             // A redactor for each: one that has seen the secret finds it under any name.

@@ -10,7 +10,7 @@ use super::field;
 use super::packed as pack;
 use super::random::Random;
 use crate::schema::pool::Pool;
-use crate::schema::{Names, Schema, builtin};
+use crate::schema::{FieldNames, Schema, builtin};
 use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 
 /// For each name of an enum value that is not the first of its number: the first.
@@ -73,10 +73,10 @@ fn check(pool: &Pool, at: usize, seed: u64) -> Result<(), TestCaseError> {
     // What the bytes say: the encoder leaves out a negative zero in a map.
     let random = DynamicMessage::decode(message.clone(), &bytes[..]).expect("its own bytes");
     prop_assert_eq!(schema.faults(name, &bytes), vec![], "{} {}", name, seed);
-    for names in [Names::Original, Names::Json] {
+    for names in [FieldNames::Original, FieldNames::Json] {
         let tree = schema.tree(name, &bytes, names);
         let options = SerializeOptions::new()
-            .use_proto_field_name(names == Names::Original)
+            .use_proto_field_name(names == FieldNames::Original)
             .stringify_64_bit_integers(true);
         // What its serializer refuses (an infinite number in a Value) it can't be asked about.
         if let Ok(mut expected) = random.serialize_with_options(serde_json::value::Serializer, &options) {

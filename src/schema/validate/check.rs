@@ -3,19 +3,19 @@
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value as Val};
 
 use super::super::pool::Pool;
-use super::super::{LIMIT, Schema, message_name};
+use super::super::{MAX_DEPTH, Schema, message_name};
 use super::compile::number;
 use super::rules::*;
-use super::{MOST, Violation, words};
+use super::{MAX_VIOLATIONS, Violation, demands};
 use crate::wire::pb::Fields;
 
 pub(super) const ANY: &str = "google.protobuf.Any";
 
 /// Values of one message that are looked at; a message of more is not looked at further.
-const VALUES: usize = 1 << 22;
+const MAX_VALUES: usize = 1 << 22;
 
 /// Items of a list whose uniqueness is checked; what is more is not.
-const UNIQUE: usize = 1 << 12;
+const MAX_UNIQUE_ITEMS: usize = 1 << 12;
 
 /// One look at one message.
 pub(super) struct Check<'s> {
@@ -46,7 +46,7 @@ impl<'s> Check<'s> {
     }
 
     fn add(&mut self, demand: impl Into<String>) {
-        if self.found.len() < MOST {
+        if self.found.len() < MAX_VIOLATIONS {
             self.found.push(Violation { path: self.path.clone(), demand: demand.into() });
         }
     }
@@ -67,8 +67,11 @@ impl<'s> Check<'s> {
         if descriptor.full_name() == ANY {
             return self.any(message, depth);
         }
-        let compiled = pool.place(descriptor.full_name()).and_then(|place| pool.rules(place));
-        let Some(compiled) = compiled.filter(|_| depth < LIMIT && self.found.len() < MOST) else { return };
+        let compiled = pool.index_of(descriptor.full_name()).and_then(|place| pool.rules(place));
+        let Some(compiled) = compiled.filter(|_| depth < MAX_DEPTH && self.found.len() < MAX_VIOLATIONS)
+        else {
+            return;
+        };
         for (name, members) in &compiled.oneofs {
             if !members.iter().any(|field| message.has_field(field)) {
                 let names: Vec<&str> = members.iter().map(FieldDescriptor::name).collect();
@@ -81,7 +84,7 @@ impl<'s> Check<'s> {
         }
         for (field, rules) in &compiled.fields {
             self.looked += 1;
-            if self.looked > VALUES || self.found.len() >= MOST {
+            if self.looked > MAX_VALUES || self.found.len() >= MAX_VIOLATIONS {
                 return;
             }
             let set = message.has_field(field);
@@ -117,23 +120,23 @@ impl<'s> Check<'s> {
 
     fn value(&mut self, pool: &Pool, kind: Kind, rules: &Rules, value: &Val, depth: u32) {
         match (&rules.value, value) {
-            (Value::Anything, Val::List(items)) => {
+            (ValueRule::Anything, Val::List(items)) => {
                 for (i, item) in items.iter().enumerate().filter(|(_, item)| matches!(item, Val::Message(_)))
                 {
                     self.at(&format!("[{i}]"), |this| this.inside(pool, rules, item, depth));
                 }
             }
-            (Value::List { items: lengths, unique, each, ignore_empty }, Val::List(items)) => {
+            (ValueRule::List { items: lengths, unique, each, ignore_empty }, Val::List(items)) => {
                 if *ignore_empty && items.is_empty() {
                     return;
                 }
                 self.count(*lengths, items.len(), "item");
-                if *unique && has_twice(items) {
+                if *unique && has_duplicates(items) {
                     self.add("must not have the same item twice");
                 }
                 for (i, item) in items.iter().enumerate() {
                     self.looked += 1;
-                    if self.looked > VALUES || self.found.len() >= MOST {
+                    if self.looked > MAX_VALUES || self.found.len() >= MAX_VIOLATIONS {
                         return;
                     }
                     let kind = kind.clone();
@@ -143,7 +146,7 @@ impl<'s> Check<'s> {
             (of, Val::Map(entries)) => {
                 let none = Rules::default();
                 let (keys, values) = match of {
-                    Value::Map { pairs, keys, values, ignore_empty } => {
+                    ValueRule::Map { pairs, keys, values, ignore_empty } => {
                         if *ignore_empty && entries.is_empty() {
                             return;
                         }
@@ -158,7 +161,7 @@ impl<'s> Check<'s> {
                 entries.sort_by_key(|(key, _)| key_text(key));
                 for (key, item) in entries {
                     self.looked += 1;
-                    if self.looked > VALUES || self.found.len() >= MOST {
+                    if self.looked > MAX_VALUES || self.found.len() >= MAX_VIOLATIONS {
                         return;
                     }
                     let (key_kind, item_kind) = kinds.clone();
@@ -172,15 +175,15 @@ impl<'s> Check<'s> {
                 self.of_message(rules, inner);
                 self.inside(pool, rules, value, depth);
             }
-            (Value::Number(range), value) => {
+            (ValueRule::Number(range), value) => {
                 if let Some(demand) = number(value).and_then(|number| range.demand(number)) {
                     self.add(demand);
                 }
             }
-            (Value::Bool(wanted), Val::Bool(is)) if wanted != is => self.add(format!("must be {wanted}")),
-            (Value::Text(text), Val::String(is)) => self.text(text, is.as_bytes(), Some(is)),
-            (Value::Text(text), Val::Bytes(is)) => self.text(text, is, None),
-            (Value::Enum { is, defined_only, one_of, none_of }, Val::EnumNumber(number)) => {
+            (ValueRule::Bool(wanted), Val::Bool(is)) if wanted != is => self.add(format!("must be {wanted}")),
+            (ValueRule::Text(text), Val::String(is)) => self.text(text, is.as_bytes(), Some(is)),
+            (ValueRule::Text(text), Val::Bytes(is)) => self.text(text, is, None),
+            (ValueRule::Enum { is, defined_only, one_of, none_of }, Val::EnumNumber(number)) => {
                 let Kind::Enum(values) = kind else { return };
                 let defined = values.get_value(*number).is_some();
                 let wrong = is.is_some_and(|is| is != *number)
@@ -202,7 +205,7 @@ impl<'s> Check<'s> {
     fn of_message(&mut self, rules: &Rules, inner: &DynamicMessage) {
         let descriptor = inner.descriptor();
         match &rules.value {
-            Value::Any { one_of, none_of } => {
+            ValueRule::Any { one_of, none_of } => {
                 let url = inner.get_field_by_name("type_url");
                 let url = url.as_deref().and_then(Val::as_str).unwrap_or_default();
                 if !one_of.is_empty() && !one_of.iter().any(|one| one == url) {
@@ -211,23 +214,23 @@ impl<'s> Check<'s> {
                     self.add(format!("must not be of type {url}"));
                 }
             }
-            Value::Number(range) if range.time => {
+            ValueRule::Number(range) if range.time => {
                 if let Some(demand) = number(&Val::Message(inner.clone())).and_then(|n| range.demand(n)) {
                     self.add(demand);
                 }
             }
-            Value::Number(range) => {
+            ValueRule::Number(range) => {
                 let wrapped = wrapped(descriptor.full_name(), inner);
                 if let Some(demand) = wrapped.as_ref().and_then(number).and_then(|n| range.demand(n)) {
                     self.add(demand);
                 }
             }
-            Value::Text(text) => match wrapped(descriptor.full_name(), inner) {
+            ValueRule::Text(text) => match wrapped(descriptor.full_name(), inner) {
                 Some(Val::String(is)) => self.text(text, is.as_bytes(), Some(&is)),
                 Some(Val::Bytes(is)) => self.text(text, &is, None),
                 _ => {}
             },
-            Value::Bool(wanted)
+            ValueRule::Bool(wanted)
                 if wrapped(descriptor.full_name(), inner).and_then(|is| is.as_bool()) == Some(!wanted) =>
             {
                 self.add(format!("must be {wanted}"));
@@ -251,21 +254,23 @@ impl<'s> Check<'s> {
             return;
         };
         let name = message_name(url);
-        let Some((pool, place)) = self.schema.place_of(name).filter(|_| depth < LIMIT) else { return };
+        let Some((pool, place)) = self.schema.find_message(name).filter(|_| depth < MAX_DEPTH) else {
+            return;
+        };
         let Some(descriptor) = pool.messages().get(place as usize).cloned() else { return };
         if let Ok(inner) = DynamicMessage::decode(descriptor, bytes.clone()) {
             self.message(pool, &inner, depth + 1);
         }
     }
 
-    fn count(&mut self, lengths: Lengths, count: usize, what: &str) {
+    fn count(&mut self, lengths: LengthRule, count: usize, what: &str) {
         if let Some(demand) = lengths.demand(count as u64, what) {
             self.add(demand);
         }
     }
 
-    fn text(&mut self, rules: &Text, bytes: &[u8], text: Option<&str>) {
-        if let Some(demand) = words::demand(rules, bytes, text) {
+    fn text(&mut self, rules: &TextRule, bytes: &[u8], text: Option<&str>) {
+        if let Some(demand) = demands::demand(rules, bytes, text) {
             self.add(demand);
         }
     }
@@ -289,8 +294,9 @@ fn key_text(key: &MapKey) -> String {
 }
 
 /// Whether an item is in the list twice; of a long list the beginning is looked at.
-fn has_twice(items: &[Val]) -> bool {
-    let mut texts: Vec<String> = items.iter().take(UNIQUE).map(|item| format!("{item:?}")).collect();
+fn has_duplicates(items: &[Val]) -> bool {
+    let mut texts: Vec<String> =
+        items.iter().take(MAX_UNIQUE_ITEMS).map(|item| format!("{item:?}")).collect();
     let all = texts.len();
     texts.sort_unstable();
     texts.dedup();

@@ -8,7 +8,7 @@ use super::rules::*;
 
 /// What is demanded of one message type.
 #[derive(Debug, Default)]
-pub(in crate::schema) struct Compiled {
+pub(in crate::schema) struct MessageRules {
     /// Name of each oneof that must be set, and its members.
     pub(super) oneofs: Vec<(String, Vec<FieldDescriptor>)>,
     /// The fields with rules, and those with messages inside.
@@ -16,14 +16,14 @@ pub(in crate::schema) struct Compiled {
 }
 
 /// Compiled patterns larger than this are not applied; the API's are far smaller.
-const PATTERN: usize = 1 << 20;
+const MAX_PATTERN_BYTES: usize = 1 << 20;
 
 /// Lists of lists of rules that are read.
-const DEPTH: usize = 4;
+const MAX_RULE_DEPTH: usize = 4;
 
-impl Compiled {
-    pub(in crate::schema) fn new(pool: &Pool, message: &MessageDescriptor) -> Compiled {
-        let mut out = Compiled::default();
+impl MessageRules {
+    pub(in crate::schema) fn new(pool: &Pool, message: &MessageDescriptor) -> MessageRules {
+        let mut out = MessageRules::default();
         let of = |name: &str| pool.descriptors.get_extension_by_name(name);
         let on = |options: &DynamicMessage, name: &str| {
             of(name).is_some_and(|option| options.get_extension(&option).as_bool() == Some(true))
@@ -40,12 +40,12 @@ impl Compiled {
             let options = field.options();
             let stated = rules.as_ref().filter(|rules| options.has_extension(rules));
             let mut rules = match stated.map(|rules| options.get_extension(rules)).as_deref() {
-                Some(Val::Message(stated)) => read(stated, DEPTH),
+                Some(Val::Message(stated)) => read(stated, MAX_RULE_DEPTH),
                 _ => Rules::default(),
             };
             // What stood there may have been taken out.
-            if pool.sensitive(&field) {
-                rules.value = Value::Anything;
+            if pool.is_secret(&field) {
+                rules.value = ValueRule::Anything;
             }
             let inside = match field.kind() {
                 Kind::Message(entry) if field.is_map() => {
@@ -70,19 +70,20 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
     }
     for (field, value) in stated.fields() {
         let Val::Message(rules) = value else { continue };
-        let rules = Stated(rules);
+        let rules = RuleMessage(rules);
         match field.name() {
             "message" => {
                 out.skip = rules.is("skip");
                 out.required |= rules.is("required");
             }
             "bool" => {
-                out.value = rules.get("const").and_then(Val::as_bool).map_or(Value::Anything, Value::Bool)
+                out.value =
+                    rules.get("const").and_then(Val::as_bool).map_or(ValueRule::Anything, ValueRule::Bool)
             }
-            "string" | "bytes" => out.value = Value::Text(rules.text(field.name() == "string")),
+            "string" | "bytes" => out.value = ValueRule::Text(rules.text(field.name() == "string")),
             "enum" => {
                 let numbers = |name: &str| rules.list(name).filter_map(Val::as_i32).collect();
-                out.value = Value::Enum {
+                out.value = ValueRule::Enum {
                     is: rules.get("const").and_then(Val::as_i32),
                     defined_only: rules.is("defined_only"),
                     one_of: numbers("in"),
@@ -90,7 +91,7 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
                 };
             }
             "repeated" => {
-                out.value = Value::List {
+                out.value = ValueRule::List {
                     items: rules.lengths("", "min_items", "max_items"),
                     unique: rules.is("unique"),
                     each: Box::new(rules.nested("items", depth)),
@@ -99,7 +100,7 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
             }
             // `no_sparse` is about values that are nil in a program; on the wire there are none.
             "map" => {
-                out.value = Value::Map {
+                out.value = ValueRule::Map {
                     pairs: rules.lengths("", "min_pairs", "max_pairs"),
                     keys: Box::new(rules.nested("keys", depth)),
                     values: Box::new(rules.nested("values", depth)),
@@ -110,23 +111,23 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
                 out.required |= rules.is("required");
                 let urls =
                     |name: &str| rules.list(name).filter_map(|url| Some(url.as_str()?.to_owned())).collect();
-                out.value = Value::Any { one_of: urls("in"), none_of: urls("not_in") };
+                out.value = ValueRule::Any { one_of: urls("in"), none_of: urls("not_in") };
             }
             "duration" | "timestamp" => {
                 out.required |= rules.is("required");
                 // `lt_now` and its kin need a clock; the API does not use them.
-                out.value = Value::Number(Range { time: true, ..rules.range() });
+                out.value = ValueRule::Number(NumberRule { time: true, ..rules.range() });
             }
-            _ => out.value = Value::Number(rules.range()),
+            _ => out.value = ValueRule::Number(rules.range()),
         }
     }
     out
 }
 
 /// The rules of one kind, as the descriptors state them.
-struct Stated<'a>(&'a DynamicMessage);
+struct RuleMessage<'a>(&'a DynamicMessage);
 
-impl<'a> Stated<'a> {
+impl<'a> RuleMessage<'a> {
     /// What is stated, not what would hold by default.
     fn get(&self, name: &str) -> Option<&'a Val> {
         let mut fields = self.0.fields();
@@ -141,9 +142,9 @@ impl<'a> Stated<'a> {
         self.get(name).and_then(Val::as_list).into_iter().flatten()
     }
 
-    fn lengths(&self, is: &str, least: &str, most: &str) -> Lengths {
+    fn lengths(&self, is: &str, least: &str, most: &str) -> LengthRule {
         let get = |name: &str| self.get(name).and_then(Val::as_u64);
-        Lengths { is: get(is), least: get(least), most: get(most) }
+        LengthRule { is: get(is), least: get(least), most: get(most) }
     }
 
     fn nested(&self, name: &str, depth: usize) -> Rules {
@@ -153,12 +154,12 @@ impl<'a> Stated<'a> {
         }
     }
 
-    fn range(&self) -> Range {
+    fn range(&self) -> NumberRule {
         let get = |name: &str| self.get(name).and_then(number);
         let bound = |open: &str, closed: &str| {
             get(open).map(|bound| (bound, false)).or_else(|| get(closed).map(|bound| (bound, true)))
         };
-        Range {
+        NumberRule {
             is: get("const"),
             below: bound("lt", "lte"),
             above: bound("gt", "gte"),
@@ -169,7 +170,7 @@ impl<'a> Stated<'a> {
         }
     }
 
-    fn text(&self, string: bool) -> Text {
+    fn text(&self, string: bool) -> TextRule {
         let get = |name: &str| self.get(name).and_then(raw);
         let pattern = self.get("pattern").and_then(Val::as_str);
         let chars = self.lengths("len", "min_len", "max_len");
@@ -192,12 +193,13 @@ impl<'a> Stated<'a> {
                 },
             })
         };
-        Text {
+        TextRule {
             is: get("const"),
-            chars: if string { chars } else { Lengths::default() },
+            chars: if string { chars } else { LengthRule::default() },
             bytes: if string { self.lengths("len_bytes", "min_bytes", "max_bytes") } else { chars },
             // A pattern that can't be compiled is no reason to call anything wrong.
-            pattern: pattern.and_then(|pattern| RegexBuilder::new(pattern).size_limit(PATTERN).build().ok()),
+            pattern: pattern
+                .and_then(|pattern| RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build().ok()),
             prefix: get("prefix"),
             suffix: get("suffix"),
             contains: get("contains"),
@@ -220,18 +222,20 @@ pub(super) fn raw(value: &Val) -> Option<Vec<u8>> {
 }
 
 /// A number, or the nanoseconds of a `Duration` or `Timestamp`.
-pub(super) fn number(value: &Val) -> Option<Num> {
+pub(super) fn number(value: &Val) -> Option<Number> {
     Some(match value {
-        Val::I32(n) => Num::Int((*n).into()),
-        Val::I64(n) => Num::Int((*n).into()),
-        Val::U32(n) => Num::Int((*n).into()),
-        Val::U64(n) => Num::Int((*n).into()),
-        Val::F32(n) => Num::Float((*n).into()),
-        Val::F64(n) => Num::Float(*n),
+        Val::I32(n) => Number::Int((*n).into()),
+        Val::I64(n) => Number::Int((*n).into()),
+        Val::U32(n) => Number::Int((*n).into()),
+        Val::U64(n) => Number::Int((*n).into()),
+        Val::F32(n) => Number::Float((*n).into()),
+        Val::F64(n) => Number::Float(*n),
         Val::Message(time) => {
             let get = |name: &str| number(&*time.get_field_by_name(name)?);
             match (get("seconds"), get("nanos")) {
-                (Some(Num::Int(seconds)), Some(Num::Int(nanos))) => Num::Int(seconds * 1_000_000_000 + nanos),
+                (Some(Number::Int(seconds)), Some(Number::Int(nanos))) => {
+                    Number::Int(seconds * 1_000_000_000 + nanos)
+                }
                 _ => return None,
             }
         }

@@ -5,10 +5,10 @@
 
 mod check;
 mod compile;
+mod demands;
 mod rules;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use prost_reflect::DynamicMessage;
 
 use super::{Schema, message_name};
 
-pub(super) use compile::Compiled;
+pub(super) use compile::MessageRules;
 
 /// A constraint that a message breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum Unchecked {
 }
 
 /// Violations of one message; what is beyond is not looked for.
-pub(super) const MOST: usize = 100;
+pub(super) const MAX_VIOLATIONS: usize = 100;
 
 impl Schema {
     /// The constraints that a serialized message breaks, at most a hundred, in the order of its fields. Of an `Any` those
@@ -64,7 +64,7 @@ impl Schema {
     fn violations_in(&self, type_url: &str, bytes: &[u8]) -> Result<Vec<Violation>, Unchecked> {
         let name = message_name(type_url);
         let unknown = || Unchecked::UnknownType(name.to_owned());
-        let (pool, place) = self.place_of(name).ok_or_else(unknown)?;
+        let (pool, place) = self.find_message(name).ok_or_else(unknown)?;
         let descriptor = pool.messages().get(place as usize).cloned().ok_or_else(unknown)?;
         let message =
             DynamicMessage::decode(descriptor, bytes).map_err(|_| Unchecked::Unreadable(name.to_owned()))?;

@@ -6,31 +6,31 @@ use regex::Regex;
 
 /// A number of any kind; times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Num {
+pub(super) enum Number {
     Int(i128),
     Float(f64),
 }
 
-impl PartialOrd for Num {
-    fn partial_cmp(&self, other: &Num) -> Option<Ordering> {
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Number) -> Option<Ordering> {
         match (self, other) {
-            (Num::Int(a), Num::Int(b)) => a.partial_cmp(b),
-            (Num::Float(a), Num::Float(b)) => a.partial_cmp(b),
-            (Num::Int(a), Num::Float(b)) => (*a as f64).partial_cmp(b),
-            (Num::Float(a), Num::Int(b)) => a.partial_cmp(&(*b as f64)),
+            (Number::Int(a), Number::Int(b)) => a.partial_cmp(b),
+            (Number::Float(a), Number::Float(b)) => a.partial_cmp(b),
+            (Number::Int(a), Number::Float(b)) => (*a as f64).partial_cmp(b),
+            (Number::Float(a), Number::Int(b)) => a.partial_cmp(&(*b as f64)),
         }
     }
 }
 
 /// What numbers, durations and timestamps may be.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Range {
-    pub(super) is: Option<Num>,
+pub(super) struct NumberRule {
+    pub(super) is: Option<Number>,
     /// The bound, and whether it may be reached.
-    pub(super) below: Option<(Num, bool)>,
-    pub(super) above: Option<(Num, bool)>,
-    pub(super) one_of: Vec<Num>,
-    pub(super) none_of: Vec<Num>,
+    pub(super) below: Option<(Number, bool)>,
+    pub(super) above: Option<(Number, bool)>,
+    pub(super) one_of: Vec<Number>,
+    pub(super) none_of: Vec<Number>,
     pub(super) ignore_empty: bool,
     /// In seconds, not plain numbers.
     pub(super) time: bool,
@@ -38,7 +38,7 @@ pub(super) struct Range {
 
 /// Lengths that something may have.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lengths {
+pub(super) struct LengthRule {
     pub(super) is: Option<u64>,
     pub(super) least: Option<u64>,
     pub(super) most: Option<u64>,
@@ -67,10 +67,10 @@ pub(super) enum WellKnown {
 
 /// What texts and bytes may be. Of bytes, `chars` is not used.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Text {
+pub(super) struct TextRule {
     pub(super) is: Option<Vec<u8>>,
-    pub(super) chars: Lengths,
-    pub(super) bytes: Lengths,
+    pub(super) chars: LengthRule,
+    pub(super) bytes: LengthRule,
     pub(super) pattern: Option<Regex>,
     pub(super) prefix: Option<Vec<u8>>,
     pub(super) suffix: Option<Vec<u8>>,
@@ -84,12 +84,12 @@ pub(super) struct Text {
 
 /// What one value may be.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Value {
+pub(super) enum ValueRule {
     #[default]
     Anything,
-    Number(Range),
+    Number(NumberRule),
     Bool(bool),
-    Text(Text),
+    Text(TextRule),
     Enum {
         is: Option<i32>,
         defined_only: bool,
@@ -101,13 +101,13 @@ pub(super) enum Value {
         none_of: Vec<String>,
     },
     List {
-        items: Lengths,
+        items: LengthRule,
         unique: bool,
         each: Box<Rules>,
         ignore_empty: bool,
     },
     Map {
-        pairs: Lengths,
+        pairs: LengthRule,
         keys: Box<Rules>,
         values: Box<Rules>,
         ignore_empty: bool,
@@ -121,12 +121,12 @@ pub(super) struct Rules {
     pub(super) required: bool,
     /// Messages in it are not looked into.
     pub(super) skip: bool,
-    pub(super) value: Value,
+    pub(super) value: ValueRule,
 }
 
 impl Rules {
     /// Nothing is demanded of the value itself.
     pub(super) fn is_empty(&self) -> bool {
-        !self.required && matches!(self.value, Value::Anything)
+        !self.required && matches!(self.value, ValueRule::Anything)
     }
 }

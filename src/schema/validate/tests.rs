@@ -96,7 +96,7 @@ fn the_number_of_violations_is_bounded() {
     let hosts: Vec<Value> = (0..500).map(|_| json!({})).collect();
     assert_eq!(
         broken("envoy.config.route.v3.RouteConfiguration", json!({"virtual_hosts": hosts})).len(),
-        MOST
+        MAX_VIOLATIONS
     );
 }
 

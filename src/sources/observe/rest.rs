@@ -133,7 +133,13 @@ impl Bodies {
     }
 
     /// The JSON of a message; row D-04 wants JSON names.
-    pub fn write(&self, message: &[u8], method: &Method, dir: Dir, names: crate::schema::Names) -> Vec<u8> {
+    pub fn write(
+        &self,
+        message: &[u8],
+        method: &Method,
+        dir: Dir,
+        names: crate::schema::FieldNames,
+    ) -> Vec<u8> {
         self.schema.tree(&message_of(method, dir), message, names).to_string().into_bytes()
     }
 

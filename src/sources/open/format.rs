@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::engine::applied;
-use crate::schema::Format;
+use crate::schema::FileFormat;
 use crate::sources::{pcap, record};
 
 use super::{SourceError, files};
@@ -24,7 +24,7 @@ pub enum SourceFormat {
     /// A folder of files with responses or resources.
     Folder,
     /// The resources that a client has applied.
-    Dump(applied::Origin),
+    Dump(applied::DumpOrigin),
     /// A server that was asked for its resources.
     Live,
 }
@@ -39,8 +39,8 @@ impl SourceFormat {
             SourceFormat::Capture => "packet capture",
             SourceFormat::Response => "file with a DiscoveryResponse",
             SourceFormat::Folder => "directory of files with resources",
-            SourceFormat::Dump(applied::Origin::ConfigDump) => "config dump of an Envoy",
-            SourceFormat::Dump(applied::Origin::Csds) => "CSDS response",
+            SourceFormat::Dump(applied::DumpOrigin::ConfigDump) => "config dump of an Envoy",
+            SourceFormat::Dump(applied::DumpOrigin::Csds) => "CSDS response",
             SourceFormat::Live => "live server",
         }
     }
@@ -73,7 +73,7 @@ pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {
     if name.ends_with(".xds") || SCRIPT_STATEMENTS.contains(&statement) {
         return SourceFormat::Script;
     }
-    if Format::of_name(name).is_some() || text.trim_start().starts_with('{') {
+    if FileFormat::from_file_name(name).is_some() || text.trim_start().starts_with('{') {
         SourceFormat::Response
     } else {
         SourceFormat::Recording

@@ -198,7 +198,7 @@ pub fn read_dump(name: &str, content: &[u8], schema: &Arc<Schema>) -> Result<Opt
             }
             Ok(None)
         }
-        Err(DumpError::NoDump) => Ok(None),
+        Err(DumpError::NotADump) => Ok(None),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A file that holds one DiscoveryResponse, as a stream without requests (group C).
 
-use crate::schema::{Format, FormatError, Schema};
+use crate::schema::{FileFormat, FormatError, Schema};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Kind, StreamId, Time};
 use crate::wire::{Frame, FramePayload, Message, Open, Shape};
@@ -32,8 +32,8 @@ impl ResponseFile {
         schema: &Schema,
         catalog: &mut Catalog,
         out: &mut Vec<Frame>,
-    ) -> Result<Format, FormatError> {
-        let ending = Format::of_name(&self.name);
+    ) -> Result<FileFormat, FormatError> {
+        let ending = FileFormat::from_file_name(&self.name);
         let read = schema.read_file(RESPONSE, ending, content);
         let bytes = match &read {
             Ok((_, bytes)) => bytes.as_slice(),
@@ -54,8 +54,8 @@ impl ResponseFile {
     fn opening(
         &self,
         message: &Message,
-        ending: Option<Format>,
-        format: Option<Format>,
+        ending: Option<FileFormat>,
+        format: Option<FileFormat>,
         catalog: &Catalog,
     ) -> Open {
         let stated = message.type_url().as_str().to_owned();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter::{Filter, FilterError};
 use crate::engine::lint::Finding;
-use crate::engine::nack::{self, Card};
+use crate::engine::nack::{self, NackReport};
 use crate::engine::store::{
     LineFact, MessageFact, NackFact, ProblemFact, ResourceFact, StateFact, Store, StreamFact, SummaryFact,
     Versions,
@@ -206,10 +206,10 @@ impl Contents<'_> {
         self.bodies.schema().explain_at(body, path).ok()
     }
     pub fn links(&self, body: &Value) -> Vec<Link> {
-        links::of(self.bodies.schema(), body)
+        links::links_of(self.bodies.schema(), body)
     }
-    pub fn card(&self, stream: StreamId, type_url: &TypeUrl, nacks: &[NackFact]) -> Card {
-        nack::card(self.store, self.bodies.schema(), stream, type_url, nacks)
+    pub fn card(&self, stream: StreamId, type_url: &TypeUrl, nacks: &[NackFact]) -> NackReport {
+        nack::nack_report(self.store, self.bodies.schema(), stream, type_url, nacks)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::engine::graph::{Building, Graph, References, View};
+use crate::engine::graph::{Graph, GraphBuilder, References, TreeView};
 use crate::tui::data::{Applied, Data};
 use crate::tui::shell::model::{Model, Screen};
 use crate::tui::shell::update::{Msg, search, update};
@@ -15,8 +15,8 @@ const GATEWAY: &str = include_str!("../../../tests/fixtures/tui/gateway.xds");
 
 /// All that a graph says.
 fn said(graph: &Graph) -> String {
-    let all = View { problems: true, ..View::default() };
-    let rows = [View::default(), all].map(|view| graph.rows(&view));
+    let all = TreeView { problems: true, ..TreeView::default() };
+    let rows = [TreeView::default(), all].map(|view| graph.rows(&view));
     format!("{:#?} {} {:#?}", graph.nodes, graph.count_all(), rows)
 }
 
@@ -35,7 +35,7 @@ proptest! {
             let (store, schema) = data.source().unwrap();
             let unread = Graph::build(store, &streams, &mut known).unread;
             known.read(store, schema, &unread);
-            (Graph::build(store, &streams, &mut known), Building::new(store, &streams))
+            (Graph::build(store, &streams, &mut known), GraphBuilder::new(store, &streams))
         };
         while !next.step(real.data().store, &mut known, most) {
             frames.next().into_iter().for_each(|frame| real.handle(frame));
@@ -50,7 +50,7 @@ fn a_graph_is_let_go_of_in_steps() {
     let data = real.data();
     let mut graph = Graph::build(data.store, &[StreamId(1)], &mut References::default());
     let (nodes, mut steps) = (graph.nodes.len(), 1);
-    while !graph.take_apart(2) {
+    while !graph.drop_nodes(2) {
         steps += 1;
     }
     assert_eq!((graph.nodes.len(), steps), (0, nodes.div_ceil(2)));

@@ -29,7 +29,7 @@ use xdscope::net::client::Server;
 use xdscope::net::rpc::{Handler, Responses, Streams};
 use xdscope::peers::client::{Config, FallbackServer, Ruling, ServerProfile};
 use xdscope::present::json;
-use xdscope::schema::{Names, Schema};
+use xdscope::schema::{FieldNames, Schema};
 use xdscope::sources::record::Loaded;
 use xdscope::sources::script::{self, Body, Codec, Expect, Item, Line, Script};
 use xdscope::wire::content::Catalog;
@@ -247,7 +247,7 @@ impl Setup {
             judge: self.judge,
             refuse: Vec::new(),
             poll_timeout: PATIENCE,
-            poll_names: Names::Json,
+            poll_names: FieldNames::Json,
             record: None,
             collect: true,
             keep_secrets: true,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::engine::diff::keys::key;
-use crate::engine::diff::{By, Change, DiffStep, Op};
+use crate::engine::diff::{Change, DiffStep, ListKey, Op};
 
 /// The value with the changes made.
 pub(super) fn applied(value: &Value, changes: &[Change]) -> Value {
@@ -58,17 +58,17 @@ fn below<'a>(
 }
 
 /// The key of a list of which only the order changed.
-fn reordered_by(field: &str, items: &[Value], changes: &[(&[DiffStep], &Change)]) -> Option<By> {
+fn reordered_by(field: &str, items: &[Value], changes: &[(&[DiffStep], &Change)]) -> Option<ListKey> {
     let change = changes.iter().find(|(rest, change)| rest.is_empty() && change.op == Op::Reordered)?.1;
     let from = change.from.as_ref()?.as_array()?;
-    By::ALL.into_iter().find(|by| {
+    ListKey::ALL.into_iter().find(|by| {
         let keys: Option<Vec<Value>> =
             items.iter().map(|item| key(*by, field, item).map(Value::from)).collect();
         keys.as_ref() == Some(from)
     })
 }
 
-fn keyed_list(by: By, field: &str, items: &[Value], changes: &[(&[DiffStep], &Change)]) -> Value {
+fn keyed_list(by: ListKey, field: &str, items: &[Value], changes: &[(&[DiffStep], &Change)]) -> Value {
     let is =
         |wanted: &str| below(changes, |step| matches!(step, DiffStep::Item { key, .. } if key == wanted));
     let known: Vec<String> = items.iter().map(|item| key(by, field, item).expect("keyed")).collect();

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use crate::engine::diff::{LineDiff, Part, Side, Tag, emphasis, folded};
+use crate::engine::diff::{DiffSide, LineDiff, LinePart, LineTag, emphasis, fold_unchanged};
 
-fn marked(parts: &[Part<'_>]) -> String {
+fn marked(parts: &[LinePart<'_>]) -> String {
     parts
         .iter()
         .map(|part| if part.changed { format!("<{}>", part.text) } else { part.text.to_owned() })
@@ -27,9 +27,9 @@ fn rows_and_pairs_tell_the_same() {
         .rows()
         .iter()
         .map(|row| match row.tag {
-            Tag::Same => format!(" {}", diff.line(Side::New, row.new.unwrap())),
-            Tag::Removed => format!("-{}", diff.line(Side::Old, row.old.unwrap())),
-            Tag::Added => format!("+{}", diff.line(Side::New, row.new.unwrap())),
+            LineTag::Same => format!(" {}", diff.line(DiffSide::New, row.new.unwrap())),
+            LineTag::Removed => format!("-{}", diff.line(DiffSide::Old, row.old.unwrap())),
+            LineTag::Added => format!("+{}", diff.line(DiffSide::New, row.new.unwrap())),
         })
         .collect();
     assert_eq!(rows, [" a", "-b", "-c", "+B", "+C", "+X", " d"]);
@@ -50,33 +50,33 @@ fn rows_and_pairs_tell_the_same() {
 fn unchanged_runs_fold_and_single_rows_do_not() {
     let changed = |at: usize| at == 5 || at == 12;
     assert_eq!(
-        folded(20, 2, changed),
+        fold_unchanged(20, 2, changed),
         [(0..3, true), (3..8, false), (8..10, true), (10..15, false), (15..20, true)]
     );
-    assert_eq!(folded(3, 1, |at| at == 2), [(0..3, false)]);
-    assert_eq!(folded(4, 9, |_| false), [(0..4, true)]);
-    assert_eq!(folded(0, 1, |_| true), []);
+    assert_eq!(fold_unchanged(3, 1, |at| at == 2), [(0..3, false)]);
+    assert_eq!(fold_unchanged(4, 9, |_| false), [(0..4, true)]);
+    assert_eq!(fold_unchanged(0, 1, |_| true), []);
 }
 
 proptest! {
     #[test]
     fn both_texts_are_in_the_rows(a in "([ab]{0,2}\n){0,12}", b in "([ab]{0,2}\n){0,12}") {
         let diff = LineDiff::new(a.clone(), b.clone());
-        let text = |side: Side| -> String {
-            let number = |row: &crate::engine::diff::Row| match (side, row.tag) {
-                (Side::Old, Tag::Added) | (Side::New, Tag::Removed) => None,
-                (Side::Old, _) => row.old,
-                (Side::New, _) => row.new,
+        let text = |side: DiffSide| -> String {
+            let number = |row: &crate::engine::diff::DiffRow| match (side, row.tag) {
+                (DiffSide::Old, LineTag::Added) | (DiffSide::New, LineTag::Removed) => None,
+                (DiffSide::Old, _) => row.old,
+                (DiffSide::New, _) => row.new,
             };
             diff.rows().iter().filter_map(number).map(|n| format!("{}\n", diff.line(side, n))).collect()
         };
-        prop_assert_eq!(text(Side::Old), a);
-        prop_assert_eq!(text(Side::New), b);
+        prop_assert_eq!(text(DiffSide::Old), a);
+        prop_assert_eq!(text(DiffSide::New), b);
     }
 
     #[test]
     fn nothing_is_left_out_of_folds(len in 0usize..40, context in 0usize..5, changes in prop::collection::vec(0usize..40, 0..6)) {
-        let runs = folded(len, context, |at| changes.contains(&at));
+        let runs = fold_unchanged(len, context, |at| changes.contains(&at));
         let mut next = 0;
         for (range, fold) in runs {
             prop_assert_eq!(range.start, next);
@@ -90,7 +90,7 @@ proptest! {
     #[test]
     fn pieces_are_the_whole_line(a in "\\PC{0,30}", b in "\\PC{0,30}") {
         let (old, new) = emphasis(&a, &b);
-        let text = |parts: &[Part<'_>]| parts.iter().map(|part| part.text).collect::<String>();
+        let text = |parts: &[LinePart<'_>]| parts.iter().map(|part| part.text).collect::<String>();
         prop_assert_eq!(text(&old), a.clone());
         prop_assert_eq!(text(&new), b.clone());
     }

@@ -118,6 +118,6 @@ fn the_pairs_are_the_same_the_other_way_round() {
 fn sets_by_key() {
     let old = ["a", "b", "c"];
     let new = ["d", "c", "a"];
-    let found = sets(&old, &new, |i, j| old[i] == "a" && new[j] == "a");
-    assert_eq!(found, Sets { added: vec![0], changed: vec![(2, 1)], removed: vec![1], same: 1 });
+    let found = diff_sets(&old, &new, |i, j| old[i] == "a" && new[j] == "a");
+    assert_eq!(found, SetDiff { added: vec![0], changed: vec![(2, 1)], removed: vec![1], same: 1 });
 }

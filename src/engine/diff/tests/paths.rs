@@ -1,16 +1,16 @@
-use crate::engine::diff::{By, DiffStep, Path, Pattern};
+use crate::engine::diff::{DiffPath, DiffStep, IgnorePattern, ListKey};
 
 #[test]
 fn paths_read_back_as_patterns() {
-    let path = Path(vec![
+    let path = DiffPath(vec![
         DiffStep::Field("virtual_hosts".into()),
-        DiffStep::Item { by: By::Name, key: "a]\"b".into(), at: None },
+        DiffStep::Item { by: ListKey::Name, key: "a]\"b".into(), at: None },
         DiffStep::Field("envoy.filters".into()),
         DiffStep::Index { old: Some(3), new: Some(3) },
         DiffStep::Field("x".into()),
     ]);
     assert_eq!(path.to_string(), r#"virtual_hosts[name="a]\"b"]["envoy.filters"][3].x"#);
-    assert!(Pattern::parse(&path.to_string()).is_ok());
+    assert!(IgnorePattern::parse(&path.to_string()).is_ok());
 }
 
 #[test]
@@ -18,13 +18,13 @@ fn bad_patterns_say_where() {
     for (text, at) in
         [("", 0), ("a.", 2), ("a..b", 2), (".a", 0), ("a[", 1), ("a[]", 2), ("a[x]b", 4), ("**", 0)]
     {
-        assert_eq!(Pattern::parse(text).map_err(|(at, _)| at), Err(at), "{text}");
+        assert_eq!(IgnorePattern::parse(text).map_err(|(at, _)| at), Err(at), "{text}");
     }
 }
 
 proptest::proptest! {
     #[test]
     fn no_pattern_panics(text in "[a\\[\\].\"*=\\\\é]{0,12}") {
-        let _ = Pattern::parse(&text);
+        let _ = IgnorePattern::parse(&text);
     }
 }

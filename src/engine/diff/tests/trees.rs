@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::strict;
-use crate::engine::diff::{Change, Op, Options, Pattern, compare};
+use crate::engine::diff::{Change, IgnorePattern, Op, Options, compare};
 
 fn changes(old: &Value, new: &Value, options: &Options) -> Vec<String> {
     let text = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), Value::to_string);
@@ -132,7 +132,7 @@ fn what_is_ignored_is_gone_from_everything() {
         json!({"name": "a", "timeout": "1s", "v": [{"name": "x", "t": 1, "u": 1}, {"name": "y", "t": 1}]});
     let new = json!({"name": "a", "v": [{"name": "x", "t": 2, "u": 2}, {"name": "y", "t": 2}]});
     let with = |patterns: &[&str]| {
-        let ignore = patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+        let ignore = patterns.iter().map(|text| IgnorePattern::parse(text).unwrap()).collect();
         let found = compare(&old, &new, &Options { ignore, ..Options::default() });
         found.changes.iter().map(|change| change.path.to_string()).collect::<Vec<_>>()
     };

@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Request(check)],
 };
 
-use crate::schema::links::Source;
+use crate::schema::links::SourceKind;
 use crate::wire::event::Sym;
 
 fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
@@ -35,9 +35,9 @@ fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(kind) = asking.track.kind else { return };
     let client = case.client();
     let graphs = &case.world.graphs;
-    let other = |name: Sym| -> Option<(Source, Sym)> {
+    let other = |name: Sym| -> Option<(SourceKind, Sym)> {
         let source = graphs.source_of(&client, (kind, name))?;
-        (source.is(variant) == Some(false)).then_some((source, name))
+        (source.matches_variant(variant) == Some(false)).then_some((source, name))
     };
     let mut found: Vec<_> = asking.outcome.added.iter().filter_map(|name| other(*name)).collect();
     while let Some((source, _)) = found.first().copied() {

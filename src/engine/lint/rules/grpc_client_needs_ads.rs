@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     on: &[On::Response(check)],
 };
 
-use crate::schema::links::Source;
+use crate::schema::links::SourceKind;
 use crate::wire::event::{Kind, Sym};
 
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
@@ -33,7 +33,8 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
         return;
     }
     let new: Vec<Sym> = answer.outcome.added.iter().chain(&answer.outcome.changed).copied().collect();
-    let elsewhere = |source: Option<Source>| source.is_some_and(|s| !matches!(s, Source::Ads | Source::Own));
+    let elsewhere =
+        |source: Option<SourceKind>| source.is_some_and(|s| !matches!(s, SourceKind::Ads | SourceKind::Own));
     let refs = case.refs_of(answer.track, &new).into_iter();
     let bad = refs.filter(|(_, refs)| {
         refs.iter().any(|to| matches!(to.kind, Kind::Rds | Kind::Eds) && elsewhere(to.source))

@@ -39,13 +39,13 @@ fn pushed(kind: Kind, bodies: Value) -> Pushed {
 }
 
 /// One line for each entry: `name field: reason`, guesses with a `?`, `-` for what was not found.
-fn told(kind: Kind, bodies: Value, text: &str) -> (Option<Client>, Vec<String>) {
+fn told(kind: Kind, bodies: Value, text: &str) -> (Option<ClientKind>, Vec<String>) {
     let nack = read(text, &pushed(kind, bodies), &Schema::builtin());
-    let word = |found: &Option<NackSubject>| match found {
+    let word = |found: &Option<Extracted>| match found {
         None => "-".to_owned(),
         Some(found) => format!("{}{}", found.value, if found.guessed { "?" } else { "" }),
     };
-    let line = |entry: &Entry| format!("{} {}: {}", word(&entry.name), word(&entry.field), entry.reason);
+    let line = |entry: &NackFault| format!("{} {}: {}", word(&entry.name), word(&entry.field), entry.reason);
     (nack.client, nack.entries.iter().map(line).collect())
 }
 
@@ -74,7 +74,7 @@ fn envoy_names_all_bad_clusters() {
                 malformed IP address: not-an-ip. Consider setting resolver_name or setting cluster type to \
                 'STRICT_DNS' or 'LOGICAL_DNS'";
     let (client, lines) = told(Kind::Cds, clusters(), text);
-    assert_eq!(client, Some(Client::Envoy));
+    assert_eq!(client, Some(ClientKind::Envoy));
     assert_eq!(
         lines,
         [
@@ -199,7 +199,7 @@ fn grpc_core_names_fields() {
                 [envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext].common_tls_context error:no CA certs \
                 configured]]";
     let (client, lines) = told(Kind::Cds, json!([{"name": "c-echo"}, {"name": "c-two"}]), text);
-    assert_eq!(client, Some(Client::GrpcCore));
+    assert_eq!(client, Some(ClientKind::GrpcCore));
     assert_eq!(
         lines,
         [
@@ -226,7 +226,7 @@ fn grpc_js_counts_resources() {
                 [load_balancing_policy unset and unsupported lb_policy: MAGLEV]]";
     let bodies = json!([{"name": "c-echo"}, {"name": "c-two", "lb_policy": "MAGLEV"}]);
     let (client, lines) = told(Kind::Cds, bodies, text);
-    assert_eq!(client, Some(Client::GrpcJs));
+    assert_eq!(client, Some(ClientKind::GrpcJs));
     assert_eq!(
         lines,
         [
@@ -250,7 +250,7 @@ fn grpc_go_quotes_names_and_prints_resources() {
                 outlier_detection.base_ejection_time = -1s; must be >= 0";
     let bodies = json!([{"name": "c-echo", "lb_policy": "MAGLEV"}, {"name": "c-two", "type": "STATIC"}]);
     let (client, lines) = told(Kind::Cds, bodies, text);
-    assert_eq!(client, Some(Client::GrpcGo));
+    assert_eq!(client, Some(ClientKind::GrpcGo));
     assert_eq!(
         lines,
         [
@@ -271,7 +271,7 @@ fn grpc_java_writes_a_line_for_each() {
                 CDS response Resource index 1 - can't decode Cluster: bad bytes";
     let bodies = json!([{"name": "c-echo", "lb_policy": "MAGLEV"}, {"name": "c-two"}]);
     let (client, lines) = told(Kind::Cds, bodies, text);
-    assert_eq!(client, Some(Client::GrpcJava));
+    assert_eq!(client, Some(ClientKind::GrpcJava));
     assert_eq!(
         lines,
         [
@@ -283,17 +283,17 @@ fn grpc_java_writes_a_line_for_each() {
 
 #[test]
 fn what_is_said_of_the_rest_depends_on_the_client() {
-    assert!(Client::Envoy.partly(Some(Kind::Cds)).is_some_and(|text| text.contains("Envoy")));
-    assert_eq!(Client::Envoy.partly(Some(Kind::Eds)), None);
-    assert!(Client::GrpcGo.partly(Some(Kind::Eds)).is_some());
+    assert!(ClientKind::Envoy.partly(Some(Kind::Cds)).is_some_and(|text| text.contains("Envoy")));
+    assert_eq!(ClientKind::Envoy.partly(Some(Kind::Eds)), None);
+    assert!(ClientKind::GrpcGo.partly(Some(Kind::Eds)).is_some());
     for (agent, client) in [
-        ("envoy", Client::Envoy),
-        ("gRPC C-core", Client::GrpcCore),
-        ("gRPC Go", Client::GrpcGo),
-        ("gRPC Java", Client::GrpcJava),
-        ("gRPC Node Pure JS", Client::GrpcJs),
+        ("envoy", ClientKind::Envoy),
+        ("gRPC C-core", ClientKind::GrpcCore),
+        ("gRPC Go", ClientKind::GrpcGo),
+        ("gRPC Java", ClientKind::GrpcJava),
+        ("gRPC Node Pure JS", ClientKind::GrpcJs),
     ] {
-        assert_eq!(Client::of_user_agent(agent), Some(client), "{agent}");
+        assert_eq!(ClientKind::of_user_agent(agent), Some(client), "{agent}");
     }
 }
 

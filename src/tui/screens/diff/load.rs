@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::diff::{
-    Comparison, LineDiff, Op, Options, Tag, Verdict, Version, around, compare, folded, more_versions,
+    Comparison, LineDiff, LineTag, Op, Options, ResourceVersion, Verdict, compare, contents_around,
+    extend_versions, fold_unchanged,
 };
 use crate::engine::store::Store;
 use crate::schema::{Schema, to_yaml};
@@ -78,7 +79,7 @@ impl Diff {
         if !grown {
             self.versions.clear();
         }
-        more_versions(&mut self.versions, store, from..total, on, is, &target.name);
+        extend_versions(&mut self.versions, store, from..total, on, is, &target.name);
         (self.read, self.loaded) = (total, Some((target, other)));
         self.place();
     }
@@ -87,7 +88,7 @@ impl Diff {
     fn place(&mut self) {
         let stream = self.target.as_ref().map(|target| target.stream);
         let known = || self.versions.iter().enumerate().rev();
-        let on = |version: &Version, of: Option<StreamId>| Some(version.stream) == of;
+        let on = |version: &ResourceVersion, of: Option<StreamId>| Some(version.stream) == of;
         let exact = |n: Option<Seq>| known().find(|(_, version)| Some(version.n) == n);
         let before = |n: Option<Seq>, of| {
             known().find(|(_, version)| on(version, of) && n.is_none_or(|n| version.n <= n))
@@ -120,7 +121,7 @@ impl Diff {
                 push.refused = false;
                 self.heard = row.map_or(total, |row| row + 1);
             }
-            push.hear(store, self.heard..total);
+            push.update_verdict(store, self.heard..total);
         }
         self.load(data, total);
         (self.stale, self.read, self.heard) = (false, total, total);
@@ -225,10 +226,10 @@ fn rows(compared: &Compared, columns: bool, context: bool) -> Vec<Row> {
     let len = if columns { pairs.len() } else { unified.len() };
     let changed = |at: usize| match columns {
         true => pairs.get(at).is_some_and(|pair| pair.changed),
-        false => unified.get(at).is_some_and(|row| row.tag != Tag::Same),
+        false => unified.get(at).is_some_and(|row| row.tag != LineTag::Same),
     };
     let around = if context { len } else { CONTEXT };
-    for (range, fold) in folded(len, around, changed) {
+    for (range, fold) in fold_unchanged(len, around, changed) {
         // Without a change all of it would fold.
         if fold && !context {
             out.push(Row::Fold(range.len()));
@@ -289,7 +290,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout) {
                     continue;
                 };
                 diff.counts.entry(at).or_insert_with(|| {
-                    let (old, new) = around(store, push.n, push.against, &entry.name);
+                    let (old, new) = contents_around(store, push.n, push.against, &entry.name);
                     let small =
                         |id: Option<BlobId>| id.is_some_and(|id| store.catalog().blob(id).size <= SMALL);
                     let tree = |id: Option<BlobId>| Some(schema.any_to_json(&store.catalog().bytes(id?)?));

@@ -7,7 +7,7 @@ pub mod view;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::diff::{Change, Comparison, LineDiff, PushDiff, Version};
+use crate::engine::diff::{Change, Comparison, LineDiff, PushDiff, ResourceVersion};
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
 pub use keys::{act, change, command, copied, from_here, open_named, open_push, open_variants};
@@ -103,7 +103,7 @@ pub struct Diff {
     pub counts: HashMap<usize, Option<usize>>,
     pub target: Option<Target>,
     /// Oldest first; as of so many rows.
-    pub versions: Vec<Version>,
+    pub versions: Vec<ResourceVersion>,
     pub read: usize,
     /// Whose versions they are, and the other stream that has some of them.
     loaded: Option<(Target, Option<StreamId>)>,
@@ -151,7 +151,7 @@ impl Diff {
         self.stale = true;
     }
 
-    pub fn version(&self, at: Option<usize>) -> Option<&Version> {
+    pub fn version(&self, at: Option<usize>) -> Option<&ResourceVersion> {
         self.versions.get(at?)
     }
 
@@ -164,7 +164,7 @@ impl Diff {
                 .lines
                 .rows()
                 .get(*at)
-                .is_some_and(|row| row.tag != crate::engine::diff::Tag::Same),
+                .is_some_and(|row| row.tag != crate::engine::diff::LineTag::Same),
             Row::Pair(at) => self.compared.lines.pairs().get(*at).is_some_and(|pair| pair.changed),
             _ => false,
         };

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::diff::{Op, Part, Side, Tag, Verdict, emphasis};
+use crate::engine::diff::{DiffSide, LinePart, LineTag, Op, Verdict, emphasis};
 use crate::present::report::Role;
 use crate::tui::screens::diff::{Row, absent, ready};
 use crate::tui::shell::model::{Model, Pane};
@@ -147,7 +147,7 @@ fn title(model: &Model) -> String {
     let two = stream(diff.old).zip(stream(diff.new)).is_some_and(|(old, new)| old != new);
     let word = |at: Option<usize>| {
         let Some(version) = diff.version(at) else { return "nothing".to_owned() };
-        let own = |other: &&crate::engine::diff::Version| {
+        let own = |other: &&crate::engine::diff::ResourceVersion| {
             other.stream == version.stream && other.verdict == Verdict::Accepted
         };
         let in_force = diff.versions.iter().rev().find(own).is_some_and(|last| std::ptr::eq(last, version));
@@ -236,24 +236,25 @@ fn short(text: &str) -> &str {
     text.char_indices().nth(LONGEST).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
 }
 
-fn safe(parts: Vec<Part<'_>>) -> Vec<(String, bool)> {
+fn safe(parts: Vec<LinePart<'_>>) -> Vec<(String, bool)> {
     parts.into_iter().map(|part| (display_safe(short(part.text)).into_owned(), part.changed)).collect()
 }
 
 fn unified(model: &Model, at: usize, room: usize) -> Vec<Line> {
     let lines = &model.diff.compared.lines;
     let Some(row) = lines.rows().get(at) else { return vec![vec![]] };
-    let (old, new) = (row.old.map(|n| lines.line(Side::Old, n)), row.new.map(|n| lines.line(Side::New, n)));
+    let (old, new) =
+        (row.old.map(|n| lines.line(DiffSide::Old, n)), row.new.map(|n| lines.line(DiffSide::New, n)));
     let (sign, role) = match row.tag {
-        Tag::Same => ("    ", Role::Plain),
-        Tag::Removed => ("  - ", Role::Removed),
-        Tag::Added => ("  + ", Role::Added),
+        LineTag::Same => ("    ", Role::Plain),
+        LineTag::Removed => ("  - ", Role::Removed),
+        LineTag::Added => ("  + ", Role::Added),
     };
     let parts = match (row.tag, old, new) {
-        (Tag::Removed, Some(old), Some(new)) => emphasis(old, new).0,
-        (Tag::Added, Some(old), Some(new)) => emphasis(old, new).1,
-        (Tag::Removed, text, _) | (_, _, text) => {
-            vec![Part { text: text.unwrap_or_default(), changed: false }]
+        (LineTag::Removed, Some(old), Some(new)) => emphasis(old, new).0,
+        (LineTag::Added, Some(old), Some(new)) => emphasis(old, new).1,
+        (LineTag::Removed, text, _) | (_, _, text) => {
+            vec![LinePart { text: text.unwrap_or_default(), changed: false }]
         }
     };
     wrapped(sign, &safe(parts), room, role)
@@ -265,7 +266,7 @@ fn pair(model: &Model, at: usize, room: usize) -> Vec<Line> {
     let side = (room.saturating_sub(4) / 2).min(WIDEST);
     let bar = model.theme.glyphs().bar;
     let (old, new) =
-        (pair.left.map(|n| lines.line(Side::Old, n)), pair.right.map(|n| lines.line(Side::New, n)));
+        (pair.left.map(|n| lines.line(DiffSide::Old, n)), pair.right.map(|n| lines.line(DiffSide::New, n)));
     let whole = |text: &'_ str| vec![(display_safe(short(text)).into_owned(), false)];
     let (left, right) = match (old, new) {
         (Some(old), Some(new)) if pair.changed => {

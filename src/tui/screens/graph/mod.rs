@@ -4,7 +4,9 @@ pub mod view;
 
 use std::collections::HashMap;
 
-use crate::engine::graph::{self, Building, Graph, Id, Node, NodeKind, References, Row, Rows, State, View};
+use crate::engine::graph::{
+    self, Graph, GraphBuilder, GraphNode, NodeId, NodeState, References, Rows, TreeRow, TreeRowKind, TreeView,
+};
 use crate::engine::store::Store;
 use crate::wire::event::{Kind, Seq, StreamId};
 use crate::wire::text::plural;
@@ -36,11 +38,11 @@ pub struct GraphScreen {
     known: References,
     pub graph: Graph,
     /// The next one, in the making; and what is left of the one before.
-    next: Option<(Mark, Box<Building>)>,
+    next: Option<(Mark, Box<GraphBuilder>)>,
     old: Graph,
     /// Of those whose references were unread when it was built, how many are read by now.
     read: usize,
-    pub view: View,
+    pub view: TreeView,
     filter: Option<String>,
     pub rows: Rows,
     selected: Option<u64>,
@@ -48,7 +50,7 @@ pub struct GraphScreen {
     at: usize,
     pub top: usize,
     /// Words about endpoints on the screen.
-    pub endpoints: HashMap<Id, String>,
+    pub endpoints: HashMap<NodeId, String>,
     /// The newest version offered of each type.
     pub offered: HashMap<Kind, String>,
 }
@@ -86,20 +88,20 @@ impl GraphScreen {
 
     pub fn position(&self) -> Option<usize> {
         let selected = self.selected?;
-        let is = |row: &Row| row.key == selected;
+        let is = |row: &TreeRow| row.key == selected;
         if self.rows.get(self.at).is_some_and(is) {
             return Some(self.at);
         }
         self.rows.iter().position(is)
     }
 
-    pub fn row(&self) -> Option<&Row> {
+    pub fn row(&self) -> Option<&TreeRow> {
         self.rows.get(self.position()?)
     }
 
-    pub fn node(&self) -> Option<(Id, &Node)> {
+    pub fn node(&self) -> Option<(NodeId, &GraphNode)> {
         match self.row()?.what {
-            NodeKind::Node { id, .. } => Some((id, self.graph.get(id)?)),
+            TreeRowKind::Node { id, .. } => Some((id, self.graph.get(id)?)),
             _ => None,
         }
     }
@@ -113,8 +115,8 @@ impl GraphScreen {
     fn fold(&mut self, open: Option<bool>) -> bool {
         let Some(row) = self.row() else { return false };
         let is = match row.what {
-            NodeKind::Node { open: Some(is), .. } => is,
-            NodeKind::More { count, .. } => count == 0,
+            TreeRowKind::Node { open: Some(is), .. } => is,
+            TreeRowKind::More { count, .. } => count == 0,
             _ => return false,
         };
         if open.is_some_and(|wanted| wanted == is) {
@@ -150,7 +152,7 @@ impl GraphScreen {
             let words: Vec<&str> = text.split_whitespace().collect();
             let graph = &self.graph;
             self.rows.retain(|row| match row.what {
-                NodeKind::Node { id, .. } => graph.get(id).is_some_and(|node| {
+                TreeRowKind::Node { id, .. } => graph.get(id).is_some_and(|node| {
                     let line = format!(
                         "type:{} {} name:{} state:{}",
                         node.kind.word(),
@@ -179,7 +181,7 @@ pub fn search(model: &mut Model, data: &dyn Data) -> bool {
     let Some((store, schema)) = data.source() else { return false };
     let screen = &mut model.graph;
     if !screen.old.nodes.is_empty() {
-        screen.old.take_apart(NODES);
+        screen.old.drop_nodes(NODES);
     } else if screen.next.is_some() {
         screen.build(store, NODES);
     } else {
@@ -216,7 +218,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
         screen.filter = filter;
         screen.lay_out();
     }
-    let mark = (graph::mark(store, &streams), screen.known.len());
+    let mark = (graph::fingerprint(store, &streams), screen.known.len());
     // At a place of a recording what is shown is as of that place; a live one goes on anyway.
     if !live && screen.next.as_ref().is_some_and(|(of, _)| of.0 != mark.0) {
         screen.next = None;
@@ -226,7 +228,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
     let bare = screen.graph.unread.len() > screen.graph.nodes.len() / 2;
     let due = !(screen.searching() || frozen) && screen.mark != Some(mark) && (!live || !young || bare);
     if screen.next.is_none() && (screen.mark.is_none() || due) {
-        let next = Building::new(store, &streams);
+        let next = GraphBuilder::new(store, &streams);
         let few = next.len() <= NODES;
         (screen.next, screen.built) = (Some((mark, Box::new(next))), now);
         while few && screen.next.is_some() {
@@ -234,7 +236,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
         }
     }
     if screen.position().is_none() {
-        let bad = |row: &Row| matches!(row.what, NodeKind::Node { id, .. } if screen.graph.get(id).is_some_and(|n| n.state.problem()));
+        let bad = |row: &TreeRow| matches!(row.what, TreeRowKind::Node { id, .. } if screen.graph.get(id).is_some_and(|n| n.state.is_problem()));
         let at = screen.rows.iter().position(bad).unwrap_or(0);
         screen.select(at);
     }
@@ -245,9 +247,9 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
     screen.at = at;
     screen.top = scroll(screen.top, at, height, screen.rows.len());
     let shown = screen.rows.iter().skip(screen.top).take(height);
-    let ids: Vec<Id> = shown
+    let ids: Vec<NodeId> = shown
         .filter_map(|row| match row.what {
-            NodeKind::Node { id, .. } => Some(id),
+            TreeRowKind::Node { id, .. } => Some(id),
             _ => None,
         })
         .collect();
@@ -256,7 +258,7 @@ pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool)
 }
 
 /// `6 endpoints, 5 healthy`.
-fn endpoints(data: &dyn Data, node: &Node) -> Option<String> {
+fn endpoints(data: &dyn Data, node: &GraphNode) -> Option<String> {
     if node.kind != Kind::Eds || !node.state.is_present() {
         return None;
     }
@@ -335,8 +337,8 @@ fn turn(model: &mut Model) {
 fn problem(model: &mut Model, forward: bool) {
     let screen = &mut model.graph;
     let here = screen.position().unwrap_or(0);
-    let bad = |row: &Row| match row.what {
-        NodeKind::Node { id, .. } => screen.graph.get(id).is_some_and(|node| node.state.problem()),
+    let bad = |row: &TreeRow| match row.what {
+        TreeRowKind::Node { id, .. } => screen.graph.get(id).is_some_and(|node| node.state.is_problem()),
         _ => false,
     };
     let found = match forward {
@@ -377,7 +379,7 @@ fn messages(model: &mut Model, data: &dyn Data) {
     let step = here(model);
     let node = model.graph.node().map(|(_, node)| node);
     let asked: Option<Seq> = node.and_then(|node| match &node.state {
-        State::Waiting { since } | State::Missing { since } => since.map(|(_, n)| n),
+        NodeState::Waiting { since } | NodeState::Missing { since } => since.map(|(_, n)| n),
         _ => None,
     });
     let place = node.and_then(|node| node.stream.zip(node.type_url.clone()));

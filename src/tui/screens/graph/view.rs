@@ -1,6 +1,6 @@
 use ratatui::layout::Position;
 
-use crate::engine::graph::{CHAIN, Id, Node, NodeKind, Row, State};
+use crate::engine::graph::{GraphNode, KIND_CHAIN, NodeId, NodeState, TreeRow, TreeRowKind};
 use crate::engine::store::ResourceState;
 use crate::present::report::Role;
 use crate::tui::screens::graph::parts;
@@ -20,9 +20,10 @@ pub fn summary(model: &Model) -> String {
     if screen.reading() {
         return format!("looking up references, {}%", screen.percent());
     }
-    let count = |test: fn(&State) -> bool| screen.graph.problems().filter(|node| test(&node.state)).count();
-    let dangling = count(|state| matches!(state, State::Dangling));
-    let warming = count(|state| matches!(state, State::Warming { .. }));
+    let count =
+        |test: fn(&NodeState) -> bool| screen.graph.problems().filter(|node| test(&node.state)).count();
+    let dangling = count(|state| matches!(state, NodeState::Dangling));
+    let warming = count(|state| matches!(state, NodeState::Warming { .. }));
     let mut out = plural(screen.graph.count_all(), "resource");
     for (n, word) in [(dangling, "dangling"), (warming, "warming")] {
         if n > 0 {
@@ -36,7 +37,7 @@ pub fn summary(model: &Model) -> String {
 fn chain(model: &Model) -> Line {
     let graph = &model.graph.graph;
     let to = format!(" {} ", model.theme.glyphs().to);
-    let parts = CHAIN.iter().map(|(kind, word)| (graph.count(*kind), word)).filter(|(n, _)| *n > 0);
+    let parts = KIND_CHAIN.iter().map(|(kind, word)| (graph.count(*kind), word)).filter(|(n, _)| *n > 0);
     let parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
     let problems = graph.problems().count() as u64;
     let mut line = vec![plain(format!(" {}", parts.join(&to)))];
@@ -86,16 +87,16 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
 }
 
 /// Cells of a row: what it is, and how it stands.
-pub fn graph_row(model: &Model, row: &Row) -> Vec<Span> {
+pub fn graph_row(model: &Model, row: &TreeRow) -> Vec<Span> {
     match row.what {
-        NodeKind::Node { id, open } => {
+        TreeRowKind::Node { id, open } => {
             let Some(node) = model.graph.graph.get(id) else { return Vec::new() };
             let mut cells = vec![plain(format!("{} {}", node.kind.label(), node.name))];
             cells.extend(state(model, id, node, open == Some(false)));
             cells
         }
-        NodeKind::More { kind, count: 0 } => vec![span(format!("fewer {} (l)", kind.word()), Role::Muted)],
-        NodeKind::More { kind, count } => {
+        TreeRowKind::More { kind, count: 0 } => vec![span(format!("fewer {} (l)", kind.word()), Role::Muted)],
+        TreeRowKind::More { kind, count } => {
             let text = format!(
                 "{} {} more {}, all ready (l)",
                 model.theme.glyphs().cut,
@@ -104,11 +105,11 @@ pub fn graph_row(model: &Model, row: &Row) -> Vec<Span> {
             );
             vec![span(text, Role::Muted)]
         }
-        NodeKind::Loose { .. } => vec![span("not referenced", Role::Title)],
+        TreeRowKind::Unreferenced { .. } => vec![span("not referenced", Role::Title)],
     }
 }
 
-fn line(model: &Model, row: &Row, width: usize) -> Line {
+fn line(model: &Model, row: &TreeRow, width: usize) -> Line {
     let glyphs = model.theme.glyphs();
     let (through, fork, last) = match model.theme.ascii {
         true => ("| ", "|-", "`-"),
@@ -123,7 +124,7 @@ fn line(model: &Model, row: &Row, width: usize) -> Line {
             (true, false) => last,
         });
     }
-    if let NodeKind::Node { open: Some(open), .. } = row.what {
+    if let TreeRowKind::Node { open: Some(open), .. } = row.what {
         lead.push_str(if open { glyphs.open } else { glyphs.folded });
     }
     lead.push(' ');
@@ -142,41 +143,41 @@ fn line(model: &Model, row: &Row, width: usize) -> Line {
     line
 }
 
-fn version(node: &Node) -> &str {
+fn version(node: &GraphNode) -> &str {
     node.version.as_deref().filter(|version| !version.is_empty()).unwrap_or("")
 }
 
 /// The version that the client has accepted: that of the newest push may be refused.
-fn accepted(node: &Node) -> &str {
+fn accepted(node: &GraphNode) -> &str {
     node.acked_version.as_deref().filter(|version| !version.is_empty()).unwrap_or(version(node))
 }
 
 /// How a node stands, with its age.
-fn state(model: &Model, id: Id, node: &Node, folded: bool) -> Vec<Span> {
+fn state(model: &Model, id: NodeId, node: &GraphNode, folded: bool) -> Vec<Span> {
     let glyphs = model.theme.glyphs();
     let since =
         |at: Option<crate::wire::event::Time>| at.map(|at| format!(" {}", model.age(at))).unwrap_or_default();
     let mut text = match &node.state {
-        State::Ready => format!("{} {}", glyphs.ok, accepted(node)),
-        State::Orphan => format!("{} {} orphan", glyphs.ok, accepted(node)),
-        State::Sent => format!("{} {} not answered yet", glyphs.sent, version(node)),
-        State::Refused => match node.acked_version.as_deref() {
+        NodeState::Ready => format!("{} {}", glyphs.ok, accepted(node)),
+        NodeState::Orphan => format!("{} {} orphan", glyphs.ok, accepted(node)),
+        NodeState::Sent => format!("{} {} not answered yet", glyphs.sent, version(node)),
+        NodeState::Refused => match node.acked_version.as_deref() {
             Some(good) => format!("{} {} rejected, {good} in force", glyphs.bad, version(node)),
             None => format!("{} {} rejected, none in force", glyphs.bad, version(node)),
         },
-        State::Warming { since: at } => format!("{} warming{}", glyphs.miss, since(*at)),
-        State::Waiting { since: Some((at, n)) } => {
+        NodeState::Warming { since: at } => format!("{} warming{}", glyphs.miss, since(*at)),
+        NodeState::Waiting { since: Some((at, n)) } => {
             format!("{} asked #{} {} ago, no answer yet", glyphs.wait, n.0, model.age(*at))
         }
-        State::Waiting { since: None } => format!("{} waiting", glyphs.wait),
-        State::Missing { since: Some((at, n)) } => {
+        NodeState::Waiting { since: None } => format!("{} waiting", glyphs.wait),
+        NodeState::Missing { since: Some((at, n)) } => {
             format!("{} asked #{}, no answer{}", glyphs.miss, n.0, since(Some(*at)))
         }
-        State::Missing { since: None } => format!("{} never came", glyphs.miss),
-        State::Gone(ResourceState::Released) => "- not there any more".to_owned(),
-        State::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
-        State::NotAsked => "- not asked for".to_owned(),
-        State::Dangling => {
+        NodeState::Missing { since: None } => format!("{} never came", glyphs.miss),
+        NodeState::Gone(ResourceState::Released) => "- not there any more".to_owned(),
+        NodeState::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
+        NodeState::NotAsked => "- not asked for".to_owned(),
+        NodeState::Dangling => {
             let offered = model.graph.offered.get(&node.kind).filter(|version| !version.is_empty());
             let offered = offered.map(|version| format!(" {version}")).unwrap_or_default();
             format!("! dangling: not in {}{offered}", node.kind.label())
@@ -192,13 +193,13 @@ fn state(model: &Model, id: Id, node: &Node, folded: bool) -> Vec<Span> {
     out
 }
 
-fn role(state: &State) -> Role {
+fn role(state: &NodeState) -> Role {
     match state {
-        State::Ready => Role::Ok,
-        State::Sent | State::Waiting { .. } => Role::Pending,
-        State::Refused => Role::Bad,
-        State::Dangling | State::Warming { .. } | State::Missing { .. } => Role::Warn,
-        State::Gone(_) | State::NotAsked | State::Orphan => Role::Muted,
+        NodeState::Ready => Role::Ok,
+        NodeState::Sent | NodeState::Waiting { .. } => Role::Pending,
+        NodeState::Refused => Role::Bad,
+        NodeState::Dangling | NodeState::Warming { .. } | NodeState::Missing { .. } => Role::Warn,
+        NodeState::Gone(_) | NodeState::NotAsked | NodeState::Orphan => Role::Muted,
     }
 }
 
@@ -210,33 +211,34 @@ fn about(model: &Model, width: usize) -> Vec<Line> {
     let mut add =
         |label: &str, value: &str, role| lines.extend(field(&format!(" {label:<10} "), value, role, width));
     let means = match (&node.state, node.kind) {
-        (State::Dangling, Kind::Cds) => {
+        (NodeState::Dangling, Kind::Cds) => {
             "routes are not warmed: requests that match get 503 until CDS delivers the cluster"
         }
-        (State::Dangling, _) => "the client gets all of this type, and this is not among it",
-        (State::Warming { .. }, Kind::Cds) => {
+        (NodeState::Dangling, _) => "the client gets all of this type, and this is not among it",
+        (NodeState::Warming { .. }, Kind::Cds) => {
             "sent, and not used before its endpoints are there; an earlier version stays in use"
         }
-        (State::Warming { .. }, _) => {
+        (NodeState::Warming { .. }, _) => {
             "sent, and not used before what it refers to is there; an earlier version stays in use"
         }
-        (State::Missing { .. }, _) => {
+        (NodeState::Missing { .. }, _) => {
             "asked for, and not sent within --resource-timeout: the client goes on without"
         }
-        (State::Waiting { .. }, _) => "asked for, not sent yet",
-        (State::Refused, _) => "the client refused the newest content; screen 6 says why",
-        (State::NotAsked, _) => "referred to, and the client has not asked for it",
-        (State::Sent, _) => "sent, neither ACK nor NACK yet",
-        (State::Gone(_), _) => "it was taken away, or said not to exist",
-        (State::Orphan, _) => {
+        (NodeState::Waiting { .. }, _) => "asked for, not sent yet",
+        (NodeState::Refused, _) => "the client refused the newest content; screen 6 says why",
+        (NodeState::NotAsked, _) => "referred to, and the client has not asked for it",
+        (NodeState::Sent, _) => "sent, neither ACK nor NACK yet",
+        (NodeState::Gone(_), _) => "it was taken away, or said not to exist",
+        (NodeState::Orphan, _) => {
             "nothing refers to it any more; this type has no deletion, so the client may keep it"
         }
-        (State::Ready, _) => "",
+        (NodeState::Ready, _) => "",
     };
     if !means.is_empty() {
         add("means", means, role(&node.state));
     }
-    let field_of = |user: &Node| user.uses.iter().find(|(to, _)| *to == id).map(|(_, path)| path.to_string());
+    let field_of =
+        |user: &GraphNode| user.uses.iter().find(|(to, _)| *to == id).map(|(_, path)| path.to_string());
     for user in node.users.iter().take(4).filter_map(|user| screen.graph.get(*user)) {
         add(
             "used by",

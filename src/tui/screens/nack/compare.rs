@@ -1,7 +1,7 @@
 //! The refused body against the last good one, line by line.
 
 use crate::engine::diff::LineDiff;
-use crate::engine::nack::Subject;
+use crate::engine::nack::RefusedResource;
 
 use crate::tui::widgets::tree::{self, Folds, TreeLine};
 
@@ -38,7 +38,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    pub fn new(subject: &Subject) -> Compared {
+    pub fn new(subject: &RefusedResource) -> Compared {
         let open = Folds { all_open: true, ..Folds::default() };
         let lines = |body: &serde_json::Value| {
             let mut lines = tree::lines(body, &open);

@@ -6,7 +6,7 @@ pub mod view;
 
 use std::sync::Arc;
 
-use crate::engine::nack::Card;
+use crate::engine::nack::NackReport;
 use crate::engine::store::{NackFact, StateFact};
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
@@ -56,7 +56,7 @@ pub struct Nacks {
     /// Whole bodies, not only what differs.
     pub unfolded: bool,
     loaded: Option<(Key, Seq, bool)>,
-    pub card: Card,
+    pub card: NackReport,
     /// The bodies of its subjects.
     pub compared: Vec<Compared>,
 }
@@ -96,7 +96,7 @@ impl Nacks {
     fn load(&mut self, data: &dyn Data) {
         let Some(group) = self.group() else {
             self.loaded = None;
-            self.card = Card::default();
+            self.card = NackReport::default();
             self.compared.clear();
             return;
         };

@@ -1,6 +1,6 @@
 use ratatui::layout::Position;
 
-use crate::engine::nack::{NackSubject, Subject};
+use crate::engine::nack::{Extracted, RefusedResource};
 use crate::engine::store::Verdict;
 use crate::present::report::Role;
 use crate::tui::screens::nack::{Group, parts};
@@ -172,16 +172,16 @@ pub fn card_lines(model: &Model, width: usize) -> Vec<Line> {
     lines
 }
 
-fn first_field(subject: &Subject) -> &str {
+fn first_field(subject: &RefusedResource) -> &str {
     let path = subject.faults.first().map_or("", |(field, _)| field.value.as_str());
     path.rsplit('.').next().unwrap_or(path)
 }
 
-fn role(found: &NackSubject) -> Role {
+fn role(found: &Extracted) -> Role {
     if found.guessed { Role::Warn } else { Role::Plain }
 }
 
-fn found(found: &NackSubject, stated: &str, guessed: &str) -> String {
+fn found(found: &Extracted, stated: &str, guessed: &str) -> String {
     match found.guessed {
         false => format!("{}   {stated}", found.value),
         true => format!("{} ?   {guessed}", found.value),

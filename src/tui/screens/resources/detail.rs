@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::nack::NackSubject;
+use crate::engine::nack::Extracted;
 use crate::engine::store::{ResourceFact, ResourceState, VersionFact, Versions};
 use crate::schema::links::Link;
 use crate::tui::data::{Contents, Data, Format};
@@ -52,7 +52,7 @@ pub struct Detail {
     pub lines: Vec<TreeLine>,
     pub references: Vec<Reference>,
     /// Fields that its refusal names.
-    pub faults: Vec<(NackSubject, String)>,
+    pub faults: Vec<(Extracted, String)>,
     /// Other streams that have a resource of this name.
     pub holders: Vec<ResourceFact>,
     /// Selected line of the body, and the first one shown.
@@ -282,7 +282,7 @@ fn faults(
     stream: StreamId,
     url: &TypeUrl,
     name: &str,
-) -> Vec<(NackSubject, String)> {
+) -> Vec<(Extracted, String)> {
     let Some(state) = data.state(stream, url) else { return Vec::new() };
     let Some(refused) = state.nacks.chunk_by(|a, b| a.version == b.version).last() else { return Vec::new() };
     let card = contents.card(stream, url, refused);

@@ -177,7 +177,7 @@ fn target(contents: Contents<'_>, screen: &Resources, link: &crate::schema::link
     let several = matches!(link.kind, Kind::Vhds | Kind::Srds);
     let name = match contents.resource(stream, &type_url, &link.name) {
         Some(fact) => Some(fact.name),
-        None if several => contents.names(stream, &type_url).into_iter().find(|name| link.means(name)),
+        None if several => contents.names(stream, &type_url).into_iter().find(|name| link.matches_name(name)),
         None => None,
     };
     Some(Place { name: Some(name?), type_url })

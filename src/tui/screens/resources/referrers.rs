@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::schema::links::referrers;
+use crate::schema::links::referring_kinds;
 use crate::tui::data::Contents;
 use crate::wire::event::{ApiVersion, Kind, StreamId};
 
@@ -34,7 +34,7 @@ impl Users {
         let (kind, _) = Kind::of_type_url(place.type_url.as_str())?;
         let name = place.name.clone()?;
         let (mut rest, mut more) = (Vec::new(), false);
-        for url in referrers(kind).iter().filter_map(|other| other.type_url(ApiVersion::V3)) {
+        for url in referring_kinds(kind).iter().filter_map(|other| other.type_url(ApiVersion::V3)) {
             let left = SEARCHED - rest.len();
             let names = contents.first_names(stream, &url, left + 1);
             more |= names.len() > left;
@@ -68,7 +68,8 @@ impl Users {
         let fact = from.name.as_ref().and_then(|name| contents.resource(self.stream, &from.type_url, name));
         let content = fact.and_then(|fact| fact.content).filter(|id| contents.size(*id) <= SEARCHED_SIZE);
         let links = content.and_then(|id| contents.body(id)).map(|body| contents.links(&body));
-        let means = |link: &crate::schema::links::Link| link.kind == self.kind && link.means(&self.name);
+        let means =
+            |link: &crate::schema::links::Link| link.kind == self.kind && link.matches_name(&self.name);
         links.unwrap_or_default().iter().any(means)
     }
 }

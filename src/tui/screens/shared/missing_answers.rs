@@ -25,7 +25,7 @@ impl Silent {
             return;
         };
         let streams = graph::streams_of(store, stream);
-        let key = (stream, url.clone(), graph::mark(store, &streams));
+        let key = (stream, url.clone(), graph::fingerprint(store, &streams));
         if self.of.as_ref() == Some(&key) {
             return;
         }

@@ -4,28 +4,28 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::rules::*;
 
-impl Num {
+impl Number {
     fn text(self, time: bool) -> String {
         match self {
-            Num::Int(nanos) if time => format!("{}s", nanos as f64 / 1e9),
-            Num::Int(number) => number.to_string(),
-            Num::Float(number) => number.to_string(),
+            Number::Int(nanos) if time => format!("{}s", nanos as f64 / 1e9),
+            Number::Int(number) => number.to_string(),
+            Number::Float(number) => number.to_string(),
         }
     }
 
     fn is_zero(self) -> bool {
-        matches!(self, Num::Int(0)) || self == Num::Float(0.0)
+        matches!(self, Number::Int(0)) || self == Number::Float(0.0)
     }
 }
 
-impl Range {
+impl NumberRule {
     /// What the number fails; `None` where it keeps all.
-    pub(super) fn demand(&self, number: Num) -> Option<String> {
+    pub(super) fn demand(&self, number: Number) -> Option<String> {
         if self.ignore_empty && number.is_zero() {
             return None;
         }
-        let text = |number: Num| number.text(self.time);
-        let list = |numbers: &[Num]| numbers.iter().map(|n| text(*n)).collect::<Vec<_>>().join(", ");
+        let text = |number: Number| number.text(self.time);
+        let list = |numbers: &[Number]| numbers.iter().map(|n| text(*n)).collect::<Vec<_>>().join(", ");
         if let Some(is) = self.is.filter(|is| *is != number) {
             return Some(format!("must be {}", text(is)));
         }
@@ -37,10 +37,10 @@ impl Range {
         }
         let above = self.above.map(|(bound, reached)| number > bound || (reached && number == bound));
         let below = self.below.map(|(bound, reached)| number < bound || (reached && number == bound));
-        let over = |(bound, reached): (Num, bool)| {
+        let over = |(bound, reached): (Number, bool)| {
             format!("{} {}", if reached { "at least" } else { "greater than" }, text(bound))
         };
-        let under = |(bound, reached): (Num, bool)| {
+        let under = |(bound, reached): (Number, bool)| {
             format!("{} {}", if reached { "at most" } else { "less than" }, text(bound))
         };
         match (self.above.zip(above), self.below.zip(below)) {
@@ -58,7 +58,7 @@ impl Range {
     }
 }
 
-impl Lengths {
+impl LengthRule {
     /// What a length of so many (`item`s, `entry`s) fails.
     pub(super) fn demand(self, length: u64, what: &str) -> Option<String> {
         let some = |n: u64| match (n, what) {
@@ -81,7 +81,7 @@ impl Lengths {
 }
 
 /// What of the rules a text, or bytes, fails. Values are not repeated: they are hostile, and may be long.
-pub(super) fn demand(rules: &Text, bytes: &[u8], text: Option<&str>) -> Option<String> {
+pub(super) fn demand(rules: &TextRule, bytes: &[u8], text: Option<&str>) -> Option<String> {
     if rules.ignore_empty && bytes.is_empty() {
         return None;
     }
