@@ -10,7 +10,7 @@ use crate::app::analysis;
 use crate::app::client::{Judge, Options, Progress, Running, Want};
 use crate::engine::filter::RowKind;
 use crate::net::client::{DialError, Server};
-use crate::net::identity::Identity;
+use crate::peers::bootstrap::BootstrapConfig;
 use crate::peers::client::{self, BadName, FallbackServer, Refused};
 use crate::present::json as words;
 use crate::schema::{FieldNames, Schema};
@@ -71,7 +71,7 @@ impl Ask<'_> {
         self.warn(&bootstrap, like.as_ref(), &server, io);
         let (wants, follow) = match &like {
             Some(like) if self.what.is_empty() => (like.wants.clone(), self.flags.expand),
-            _ => self.wants(&bootstrap.roots)?,
+            _ => self.wants(&bootstrap.initial_types)?,
         };
         let asked = self.asked(&bootstrap, like.as_ref())?;
         let mut names = wants.iter().flat_map(|want| &want.names);
@@ -121,7 +121,7 @@ impl Ask<'_> {
     }
 
     /// What a person must know of who is asked by whom.
-    fn warn(&self, bootstrap: &Identity, like: Option<&Like>, server: &Server, io: &mut Io<'_>) {
+    fn warn(&self, bootstrap: &BootstrapConfig, like: Option<&Like>, server: &Server, io: &mut Io<'_>) {
         if self.quiet {
             return;
         }
@@ -163,7 +163,7 @@ impl Ask<'_> {
     }
 
     /// The node in binary protobuf: the recorded client's, or the bootstrap's, with what flags say.
-    fn node(&self, bootstrap: &Identity, like: Option<&Like>) -> Result<Vec<u8>, CliError> {
+    fn node(&self, bootstrap: &BootstrapConfig, like: Option<&Like>) -> Result<Vec<u8>, CliError> {
         let flags = self.flags;
         let own = flags.node.as_deref().map(identity::read_node).transpose()?;
         let node = own.as_ref().or(like.map(|like| &like.node)).unwrap_or(&bootstrap.node);

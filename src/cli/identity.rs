@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::app::client::Want;
 use crate::engine::store::{Store, StreamFact, Wildcard};
 use crate::net::client::Server;
-use crate::net::identity::{self, Identity, Upstream};
 use crate::net::tap::Address;
 use crate::net::tls;
+use crate::peers::bootstrap::{self, BootstrapConfig, XdsServer};
 use crate::schema::Schema;
 use crate::sources;
 use crate::wire::event::{StreamId, Variant};
@@ -38,10 +38,10 @@ pub(super) struct Like {
     pub server: Option<String>,
 }
 
-pub(super) fn read_bootstrap(path: &Path) -> Result<Identity, CliError> {
+pub(super) fn read_bootstrap(path: &Path) -> Result<BootstrapConfig, CliError> {
     let failed = || CliError::unreadable(format!("cannot use the bootstrap {}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
-    identity::read(&text).map_err(|error| failed().because(error))
+    bootstrap::read(&text).map_err(|error| failed().because(error))
 }
 
 /// `--node FILE`: a node in JSON or YAML, also as `node` of something larger.
@@ -64,7 +64,7 @@ pub(super) fn read_node(path: &Path) -> Result<Value, CliError> {
 
 /// The servers of a bootstrap, the first with the others behind it. Flags of a connection hold for all.
 pub(super) fn servers(
-    upstreams: &[Upstream],
+    upstreams: &[XdsServer],
     like: &Server,
     connect: &ConnectFlags,
 ) -> Result<Option<Server>, CliError> {

@@ -14,6 +14,7 @@ use crate::app::tap::{Front, Options, Running};
 use crate::engine::filter::RowKind;
 use crate::net::demo::Scenario;
 use crate::net::tap::{Address, Tls};
+use crate::peers::bootstrap;
 use crate::present::json;
 use crate::schema::Schema;
 use crate::sources::record;
@@ -120,10 +121,15 @@ pub(super) fn for_clients(listen: &Address, tls: bool) -> Vec<String> {
 fn rewrite(file: &Path, maps: &[(Address, Address)], tls: &str, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let failed = || CliError::unreadable(format!("cannot rewrite {}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| failed().because(error))?;
-    let out = crate::net::bootstrap::rewrite(&text, maps, tls).map_err(|error| failed().because(error))?;
+    let redirect = |(listen, upstream): &(Address, Address)| bootstrap::Redirect {
+        listen: listen.to_string(),
+        upstream: upstream.to_string(),
+    };
+    let redirects: Vec<_> = maps.iter().map(redirect).collect();
+    let out = bootstrap::rewrite(&text, &redirects, tls).map_err(|error| failed().because(error))?;
     io.stdout.write_all(out.text.as_bytes())?;
-    for said in out.said {
-        io.say(&said);
+    for note in out.notes {
+        io.say(&note);
     }
     Ok(Exit::Yes)
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::net::client::Server;
-use crate::net::identity::Identity;
 use crate::net::tap::Address;
 use crate::net::tls;
+use crate::peers::bootstrap::BootstrapConfig;
 use crate::peers::client::{self, FallbackServer, ServerProfile};
 use crate::wire::event::{Kind, Variant};
 
@@ -31,7 +31,7 @@ pub(super) struct Asked {
 impl Ask<'_> {
     /// The bootstrap's sources in its numbers, and the servers of `--xdstp-authority NAME=SERVER`, which goes before
     /// them; several names may have one server. A SOURCE that was typed is asked for all that has no authority.
-    pub(super) fn asked(&self, bootstrap: &Identity, like: Option<&Like>) -> Result<Asked, CliError> {
+    pub(super) fn asked(&self, bootstrap: &BootstrapConfig, like: Option<&Like>) -> Result<Asked, CliError> {
         let stated = self.variant().or(like.map(|like| like.variant));
         let manner = |variant: Variant| {
             let legacy = like.map_or(!variant.is_delta(), |like| like.legacy_wildcard);
@@ -41,15 +41,15 @@ impl Ask<'_> {
         };
         let own = self.server.is_none();
         let wire = |url: &str| client::asked(url).map_or_else(|| url.to_owned(), |(_, name)| name);
-        let beside = bootstrap.beside.iter().filter(|_| own);
+        let beside = bootstrap.locator_sources.iter().filter(|_| own);
         let mut out = Asked {
             manner: manner(stated.or(bootstrap.variant()).unwrap_or(Variant::Ads)),
             manners: BTreeMap::new(),
-            kinds: bootstrap.kinds.iter().filter(|_| own).copied().collect(),
-            own: bootstrap.own.iter().filter(|_| own).copied().collect(),
+            kinds: bootstrap.type_sources.iter().filter(|_| own).copied().collect(),
+            own: bootstrap.non_ads_type_sources.iter().filter(|_| own).copied().collect(),
             beside: beside.map(|(url, number)| (wire(url), *number)).collect(),
-            authorities: bootstrap.authorities.iter().cloned().collect(),
-            others: bootstrap.others,
+            authorities: bootstrap.authority_sources.iter().cloned().collect(),
+            others: bootstrap.fallback,
             servers: Vec::new(),
         };
         for source in bootstrap.sources.iter().skip(1) {
@@ -96,7 +96,11 @@ impl Ask<'_> {
     }
 
     /// As typed; else the bootstrap's, with those that it falls back to; else where the recorded client was.
-    pub(super) fn server(&self, bootstrap: &Identity, like: Option<&Like>) -> Result<Server, CliError> {
+    pub(super) fn server(
+        &self,
+        bootstrap: &BootstrapConfig,
+        like: Option<&Like>,
+    ) -> Result<Server, CliError> {
         let typed = match (self.server, like) {
             (Some(typed), _) => Some(typed.to_owned()),
             (None, Some(like)) if bootstrap.servers().is_empty() => like.server.clone(),

@@ -1,11 +1,9 @@
 //! Sockets: the client, the tap, the control plane, TLS, server reflection, the demo's control plane and clients, the real clock. Takes no protocol decisions.
 
-pub mod bootstrap;
 pub mod client;
 pub mod demo;
 mod dial;
 pub mod doctor;
-pub mod identity;
 mod poll;
 pub mod reflection;
 pub mod rpc;

@@ -1,4 +1,5 @@
 //! An xDS client and an xDS server as state machines without sockets.
 
+pub mod bootstrap;
 pub mod client;
 pub mod server;

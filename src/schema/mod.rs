@@ -5,6 +5,7 @@
 //! an unknown type, damage, unknown fields, deep nesting and invalid UTF-8 are shown as what they are, under
 //! names that begin with `@`.
 
+pub mod bootstrap;
 mod builtin;
 mod differ;
 mod encode;

@@ -7,6 +7,7 @@ mod load;
 mod verify;
 mod words;
 
+pub use crate::peers::bootstrap::{ClientOptions, Pem};
 pub use load::LoadError;
 pub use words::Failure;
 pub(crate) use words::broken;
@@ -27,53 +28,6 @@ use crate::wire::event::Side;
 use crate::wire::{Certificate, Secured};
 
 use verify::{Presents, Verifier};
-
-/// How to be a TLS client; the flags of the same names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClientOptions {
-    /// Take any certificate.
-    pub insecure: bool,
-    /// CAs to trust; the system's where there are none.
-    pub cacert: Option<Pem>,
-    /// The own certificate chain and its key.
-    pub cert: Option<Pem>,
-    pub key: Option<Pem>,
-    /// The name to ask for and to verify, whatever the address.
-    pub servername: Option<String>,
-    /// Verify the chain only: the name is asked for, and any will do.
-    pub any_name: bool,
-}
-
-/// Certificates or a key in PEM.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Pem {
-    File(PathBuf),
-    /// Given in place, in a bootstrap.
-    Inline(Vec<u8>),
-}
-
-impl From<PathBuf> for Pem {
-    fn from(path: PathBuf) -> Pem {
-        Pem::File(path)
-    }
-}
-
-/// Never what is in it: it may be a key.
-impl std::fmt::Debug for Pem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(self, f)
-    }
-}
-
-/// Where it stands.
-impl std::fmt::Display for Pem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Pem::File(path) => path.display().fmt(f),
-            Pem::Inline(_) => f.write_str("the bootstrap's own text"),
-        }
-    }
-}
 
 /// How to be a TLS server; `--listen-cert` and so on.
 #[derive(Clone, Debug)]

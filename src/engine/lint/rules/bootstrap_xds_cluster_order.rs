@@ -27,19 +27,19 @@ pub(super) static RULE: Rule = Rule {
 
 use serde_json::Value;
 
-use super::super::bootstrap::{Bootstrap, Spot, clusters_of, each_in, is_ads, is_api};
+use super::super::bootstrap::{Bootstrap, Spot, cluster_names, each_object_in, is_ads, is_api};
 
 fn check(file: &Bootstrap) -> Vec<Spot> {
     let clusters = file.clusters();
     let names: Vec<&str> =
         clusters.iter().map(|cluster| cluster["name"].as_str().unwrap_or_default()).collect();
-    let ads = file.ads_config().map(clusters_of).unwrap_or_default();
+    let ads = file.ads_config().map(cluster_names).unwrap_or_default();
     let mut found = Vec::new();
     for (i, cluster) in clusters.iter().enumerate() {
-        each_in(cluster, &format!("static_resources.clusters[{i}]"), &mut |place, of| {
+        each_object_in(cluster, &format!("static_resources.clusters[{i}]"), &mut |place, of| {
             let needs = match () {
                 () if is_ads(of) => ads.clone(),
-                () if is_api(of) => clusters_of(of),
+                () if is_api(of) => cluster_names(of),
                 () => return,
             };
             // A name that is nowhere among the static clusters is not one of order.

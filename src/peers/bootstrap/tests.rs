@@ -1,6 +1,9 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::peers::client::FallbackServer;
+use crate::schema::bootstrap::DocumentError;
+use crate::wire::event::{Kind, Variant};
 
 fn refused(text: &str) -> String {
     match read(text) {
@@ -10,18 +13,18 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn the_examples_say_who_and_whom() {
+fn reads_the_examples() {
     let envoy = read(include_str!("../../../examples/bootstraps/envoy-ads.yaml")).unwrap();
     assert_eq!(envoy.servers().iter().map(ToString::to_string).collect::<Vec<_>>(), ["127.0.0.1:18000"]);
     assert_eq!(envoy.variant(), Some(Variant::Ads));
-    assert_eq!(envoy.roots, [(Kind::Lds, None), (Kind::Cds, None)]);
+    assert_eq!(envoy.initial_types, [(Kind::Lds, None), (Kind::Cds, None)]);
     assert!(envoy.node["id"].is_string(), "{}", envoy.node);
     let grpc = read(include_str!("../../../examples/bootstraps/grpc.json")).unwrap();
     assert_eq!(grpc.servers().iter().map(ToString::to_string).collect::<Vec<_>>(), ["127.0.0.1:18000"]);
     assert!(grpc.node["id"].is_string(), "{}", grpc.node);
 }
 
-/// An Envoy whose clusters come from the cluster `xds`, with this transport socket.
+/// An Envoy bootstrap whose xDS cluster has the transport socket `socket`.
 fn with_socket(socket: Value) -> String {
     let address = |port: u16| json!({"endpoint": {"address": {"socket_address": {"address": "cp", "port_value": port}}}});
     json!({
@@ -43,15 +46,15 @@ fn tls(context: Value) -> Value {
 }
 
 #[test]
-fn an_envoy_with_tls_says_what_it_trusts_and_presents() {
+fn reads_tls_of_envoy_clusters() {
     let context = json!({
         "validation_context": {"trusted_ca": {"filename": "/ca.pem"},
             "match_typed_subject_alt_names": [{"san_type": "DNS", "matcher": {"exact": "san.test"}}]},
         "tls_certificates": [{"certificate_chain": {"inline_string": "CHAIN"}, "private_key": {"inline_bytes": "S0VZ"}}],
     });
-    let identity = read(&with_socket(tls(context))).unwrap();
-    assert_eq!((identity.variant(), identity.roots.len()), (Some(Variant::Delta), 1));
-    let [first, second] = identity.servers() else { panic!("{:?}", identity.servers()) };
+    let config = read(&with_socket(tls(context))).unwrap();
+    assert_eq!((config.variant(), config.initial_types.len()), (Some(Variant::Delta), 1));
+    let [first, second] = config.servers() else { panic!("{:?}", config.servers()) };
     assert_eq!((first.address.as_str(), second.address.as_str()), ("cp:1", "cp:2"));
     assert_eq!(first.authority.as_deref(), Some("cp.mesh"));
     assert_eq!(first.headers, [("x-tenant".to_owned(), "a".to_owned())]);
@@ -64,10 +67,10 @@ fn an_envoy_with_tls_says_what_it_trusts_and_presents() {
         any_name: false,
     };
     assert_eq!(first.tls, Some(expected));
-    // A key is never told.
+    // Debug output does not contain the key.
     assert!(!format!("{first:?}").contains("CHAIN"));
 
-    // Without names to match, Envoy takes any; without a CA, anything.
+    // Envoy accepts any name without matchers, and any certificate without a CA.
     let of = |context| read(&with_socket(tls(context))).unwrap().servers()[0].tls.clone().unwrap();
     let lax = of(json!({"combined_validation_context": {"default_validation_context":
         {"trusted_ca": {"filename": "/ca.pem"}}}}));
@@ -78,7 +81,7 @@ fn an_envoy_with_tls_says_what_it_trusts_and_presents() {
 }
 
 #[test]
-fn what_an_envoy_can_have_and_we_not_is_named() {
+fn names_unsupported_fields_of_envoy() {
     let sds = json!({"tls_certificate_sds_secret_configs": [{"name": "own"}]});
     assert!(refused(&with_socket(tls(sds))).contains("tls_certificate_sds_secret_configs"));
     let alts = json!({"name": "envoy.transport_sockets.alts", "typed_config": {"@type": "type.googleapis.com/x.Alts"}});
@@ -101,7 +104,7 @@ fn what_an_envoy_can_have_and_we_not_is_named() {
         ),
         (
             r#"{"dynamic_resources":{"ads_config":{"api_type":"GRPC","grpc_services":[{"envoy_grpc":{"cluster_name":"x"}}]}}}"#,
-            "static_resources has none",
+            "missing in static_resources",
         ),
     ];
     for (text, expected) in cases {
@@ -117,31 +120,31 @@ fn google(credentials: Value) -> String {
 }
 
 #[test]
-fn google_grpc_has_credentials_of_its_own() {
-    let identity =
-        read(&google(json!({"ssl_credentials": {"root_certs": {"filename": "/ca.pem"}}}))).unwrap();
-    let server = &identity.servers()[0];
+fn reads_google_grpc_credentials() {
+    let config = read(&google(json!({"ssl_credentials": {"root_certs": {"filename": "/ca.pem"}}}))).unwrap();
+    let server = &config.servers()[0];
     assert_eq!(server.tls.as_ref().and_then(|tls| tls.cacert.clone()), Some(Pem::File("/ca.pem".into())));
-    assert_eq!((server.address.as_str(), identity.variant()), ("cp:1", Some(Variant::Ads)));
+    assert_eq!((server.address.as_str(), config.variant()), ("cp:1", Some(Variant::Ads)));
     assert_eq!(server.headers, [("authorization".to_owned(), "Bearer t0ken".to_owned())]);
     assert_eq!(read(&google(Value::Null)).unwrap().servers()[0].tls, None);
     assert!(refused(&google(json!({"google_default": {}}))).contains("google_default"));
 }
 
 #[test]
-fn locators_are_what_an_envoy_begins_with() {
+fn subscribes_to_locators_first() {
     let text = r#"{"dynamic_resources":{"cds_resources_locator":"xdstp://a/envoy.config.cluster.v3.Cluster/all/*",
         "cds_config":{"api_config_source":{"api_type":"AGGREGATED_DELTA_GRPC",
             "grpc_services":[{"google_grpc":{"target_uri":"cp:1"}}]}}}}"#;
-    let identity = read(text).unwrap();
-    assert_eq!(identity.variant(), Some(Variant::DeltaAds));
+    let config = read(text).unwrap();
+    assert_eq!(config.variant(), Some(Variant::DeltaAds));
     let name = "xdstp://a/envoy.config.cluster.v3.Cluster/all/*".to_owned();
-    assert_eq!(identity.roots, [(Kind::Cds, Some(name))]);
+    assert_eq!(config.initial_types, [(Kind::Cds, Some(name))]);
 }
 
-/// Rows K-24 and K-25, as `Bootstrap.config_sources` says and Envoy 1.40 does.
+/// `Bootstrap.config_sources` as Envoy 1.40 reads it: docs/protocol.md#k-24 and
+/// docs/protocol.md#k-25.
 #[test]
-fn an_envoy_may_have_a_source_for_each_authority() {
+fn reads_a_source_for_each_authority() {
     let service = |uri: &str| json!([{"google_grpc": {"target_uri": uri}}]);
     let source = |uri: &str, names: &[&str]| {
         let names: Vec<_> = names.iter().map(|name| json!({"name": name})).collect();
@@ -154,7 +157,7 @@ fn an_envoy_may_have_a_source_for_each_authority() {
         "dynamic_resources": {
             "ads_config": {"api_type": "DELTA_GRPC", "grpc_services": service("main:1")},
             "cds_resources_locator": glob,
-            // Aggregated and without servers: the ADS.
+            // Aggregated without servers means the ADS.
             "cds_config": {"api_config_source": {"api_type": "AGGREGATED_DELTA_GRPC"}},
         },
         "config_sources": [source("two:2", &["a", "b"]), source("three:3", &["b", "c"])],
@@ -162,63 +165,65 @@ fn an_envoy_may_have_a_source_for_each_authority() {
         "layered_runtime": {"layers": [{"name": "own", "static_layer": {guard: true}}]},
     });
     let of = |bootstrap: &Value| {
-        let identity = read(&bootstrap.to_string()).unwrap();
-        let first = |source: &Source| format!("{} {}", source.variant.word(), source.servers[0]);
+        let config = read(&bootstrap.to_string()).unwrap();
+        let first = |source: &ConfigSource| format!("{} {}", source.variant.word(), source.servers[0]);
         let named: Vec<_> =
-            identity.authorities.iter().map(|(name, number)| format!("{name}={number}")).collect();
-        (identity.sources.iter().map(first).collect::<Vec<_>>().join(", "), named.join(" "), identity)
+            config.authority_sources.iter().map(|(name, number)| format!("{name}={number}")).collect();
+        (config.sources.iter().map(first).collect::<Vec<_>>().join(", "), named.join(" "), config)
     };
-    let (sources, named, identity) = of(&bootstrap);
-    // Each has streams of its own, even if its servers are those of the ADS.
+    let (sources, named, config) = of(&bootstrap);
+    // Each source has its own streams, even where its servers are those of the ADS.
     assert_eq!(sources, "delta-ads main:1, delta-ads two:2, delta-ads three:3, delta-ads main:1");
-    assert_eq!((named.as_str(), identity.others), ("a=1 b=1 c=2", FallbackServer::Server(3)));
-    assert_eq!((identity.beside, identity.kinds), (vec![(glob.to_owned(), 0)], vec![]));
-    assert_eq!(identity.notes, Vec::<String>::new());
+    assert_eq!((named.as_str(), config.fallback), ("a=1 b=1 c=2", FallbackServer::Server(3)));
+    assert_eq!((config.locator_sources, config.type_sources), (vec![(glob.to_owned(), 0)], vec![]));
+    assert_eq!(config.notes, Vec::<String>::new());
 
-    // What has no source by its authority is asked for where a resource says. One of them in state of the world.
+    // Names of other authorities are asked for where the referring resource says.
     bootstrap.as_object_mut().unwrap().remove("default_config_source");
     bootstrap["config_sources"][1]["api_config_source"]["api_type"] = json!("AGGREGATED_GRPC");
-    let (sources, _, identity) = of(&bootstrap);
+    let (sources, _, config) = of(&bootstrap);
     assert_eq!(sources, "delta-ads main:1, delta-ads two:2, ads three:3");
-    assert_eq!((identity.others, identity.notes.len()), (FallbackServer::Plain, 0));
+    assert_eq!((config.fallback, config.notes.len()), (FallbackServer::Plain, 0));
 
-    // Servers and authorities beside the locator change nothing as long as there is an ADS.
+    // With an ADS, servers and authorities beside the locator have no effect.
     bootstrap["dynamic_resources"]["cds_config"] = source("four:4", &["shop"]);
-    let (sources, named, identity) = of(&bootstrap);
+    let (sources, named, config) = of(&bootstrap);
     assert_eq!(sources, "delta-ads main:1, delta-ads two:2, ads three:3");
-    assert_eq!((named.as_str(), identity.beside), ("a=1 b=1 c=2", vec![(glob.to_owned(), 0)]));
-    assert!(identity.notes[0].contains("the ADS is asked, as Envoy does"), "{:?}", identity.notes);
+    assert_eq!((named.as_str(), config.locator_sources), ("a=1 b=1 c=2", vec![(glob.to_owned(), 0)]));
+    assert!(config.notes[0].contains("the ADS is asked, as Envoy does"), "{:?}", config.notes);
 
-    // What Envoy's runtime says of it.
+    // The runtime flag can turn config_sources off.
     bootstrap["layered_runtime"]["layers"][0]["static_layer"][guard] = json!("false");
-    let (sources, named, identity) = of(&bootstrap);
+    let (sources, named, config) = of(&bootstrap);
     assert_eq!((sources.as_str(), named.as_str()), ("delta-ads main:1", ""));
-    assert!(identity.notes[1].contains("have no effect"), "{:?}", identity.notes);
+    assert!(config.notes[1].contains("have no effect"), "{:?}", config.notes);
     bootstrap.as_object_mut().unwrap().remove("layered_runtime");
-    let (_, named, identity) = of(&bootstrap);
+    let (_, named, config) = of(&bootstrap);
     assert_eq!(named, "a=1 b=1 c=2");
-    assert!(identity.notes[1].contains("only if its runtime has"), "{:?}", identity.notes);
+    assert!(config.notes[1].contains("only if its runtime has"), "{:?}", config.notes);
 
-    // Nothing but sources of authorities.
+    // Without dynamic_resources, only the authorities have sources.
     bootstrap["dynamic_resources"] = json!({"cds_resources_locator": glob});
-    let (sources, named, identity) = of(&bootstrap);
+    let (sources, named, config) = of(&bootstrap);
     assert_eq!((sources.as_str(), named.as_str()), ("delta-ads two:2, ads three:3", "a=0 b=0 c=1"));
-    assert_eq!((identity.others, identity.beside), (FallbackServer::Nobody, vec![]));
-    assert!(identity.notes[0].contains("no cds_config beside it"), "{:?}", identity.notes);
+    assert_eq!((config.fallback, config.locator_sources), (FallbackServer::Nobody, vec![]));
+    assert!(config.notes[0].contains("no cds_config beside it"), "{:?}", config.notes);
 
     bootstrap["config_sources"][1]["api_config_source"]["api_type"] = json!("DELTA_GRPC");
-    assert!(refused(&bootstrap.to_string()).contains("config_sources[1]: its api_type is AGGREGATED_GRPC"));
+    assert!(
+        refused(&bootstrap.to_string()).contains("config_sources[1]: its api_type is not AGGREGATED_GRPC")
+    );
     bootstrap["config_sources"][1] = source("three:3", &[]);
     assert!(refused(&bootstrap.to_string()).contains("config_sources[1] has no authorities"));
     bootstrap["config_sources"][1] = json!({"authorities": [{"name": "x"}], "ads": {}});
-    assert!(refused(&bootstrap.to_string()).contains("config_sources[1] is an api_config_source only"));
+    assert!(refused(&bootstrap.to_string()).contains("config_sources[1] is not an api_config_source"));
     bootstrap["config_sources"][1]["api_config_source"] = json!({"api_type": "AGGREGATED_GRPC"});
     assert!(refused(&bootstrap.to_string()).contains("config_sources[1] has no grpc_services"));
 }
 
-/// Row I-06.
+/// See docs/protocol.md#i-06.
 #[test]
-fn listeners_and_clusters_may_have_sources_of_their_own() {
+fn reads_separate_sources_for_listeners_and_clusters() {
     let api = |kind: &str, uri: &str| {
         json!({"api_config_source":
         {"api_type": kind, "grpc_services": [{"google_grpc": {"target_uri": uri}}]}})
@@ -229,29 +234,29 @@ fn listeners_and_clusters_may_have_sources_of_their_own() {
         "cds_config": {"ads": {}},
     }});
     let of = |bootstrap: &Value| {
-        let identity = read(&bootstrap.to_string()).unwrap();
-        let variants: Vec<_> = identity.sources.iter().map(|source| source.variant).collect();
-        (variants, identity.kinds.clone(), identity)
+        let config = read(&bootstrap.to_string()).unwrap();
+        let variants: Vec<_> = config.sources.iter().map(|source| source.variant).collect();
+        (variants, config.type_sources.clone(), config)
     };
-    let (variants, kinds, identity) = of(&bootstrap);
+    let (variants, kinds, config) = of(&bootstrap);
     assert_eq!((variants, kinds), (vec![Variant::Ads, Variant::Delta], vec![(Kind::Lds, 1)]));
-    assert_eq!(identity.own[0], (Kind::Rds, 1));
-    assert_eq!((identity.roots.len(), identity.notes.len()), (2, 0));
-    // Without an ADS, what is referred to comes from where the reference did.
+    assert_eq!(config.non_ads_type_sources[0], (Kind::Rds, 1));
+    assert_eq!((config.initial_types.len(), config.notes.len()), (2, 0));
+    // Without an ADS, references are asked for at the source of the referring type.
     bootstrap["dynamic_resources"].as_object_mut().unwrap().remove("ads_config");
     bootstrap["dynamic_resources"]["cds_config"] = api("GRPC", "cds:1");
     let (variants, kinds, _) = of(&bootstrap);
     assert_eq!(variants, [Variant::Delta, Variant::Sotw]);
     assert_eq!(kinds, [(Kind::Cds, 1), (Kind::Eds, 1), (Kind::Leds, 1)]);
-    // The same for both is one.
+    // Equal sources are merged.
     bootstrap["dynamic_resources"]["lds_config"] = api("GRPC", "cds:1");
     let (variants, kinds, _) = of(&bootstrap);
     assert_eq!((variants, kinds), (vec![Variant::Sotw], vec![]));
-    // What comes from a file is asked of nobody.
+    // A type that is read from a file has no server.
     bootstrap["dynamic_resources"]["lds_config"] = json!({"path_config_source": {"path": "/lds.yaml"}});
-    let (_, _, identity) = of(&bootstrap);
-    assert_eq!(identity.roots, [(Kind::Cds, None)]);
-    assert!(identity.notes[0].contains("xdscope watch /lds.yaml"), "{:?}", identity.notes);
+    let (_, _, config) = of(&bootstrap);
+    assert_eq!(config.initial_types, [(Kind::Cds, None)]);
+    assert!(config.notes[0].contains("xdscope watch /lds.yaml"), "{:?}", config.notes);
 }
 
 fn grpc(servers: Value) -> String {
@@ -259,7 +264,7 @@ fn grpc(servers: Value) -> String {
 }
 
 #[test]
-fn a_grpc_client_has_servers_in_order() {
+fn reads_grpc_servers_in_order() {
     let files =
         json!({"ca_certificate_file": "/ca.pem", "certificate_file": "/c.pem", "private_key_file": "/k.pem"});
     let text = json!({
@@ -271,21 +276,21 @@ fn a_grpc_client_has_servers_in_order() {
         ],
         "authorities": {"a": {"xds_servers": [{"server_uri": "three:3", "channel_creds": [{"type": "tls"}]}]}, "b": {}},
     });
-    let identity = read(&text.to_string()).unwrap();
-    let names: Vec<_> = identity.servers().iter().map(ToString::to_string).collect();
+    let config = read(&text.to_string()).unwrap();
+    let names: Vec<_> = config.servers().iter().map(ToString::to_string).collect();
     assert_eq!(names, ["https://one:1", "unix:/run/two.sock"]);
-    let tls = identity.servers()[0].tls.clone().unwrap();
+    let tls = config.servers()[0].tls.clone().unwrap();
     assert_eq!((tls.cacert, tls.key), (Some(Pem::File("/ca.pem".into())), Some(Pem::File("/k.pem".into()))));
-    assert_eq!(identity.authorities.len(), 2);
-    assert_eq!(identity.authorities, [("a".to_owned(), 1), ("b".to_owned(), 0)]);
-    assert_eq!(identity.sources[1].servers[0].to_string(), "https://three:3");
-    assert_eq!(identity.others, FallbackServer::Nobody);
-    assert!(identity.notes[0].contains("ignore_resource_deletion"), "{:?}", identity.notes);
-    assert!(identity.notes[1].contains("`novel` has no effect"), "{:?}", identity.notes);
+    assert_eq!(config.authority_sources.len(), 2);
+    assert_eq!(config.authority_sources, [("a".to_owned(), 1), ("b".to_owned(), 0)]);
+    assert_eq!(config.sources[1].servers[0].to_string(), "https://three:3");
+    assert_eq!(config.fallback, FallbackServer::Nobody);
+    assert!(config.notes[0].contains("ignore_resource_deletion"), "{:?}", config.notes);
+    assert!(config.notes[1].contains("`novel` has no effect"), "{:?}", config.notes);
 }
 
 #[test]
-fn what_a_grpc_client_can_have_and_we_not_is_named() {
+fn names_unsupported_fields_of_grpc() {
     let of = |server: Value| refused(&grpc(json!([server])));
     let default = json!({"server_uri": "cp:1", "channel_creds": [{"type": "google_default"}]});
     assert!(of(default).contains("`google_default`"));
@@ -301,7 +306,7 @@ fn what_a_grpc_client_can_have_and_we_not_is_named() {
 }
 
 #[test]
-fn what_is_no_bootstrap_is_refused() {
-    assert!(matches!(read("a: 1"), Err(BootstrapError::NoBootstrap)));
-    assert!(matches!(read("{"), Err(BootstrapError::Syntax(_))));
+fn rejects_text_that_is_not_a_bootstrap() {
+    assert!(matches!(read("a: 1"), Err(BootstrapError::Document(DocumentError::NotABootstrap))));
+    assert!(matches!(read("{"), Err(BootstrapError::Document(DocumentError::Syntax(_)))));
 }
