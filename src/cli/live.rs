@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use crate::app::demo::Demo;
+use crate::app::demo::{Demo, Scenario};
 use crate::app::live::{Shared, Sink};
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Front, Options, Running};
 use crate::engine::filter::RowKind;
-use crate::net::demo::Scenario;
 use crate::net::tap::{Address, Tls};
 use crate::peers::bootstrap;
 use crate::present::json;

@@ -1,7 +1,6 @@
 //! Sockets: the client, the tap, the control plane, TLS, server reflection, the demo's control plane and clients, the real clock. Takes no protocol decisions.
 
 pub mod client;
-pub mod demo;
 mod dial;
 pub mod doctor;
 mod poll;

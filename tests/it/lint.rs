@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, fs, net::SocketAddr};
 
 use serde_json::{Value, json};
-use xdscope::app::demo::Demo;
-use xdscope::net::{demo::Scenario, tap::Address};
+use xdscope::app::demo::{Demo, Scenario};
+use xdscope::net::tap::Address;
 
 use crate::support::{
     bootstrap::{self, Variant},

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::*;
-use crate::net::demo::Scenario;
+use crate::app::demo::Scenario;
 use crate::peers::server::PlaybackSpeed;
 use crate::sources::ReplayPosition;
 

@@ -19,6 +19,7 @@
 //! * **Scripts**: of each recorded stream the responses, to be sent as they were, each when the client has said what the
 //!   recorded one had said before it, at the recorded pace or another.
 
+mod faults;
 mod playing;
 mod request;
 mod script;
@@ -35,6 +36,7 @@ use bytes::Bytes;
 
 use crate::wire::event::{Code, Method, Rpc, Time, TypeUrl};
 
+pub use faults::Faults;
 use playing::Playing;
 use request::Request;
 pub use script::{Script, TooLarge};
@@ -44,6 +46,7 @@ use subscriptions::Subscriptions;
 /// gRPC's INVALID_ARGUMENT and UNIMPLEMENTED.
 const INVALID: Code = Code(3);
 const UNIMPLEMENTED: Code = Code(12);
+const UNAVAILABLE: Code = Code(14);
 
 /// Nodes whose streams are counted.
 const NODES: usize = 10_000;
@@ -212,7 +215,7 @@ impl Stream {
         }
         match &mut self.part {
             Part::Snapshot(subscriptions) => {
-                self.out.extend(subscriptions.request(&url, &request).map(Next::Send));
+                self.out.extend(subscriptions.request(now, &url, &request).map(Next::Send));
             }
             Part::Script(playing) => playing.request(now, delta, &url, &request),
             Part::Unknown | Part::Over => {}
@@ -224,7 +227,8 @@ impl Stream {
         let (delta, plan) = (self.method.variant.is_delta(), self.plan.clone());
         self.part = match &*plan {
             Plan::Snapshots { by_node, all } => {
-                Part::Snapshot(Subscriptions::new(delta, by_node.get(&node).unwrap_or(all).clone()))
+                let snapshot = by_node.get(&node).unwrap_or(all).clone();
+                Part::Snapshot(Subscriptions::new(delta, snapshot, self.opened))
             }
             Plan::Scripts(scripts) => match scripts.take(&node, &self.method) {
                 Some(script) => Part::Script(Playing::new(script, scripts.pace, self.opened)),
@@ -260,7 +264,8 @@ impl Stream {
         }
         let next = match &mut self.part {
             Part::Script(playing) => playing.next(now),
-            _ => Next::Idle,
+            Part::Snapshot(subscriptions) => subscriptions.next(now),
+            Part::Unknown | Part::Over => Next::Idle,
         };
         if matches!(next, Next::End(..) | Next::Reset(_)) {
             self.part = Part::Over;

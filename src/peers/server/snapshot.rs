@@ -9,10 +9,13 @@ use crate::engine::store::{ResourceState, StateFact, Store, StreamFact};
 use crate::wire::discovery::encode::{ResourceFields, put_entry};
 use crate::wire::event::{Kind, StreamId, TypeUrl, Variant};
 
+use super::faults::Faults;
+
 /// What is served: resources of each type, each type and each resource at a version.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     types: BTreeMap<TypeUrl, Arc<Type>>,
+    faults: Faults,
 }
 
 /// The resources of one type.
@@ -152,7 +155,22 @@ impl Type {
 
 impl Snapshot {
     pub fn new(types: BTreeMap<TypeUrl, Type>) -> Snapshot {
-        Snapshot { types: types.into_iter().map(|(url, known)| (url, Arc::new(known))).collect() }
+        let types = types.into_iter().map(|(url, known)| (url, Arc::new(known))).collect();
+        Snapshot { types, faults: Faults::default() }
+    }
+
+    /// Adds or replaces the resources of a type.
+    pub fn insert(&mut self, url: TypeUrl, resources: Type) {
+        self.types.insert(url, Arc::new(resources));
+    }
+
+    /// Returns the snapshot with mistakes in how it is served.
+    pub fn with_faults(self, faults: Faults) -> Snapshot {
+        Snapshot { faults, ..self }
+    }
+
+    pub(super) fn faults(&self) -> Faults {
+        self.faults
     }
 
     /// What these streams were sent last, as of the state of `store`: later streams of a node over its earlier ones.
@@ -234,7 +252,7 @@ impl Snapshot {
                 types.insert(url.clone(), Arc::new(Type::new(version, BTreeMap::new())));
             }
         }
-        Snapshot { types }
+        Snapshot { types, faults: self.faults }
     }
 
     /// What redaction left incomplete: type and name.

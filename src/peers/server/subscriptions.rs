@@ -7,10 +7,12 @@ use bytes::Bytes;
 
 use crate::engine::session::is_glob;
 use crate::wire::discovery::encode::ResponseFields;
-use crate::wire::event::{Kind, TypeUrl};
+use crate::wire::event::{Kind, Time, TypeUrl};
 
+use super::faults::Faults;
 use super::request::Request;
 use super::snapshot::{Snapshot, Type};
+use super::{Next, UNAVAILABLE};
 
 /// What the control plane calls itself (M-13).
 const IDENTIFIER: &str = "xdscope";
@@ -25,6 +27,9 @@ pub(super) struct Subscriptions {
     snapshot: Arc<Snapshot>,
     types: BTreeMap<TypeUrl, Want>,
     nonces: u64,
+    opened: Time,
+    /// When to send a rejected response again ([`Faults::resend_refused`]).
+    resends: BTreeMap<TypeUrl, Time>,
 }
 
 /// What a client wants of one type.
@@ -66,21 +71,53 @@ struct Answer {
 }
 
 impl Subscriptions {
-    pub fn new(delta: bool, snapshot: Arc<Snapshot>) -> Subscriptions {
-        Subscriptions { delta, snapshot, types: BTreeMap::new(), nonces: 0 }
+    /// `opened`: when the stream was opened.
+    pub fn new(delta: bool, snapshot: Arc<Snapshot>, opened: Time) -> Subscriptions {
+        let (types, resends) = (BTreeMap::new(), BTreeMap::new());
+        Subscriptions { delta, snapshot, types, nonces: 0, opened, resends }
     }
 
     /// Takes a request; the response to it, if it asks for something: its bytes in pieces.
-    pub fn request(&mut self, url: &TypeUrl, request: &Request<'_>) -> Option<Vec<Bytes>> {
+    pub fn request(&mut self, now: Time, url: &TypeUrl, request: &Request<'_>) -> Option<Vec<Bytes>> {
+        let faults = self.snapshot.faults();
+        match faults.resend_refused {
+            Some(delay) if request.error.is_some() => {
+                self.resends.insert(url.clone(), now.after(delay));
+            }
+            _ => drop(self.resends.remove(url)),
+        }
         let first = !self.types.contains_key(url);
         let none = Arc::default();
         let known = self.snapshot.of_type(url.as_str()).unwrap_or(&none).clone();
         let want = self.types.entry(url.clone()).or_default();
         let answer = match self.delta {
-            true => delta(want, first, request, &known)?,
-            false => sotw(want, first, request, &known, full_state(url))?,
+            true => delta(want, first, request, &known, faults)?,
+            false => sotw(want, first, request, &known, full_state(url), faults)?,
         };
         Some(self.response(url, &known, answer))
+    }
+
+    /// What the faults of the snapshot call for at `now`.
+    pub fn next(&mut self, now: Time) -> Next {
+        let end = self.snapshot.faults().stream_lifetime.map(|lifetime| self.opened.after(lifetime));
+        if end.is_some_and(|end| end <= now) {
+            return Next::End(UNAVAILABLE, "keepalive timeout".to_owned());
+        }
+        let due = self.resends.iter().min_by_key(|(_, due)| **due);
+        if let Some((url, _)) = due.filter(|(_, due)| **due <= now) {
+            let url = url.clone();
+            self.resends.remove(&url);
+            return self.resend(&url).map_or(Next::Idle, Next::Send);
+        }
+        let due = due.map(|(_, due)| *due);
+        due.into_iter().chain(end).min().map_or(Next::Idle, Next::At)
+    }
+
+    /// Makes a response with all resources that the client wants of a type.
+    fn resend(&mut self, url: &TypeUrl) -> Option<Vec<Bytes>> {
+        let known = self.snapshot.of_type(url.as_str())?.clone();
+        let resources = known.some(&self.types.get(url)?.of(&known), self.delta);
+        Some(self.response(url, &known, Answer { resources, ..Answer::default() }))
     }
 
     /// Takes what is served from now on; the responses that tell of it, in an order in which nothing is referred to
@@ -103,6 +140,9 @@ impl Subscriptions {
                 continue;
             };
             let (mut changed, gone) = want.changes(&known, was);
+            if self.snapshot.faults().push_unchanged && !self.delta && known.version != was.version {
+                changed = want.of(&known);
+            }
             match kind(&url) {
                 Some(Kind::Cds) => moved.clone_from(&changed),
                 // An Envoy that warms a cluster anew waits for its endpoints, changed or not (row H-05).
@@ -152,7 +192,14 @@ impl Subscriptions {
 }
 
 /// Rows E-31 to E-45: each request names all that is wanted.
-fn sotw(want: &mut Want, first: bool, request: &Request<'_>, known: &Type, full: bool) -> Option<Answer> {
+fn sotw(
+    want: &mut Want,
+    first: bool,
+    request: &Request<'_>,
+    known: &Type,
+    full: bool,
+    faults: Faults,
+) -> Option<Answer> {
     // Of what came before the newest response nothing is answered: the next request says it again (row E-12).
     let stale =
         want.nonce.as_deref().is_some_and(|nonce| !request.nonce.is_empty() && request.nonce != nonce);
@@ -178,14 +225,20 @@ fn sotw(want: &mut Want, first: bool, request: &Request<'_>, known: &Type, full:
     } else {
         new.iter().flat_map(|name| known.meant(name)).cloned().collect()
     };
-    if resources.is_empty() && !full {
+    if resources.is_empty() && (!full || faults.ignore_unknown_names) {
         return None;
     }
     Some(Answer { resources: known.some(&resources, false), ..Answer::default() })
 }
 
 /// Rows F-10 to F-31: each request says what changes in what is wanted.
-fn delta(want: &mut Want, first: bool, request: &Request<'_>, known: &Type) -> Option<Answer> {
+fn delta(
+    want: &mut Want,
+    first: bool,
+    request: &Request<'_>,
+    known: &Type,
+    faults: Faults,
+) -> Option<Answer> {
     let mut answer = Answer::default();
     let mut send: BTreeSet<Arc<str>> = BTreeSet::new();
     for name in &request.unsubscribe {
@@ -215,7 +268,7 @@ fn delta(want: &mut Want, first: bool, request: &Request<'_>, known: &Type) -> O
         want.names.insert(name.to_string());
         let found = known.meant(name);
         // It does not exist, or has no members (rows F-28, K-20).
-        if found.is_empty() {
+        if found.is_empty() && !faults.ignore_unknown_names {
             answer.removed.insert(name.to_string());
         }
         send.extend(found.into_iter().cloned());
