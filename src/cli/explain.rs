@@ -3,8 +3,8 @@
 use std::io::Write as _;
 
 use crate::engine::lint;
-use crate::engine::store::{MessageKind, ResourceState, TypeState};
-use crate::present::logs;
+use crate::engine::store::MessageKind;
+use crate::present::{logs, report};
 use crate::wire::text::display_safe;
 
 use super::args::ExplainArgs;
@@ -57,11 +57,11 @@ fn own_words(words: &str, io: &mut Io<'_>) -> Result<bool, CliError> {
     if wanted.len() < SHORTEST {
         return Ok(false);
     }
-    for (state, meaning) in STATES.iter().filter(|(_, meaning)| meaning.contains(&wanted)) {
+    for (state, meaning) in report::STATES.iter().filter(|(_, meaning)| meaning.contains(&wanted)) {
         found = true;
         writeln!(io.stdout, "{} (state of a type)\n  {meaning}", state.word())?;
     }
-    for (state, meaning) in RESOURCE_STATES.iter().filter(|(_, meaning)| meaning.contains(&wanted)) {
+    for (state, meaning) in report::RESOURCE_STATES.iter().filter(|(_, meaning)| meaning.contains(&wanted)) {
         found = true;
         writeln!(io.stdout, "{} (state of a resource)\n  {meaning}", state.word())?;
     }
@@ -113,12 +113,12 @@ fn lint_rule(id: &str) -> Option<String> {
 fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
     let word = word.to_ascii_lowercase();
     let mut found = Vec::new();
-    for (state, meaning) in STATES {
+    for (state, meaning) in report::STATES {
         if state.word() == word {
             found.push((format!("{} (state of a type)", state.word()), meaning));
         }
     }
-    for (state, meaning) in RESOURCE_STATES {
+    for (state, meaning) in report::RESOURCE_STATES {
         if state.word() == word {
             found.push((format!("{} (state of a resource)", state.word()), meaning));
         }
@@ -128,36 +128,6 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
     }
     found
 }
-
-/// States of a type, as `help states` lists them.
-pub(super) const STATES: [(TypeState, &str); 10] = [
-    (TypeState::Synced, "the last push was acknowledged"),
-    (TypeState::Sent, "pushed, no answer yet"),
-    (TypeState::Stale, "pushed, and no answer for --stale-after"),
-    (TypeState::Nack, "the last push was refused; the version before it is in force"),
-    (TypeState::Wait, "asked for, nothing sent yet"),
-    (TypeState::Miss, "names asked for were not delivered within --resource-timeout"),
-    (TypeState::Held, "a message is held in the tap"),
-    (TypeState::Idle, "not subscribed"),
-    (TypeState::Closed, "the stream has ended; its last state is kept"),
-    (
-        TypeState::Down,
-        "not of a type: connections come to nothing, and none since the first has had a stream",
-    ),
-];
-
-/// States of one resource on one stream, by what was sent so far, accepted or not.
-pub(super) const RESOURCE_STATES: [(ResourceState, &str); 9] = [
-    (ResourceState::Waiting, "asked for, not sent yet"),
-    (ResourceState::Present, "sent on this stream, and not removed since"),
-    (ResourceState::Kept, "held from an earlier stream, not sent again on this one"),
-    (ResourceState::Removed, "sent, then removed by the server"),
-    (ResourceState::Absent, "said not to exist: by the server, or by the client's own timer"),
-    (ResourceState::Expired, "its time to live ran out"),
-    (ResourceState::Redirected, "the server named another resource in its place"),
-    (ResourceState::Released, "the client does not ask for it any more"),
-    (ResourceState::Orphan, "in force, and nothing that the client was sent refers to it any more"),
-];
 
 /// What a kind of message does.
 pub(super) fn kind_meaning(kind: MessageKind) -> &'static str {

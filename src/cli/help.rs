@@ -12,6 +12,7 @@ use super::args::Cli;
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::{explain, topics};
+use crate::present::report;
 
 /// What a bare `xdscope` prints.
 pub(super) const SHORT: &str = "\
@@ -101,11 +102,11 @@ fn exit_codes() -> String {
 
 fn states() -> String {
     let mut out = String::from("States of a type on a stream\n");
-    for (state, meaning) in explain::STATES {
+    for (state, meaning) in report::STATES {
         let _ = writeln!(out, "  {:<11} {meaning}", state.word());
     }
     out.push_str("\nStates of a resource on a stream\n");
-    for (state, meaning) in explain::RESOURCE_STATES {
+    for (state, meaning) in report::RESOURCE_STATES {
         let _ = writeln!(out, "  {:<11} {meaning}", state.word());
     }
     out

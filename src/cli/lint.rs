@@ -117,7 +117,10 @@ fn print(
         // They are no rule's, and yet nothing was seen of whoever can't connect.
         for problem in store.problems().iter().filter(|problem| problem.state == TypeState::Down) {
             let who = problem.node.as_deref().unwrap_or("-");
-            io.say(&crate::wire::text::display_safe(&format!("{who}: {}", problem.text)));
+            io.say(&crate::wire::text::display_safe(&format!(
+                "{who}: {}",
+                report::problem(problem, &store.clock())
+            )));
         }
         io.say(&summary(findings));
     }

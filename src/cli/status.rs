@@ -209,7 +209,7 @@ fn unreachable(problem: &ProblemFact, store: &Store) -> String {
         "{}  {}  {}",
         problem.node.as_deref().unwrap_or("-"),
         format!("{word} {since}").trim_end(),
-        problem.text
+        report::problem(problem, &store.clock())
     )
 }
 
@@ -307,7 +307,10 @@ fn wide(
             .iter()
             .filter(|problem| problem.stream == state.stream && problem.type_url == state.type_url);
         let mut open: Vec<String> = of_state
-            .flat_map(|problem| [Some(problem.text.clone()), problem.quote.as_deref().map(str::to_owned)])
+            .flat_map(|problem| {
+                let sentence = report::problem(problem, &store.clock());
+                [Some(sentence), problem.quote().map(|quote| quote.to_string())]
+            })
             .flatten()
             .collect();
         open.extend(report::silences_of(store, schema, state).iter().map(report::silence));

@@ -134,11 +134,10 @@ impl RequestClass {
     }
 }
 
-/// State words of a type (ux.md section 4), worst to best in the order in which one wins over another.
+/// States of a type on a stream: of several that apply, the first counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TypeState {
     Closed,
-    Held,
     Nack,
     Stale,
     Miss,
@@ -146,15 +145,14 @@ pub enum TypeState {
     Wait,
     Synced,
     Idle,
-    /// Of a server, not of a type: it can't be reached.
+    /// State of a server or client that cannot be reached, never of a type.
     Down,
 }
 
 impl TypeState {
-    /// Those of a type.
-    pub const ALL: [TypeState; 9] = [
+    /// The states of a type, without [`TypeState::Down`].
+    pub const ALL: [TypeState; 8] = [
         TypeState::Closed,
-        TypeState::Held,
         TypeState::Nack,
         TypeState::Stale,
         TypeState::Miss,
@@ -167,7 +165,6 @@ impl TypeState {
     pub fn word(self) -> &'static str {
         match self {
             TypeState::Closed => "closed",
-            TypeState::Held => "held",
             TypeState::Nack => "nack",
             TypeState::Stale => "stale",
             TypeState::Miss => "miss",

@@ -235,24 +235,6 @@ impl ResourceFact {
     }
 }
 
-/// A state someone must act on: "who owes what to whom since when".
-#[derive(Clone, Debug)]
-pub struct ProblemFact {
-    pub state: TypeState,
-    pub since: Time,
-    pub stream: StreamId,
-    /// The node; of a server or client that can't be reached its address.
-    pub node: Option<Arc<str>>,
-    /// Empty where it is of no type.
-    pub type_url: TypeUrl,
-    /// The message to look at.
-    pub at: Option<Seq>,
-    /// One sentence.
-    pub text: String,
-    /// The peer's own words, where there are some.
-    pub quote: Option<Arc<str>>,
-}
-
 /// A [`StateFact`] without its names: a cell of the matrix node x type.
 #[derive(Clone, Debug)]
 pub struct SummaryFact {

@@ -20,6 +20,7 @@ pub use crate::engine::session::SharedSemantics;
 pub use asked::AskedFact;
 pub use facts::*;
 pub use missing_answer::{MissingAnswer, MissingAnswerCause};
+pub use problems::{AskedTimes, OwedResources, Problem, ProblemFact, RefusedPush, UnreachablePeer};
 pub use snapshot::{StreamsSnapshot, Waited};
 pub use versions::{AcceptedFact, Verdict, VersionFact, Versions};
 pub use view::StateView;
@@ -253,7 +254,8 @@ impl Store {
     pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         self.resource_named(stream, type_url, name)
     }
-    /// What someone must act on, then what is merely waited for, each newest first.
+    /// Unreachable peers, then states that someone must act on, then resources that are still in time, each
+    /// newest first.
     pub fn problems(&self) -> Vec<ProblemFact> {
         self.problem_facts()
     }

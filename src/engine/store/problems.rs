@@ -1,14 +1,120 @@
-//! Who owes what to whom since when.
+//! Problems of open streams: refused, unanswered and missing resources.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::session::{Asked, Stream, Track};
-use crate::wire::event::{Seq, Sym, Time, TypeUrl};
+use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
-use super::{ProblemFact, Store, TypeState};
+use super::{Store, TypeState};
 
-/// Names that a sentence spells out.
-const SPELLED: usize = 3;
+/// Names that a problem lists; the others are counted.
+const MAX_LISTED_NAMES: usize = 3;
+
+/// A state that someone must act on, or that is still in time.
+#[derive(Clone, Debug)]
+pub struct ProblemFact {
+    /// The word for the problem.
+    pub state: TypeState,
+    /// When the state began.
+    pub since: Time,
+    /// The stream; for an unreachable peer the newest attempt.
+    pub stream: StreamId,
+    /// The node id; for an unreachable peer the address.
+    pub node: Option<Arc<str>>,
+    /// Empty for an unreachable peer.
+    pub type_url: TypeUrl,
+    /// The message to look at.
+    pub at: Option<Seq>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong with a type of a stream, or with a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The client refuses what the server pushes.
+    Refused(RefusedPush),
+    /// The client has neither accepted nor refused a response in time.
+    Unanswered {
+        /// Version of the response.
+        version: Arc<str>,
+        /// The response.
+        response: Seq,
+    },
+    /// The server has not sent resources that the client asked for.
+    Owed(OwedResources),
+    /// Connections to a server, or of a client, end before there is a stream.
+    Unreachable(UnreachablePeer),
+}
+
+/// The newest NACK of a type, and the NACKs before it since the last ACK.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedPush {
+    /// Version of the refused response.
+    pub version: Arc<str>,
+    /// The request carries an older version, but no `error_detail`.
+    pub implied: bool,
+    /// NACKs since the last ACK.
+    pub times: u64,
+    /// When the first of these NACKs came.
+    pub first: Time,
+    /// The server sent one version again after each of these NACKs.
+    pub is_resent: bool,
+    /// The version that the client keeps, if it has accepted any.
+    pub in_force: Option<Arc<str>>,
+    /// The message of `error_detail`, unless it is empty.
+    pub message: Option<Arc<str>>,
+}
+
+/// Resources that the client asked for and the server has not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwedResources {
+    /// The first names; none for a wildcard.
+    pub names: Vec<Arc<str>>,
+    /// How many more names there are.
+    pub more: usize,
+    /// The requests for the first name, once the time limit is over.
+    pub asked: Option<AskedTimes>,
+    /// The server has not sent a response of this type on the stream.
+    pub is_first: bool,
+    /// The time limit, while it is not over.
+    pub limit: Option<Duration>,
+}
+
+/// The requests that asked for a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedTimes {
+    /// How many there are.
+    pub times: u64,
+    /// The first of them.
+    pub first: Seq,
+    /// The newest of them.
+    pub last: Seq,
+}
+
+/// Attempts to connect through the tap since the last one that had a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreachablePeer {
+    /// The connection of the client to the tap failed, not that of the tap to the server.
+    pub is_client: bool,
+    /// How many attempts there were.
+    pub attempts: u64,
+    /// When the first of them was made.
+    pub first: Time,
+    /// The step that failed in the newest attempt: `connect failed: Connection refused`.
+    pub reason: String,
+}
+
+impl ProblemFact {
+    /// The words of the client, if it sent any.
+    pub fn quote(&self) -> Option<&Arc<str>> {
+        match &self.problem {
+            Problem::Refused(refused) => refused.message.as_ref(),
+            _ => None,
+        }
+    }
+}
 
 impl Store {
     pub(super) fn problem_facts(&self) -> Vec<ProblemFact> {
@@ -16,11 +122,11 @@ impl Store {
         let open = self.engine.streams().iter().filter(|stream| stream.closed.is_none());
         let tracks = open.flat_map(|stream| stream.tracks_shown().map(move |track| (stream, track)));
         for (stream, track) in tracks {
-            out.extend(self.refused(stream, track));
+            out.extend(refused(stream, track));
             out.extend(self.unanswered(stream, track));
             out.extend(self.owed(stream, track));
         }
-        // Who can't be reached first; what is merely on its way comes after what someone must act on.
+        // Unreachable peers come first, resources that are still in time last.
         let rank = |problem: &ProblemFact| match problem.state {
             TypeState::Down => 0,
             TypeState::Wait | TypeState::Sent => 2,
@@ -33,152 +139,108 @@ impl Store {
         out
     }
 
-    fn problem(
-        &self,
-        stream: &Stream,
-        track: &Track,
-        state: TypeState,
-        since: Time,
-        text: String,
-    ) -> ProblemFact {
-        ProblemFact {
-            state,
-            since,
-            stream: stream.id,
-            node: stream.node_id.clone(),
-            type_url: track.type_url.clone(),
-            at: None,
-            text,
-            quote: None,
-        }
-    }
-
-    /// "CDS 42 refused ×3 since …; server re-sends it; 41 in force".
-    fn refused(&self, stream: &Stream, track: &Track) -> Option<ProblemFact> {
-        let open = track.open?;
-        let nack = track.nacks.back()?;
-        let mut text = format!("{} {} refused", label(&track.type_url), shown(&nack.version));
-        if nack.implied {
-            text.push_str(" by version alone");
-        }
-        if open.times > 1 {
-            text.push_str(&format!(" ×{} since {}", open.times, self.moment(open.since)));
-        }
-        let mut versions = track.nacks.iter().rev().take(usize::try_from(open.times).unwrap_or(usize::MAX));
-        if open.times > 1 && versions.all(|earlier| earlier.version == nack.version) {
-            text.push_str("; server re-sends it");
-        }
-        match &track.in_force {
-            Some(known) => text.push_str(&format!("; {} in force", shown(known.version.as_str()))),
-            None => text.push_str("; none in force"),
-        }
-        let mut problem = self.problem(stream, track, TypeState::Nack, open.at, text);
-        problem.at = Some(open.n);
-        problem.quote = Some(nack.message.clone()).filter(|text| !text.is_empty());
-        Some(problem)
-    }
-
-    /// "client owes an answer to RDS 17 (#433), neither ACK nor NACK".
     fn unanswered(&self, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         let limit = self.limits.stale_after?;
         let response = track.responses.pending().next()?;
         if self.now.since(response.at) < limit {
             return None;
         }
-        let text = format!(
-            "client owes an answer to {} {} (#{}), neither ACK nor NACK",
-            label(&track.type_url),
-            shown(response.version.as_str()),
-            response.seq.0
-        );
-        let mut problem = self.problem(stream, track, TypeState::Stale, response.at, text);
-        problem.at = Some(response.seq);
-        Some(problem)
+        let version = Arc::from(response.version.as_str());
+        let problem = Problem::Unanswered { version, response: response.seq };
+        Some(fact(
+            stream,
+            track,
+            Began { state: TypeState::Stale, at: response.at, n: response.seq },
+            problem,
+        ))
     }
 
-    /// "server owes EDS ledger-v2, asked twice (#489 #491)".
     fn owed(&self, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         let waited = || track.waiting.iter().filter(|(_, asked)| !asked.held);
-        let label = label(&track.type_url);
         let Some((_, first)) = waited().min_by_key(|(_, asked)| asked.since) else {
             let (at, n) = track.wildcard_since?;
-            let text =
-                format!("server owes {label} for the wildcard, nothing sent yet{}", self.limit_note(at));
-            let mut problem = self.problem(stream, track, self.waiting_word(at), at, text);
-            problem.at = Some(n);
-            return Some(problem);
+            let owed = OwedResources {
+                names: Vec::new(),
+                more: 0,
+                asked: None,
+                is_first: true,
+                limit: self.time_limit(at),
+            };
+            return Some(fact(
+                stream,
+                track,
+                Began { state: self.waiting_state(at), at, n },
+                Problem::Owed(owed),
+            ));
         };
-        let state = self.waiting_word(first.since);
-        let late = |asked: &Asked| self.waiting_word(asked.since) == state;
-        let names: Vec<Sym> = waited().filter(|(_, asked)| late(asked)).map(|(name, _)| name).collect();
-        let mut text = format!("server owes {label} {}", self.spell(&names));
-        match state {
-            TypeState::Miss => text.push_str(&format!(", asked {}", asked(track, first, stream))),
-            _ if track.pushes == 0 => text.push_str(", nothing sent yet"),
-            _ => {}
-        }
-        text.push_str(&self.limit_note(first.since));
-        let mut problem = self.problem(stream, track, state, first.since, text);
-        problem.at = Some(first.first);
-        Some(problem)
+        let state = self.waiting_state(first.since);
+        let alike = waited().filter(|(_, asked)| self.waiting_state(asked.since) == state);
+        let names: Vec<Sym> = alike.map(|(name, _)| name).collect();
+        let owed = OwedResources {
+            names: names.iter().take(MAX_LISTED_NAMES).map(|name| self.text(*name)).collect(),
+            more: names.len().saturating_sub(MAX_LISTED_NAMES),
+            asked: (state == TypeState::Miss).then(|| asked_times(stream, track, first)),
+            is_first: track.pushes == 0,
+            limit: self.time_limit(first.since),
+        };
+        Some(fact(stream, track, Began { state, at: first.since, n: first.first }, Problem::Owed(owed)))
     }
 
-    fn waiting_word(&self, since: Time) -> TypeState {
+    fn waiting_state(&self, since: Time) -> TypeState {
         match self.limits.resource_timeout {
             Some(limit) if self.now.since(since) >= limit => TypeState::Miss,
             _ => TypeState::Wait,
         }
     }
 
-    /// What is left to say while it may still come: ` (limit 15s)`.
-    fn limit_note(&self, since: Time) -> String {
-        match self.limits.resource_timeout {
-            Some(limit) if self.waiting_word(since) == TypeState::Wait => {
-                format!(" (limit {}s)", limit.as_secs_f64())
-            }
-            _ => String::new(),
-        }
-    }
-
-    /// The first names, and how many more.
-    fn spell(&self, names: &[Sym]) -> String {
-        let spelled: Vec<Arc<str>> = names.iter().take(SPELLED).map(|name| self.text(*name)).collect();
-        let mut text = spelled.join(", ");
-        if names.len() > SPELLED {
-            text.push_str(&format!(" and {} more", names.len() - SPELLED));
-        }
-        text
-    }
-
-    /// A time of day, or seconds from the start where the source has no date.
-    pub(super) fn moment(&self, at: Time) -> String {
-        let stamp = self.clock.epoch.map(|epoch| epoch.saturating_add(i128::from(at.0)));
-        match stamp.and_then(|stamp| jiff::Timestamp::from_nanosecond(stamp).ok()) {
-            Some(stamp) => stamp.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string(),
-            None => format!("+{:.1}s", at.as_secs_f64()),
-        }
+    /// The time limit for resources asked for at `since`, unless it is over.
+    fn time_limit(&self, since: Time) -> Option<Duration> {
+        self.limits.resource_timeout.filter(|_| self.waiting_state(since) == TypeState::Wait)
     }
 }
 
-/// "twice (#489 #491)".
-fn asked(track: &Track, asked: &Asked, stream: &Stream) -> String {
-    let delta = stream.variant().is_some_and(|variant| variant.is_delta());
-    let (times, first, last): (u64, Seq, Seq) = track.times_asked(asked, delta);
-    match times {
-        1 => format!("once (#{})", first.0),
-        2 => format!("twice (#{} #{})", first.0, last.0),
-        n => format!("{n} times (#{} … #{})", first.0, last.0),
+/// Where a problem began.
+struct Began {
+    state: TypeState,
+    at: Time,
+    n: Seq,
+}
+
+fn fact(stream: &Stream, track: &Track, began: Began, problem: Problem) -> ProblemFact {
+    ProblemFact {
+        state: began.state,
+        since: began.at,
+        stream: stream.id,
+        node: stream.node_id.clone(),
+        type_url: track.type_url.clone(),
+        at: Some(began.n),
+        problem,
     }
 }
 
-fn label(type_url: &TypeUrl) -> String {
-    let url = type_url.as_str();
-    match crate::wire::event::Kind::of_type_url(url) {
-        Some((kind, _)) => kind.label().to_owned(),
-        None => url.rsplit(['/', '.']).next().unwrap_or(url).to_owned(),
-    }
+fn refused(stream: &Stream, track: &Track) -> Option<ProblemFact> {
+    let open = track.open?;
+    let nack = track.nacks.back()?;
+    let mut newest = track.nacks.iter().rev().take(usize::try_from(open.times).unwrap_or(usize::MAX));
+    let refused = RefusedPush {
+        version: nack.version.clone(),
+        implied: nack.implied,
+        times: open.times,
+        first: open.since,
+        is_resent: open.times > 1 && newest.all(|earlier| earlier.version == nack.version),
+        in_force: track.in_force.as_ref().map(|known| Arc::from(known.version.as_str())),
+        message: Some(nack.message.clone()).filter(|text| !text.is_empty()),
+    };
+    Some(fact(
+        stream,
+        track,
+        Began { state: TypeState::Nack, at: open.at, n: open.n },
+        Problem::Refused(refused),
+    ))
 }
 
-fn shown(version: &str) -> &str {
-    if version.is_empty() { "(no version)" } else { version }
+fn asked_times(stream: &Stream, track: &Track, asked: &Asked) -> AskedTimes {
+    let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
+    let (times, first, last) = track.times_asked(asked, is_delta);
+    AskedTimes { times, first, last }
 }

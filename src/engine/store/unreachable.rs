@@ -1,4 +1,4 @@
-//! Who can't be reached: connections through the tap on which there never was a stream.
+//! Unreachable peers: connections through the tap on which there never was a stream.
 
 use std::sync::Arc;
 
@@ -6,23 +6,23 @@ use crate::engine::session::Stream;
 use crate::wire::event::{Side, Time, TypeUrl};
 use crate::wire::{End, Open};
 
-use super::{ProblemFact, Store, TypeState};
+use super::{Problem, ProblemFact, Store, TypeState, UnreachablePeer};
 
-/// Attempts at one server, or of one client, since there was a stream last.
-struct Down<'a> {
+/// Attempts to reach one server, or of one client, since the last connection that had a stream.
+struct Attempts<'a> {
     server: &'a str,
-    /// The host of the client, where it is the client's leg that failed.
+    /// The host of the client, if the connection of the client failed.
     client: Option<&'a str>,
     since: Time,
-    attempts: u64,
+    count: u64,
     newest: &'a Stream,
     end: &'a End,
 }
 
 impl Store {
-    /// One for each server and each client, with the step that failed last, until a later connection has a stream.
+    /// One problem for each server and each client that has had no stream since its attempts failed.
     pub(super) fn unreachable(&self) -> Vec<ProblemFact> {
-        let mut found: Vec<Down<'_>> = Vec::new();
+        let mut found: Vec<Attempts<'_>> = Vec::new();
         for stream in self.engine.streams() {
             let Some(server) = stream.open.server.as_deref() else { continue };
             if stream.open.method == Open::NOTHING {
@@ -30,11 +30,11 @@ impl Store {
                 let client = host(stream).filter(|_| end.by == Some(Side::Client));
                 match found.iter_mut().find(|down| (down.server, down.client) == (server, client)) {
                     Some(down) => {
-                        (down.attempts, down.newest, down.end) = (down.attempts + 1, stream, end);
+                        (down.count, down.newest, down.end) = (down.count + 1, stream, end);
                     }
                     None => {
                         let since = stream.opened;
-                        found.push(Down { server, client, since, attempts: 1, newest: stream, end });
+                        found.push(Attempts { server, client, since, count: 1, newest: stream, end });
                     }
                 }
             } else if !found.is_empty() && is_carried(stream) {
@@ -43,34 +43,30 @@ impl Store {
                     .retain(|down| down.server != server || (down.client.is_some() && down.client != client));
             }
         }
-        found.iter().map(|down| self.down(down)).collect()
+        found.iter().map(Attempts::fact).collect()
     }
+}
 
-    /// "server can't be reached, 11 attempts since 14:02:08: connect failed: connection refused".
-    fn down(&self, down: &Down<'_>) -> ProblemFact {
-        let who = match down.client {
-            Some(_) => "client can't connect",
-            None => "server can't be reached",
-        };
-        let times = match down.attempts {
-            1 => String::new(),
-            n => format!(", {n} attempts since {}", self.moment(down.since)),
-        };
-        let why = step(down.end.note.as_deref().unwrap_or_default(), down.server);
+impl Attempts<'_> {
+    fn fact(&self) -> ProblemFact {
         ProblemFact {
             state: TypeState::Down,
-            since: down.since,
-            stream: down.newest.id,
-            node: Some(Arc::from(down.client.unwrap_or(down.server))),
+            since: self.since,
+            stream: self.newest.id,
+            node: Some(Arc::from(self.client.unwrap_or(self.server))),
             type_url: TypeUrl::default(),
             at: None,
-            text: format!("{who}{times}: {why}"),
-            quote: None,
+            problem: Problem::Unreachable(UnreachablePeer {
+                is_client: self.client.is_some(),
+                attempts: self.count,
+                first: self.since,
+                reason: failed_step(self.end.note.as_deref().unwrap_or_default(), self.server),
+            }),
         }
     }
 }
 
-/// It is open, or something came back on it.
+/// Whether the stream is open, or the server has answered on it.
 fn is_carried(stream: &Stream) -> bool {
     match &stream.closed {
         None => true,
@@ -83,8 +79,8 @@ fn host(stream: &Stream) -> Option<&str> {
     Some(peer.rsplit_once(':').map_or(peer, |(host, _)| host))
 }
 
-/// The step that failed, without the server that stands before it.
-fn step(note: &str, server: &str) -> String {
+/// The step that failed, without the address of the server.
+fn failed_step(note: &str, server: &str) -> String {
     if let Some(rest) = note.strip_prefix(&format!("{server}: ")) {
         return rest.to_owned();
     }

@@ -5,6 +5,7 @@ mod finding;
 mod matrix;
 mod message;
 mod missing_answer;
+mod problem;
 mod state;
 mod warming;
 
@@ -12,7 +13,10 @@ pub use finding::{finding, place, severity_role};
 pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};
 pub use message::{delta, end_words, kind, life, note, resources, said};
 pub use missing_answer::{silence, silences, silences_of};
-pub use state::{age_from, is_problem, names, severity, state_text, state_word, subscribed};
+pub use problem::problem;
+pub use state::{
+    RESOURCE_STATES, STATES, age_from, is_problem, names, severity, state_text, state_word, subscribed,
+};
 pub use warming::{Waits, Warming, warming};
 
 /// What a piece of text is; a theme decides how that looks. Nothing is told by colour alone.

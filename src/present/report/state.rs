@@ -1,14 +1,41 @@
-use crate::engine::store::{StateFact, SummaryFact, TypeState, Wildcard};
+use crate::engine::store::{ResourceState, StateFact, SummaryFact, TypeState, Wildcard};
 use crate::wire::event::{Time, Variant};
 use crate::wire::text::{count, plural};
 
 use super::Role;
 
-/// Word of a state, and its role. In capitals: a state someone watches.
+/// States of a type, and what they mean.
+pub const STATES: [(TypeState, &str); 9] = [
+    (TypeState::Synced, "the client accepted the last push"),
+    (TypeState::Sent, "pushed, no answer yet"),
+    (TypeState::Stale, "pushed, no answer for --stale-after"),
+    (TypeState::Nack, "the client refused the last push and keeps the old one"),
+    (TypeState::Wait, "requested, nothing sent yet"),
+    (TypeState::Miss, "requested, not sent within --resource-timeout"),
+    (TypeState::Idle, "not subscribed"),
+    (TypeState::Closed, "the stream has ended; its last state is kept"),
+    (TypeState::Down, "the server or the client cannot be reached"),
+];
+
+/// States of one resource on one stream, and what they mean.
+pub const RESOURCE_STATES: [(ResourceState, &str); 9] = [
+    (ResourceState::Waiting, "requested, not sent yet"),
+    (ResourceState::Present, "sent on this stream, and not removed since"),
+    (ResourceState::Kept, "sent on an earlier stream, and not again on this one"),
+    (ResourceState::Removed, "sent, then removed by the server"),
+    (ResourceState::Absent, "does not exist, according to the server or to the client's timer"),
+    (ResourceState::Expired, "its time to live has run out"),
+    (ResourceState::Redirected, "the server named another resource in its place"),
+    (ResourceState::Released, "sent, but no longer requested by the client"),
+    (ResourceState::Orphan, "in force, but nothing that the client was sent refers to it"),
+];
+
+/// Returns the word of a state as tables show it, and its role.
+///
+/// States that need attention are in capitals.
 pub fn state_word(state: TypeState) -> (&'static str, Role) {
     match state {
         TypeState::Down => ("DOWN", Role::Bad),
-        TypeState::Held => ("HELD", Role::Wire),
         TypeState::Nack => ("NACK", Role::Bad),
         TypeState::Stale => ("STALE", Role::Warn),
         TypeState::Miss => ("MISS", Role::Warn),
@@ -28,7 +55,7 @@ pub fn is_problem(state: TypeState) -> bool {
 /// How bad a state is for the order of rows, 0 the worst; a closed stream is history, so it comes last.
 pub fn severity(state: TypeState) -> u8 {
     match state {
-        TypeState::Down | TypeState::Held => 0,
+        TypeState::Down => 0,
         TypeState::Nack => 1,
         TypeState::Stale => 2,
         TypeState::Miss => 3,

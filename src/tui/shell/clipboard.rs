@@ -1,5 +1,6 @@
 //! What `y` copies, and how it reaches the clipboard of a terminal at the other end of an SSH connection.
 
+use crate::present::report;
 use crate::wire::event::Kind;
 use crate::wire::text;
 
@@ -21,7 +22,11 @@ pub fn row(model: &Model) -> Option<String> {
     let cells = match (model.screen, model.pane) {
         (Screen::Overview, Pane::Second) => {
             let problem = model.problems.get(model.overview.problem)?;
-            return Some(format!("{} {}", problem.node.as_deref().unwrap_or("-"), problem.text));
+            return Some(format!(
+                "{} {}",
+                problem.node.as_deref().unwrap_or("-"),
+                report::problem(problem, &model.clock)
+            ));
         }
         (Screen::Overview, Pane::Main) => overview_row(model, model.overview.row()?),
         (Screen::Stream, _) => stream_row(model, model.stream.state()?),

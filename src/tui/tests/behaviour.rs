@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use crate::engine::store::TypeState;
+use crate::engine::store::{Problem, RefusedPush, TypeState};
 use crate::tui::data::Data;
 use crate::tui::shell::model::{Model, Overlay, Screen};
 use crate::tui::shell::update::{Effect, Msg, search, update, update_all};
@@ -328,8 +328,15 @@ fn hostile_text_reaches_the_screen_spelled_out() {
         stream.node = None;
     }
     for problem in &mut data.problems {
-        problem.text = evil.to_owned();
-        problem.quote = Some(evil.into());
+        problem.problem = Problem::Refused(RefusedPush {
+            version: evil.into(),
+            implied: false,
+            times: 2,
+            first: data.now,
+            is_resent: true,
+            in_force: Some(evil.into()),
+            message: Some(evil.into()),
+        });
         problem.node = Some(evil.into());
     }
     for keys in ["", "2", "3", "3L", "3<enter>", "3v", "/\u{7f}\u{202e}", ":\u{202e}"] {

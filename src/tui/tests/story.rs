@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::engine::filter::{Filter, FilterError};
 use crate::engine::store::{
-    EndFact, LineFact, MessageFact, MessageKind, NackFact, ProblemFact, PushFact, ReconnectFact, RowFact,
-    StateFact, StreamFact, SummaryFact, TypeState, Wildcard,
+    AskedTimes, EndFact, LineFact, MessageFact, MessageKind, NackFact, OwedResources, Problem, ProblemFact,
+    PushFact, ReconnectFact, RefusedPush, RowFact, StateFact, StreamFact, SummaryFact, TypeState, Wildcard,
 };
 use crate::tui::data::{Applied, Data, Format, Info, Mode, ViewTime};
 use crate::wire::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
@@ -427,30 +427,62 @@ fn rows() -> Vec<MessageFact> {
     rows
 }
 
-fn problem(
-    state: TypeState,
-    since: &str,
-    stream: u32,
-    node: &str,
-    kind: Kind,
-    n: Option<u64>,
-    text: &str,
-) -> ProblemFact {
+/// A problem of `edge-gw-1` with its clusters.
+fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFact {
     ProblemFact {
         state,
         since: at(since),
-        stream: StreamId(stream),
-        node: Some(Arc::from(node)),
-        type_url: url(kind),
-        at: n.map(Seq),
-        text: text.to_owned(),
-        quote: (state == TypeState::Nack).then(|| Arc::from(ERROR)),
+        stream: StreamId(1),
+        node: Some(Arc::from("edge-gw-1")),
+        type_url: url(Kind::Cds),
+        at: Some(Seq(n)),
+        problem,
     }
 }
 
+fn problems() -> Vec<ProblemFact> {
+    let refused = RefusedPush {
+        version: "42".into(),
+        implied: false,
+        times: 3,
+        first: at("14:01:58"),
+        is_resent: true,
+        in_force: Some("41".into()),
+        message: Some(ERROR.into()),
+    };
+    let asked = AskedTimes { times: 2, first: Seq(489), last: Seq(491) };
+    let owed = |name: &str| OwedResources {
+        names: vec![name.into()],
+        more: 0,
+        asked: None,
+        is_first: true,
+        limit: None,
+    };
+    let missing = OwedResources { asked: Some(asked), ..owed("ledger-v2") };
+    let waiting = OwedResources { limit: Some(Duration::from_secs(15)), ..owed("cart-backend") };
+    let unanswered = Problem::Unanswered { version: "17".into(), response: Seq(433) };
+    vec![
+        problem(TypeState::Nack, "14:02:23", 498, Problem::Refused(refused)),
+        ProblemFact {
+            type_url: url(Kind::Eds),
+            ..problem(TypeState::Miss, "14:02:09", 489, Problem::Owed(missing))
+        },
+        ProblemFact {
+            stream: StreamId(2),
+            node: Some(Arc::from("ratings-v1-77d0")),
+            type_url: url(Kind::Rds),
+            ..problem(TypeState::Stale, "14:01:50", 433, unanswered)
+        },
+        ProblemFact {
+            stream: StreamId(3),
+            node: Some(Arc::from("grpc-cart-0")),
+            at: None,
+            ..problem(TypeState::Wait, "14:02:25", 0, Problem::Owed(waiting))
+        },
+    ]
+}
+
 pub fn story() -> Story {
-    use Kind::{Cds, Eds, Rds};
-    use TypeState::{Miss, Nack, Stale, Wait};
     let mut streams = vec![
         stream(1, "edge-gw-1", Variant::Ads, "13:53:19"),
         stream(2, "ratings-v1-77d0", Variant::Ads, "13:59:00"),
@@ -474,45 +506,7 @@ pub fn story() -> Story {
     });
     streams.extend([first, second]);
     let states = states(&streams);
-    let problems = vec![
-        problem(
-            Nack,
-            "14:02:23",
-            1,
-            "edge-gw-1",
-            Cds,
-            Some(498),
-            "CDS 42 refused ×3 since 14:01:58; server re-sends it; 41 in force",
-        ),
-        problem(
-            Miss,
-            "14:02:09",
-            1,
-            "edge-gw-1",
-            Eds,
-            Some(489),
-            "server owes EDS ledger-v2, asked twice (#489 #491); cluster warming",
-        ),
-        problem(
-            Stale,
-            "14:01:50",
-            2,
-            "ratings-v1-77d0",
-            Rds,
-            Some(433),
-            "client owes an answer to RDS 17 (#433), neither ACK nor NACK",
-        ),
-        problem(
-            Wait,
-            "14:02:25",
-            3,
-            "grpc-cart-0",
-            Cds,
-            None,
-            "server owes CDS cart-backend, nothing sent yet (limit 15s)",
-        ),
-    ];
-    Story { now: at("14:02:31"), rows: rows(), streams, states, problems, moment: None }
+    Story { now: at("14:02:31"), rows: rows(), streams, states, problems: problems(), moment: None }
 }
 
 /// A source of nothing but messages, made when asked for, which counts how often it is asked.

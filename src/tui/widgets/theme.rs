@@ -176,7 +176,6 @@ pub fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
         TypeState::Nack => glyphs.bad,
         TypeState::Wait => glyphs.wait,
         TypeState::Miss => glyphs.miss,
-        TypeState::Held => "@",
         TypeState::Idle => "-",
         TypeState::Closed => "#",
     }

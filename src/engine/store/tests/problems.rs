@@ -1,13 +1,17 @@
 use super::replay;
+use crate::engine::store::ProblemFact;
+use crate::present::report;
 
 #[track_caller]
 fn problems(text: &str) -> Vec<(String, String, Option<u64>)> {
     let store = replay(text);
-    store.problems().into_iter().map(|p| (p.state.word().into(), p.text, p.at.map(|n| n.0))).collect()
+    let sentence = |problem: &ProblemFact| report::problem(problem, &store.clock());
+    let problems = store.problems();
+    problems.iter().map(|p| (p.state.word().into(), sentence(p), p.at.map(|n| n.0))).collect()
 }
 
 #[test]
-fn sentences_say_who_owes_what() {
+fn sentences_name_who_owes_what() {
     let found = problems(
         "stream 1 ads
          +0s > cds
@@ -32,14 +36,14 @@ fn sentences_say_who_owes_what() {
         [
             word("stale", "client owes an answer to RDS 17 (#12), neither ACK nor NACK", 12),
             word("miss", "server owes EDS y, asked twice (#8 #10)", 8),
-            word("nack", "CDS 42 refused ×2 since +1.0s; server re-sends it; 41 in force", 7),
+            word("nack", "CDS 42 refused 2 times since +1.0s; pushed again; 41 in force", 7),
             word("wait", "server owes LDS for the wildcard, nothing sent yet (limit 15s)", 13),
         ]
     );
 }
 
 #[test]
-fn closed_streams_have_no_problems_but_keep_their_word() {
+fn keeps_last_state_of_closed_stream_without_problems() {
     let store =
         replay("stream 1 ads\n+0s > eds names=[x]\n+16s close status=14 \"bye\"\n+60s stream 2 ads\n");
     assert!(store.problems().is_empty());

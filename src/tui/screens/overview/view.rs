@@ -231,7 +231,7 @@ fn chosen_cell(model: &Model, fit: &Fitted, cells: &Line, spread: bool) -> Optio
 fn problem_places(model: &Model) -> impl Iterator<Item = (usize, bool)> {
     let last = (0..model.overview.table.last_words.len()).map(|i| (model.problems.len() + i, false));
     let problems = model.problems.iter().enumerate().flat_map(|(i, problem)| {
-        let quoted = problem.quote.as_deref().is_some_and(|quote| !quote.is_empty());
+        let quoted = problem.quote().is_some();
         [(i, false)].into_iter().chain(quoted.then_some((i, true)))
     });
     problems.chain(last)
@@ -257,12 +257,12 @@ fn problem_line(model: &Model, (i, quoted): (usize, bool), width: usize) -> Line
         return line;
     };
     if quoted {
-        let quote = problem.quote.as_deref().unwrap_or_default();
+        let quote = problem.quote().map_or("", |quote| quote);
         return vec![plain(" ".repeat(15)), span(format!("\"{quote}\""), Role::Muted)];
     }
     let node = problem.node.as_deref().map_or_else(|| format!("#{}", problem.stream.0), str::to_owned);
     let mut line = start(problem.state, problem.since, &node);
-    line.push(plain(problem.text.clone()));
+    line.push(plain(report::problem(problem, &model.clock)));
     line
 }
 

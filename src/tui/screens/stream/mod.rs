@@ -85,10 +85,7 @@ impl StreamScreen {
         let at = self.position().unwrap_or(0);
         let bad = |i: &usize| {
             self.states.get(*i).is_some_and(|state| {
-                matches!(
-                    state.state,
-                    TypeState::Held | TypeState::Nack | TypeState::Stale | TypeState::Miss | TypeState::Wait
-                )
+                matches!(state.state, TypeState::Nack | TypeState::Stale | TypeState::Miss | TypeState::Wait)
             })
         };
         if forward { (at + 1..self.states.len()).find(bad) } else { (0..at).rev().find(bad) }

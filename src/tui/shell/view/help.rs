@@ -2,8 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::engine::store::TypeState;
-use crate::present::report::Role;
+use crate::present::report::{self, Role};
 use crate::tui::input::command::Command;
 use crate::tui::input::keymap::{self, Context};
 use crate::tui::shell::model::Model;
@@ -20,19 +19,6 @@ const FILTER: [&str; 6] = [
     "       resend heartbeat open close",
     "words match the row; a blank is and, | or,",
     "! not, ( ) group, /re/ regex, * glob",
-];
-
-const STATES: [(TypeState, &str); 10] = [
-    (TypeState::Synced, "last push acknowledged"),
-    (TypeState::Sent, "pushed, no answer yet"),
-    (TypeState::Stale, "no answer for --stale-after"),
-    (TypeState::Nack, "last push refused; the earlier version is in force"),
-    (TypeState::Wait, "asked, nothing sent yet"),
-    (TypeState::Miss, "asked and not answered in --resource-timeout"),
-    (TypeState::Held, "held here"),
-    (TypeState::Idle, "not subscribed"),
-    (TypeState::Closed, "stream ended, last state kept"),
-    (TypeState::Down, "server or client: connections come to nothing"),
 ];
 
 /// All keys of a command in one context, once; those that are said on the wire apart from the others.
@@ -82,7 +68,7 @@ fn here(model: &Model, width: usize) -> Vec<Line> {
     }
     lines.push(vec![]);
     lines.push(title(" States".to_owned()));
-    lines.extend(STATES.iter().map(|(state, meaning)| {
+    lines.extend(report::STATES.iter().map(|(state, meaning)| {
         let (symbol, word, role) = theme::state(*state, model.theme.glyphs());
         vec![span(format!("  {symbol} {} ", pad(word, 8)), role), plain(*meaning)]
     }));
