@@ -126,7 +126,7 @@ impl Ask<'_> {
             return;
         }
         let flags = self.flags;
-        let own = flags.node_id.is_some() || flags.node.is_some();
+        let own = flags.node_id.is_some() || flags.node_file.is_some();
         let whose = match like {
             Some(like) => Some((&like.node, "recorded client")),
             None => bootstrap.node.is_object().then_some((&bootstrap.node, "bootstrap")),
@@ -165,7 +165,7 @@ impl Ask<'_> {
     /// The node in binary protobuf: the recorded client's, or the bootstrap's, with what flags say.
     fn node(&self, bootstrap: &BootstrapConfig, like: Option<&Like>) -> Result<Vec<u8>, CliError> {
         let flags = self.flags;
-        let own = flags.node.as_deref().map(identity::read_node).transpose()?;
+        let own = flags.node_file.as_deref().map(identity::read_node).transpose()?;
         let node = own.as_ref().or(like.map(|like| &like.node)).unwrap_or(&bootstrap.node);
         let mut node = match node {
             Value::Object(node) => node.clone(),
@@ -325,7 +325,7 @@ pub(super) fn fetch(
     let options = ask.options(offline::options(&args.timers), io)?;
     let options = Options { collect: true, keep_secrets: args.keep_secrets, seed: Some(seed), ..options };
     let running = Running::start(options, None)?;
-    let patience = args.patience.unwrap_or(args.timers.resource_timeout);
+    let patience = args.timeout.unwrap_or(args.timers.resource_timeout);
     let mut waiting = Waiting::new(patience);
     let progress = loop {
         let progress = running.progress();

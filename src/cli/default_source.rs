@@ -35,6 +35,7 @@ pub(super) fn with_bootstrap(
 /// With a bootstrap the first word need not be a SOURCE: then it is what comes next, and the server is the
 /// bootstrap's.
 pub(super) fn settle(verb: &mut Verb, io: &Io<'_>) -> Result<(), CliError> {
+    settle_node(verb);
     let words = match verb {
         Verb::Get(args) => {
             let word = place(&mut args.source.source, &mut args.source.client, io)?;
@@ -73,6 +74,27 @@ pub(super) fn settle(verb: &mut Verb, io: &Io<'_>) -> Result<(), CliError> {
         _ => None,
     };
     words.map_or(Ok(()), |word| Err(no_source(&word)))
+}
+
+/// Reads `--node FILE` as `--node-file FILE` where xdscope is the client of a server.
+///
+/// `--node` selects streams otherwise, and had only the first meaning once.
+fn settle_node(verb: &mut Verb) {
+    let (source, client, streams) = match verb {
+        Verb::Get(args) => (&args.source.source, &mut args.source.client, &mut args.rows.streams),
+        Verb::Status(args) => (&args.source.source, &mut args.source.client, &mut args.rows.streams),
+        Verb::Log(args) => (&args.source.source, &mut args.source.client, &mut args.rows.streams),
+        Verb::Export(args) => (&args.source.source, &mut args.source.client, &mut args.streams),
+        Verb::Diff(args) => (&args.source.source, &mut args.source.client, &mut args.streams),
+        Verb::Lint(args) => {
+            (args.source.get_or_insert_default() as &String, &mut args.client, &mut args.streams)
+        }
+        _ => return,
+    };
+    let is_client = client.bootstrap.is_some() || offline::is_server(source);
+    if let Some(file) = streams.node.take_if(|name| is_client && Path::new(name).is_file()) {
+        client.node_file.get_or_insert(file.into());
+    }
 }
 
 fn no_source(word: &str) -> CliError {

@@ -23,10 +23,10 @@ pub(super) fn run(
 ) -> Result<Exit, CliError> {
     let report = report(global, config, matches, io);
     let report = DoctorOf { server: server(args)?, ..report };
-    if args.output == Format::Text {
+    if args.format == Format::Text {
         write(&report, io)?;
     } else {
-        let mut objects = Objects::new(&mut *io.stdout, args.output == Format::Json);
+        let mut objects = Objects::new(&mut *io.stdout, args.format == Format::Json);
         objects.put(&doctor(&report))?;
         objects.finish()?;
     }

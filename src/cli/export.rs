@@ -43,7 +43,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let name = source.name.clone();
     let end = source.loaded.end;
     let (store, schema) = sources::replay(source, offline::options(&args.source.timers), &Limit::All);
-    let picked = Picked::of(args.stream.as_ref(), &store)?;
+    let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
     let contents = Contents { store: &store, schema: &schema };
     let numbers = record::part(&mut frames, store.catalog(), |frame, n| {
         let fact = || store.row(store.row_of(n)?);

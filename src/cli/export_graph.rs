@@ -12,13 +12,13 @@ use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
 use super::export::to_file;
 use super::io::Io;
-use super::select::Picked;
+use super::select::{self, Picked};
 use super::{offline, source};
 
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.filter.is_some() {
         let error = CliError::usage("--filter chooses messages, and a graph is of resources");
-        return Err(error.next(format!("xdscope export {} --stream NODE", args.source.source)));
+        return Err(error.next(format!("xdscope export {} --node NAME", args.source.source)));
     }
     if !matches!(args.from, ReplayPosition::Start) {
         let error = CliError::usage("--from chooses messages, and a graph is of what is held at one moment");
@@ -27,7 +27,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let source = source::open(&args.source, global, io)?;
     let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
     let (store, schema) = sources::replay(source, offline::options(&args.source.timers), &until);
-    let picked = Picked::of(args.stream.as_ref(), &store)?;
+    let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
     let clients: BTreeSet<Vec<StreamId>> =
         picked.streams.iter().map(|stream| graph::streams_of(&store, stream.stream)).collect();
     // Of a client's streams those that ended are no part of what it has now.
@@ -44,7 +44,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             n => format!("a graph is of one client, and there are {}", plural(n as u64, "client")),
         });
         let next = names.into_iter().take(5);
-        return Err(CliError { next: next.map(|name| format!("--stream '{name}'")).collect(), ..error });
+        return Err(CliError { next: next.map(|name| select::flag(&name)).collect(), ..error });
     };
     let graph = Graph::of(&store, &schema, streams);
     let node = picked.streams.iter().find(|stream| streams.contains(&stream.stream));
@@ -84,7 +84,7 @@ mod tests {
     fn one_client_is_asked_for() {
         let said = run(&["export", GATEWAY, "--to", "dot"]);
         assert_eq!(said.exit, Exit::Usage);
-        assert!(said.err.contains("2 clients") && said.err.contains("--stream 'edge-gw-1'"), "{}", said.err);
+        assert!(said.err.contains("2 clients") && said.err.contains("--node 'edge-gw-1'"), "{}", said.err);
         let said = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--filter", "type:cds"]);
         assert_eq!(said.exit, Exit::Usage);
         let said = run(&["export", GATEWAY, "--to", "mermaid", "--stream", "#1", "--from", "+10s"]);

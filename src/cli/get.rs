@@ -35,7 +35,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let whats: Vec<GetTarget> = args.what.iter().map(|text| GetTarget::parse(text)).collect();
     let mut asked = SourceArgs { ask: args.what.clone(), ..args.source.clone() };
     // What a tree refers to is wanted too.
-    if args.output == Some(Format::Tree) && !asked.client.no_expand {
+    if args.format == Some(Format::Tree) && !asked.client.no_expand {
         asked.client.expand = true;
     }
     let (store, schema, unanswered);
@@ -51,10 +51,10 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         let limit = Limit::of(&args.at, &source.loaded, &io.zone)?;
         (store, schema) = sources::replay(source, offline::options(&asked.timers), &limit);
     }
-    let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
+    let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     let mut states = store.states();
     // A client that came back holds what its newest stream says; earlier ones only when asked for by number.
-    let superseded: HashSet<StreamId> = match args.rows.stream {
+    let superseded: HashSet<StreamId> = match args.rows.streams.pick() {
         Some(StreamPick::Stream(_)) => HashSet::new(),
         _ => picked.streams.iter().filter_map(|stream| stream.reconnect_of).collect(),
     };
@@ -78,7 +78,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         subscriptions::write(args, (&shown, &whats), (&store, &schema), style, out)?;
         return Ok(Exit::Yes);
     }
-    let printed = match args.output {
+    let printed = match args.format {
         Some(Format::Json | Format::Jsonl) => get.objects(out)?,
         Some(Format::Yaml) => get.yaml(terminal, out)?,
         Some(Format::Name) => get.names(out)?,
@@ -179,7 +179,7 @@ impl Get<'_> {
     }
 
     fn objects(&self, out: &mut dyn Write) -> Result<usize, CliError> {
-        let mut objects = Objects::new(out, self.args.output == Some(Format::Json));
+        let mut objects = Objects::new(out, self.args.format == Some(Format::Json));
         let printed = self.each(&mut |fact| {
             let mut object = json::resource(fact, &self.store.clock());
             if let (Value::Object(fields), Some(body)) =

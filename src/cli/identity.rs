@@ -44,7 +44,7 @@ pub(super) fn read_bootstrap(path: &Path) -> Result<BootstrapConfig, CliError> {
     bootstrap::read(&text).map_err(|error| failed().because(error))
 }
 
-/// `--node FILE`: a node in JSON or YAML, also as `node` of something larger.
+/// Reads `--node-file FILE`: a node in JSON or YAML, at the top or below `node`.
 pub(super) fn read_node(path: &Path) -> Result<Value, CliError> {
     let failed = || CliError::unreadable(format!("cannot use the node in {}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
@@ -122,7 +122,7 @@ pub(super) fn like(
     let args = SourceArgs {
         source: path.to_owned(),
         ask: Vec::new(),
-        patience: None,
+        timeout: None,
         client: flags.clone(),
         keep_secrets: true,
         accept_broken: false,

@@ -23,8 +23,8 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let unread = sources::decoding_gaps(&source);
     let (store, _) = sources::replay(source, offline::options(&args.source.timers), &limit);
     let out = &mut *io.stdout;
-    if args.output != Format::Text {
-        let mut objects = match args.output {
+    if args.format != Format::Text {
+        let mut objects = match args.format {
             Format::Yaml => Objects::yaml(out, io.stdout_is_terminal),
             form => Objects::new(out, form == Format::Json),
         };

@@ -35,7 +35,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let source = SourceArgs {
         source: args.source.clone().unwrap_or_default(),
         ask: Vec::new(),
-        patience: None,
+        timeout: None,
         client: args.client.clone(),
         keep_secrets: false,
         accept_broken: true,
@@ -62,7 +62,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     };
     let folded = source::fold(&source, global, io, begin)?.with_messages()?;
     let (store, lint) = folded.facts.into_parts();
-    let picked = Picked::of(args.stream.as_ref(), &store)?;
+    let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
     let mut findings: Vec<&Finding> = lint.findings().iter().filter(|f| wanted(args, &picked, f)).collect();
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));
     print(args, &source, &findings, &store, global, io)
@@ -99,10 +99,10 @@ fn print(
     let failing = findings.iter().filter(|finding| finding.severity >= severity(args.fail_on)).count();
     let style = io.style(global);
     let out = &mut *io.stdout;
-    match args.output {
+    match args.format {
         LintFormat::Text => table(findings, store, &io.zone, style, !args.no_headers, out)?,
         LintFormat::Json | LintFormat::Jsonl => {
-            let mut objects = Objects::new(out, args.output == LintFormat::Json);
+            let mut objects = Objects::new(out, args.format == LintFormat::Json);
             for finding in findings {
                 objects.put(&json::finding(finding, &store.clock()))?;
             }
@@ -112,7 +112,7 @@ fn print(
         LintFormat::Junit => lint_out::junit(&source.source, findings, severity(args.fail_on), out)?,
         LintFormat::Github => lint_out::github(&source.source, findings, out)?,
     }
-    if args.output == LintFormat::Text && !global.quiet {
+    if args.format == LintFormat::Text && !global.quiet {
         io.flush()?;
         // They are no rule's, and yet nothing was seen of whoever can't connect.
         for problem in store.problems().iter().filter(|problem| problem.state == TypeState::Down) {
@@ -164,8 +164,8 @@ fn wanted(args: &LintArgs, picked: &Picked, finding: &Finding) -> bool {
 fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
     let rules = lint::rules().filter(|rule| rule.severity >= severity(args.severity));
     let rules = rules.filter(|rule| args.rule.is_empty() || args.rule.iter().any(|id| id == rule.id));
-    if matches!(args.output, LintFormat::Json | LintFormat::Jsonl) {
-        let mut objects = Objects::new(&mut *io.stdout, args.output == LintFormat::Json);
+    if matches!(args.format, LintFormat::Json | LintFormat::Jsonl) {
+        let mut objects = Objects::new(&mut *io.stdout, args.format == LintFormat::Json);
         for rule in rules {
             let (id, severity, rows) = (rule.id, rule.severity.word(), rule.rows);
             objects.put(&serde_json::json!({

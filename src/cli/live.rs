@@ -173,7 +173,7 @@ impl Run<'_> {
         // Loads beside what follows; the first message finds it ready.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
-        let screens = self.decode && flags.output.is_none() && !flags.no_tui && io.has_screen();
+        let screens = self.decode && flags.format.is_none() && !flags.no_tui && io.has_screen();
         let options = Options {
             front,
             decode: self.decode,
@@ -244,7 +244,7 @@ impl Run<'_> {
     pub(super) fn sink(&self, io: &Io<'_>) -> Result<Sink, CliError> {
         let zone = io.zone(self.flags.time);
         let filter = select::filter(self.flags.filter.as_deref(), RowKind::Messages, &zone)?;
-        let jsonl = self.flags.output == Some(Format::Jsonl);
+        let jsonl = self.flags.format == Some(Format::Jsonl);
         let style = io.style(self.global);
         Ok(Box::new(move |store, rows, found| {
             let mut out = std::io::stdout().lock();

@@ -38,18 +38,18 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     };
     let folded = source::fold(&args.source, global, io, begin)?.with_messages()?;
     let (store, schema) = (folded.facts, folded.schema);
-    let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
+    let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     let style = io.style(global);
     let printer = Printer { args, store: &store, schema: &schema, zone, style };
     let rows = matching(args, &store, &schema, &filter, &picked);
     let out = &mut *io.stdout;
-    let printed = match (args.ladder, args.output) {
+    let printed = match (args.ladder, args.format) {
         (true, _) => ladder::write(&picked.streams, rows, &store, &printer.zone, style, out)?,
         (_, Format::Json | Format::Jsonl) => printer.objects(rows, out)?,
         (_, Format::Yaml) => printer.yaml(rows, io.stdout_is_terminal, out)?,
         (_, Format::Name) => printer.names(rows, out)?,
         _ => {
-            let nodes = picked.streams.len() > 1 || args.output == Format::Wide;
+            let nodes = picked.streams.len() > 1 || args.format == Format::Wide;
             printer.table(rows, nodes, io.stdout_is_terminal, out)?
         }
     };
@@ -71,7 +71,7 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     Ok(Exit::Yes)
 }
 
-/// RowKind in order, made when they are asked for; with `--tail` the last ones.
+/// Rows in order, made when they are asked for; with `--tail` the last ones.
 fn matching<'a>(
     args: &LogArgs,
     store: &'a Store,
@@ -116,7 +116,7 @@ impl Printer<'_> {
     }
 
     fn objects(&self, rows: RowsOf<'_>, out: &mut dyn std::io::Write) -> Result<usize, CliError> {
-        let mut objects = Objects::new(out, self.args.output == Format::Json);
+        let mut objects = Objects::new(out, self.args.format == Format::Json);
         let mut printed = 0;
         for fact in rows {
             printed += 1;
@@ -168,7 +168,7 @@ impl Printer<'_> {
             titles.push("NODE");
         }
         titles.extend(["", "TYPE", "KIND", "VER", "NONCE", "RESOURCES", ">SIZE", ">LAT"]);
-        titles.extend((self.args.output == Format::Wide).then_some("CLASS"));
+        titles.extend((self.args.format == Format::Wide).then_some("CLASS"));
         titles.push("NOTE");
         let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
         let mut before: Option<Time> = None;
@@ -230,7 +230,7 @@ impl Printer<'_> {
             ),
             Cell::new(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
         ]);
-        if self.args.output == Format::Wide {
+        if self.args.format == Format::Wide {
             cells.push(Cell::new(fact.class.map_or("", |class| class.word())));
         }
         cells.push(Cell::new(report::note(&row)));

@@ -12,7 +12,7 @@ use clap::{Command, CommandFactory};
 
 /// What every page ends with.
 const FILES: &str = r#".SH ENVIRONMENT
-Every flag but \-\-output and \-\-keep\-secrets has a variable:
+Every flag but \-\-format, \-\-output and \-\-keep\-secrets has a variable:
 .B XDSCOPE_STALE_AFTER
 for \-\-stale\-after. Flags win.
 .SH FILES

@@ -28,7 +28,7 @@ pub(super) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
         is_file(&args.source)?;
     }
     let seed = schema_flags::seed()?;
-    if args.output.is_none() && !args.no_tui && io.has_screen() {
+    if args.format.is_none() && !args.no_tui && io.has_screen() {
         return screens::run(args, seed, global, io);
     }
     let lines = Lines {
@@ -37,7 +37,7 @@ pub(super) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
         filter: args.filter.as_deref(),
         stream: None,
         time: args.time,
-        jsonl: args.output == Some(Format::Jsonl),
+        jsonl: args.format == Some(Format::Jsonl),
         follow: args.follow,
     };
     lines.print(seed, global, io)
@@ -51,11 +51,12 @@ pub(super) fn follow_lines(
     io: &mut Io<'_>,
 ) -> Result<Exit, CliError> {
     is_file(&args.source)?;
+    let pick = args.rows.streams.pick();
     let lines = Lines {
         source: &args.source,
         at: &ReplayPosition::End,
         filter: args.rows.filter.as_deref(),
-        stream: args.rows.stream.as_ref(),
+        stream: pick.as_ref(),
         time: args.time,
         jsonl: output == Format::Jsonl,
         follow: true,

@@ -26,7 +26,7 @@ impl Picked {
                 let last = streams.len();
                 streams.retain(|stream| stream.stream.0 == *number);
                 if streams.is_empty() {
-                    let error = CliError::usage(format!("there is no stream #{number}"));
+                    let error = CliError::usage(format!("unknown stream #{number}"));
                     return Err(if last == 0 {
                         error
                     } else {
@@ -38,9 +38,9 @@ impl Picked {
                 let nodes: BTreeSet<String> = streams.iter().filter_map(node).map(str::to_owned).collect();
                 streams.retain(|stream| node(stream) == Some(wanted));
                 if streams.is_empty() {
-                    let error = CliError::usage(format!("there is no node `{wanted}`"));
+                    let error = CliError::usage(format!("unknown node `{wanted}`"));
                     let known: Vec<_> =
-                        nodes.into_iter().take(5).map(|node| format!("--stream {node}")).collect();
+                        nodes.into_iter().take(5).map(|node| format!("--node {node}")).collect();
                     return Err(CliError { next: known, ..error });
                 }
             }
@@ -57,6 +57,12 @@ impl Picked {
 /// The node id of a stream, where one was said.
 pub(super) fn node(stream: &StreamFact) -> Option<&str> {
     stream.node.as_ref().map(|node| node.id.as_str()).filter(|id| !id.is_empty())
+}
+
+/// The flag that selects a stream by its name in tables: a node id, or `#N`.
+pub(super) fn flag(name: &str) -> String {
+    let flag = if name.starts_with('#') { "--stream" } else { "--node" };
+    format!("{flag} '{name}'")
 }
 
 /// `--filter`, read and found fit for the verb's rows.

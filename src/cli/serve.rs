@@ -46,7 +46,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         source: args.source.clone(),
         ask: Vec::new(),
         accept_broken: false,
-        patience: None,
+        timeout: None,
         client: ClientFlags::default(),
         // What is served is what is there; what is kept of it is another thing.
         keep_secrets: true,
@@ -69,7 +69,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         talks(io, &format!("warning: anybody who can reach {listen} is served this configuration{how}"));
     }
     let live = LiveFlags { no_tui: args.live.no_tui || args.step, ..args.live.clone() };
-    let screens = live.output.is_none() && !live.no_tui && io.has_screen();
+    let screens = live.format.is_none() && !live.no_tui && io.has_screen();
     let silent = screens || global.quiet;
     let say: Say = Arc::new(move |text| {
         if !silent {
@@ -134,7 +134,7 @@ fn nothing(args: &ServeArgs) -> CliError {
 
 fn snapshots(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliError> {
     let (store, _) = sources::replay(source, offline::options(&args.live.timers), limit);
-    let streams = Picked::of(args.stream.as_ref(), &store)?.streams;
+    let streams = Picked::of(args.streams.pick().as_ref(), &store)?.streams;
     let all = Snapshot::of(&store, &streams);
     if all.is_empty() {
         return Err(nothing(args));
@@ -142,8 +142,8 @@ fn snapshots(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, Cl
     let mut about = vec![format!("serving {}", of_types(&all))];
     let mut by_node = BTreeMap::new();
     let nodes: BTreeSet<&str> = streams.iter().filter_map(select::node).collect();
-    if args.stream.is_none() && nodes.len() > 1 {
-        let others = "--stream NODE or '#N' for one to all";
+    if args.streams.pick().is_none() && nodes.len() > 1 {
+        let others = "--node NAME or --stream '#N' serves one of them to all";
         if store.summaries().iter().map(|cell| cell.resources).sum::<u64>() > APART {
             about.push(format!("{}: too much to tell apart, each is served all; {others}", nodes_of(&nodes)));
         } else {
@@ -189,12 +189,12 @@ fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliE
     let most = args.live.timers.memory;
     let name = source.name.clone();
     let (store, _) = sources::replay(source, offline::options(&args.live.timers), limit);
-    let streams = Picked::of(args.stream.as_ref(), &store)?.streams;
+    let streams = Picked::of(args.streams.pick().as_ref(), &store)?.streams;
     let ids: BTreeSet<_> = streams.iter().map(|stream| stream.stream).collect();
     let scripts =
         Script::read(&frames, store.catalog(), |stream| ids.contains(&stream), most).map_err(|error| {
             CliError::unreadable(format!("cannot play {name}: {error}"))
-                .next("--stream NODE or '#N'")
+                .next("--node NAME, or --stream '#N'")
                 .next("--memory SIZE")
         })?;
     if scripts.is_empty() {

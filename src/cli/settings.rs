@@ -24,9 +24,9 @@ pub(super) const PRESET: [&str; 9] = [
     "time",
 ];
 
-/// Not to be had from the environment: secrets are kept by a word on the command line only, and `output` is a form
-/// here and a file there.
-const BY_FLAG_ONLY: [&str; 2] = ["keep-secrets", "output"];
+/// Flags that have no environment variable: a format and a file belong to one run, and secrets are
+/// kept only if the command line says so.
+const BY_FLAG_ONLY: [&str; 3] = ["format", "keep-secrets", "output"];
 
 /// One line of the file.
 pub(super) struct Preset {

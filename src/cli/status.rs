@@ -27,14 +27,14 @@ use super::{applied, offline, source, wait, words};
 
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let filter = select::filter(args.rows.filter.as_deref(), filter::RowKind::States, &io.zone)?;
-    let source = &SourceArgs { patience: args.wait, ..args.source.clone() };
+    let source = &SourceArgs { timeout: args.wait, ..args.source.clone() };
     let in_time = synced(args, global, io)?;
     let (store, schema) = source::states(source, global, io)?;
     let beside = match &args.applied {
         Some(path) => Some(beside(path, &store, &schema, global, io)?),
         None => None,
     };
-    let picked = Picked::of(args.rows.stream.as_ref(), &store)?;
+    let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     let mut states = store.states();
     states.retain(|state| picked.has(state.stream) && filter.state(state, &store));
     let shown: HashSet<_> = states.iter().map(|state| (state.stream, &state.type_url)).collect();
@@ -60,14 +60,14 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     };
     let style = io.style(global);
     let out = &mut *io.stdout;
-    if talks_of(args.output) {
+    if talks_of(args.format) {
         for problem in &down {
             writeln!(out, "{}", display_safe(&unreachable(problem, &store)))?;
         }
     }
-    match args.output {
+    match args.format {
         Format::Json | Format::Jsonl | Format::Yaml => {
-            let mut objects = match args.output {
+            let mut objects = match args.format {
                 Format::Yaml => Objects::yaml(out, io.stdout_is_terminal),
                 form => Objects::new(out, form == Format::Json),
             };
@@ -82,7 +82,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
                 words::add_silences(&mut object, &report::silences_of(&store, &schema, state));
                 objects.put(&object)?;
             }
-            if args.output == Format::Json {
+            if args.format == Format::Json {
                 for stream in store.streams().iter().filter(|stream| streams.contains(&stream.stream)) {
                     objects.put(&json::stream(stream, &store.clock()))?;
                 }
@@ -100,7 +100,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
         }
         _ => write(&matrix, &store, style, !args.rows.no_headers, out)?,
     }
-    if talks_of(args.output) {
+    if talks_of(args.format) {
         let now = (!store.clock().untimed).then(|| store.now());
         for warming in &warming {
             let node =
@@ -117,14 +117,14 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
             }
         }
     }
-    if !(talks_of(args.output) || global.quiet) {
+    if !(talks_of(args.format) || global.quiet) {
         io.flush()?;
         down.iter().for_each(|problem| io.say(&display_safe(&unreachable(problem, &store))));
     }
     let problems = problems(&matrix)
         + down.len() as u64
         + accounts.iter().flatten().filter(|account| account.is_problem()).count() as u64;
-    let talks = matches!(args.output, Format::Table | Format::Text) && !global.quiet;
+    let talks = matches!(args.format, Format::Table | Format::Text) && !global.quiet;
     if talks && matrix.rows.is_empty() && down.is_empty() {
         io.flush()?;
         io.say(if filter.is_empty() { "no streams in it" } else { "no state matches" });

@@ -26,9 +26,9 @@ pub(super) fn write(
     style: Style,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    match args.output {
+    match args.format {
         Some(Format::Json | Format::Jsonl) => {
-            let mut objects = Objects::new(out, args.output == Some(Format::Json));
+            let mut objects = Objects::new(out, args.format == Some(Format::Json));
             for state in states {
                 let mut object = json::state(state, &store.clock());
                 words::add_silences(&mut object, &report::silences_of(store, schema, state));

@@ -10,6 +10,7 @@ mod words;
 use std::ffi::OsString;
 use std::io::{Cursor, Read, Write};
 
+use clap::CommandFactory as _;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
@@ -89,10 +90,11 @@ fn a_bare_call_prints_ten_lines_the_demo_first() {
 
 #[test]
 fn help_of_every_verb() {
-    for verb in
-        ["status", "log", "get", "diff", "lint", "export", "info", "explain", "doctor", "man", "completions"]
-    {
-        insta::assert_snapshot!(format!("help-{verb}"), run(&["help", verb]).out);
+    for verb in super::args::Cli::command().get_subcommands() {
+        let name = verb.get_name();
+        let help = run(&["help", name]);
+        assert_eq!(help.exit, Exit::Yes, "{name}");
+        insta::assert_snapshot!(format!("help-{name}"), help.out);
     }
 }
 
@@ -580,4 +582,21 @@ fn status_says_what_is_warming_and_who_owes() {
     assert_eq!(state("cds")["warming"][0]["name"], "c2");
     assert_eq!(state("cds")["warming"][0]["waits_for"][0]["asked"], 4);
     assert_eq!(state("eds").get("warming"), None);
+}
+
+#[test]
+fn node_selects_streams_of_one_client() {
+    assert_eq!(show(&["log", TOUR, "--node", "batch-9"]), show(&["log", TOUR, "--stream", "batch-9"]));
+    assert_eq!(run(&["status", TOUR, "--node", "batch-9"]).exit, Exit::Yes);
+    let both = run(&["status", TOUR, "--node", "batch-9", "--stream", "#2"]);
+    assert_eq!(both.exit, Exit::Usage);
+    let unknown = run(&["get", TOUR, "--node", "nobody"]);
+    assert!(unknown.err.contains("unknown node `nobody`"), "{}", unknown.err);
+}
+
+#[test]
+fn output_is_an_alias_of_format() {
+    let names = show(&["status", TOUR, "-o", "name"]);
+    assert_eq!(show(&["status", TOUR, "--format", "name"]), names);
+    assert_eq!(show(&["status", TOUR, "--output", "name"]), names);
 }

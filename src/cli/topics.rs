@@ -82,7 +82,7 @@ pub(super) fn config() -> String {
     let mut out = String::from(
         "\
 Settings come from, first wins: a flag; the environment (XDSCOPE_STALE_AFTER=5s for --stale-after 5s; every
-flag but --output and --keep-secrets); $XDG_CONFIG_HOME/xdscope/config.toml; the default. `xdscope doctor`
+flag but --format, --output and --keep-secrets); $XDG_CONFIG_HOME/xdscope/config.toml; the default. `xdscope doctor`
 prints each with where it came from. All that can stand in the file, with the defaults:
 
 ",

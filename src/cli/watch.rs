@@ -45,7 +45,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         ],
         notice: Some(format!("subscribed as a client of {server}")),
     };
-    let screens = flags.output.is_none() && !flags.no_tui && io.has_screen();
+    let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
     let source = options.source.clone();
     let sink = if screens { None } else { Some(run.sink(io)?) };
@@ -85,7 +85,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
 /// `log SOURCE --follow`: a server, files with a DiscoveryResponse, or a recording that grows.
 pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let followed = &args.source.source;
-    let output = match args.output {
+    let output = match args.format {
         Format::Text | Format::Table => Format::Text,
         Format::Json | Format::Jsonl => Format::Jsonl,
         _ => return Err(CliError::usage("--follow prints text or jsonl").next("-o jsonl")),
@@ -99,7 +99,7 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
         until: None,
         client: args.source.client.clone(),
         live: LiveFlags {
-            output: Some(output),
+            format: Some(output),
             no_tui: true,
             view: None,
             read_only: true,

@@ -62,7 +62,7 @@ pub(super) fn run(
         ],
         notice: Some(format!("reading {shown} as it changes")),
     };
-    let screens = flags.output.is_none() && !flags.no_tui && io.has_screen();
+    let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
     let options = Options {
         path,
         record: run.recording(io)?,

@@ -1,4 +1,4 @@
-//! Flags of xdscope as a client, and the verbs that only a client has: `watch` and `wait`.
+//! Flags of xdscope as a client, and of `watch` and `wait`, which only a client has.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,95 +8,94 @@ use clap::{Args, ValueEnum};
 use super::*;
 use crate::wire::event::ApiVersion;
 
-/// Who xdscope is as a client, and how it behaves. The default is for sources that are no servers: nobody reads it.
+/// Identity and behaviour of xdscope as a client.
+///
+/// Offline sources ignore these flags; the default is for them.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Client")]
 pub struct ClientFlags {
-    /// How the protocol is spoken: state of the world or delta, one stream or one for each type; or polls in JSON
+    /// Protocol variant: SotW or delta, aggregated or one stream per type, or REST polling
     #[arg(long, value_name = "VARIANT")]
     pub variant: Option<VariantWord>,
-    /// The version of the services that are asked
+    /// API version of the discovery services
     #[arg(long, value_name = "VERSION", default_value = "v3", visible_alias = "api")]
     pub transport_api_version: ApiWord,
-    /// The version of the types that are asked for, where it is not that of the services
+    /// API version of the requested types [default: that of the services]
     #[arg(long, value_name = "VERSION")]
     pub resource_api_version: Option<ApiWord>,
-    /// Over REST: between polls that have nothing new to say, and up to a quarter more; the bootstrap's, else 1s
+    /// Delay between REST polls, plus up to a quarter [default: the bootstrap's, or 1s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub poll_delay: Option<Duration>,
-    /// Over REST: how long a server may hold a poll; the bootstrap's, else 60s
+    /// How long a server may hold a REST poll [default: the bootstrap's, or 60s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub poll_timeout: Option<Duration>,
-    /// Over REST: name fields as .proto files do (version_info), as Envoy does in spite of the protocol's text, and as
-    /// servers need that take nothing else
+    /// Send REST polls with field names of .proto files (version_info), as Envoy does
     #[arg(long)]
     pub poll_proto_names: bool,
-    /// An Envoy or gRPC bootstrap: its node, server and variant, where flags don't say otherwise
+    /// Take node, server and variant from an Envoy or gRPC bootstrap; flags override it
     #[arg(long, value_name = "FILE")]
     pub bootstrap: Option<PathBuf>,
-    /// The server is the bootstrap's too: none was typed.
+    /// Whether the server comes from the bootstrap because SOURCE is missing.
     #[arg(skip)]
     pub server_of_bootstrap: bool,
-    /// Be a recorded client: its node, variant and subscriptions, where flags don't say otherwise. STREAM is a number or a
-    /// node
+    /// Take node, variant and subscriptions from a recorded client; STREAM is a number or a node
     #[arg(long, value_name = "RECORDING#STREAM")]
     pub like: Option<String>,
-    /// The node, in JSON or YAML
+    /// Read the node from a JSON or YAML file
     #[arg(long, value_name = "FILE")]
-    pub node: Option<PathBuf>,
-    /// A feature to announce, beside our own; may stand several times
+    pub node_file: Option<PathBuf>,
+    /// Announce a client feature; repeatable
     #[arg(long, value_name = "NAME")]
     pub client_feature: Vec<String>,
-    /// The node's id; without it one of our own
+    /// Node id [default: xdscope-PID]
     #[arg(long, value_name = "ID", visible_alias = "service-node")]
     pub node_id: Option<String>,
-    /// The node's cluster
+    /// Node cluster
     #[arg(long, value_name = "NAME", visible_alias = "service-cluster")]
     pub node_cluster: Option<String>,
-    /// Where the node says it is
+    /// Node locality
     #[arg(long, value_name = "REGION/ZONE/SUBZONE")]
     pub node_locality: Option<String>,
-    /// A text in the node's metadata; may stand several times
+    /// Add a string to the node metadata; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub node_metadata: Vec<String>,
-    /// Subscribe to what resources refer to, as Envoy does; the default where no WHAT is given
+    /// Also subscribe to what resources refer to, as Envoy does; the default without WHAT
     #[arg(long, conflicts_with = "no_expand")]
     pub expand: bool,
-    /// Subscribe to WHAT and nothing else
+    /// Subscribe to WHAT only
     #[arg(long)]
     pub no_expand: bool,
-    /// Ask for everything by an empty list; the default in state of the world, as Envoy does
+    /// Subscribe to everything with an empty list, as Envoy does; the default in SotW
     #[arg(long, conflicts_with = "explicit_wildcard")]
     pub legacy_wildcard: bool,
-    /// Ask for everything by the name `*`; the default in delta
+    /// Subscribe to everything with the name `*`; the default in delta
     #[arg(long)]
     pub explicit_wildcard: bool,
-    /// Structured names (xdstp:) are more than text: redirects and lists are followed; the default where WHAT has one
+    /// Follow redirects and lists of xdstp: names; the default if WHAT has such a name
     #[arg(long)]
     pub xdstp: bool,
-    /// The server that answers for an authority of structured names; may stand several times. Other authorities have
-    /// none then
+    /// Server of an authority of xdstp: names; other authorities then have none; repeatable
     #[arg(long, value_name = "NAME=SERVER")]
     pub xdstp_authority: Vec<String>,
-    /// Who answers pushes. validate refuses what can't be decoded or breaks its type's rules; ask and never leave them open
+    /// Who answers responses; validate also NACKs what cannot be decoded or breaks a constraint
     #[arg(long, value_name = "WHO", default_value = "auto")]
     pub ack: AckWord,
-    /// How long each answer waits
+    /// Delay of each ACK and NACK
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time)]
     pub ack_delay: Duration,
-    /// Refuse pushes that match, with this text: 'type:cds version:42 => no thanks'
+    /// NACK responses that match, with this text: 'type:cds version:42 => not today'
     #[arg(long, value_name = "EXPR => TEXT")]
     pub nack: Vec<String>,
-    /// How long each step of connecting may take
+    /// Timeout of each step of connecting
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub connect_timeout: Duration,
-    /// How often the server is asked whether it is still there; 0s: never
+    /// Interval of HTTP/2 keepalive pings; 0s for none
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
     pub keepalive: Duration,
-    /// How long it may take to answer that
+    /// Timeout of a keepalive ping
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
     pub keepalive_timeout: Duration,
-    /// The largest message that is taken
+    /// Size limit of a received message
     #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = bytes)]
     pub max_message_size: u64,
 }
@@ -142,15 +141,16 @@ pub enum AckWord {
 
 /// `watch`: be a client and stay subscribed.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("node_file", |arg| arg.alias("node")))]
 pub struct WatchArgs {
-    /// The control plane: host:port, http://, https:// or unix:/path; or a file with a DiscoveryResponse, or a directory
-    /// of them, to read as they change
+    /// Control plane (host:port, http://, https://, unix:/path), or a file or directory of
+    /// responses
     #[arg(value_name = "SERVER", required_unless_present_any = ["bootstrap", "like"])]
     pub server: Option<String>,
-    /// TYPE or TYPE/NAME: cds, cds/reviews, eds/*. Nothing: all listeners and clusters, and what they refer to
+    /// TYPE or TYPE/NAME: cds, cds/reviews, eds/* [default: all listeners and clusters, expanded]
     #[arg(value_name = "WHAT")]
     pub what: Vec<String>,
-    /// Without screens: end with success once this is so, as `wait` says it
+    /// Exit with success when this condition holds (without screens), as in `wait`
     #[arg(long, value_name = "CONDITION")]
     pub until: Option<String>,
     #[command(flatten)]
@@ -161,16 +161,16 @@ pub struct WatchArgs {
 
 /// `wait`: block until a condition holds.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("node_file", |arg| arg.alias("node")))]
 pub struct WaitArgs {
-    /// synced: all that is subscribed is; nack: something is refused; or an expression over resources or states
-    /// ('type:cds name:reviews version:43')
+    /// Condition: synced, nack, or a filter over resources ('type:cds name:reviews version:43')
     #[arg(value_name = "CONDITION", index = 2, default_value = "", hide_default_value = true)]
     #[arg(required_unless_present = "bootstrap")]
     pub condition: String,
-    /// How long to wait
+    /// Give up after this time
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
     pub timeout: Duration,
-    /// It must hold for so many nodes, all of them; on a recording that is still growing
+    /// Require all of this many nodes to meet the condition, in a growing recording
     #[arg(long, value_name = "N")]
     pub nodes: Option<u64>,
     #[command(flatten)]

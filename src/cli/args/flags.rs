@@ -1,4 +1,4 @@
-//! Groups of flags that several verbs take.
+//! Groups of flags that several verbs share.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use clap::{Args, ValueEnum};
 use super::ClientFlags;
 use super::values::*;
 
-/// How the screens look.
+/// Appearance of the screens.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Screens")]
 pub struct ScreenFlags {
-    /// Colours and weights: the terminal's own, none, or bright and bold
+    /// Colour theme: the terminal's own colours, none, or bright and bold
     #[arg(long, value_name = "THEME", default_value = "default")]
     pub theme: ThemeWord,
-    /// At most five frames a second
+    /// Draw at most five frames per second
     #[arg(long)]
     pub slow_link: bool,
 }
@@ -27,26 +27,26 @@ pub enum ThemeWord {
     Contrast,
 }
 
-/// The source of a verb that looks at what was recorded, or at what a server says now.
+/// SOURCE of a verb, and how to read it: a recorded source, or a server that is asked now.
 #[derive(Clone, Debug, Args)]
 pub struct SourceArgs {
-    /// A server (host:port, http://, https://, unix:/path), a recording, raw JSONL, an arrow script, a file or a
-    /// directory of resources; `-` is stdin, a bare name a kept session. With --bootstrap the server is that of it
+    /// Server (host:port, http://, https://, unix:/path), recording, capture, script, or file or
+    /// directory of resources; `-` is stdin, a bare name a kept session; optional with --bootstrap
     #[arg(value_name = "SOURCE", index = 1)]
     #[arg(default_value = "", hide_default_value = true, required_unless_present = "bootstrap")]
     pub source: String,
-    /// What to ask a server for, where the verb has words for that.
+    /// WHAT to request from a server, for verbs that have it.
     #[arg(skip)]
     pub ask: Vec<String>,
-    /// What is no response is looked at too: what is wrong with it is what is asked for.
+    /// Whether a file without a readable resource is accepted, so that the verb can report why.
     #[arg(skip)]
     pub accept_broken: bool,
-    /// How long a server may take, where the verb says so.
+    /// Timeout of a server, for verbs that set it.
     #[arg(skip)]
-    pub patience: Option<Duration>,
+    pub timeout: Option<Duration>,
     #[command(flatten)]
     pub client: ClientFlags,
-    /// Leave secrets in what raw JSONL and scripts hold; recordings have none left
+    /// Leave secrets in place when reading a source other than a recording
     #[arg(long, help_heading = "Source")]
     pub keep_secrets: bool,
     #[command(flatten)]
@@ -55,91 +55,109 @@ pub struct SourceArgs {
     pub descriptors: DescriptorFlags,
 }
 
-/// Limits of what is seen and kept.
+/// Limits of states and of memory.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Source")]
 pub struct TimerFlags {
-    /// A name asked for and not delivered for this long is MISS
+    /// Report a requested name as MISS after this time without a response
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
     pub resource_timeout: Duration,
-    /// A push without an answer for this long is STALE
+    /// Report a response as STALE after this time without an ACK or NACK
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub stale_after: Duration,
-    /// Messages kept at hand; beyond it the oldest lose their bodies, never their rows
+    /// Memory for messages; beyond it the oldest lose their content, never their rows
     #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = bytes)]
     pub memory: u64,
 }
 
-/// Descriptors beside the built-in ones. Later wins in the order built-in, reflection, proto, protoset.
+/// Descriptors that add to the built-in ones. Later ones win: built-in, reflection, proto,
+/// protoset.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Descriptors")]
 pub struct DescriptorFlags {
-    /// A descriptor set beside the built-in one (protoc --descriptor_set_out, buf build -o)
+    /// Descriptor set to add (protoc --descriptor_set_out, buf build -o)
     #[arg(long, value_name = "FILE")]
     pub protoset: Vec<PathBuf>,
-    /// A .proto file
+    /// .proto file to add
     #[arg(long, value_name = "FILE")]
     pub proto: Vec<PathBuf>,
-    /// A directory to find .proto files in
+    /// Directory to search for imported .proto files
     #[arg(short = 'I', value_name = "DIR")]
     pub include: Vec<PathBuf>,
-    /// A server to ask for its types (gRPC server reflection, v1 or v1alpha)
+    /// Server to ask for its types by gRPC reflection (v1 or v1alpha)
     #[arg(long, value_name = "SERVER")]
     pub reflection: Option<String>,
-    /// A type to ask it for beside those of its services, such as what it puts into an Any
+    /// Type to ask the server for, in addition to those of its services
     #[arg(long, value_name = "TYPE", requires = "reflection")]
     pub reflection_symbol: Vec<String>,
     #[command(flatten)]
     pub connect: ConnectFlags,
 }
 
-/// Which rows, and how they stand.
+/// Selection of streams, by number or by node.
+#[derive(Clone, Debug, Default, Args)]
+pub struct StreamFlags {
+    /// Select one stream by its number
+    #[arg(long, value_name = "#N", conflicts_with = "node")]
+    pub stream: Option<StreamPick>,
+    /// Select the streams of one node by its id
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+}
+
+impl StreamFlags {
+    /// The selection; `None` selects all streams.
+    pub fn pick(&self) -> Option<StreamPick> {
+        self.stream.clone().or_else(|| self.node.clone().map(StreamPick::Node))
+    }
+}
+
+/// Selection and layout of rows.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Rows")]
 pub struct RowArgs {
-    /// Only this stream or node
-    #[arg(long, value_name = "NODE|#N")]
-    pub stream: Option<StreamPick>,
-    /// Only rows that match (`xdscope help filter`)
+    #[command(flatten)]
+    pub streams: StreamFlags,
+    /// Select rows that match (`xdscope help filter`)
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<String>,
-    /// No line of column titles
+    /// Print no column titles
     #[arg(long)]
     pub no_headers: bool,
 }
 
-/// How servers are connected to: the upstreams of a tap, and the server of --reflection.
+/// Connection to a server: the upstream of a tap, a control plane, or the server of --reflection.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct ConnectFlags {
-    /// No TLS to the server; the default is TLS, but for loopback and unix sockets
+    /// Connect without TLS; the default for loopback and unix sockets
     #[arg(long, conflicts_with_all = ["insecure", "cacert", "cert", "servername"])]
     pub plaintext: bool,
-    /// TLS, and any certificate will do
+    /// Connect with TLS, and accept any certificate
     #[arg(long, conflicts_with = "cacert")]
     pub insecure: bool,
-    /// TLS, and trust these CAs (PEM) instead of the system's
+    /// Connect with TLS, and trust these CAs (PEM) instead of the system's
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
-    /// TLS, with this client certificate (PEM, with its chain)
+    /// Connect with TLS, and present this certificate (PEM, with its chain)
     #[arg(long, value_name = "FILE", requires = "key")]
     pub cert: Option<PathBuf>,
-    /// Its private key (PEM)
+    /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
-    /// TLS, with this name to ask for (SNI) and to verify
+    /// Connect with TLS, and send (SNI) and verify this name
     #[arg(long, value_name = "NAME")]
     pub servername: Option<String>,
-    /// The HTTP/2 :authority to ask for; on a tap in place of its clients'
+    /// Send this HTTP/2 :authority; a tap replaces that of its clients
     #[arg(long, value_name = "NAME")]
     pub authority: Option<String>,
-    /// A header to add (`name: value`); on a tap in place of what its clients send under that name
+    /// Send this header (`name: value`); a tap replaces that of its clients
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub header: Vec<String>,
-    /// A file with a bearer token to send; read again for each stream; not on a tap
+    /// Send the bearer token in this file, read again for each stream; not for a tap
     #[arg(long, value_name = "FILE", conflicts_with = "token_env")]
     pub token_file: Option<PathBuf>,
-    /// An environment variable that holds the bearer token; not on a tap
+    /// Send the bearer token in this environment variable; not for a tap
     #[arg(long, value_name = "NAME")]
     pub token_env: Option<String>,
 }

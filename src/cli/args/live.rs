@@ -14,36 +14,36 @@ use crate::sources::ReplayPosition;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Live")]
 pub struct LiveFlags {
-    /// Print one line per event (text, the default without a terminal) or object per line
-    #[arg(short, long, value_name = "FORMAT")]
+    /// Print one line (text) or object (jsonl) per event; text is the default without a terminal
+    #[arg(short = 'o', long, value_name = "FORMAT", alias = "output")]
     #[arg(value_parser = formats(&[Format::Text, Format::Jsonl]))]
-    pub output: Option<Format>,
-    /// No screens: one line per event
+    pub format: Option<Format>,
+    /// Print one line per event instead of opening screens
     #[arg(long, visible_alias = "headless")]
     pub no_tui: bool,
-    /// The screen to begin with
+    /// Screen to open first
     #[arg(long, value_name = "SCREEN", conflicts_with = "no_tui")]
     pub view: Option<String>,
-    /// No key changes what goes on the wire (a tap's never do)
+    /// Disable keys that change what goes on the wire
     #[arg(long)]
     pub read_only: bool,
-    /// Only events that match (`xdscope help filter`)
+    /// Select events that match (`xdscope help filter`)
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<String>,
-    /// Times of day, or seconds from the start, or from the row before
-    #[arg(long, value_name = "FORM", default_value = "local")]
+    /// Show times of day, or seconds since the start or since the row before
+    #[arg(long, value_name = "FORMAT", default_value = "local")]
     pub time: TimeFormat,
-    /// The session file; without it a new one among the kept sessions
+    /// Session file [default: a new one among the kept sessions]
     #[arg(long, value_name = "FILE", conflicts_with = "no_record")]
     pub record: Option<PathBuf>,
     /// Keep no session file
     #[arg(long)]
     pub no_record: bool,
-    /// Keep private keys, tokens and the like as they are
+    /// Leave private keys, tokens and other secrets in place
     #[arg(long)]
     pub keep_secrets: bool,
-    /// What a client has applied, beside what it is sent on the Stream screen: a config dump of Envoy, or a CSDS answer;
-    /// read again when it changes
+    /// Config dump or CSDS response to compare with what the client was sent; read again when it
+    /// changes
     #[arg(long, value_name = "FILE")]
     pub applied: Option<PathBuf>,
     #[command(flatten)]
@@ -57,80 +57,78 @@ pub struct LiveFlags {
 /// TLS of the verbs that listen.
 #[derive(Clone, Debug, Args)]
 pub struct ListenFlags {
-    /// Listen with TLS: the certificate that clients get (PEM, with its chain)
+    /// Listen with TLS, and present this certificate (PEM, with its chain)
     #[arg(long, value_name = "FILE", requires = "listen_key")]
     pub listen_cert: Option<PathBuf>,
-    /// Its private key (PEM)
+    /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "listen_cert")]
     pub listen_key: Option<PathBuf>,
-    /// Clients must present a certificate of these CAs (PEM)
+    /// Require client certificates of these CAs (PEM)
     #[arg(long, value_name = "FILE", requires = "listen_cert")]
     pub listen_client_ca: Option<PathBuf>,
 }
 
-/// `tap`: proxy streams to a control plane, show and record them.
+/// `tap`: proxies streams to a control plane, and shows and records them.
 #[derive(Clone, Debug, Args)]
 pub struct TapArgs {
-    /// The control plane: host:port or unix:/path
+    /// Control plane: host:port or unix:/path
     #[arg(value_name = "SERVER", required_unless_present = "map")]
     pub server: Option<String>,
-    /// Where clients connect to
+    /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
     pub listen: String,
     #[command(flatten)]
     pub secure: ListenFlags,
-    /// LISTEN=UPSTREAM; once for each pair
+    /// Address to listen on and server to forward to; repeatable
     #[arg(long, value_name = "LISTEN=UPSTREAM")]
     pub map: Vec<String>,
-    /// Print this Envoy or gRPC bootstrap with its servers replaced by the tap, and end
+    /// Print this Envoy or gRPC bootstrap with its servers replaced by the tap, and exit
     #[arg(long, value_name = "FILE")]
     pub rewrite_bootstrap: Option<PathBuf>,
-    /// Forward and count only: nothing is decoded, shown or recorded
-    #[arg(long, conflicts_with_all = ["record", "view", "filter", "output"])]
+    /// Forward and count bytes only, without decoding, screens or recording
+    #[arg(long, conflicts_with_all = ["record", "view", "filter", "format"])]
     pub no_decode: bool,
-    /// How long a connection to the control plane may take
+    /// Timeout of a connection to the control plane
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub connect_timeout: Duration,
     #[command(flatten)]
     pub live: LiveFlags,
 }
 
-/// `serve`: be the control plane.
+/// `serve`: acts as a control plane.
 #[derive(Clone, Debug, Args)]
 pub struct ServeArgs {
-    /// A recording, raw JSONL, an arrow script, a file or a directory of resources; `-` is stdin, a bare name a kept
-    /// session
+    /// Recording, raw JSONL, script, or file or directory of resources; `-` is stdin, a bare name a
+    /// kept session
     #[arg(value_name = "SOURCE")]
     pub source: String,
-    /// Where clients connect to: host:port or unix:/path
+    /// Address to listen on: host:port or unix:/path
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18000")]
     pub listen: String,
     #[command(flatten)]
     pub secure: ListenFlags,
-    /// snapshot: what the server had sent last, to whatever client asks; script: the recorded responses, as they were
+    /// snapshot: each node gets its last state, other clients the union; script: recorded responses
     #[arg(long, value_name = "MODE", default_value = "snapshot")]
     pub mode: ServeMode,
-    /// As of when: start, end, nack, #487, 14:02:08, +30s. A script ends there
+    /// State to serve, or end of the script: start, end, nack, #487, 14:02:08, +30s
     #[arg(long, value_name = "WHEN", default_value = "end")]
     pub at: ReplayPosition,
-    /// Of this recorded stream or node, to all clients. Without it a node gets its own, others get the union
-    #[arg(long, value_name = "NODE|#N")]
-    pub stream: Option<StreamPick>,
-    /// How fast a script is played: so many times the recorded speed, or `max`: as fast as the client takes it. 1 unless
-    /// said
+    #[command(flatten)]
+    pub streams: StreamFlags,
+    /// Speed of a script: a factor of the recorded speed, or max [default: 1]
     #[arg(long, value_name = "TIMES", value_parser = pace, conflicts_with = "step")]
     pub speed: Option<PlaybackSpeed>,
-    /// One response of a script at a time: Enter on stdin sends the next
+    /// Send one response of a script for each Enter on stdin
     #[arg(long)]
     pub step: bool,
-    /// Read SOURCE again when it changes, and push what changed
+    /// Read SOURCE again when it changes, and push the changes
     #[arg(long)]
     pub reload: bool,
     #[command(flatten)]
     pub live: LiveFlags,
 }
 
-/// What `serve` does.
+/// Modes of `serve`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ServeMode {
     Snapshot,
@@ -148,13 +146,13 @@ fn pace(text: &str) -> Result<PlaybackSpeed, String> {
 /// `demo`: a built-in control plane and clients on loopback.
 #[derive(Clone, Debug, Args)]
 pub struct DemoArgs {
-    /// Which of its nodes take part (`--list`)
+    /// Scenario to run (see --list)
     #[arg(long, value_name = "NAME", default_value = "tour", value_parser = scenario)]
     pub scenario: Scenario,
     /// Print the scenarios
     #[arg(long)]
     pub list: bool,
-    /// Another seed, other resources
+    /// Seed of the generated resources
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]

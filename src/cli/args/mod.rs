@@ -1,4 +1,4 @@
-//! The words and flags of the command line, as parsed.
+//! Verbs and flags, as parsed.
 
 mod client;
 mod flags;
@@ -14,7 +14,7 @@ pub use live::*;
 pub use values::*;
 pub use verbs::*;
 
-/// See what every client of an xDS control plane was told, asked for and refused.
+/// Shows what every client of an xDS control plane was told, asked for and refused
 #[derive(Debug, Parser)]
 #[command(name = "xdscope", version, disable_help_subcommand = true, subcommand_value_name = "VERB")]
 #[command(subcommand_help_heading = "Verbs", max_term_width = 100)]
@@ -29,28 +29,28 @@ pub struct Cli {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Global {
-    /// Say nothing on stderr but errors
+    /// Print nothing but errors to stderr
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Say on stderr, or in --log-file, what the program itself does, step by step
+    /// Log what the program does, step by step, to stderr or --log-file
     #[arg(short, long, global = true)]
     pub verbose: bool,
-    /// Where the program's own troubles go, line by line, screens open or not
+    /// Write the log of the program to this file, also while screens are open
     #[arg(long, global = true, value_name = "FILE")]
     pub log_file: Option<std::path::PathBuf>,
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
-    /// Only ASCII symbols and lines
+    /// Use ASCII symbols and lines only
     #[arg(long, global = true)]
     pub ascii: bool,
-    /// The keys of the screens, by `config.toml`.
+    /// Key bindings of the screens, from `config.toml`.
     #[arg(skip)]
     pub keys: crate::tui::Keymap,
 }
 
 impl Global {
-    /// For what is read on the side.
+    /// Returns flags for a source that is read without a word to the user.
     pub(super) fn silent() -> Global {
         Global {
             quiet: true,
@@ -65,45 +65,46 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// A built-in control plane and clients on loopback, through the real tap
+    /// Run a built-in control plane and its clients through the tap, on loopback
     Demo(DemoArgs),
-    /// Stand between clients and a control plane: forward, show, record
+    /// Forward, show and record streams between clients and a control plane
     Tap(TapArgs),
-    /// Be the control plane, from a recording or from files of resources
+    /// Serve a recording or files of resources as a control plane
     Serve(ServeArgs),
-    /// Be a client of a control plane: subscribe, show and record what comes
+    /// Subscribe to a control plane as a client, and show and record what it sends
     #[command(visible_alias = "client")]
     Watch(WatchArgs),
-    /// Wait until something is so: for scripts and CI
+    /// Wait for a condition, for scripts and CI
     Wait(WaitArgs),
-    /// A recording with a time cursor: step, play, seek, and every screen as of then
+    /// Open a recording with a time cursor: step, play and seek on every screen
     Replay(ReplayArgs),
-    /// Which nodes are in sync, and what is open: a matrix of nodes and types
+    /// Print which nodes are in sync and what is open: a matrix of nodes and types
     Status(StatusArgs),
-    /// Messages, with what answers what and how long it took
+    /// Print messages, with what answers what and how long it took
     Log(LogArgs),
-    /// Resources: counts, a table, or content
+    /// Print resources: counts, a table, or content
     Get(GetArgs),
-    /// What changed between versions of a resource, moments, or sources
+    /// Print what changed between versions of a resource, moments, or sources
     Diff(DiffArgs),
-    /// Which rules of the protocol or of good order were broken
+    /// Print which rules of the protocol or of good order were broken
     Lint(LintArgs),
-    /// Turn a source into another form
+    /// Convert a source to another format
     Export(ExportArgs),
-    /// A copy of a recording without its secrets
+    /// Copy a recording without its secrets
     Redact(RedactArgs),
-    /// What a file holds
+    /// Print what a file contains
     Info(InfoArgs),
-    /// A field of a resource type, a lint rule, a state, a kind of message, or a line of a log
+    /// Explain a field, a lint rule, a state, a kind of message, or a line of a log
     Explain(ExplainArgs),
-    /// The descriptors by which resources are decoded
+    /// List, build or check the descriptors that decode resources
     Descriptors(DescriptorsArgs),
-    /// What this terminal can do, where each setting comes from; what a server speaks, and why it can't be reached
+    /// Check this terminal, its settings, and whether and how a server can be reached
     Doctor(DoctorArgs),
-    /// Completions for a shell, on stdout
+    /// Print completions for a shell
     Completions(CompletionsArgs),
-    /// The manual page, on stdout; a page for each verb in a directory
+    /// Print the manual page, or write a page for each verb to a directory
     Man(ManArgs),
-    /// Help about a verb or a topic: config, descriptors, exit-codes, filter, json, keys, states
+    /// Print help about a verb or a topic: config, descriptors, exit-codes, filter, json, keys,
+    /// states
     Help(HelpArgs),
 }

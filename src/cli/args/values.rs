@@ -1,4 +1,4 @@
-//! Words and sizes that flags take, and how they are read.
+//! Values of flags, and their parsers.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 
 use crate::engine::{diff, filter, lint};
 
-/// The forms of `-o`; each verb takes some of them.
+/// Formats of `-o`. Each verb accepts some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Table,
@@ -20,7 +20,7 @@ pub enum Format {
     Tree,
 }
 
-/// Reads only the formats that a verb has.
+/// Parses a format, out of those that a verb has.
 pub(super) fn formats(known: &'static [Format]) -> impl clap::builder::TypedValueParser<Value = Format> {
     use clap::builder::TypedValueParser as _;
     let values = known.iter().filter_map(|format| format.to_possible_value()).collect::<Vec<PossibleValue>>();
@@ -57,7 +57,7 @@ pub enum ExportTo {
     Mermaid,
 }
 
-/// One stream, or all of a node.
+/// A selection of one stream, or of all streams of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamPick {
     Stream(u32),
@@ -68,9 +68,7 @@ impl std::str::FromStr for StreamPick {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('#') {
-            Some(number) => {
-                number.parse().map(StreamPick::Stream).map_err(|_| "expected #N, or a node".into())
-            }
+            Some(number) => number.parse().map(StreamPick::Stream).map_err(|_| "expected #N".into()),
             None => Ok(StreamPick::Node(text.to_owned())),
         }
     }
@@ -84,7 +82,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     filter::bytes(text).ok_or_else(|| "expected a size such as 512MB".into())
 }
 
-/// `ack=5s,answer=15s`: what is left out keeps its default.
+/// Parses `ack=5s,answer=15s`. Timers that are missing keep their defaults.
 pub(super) fn timers(text: &str) -> Result<lint::Timers, String> {
     let mut timers = lint::Timers::default();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -94,7 +92,7 @@ pub(super) fn timers(text: &str) -> Result<lint::Timers, String> {
             "answer" => &mut timers.answer,
             "exist" => &mut timers.exist,
             "warm" => &mut timers.warm,
-            other => return Err(format!("no timer `{other}`: ack, answer, exist or warm")),
+            other => return Err(format!("unknown timer `{other}`: expected ack, answer, exist or warm")),
         };
         *slot = time(value.trim())?;
     }

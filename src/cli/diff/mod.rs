@@ -80,7 +80,8 @@ pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         }
         Asked::Pushes { what, from, to } => {
             let source = source::open(&args.source, global, io)?;
-            let pick = args.stream.as_ref();
+            let pick = args.streams.pick();
+            let pick = pick.as_ref();
             let (from, old) = places::push(&what, &from, pick, &source)?;
             let (to, new) = places::push(&what, &to, pick, &source)?;
             work.moments(source, (from, to), [old, new], &[what], io)
@@ -110,7 +111,7 @@ impl Work<'_> {
         let source = source::open(&self.args.source, self.global, io)?;
         let (store, schema) =
             sources::replay(source, offline::options(&self.args.source.timers), &Limit::All);
-        let picked = Picked::of(self.args.stream.as_ref(), &store)?;
+        let picked = Picked::of(self.args.streams.pick().as_ref(), &store)?;
         let name = what.name.as_deref().unwrap_or_default();
         let known =
             versions(&store, 0..store.rows(), |stream| picked.has(stream), |url| what.is_type(url), name);
@@ -151,7 +152,7 @@ impl Work<'_> {
         let late = side::members(&replay.store, whats);
         replay.advance_to(&Limit::All);
         let Replay { store, .. } = replay;
-        let picked = Picked::of(self.args.stream.as_ref(), &store)?;
+        let picked = Picked::of(self.args.streams.pick().as_ref(), &store)?;
         let store = Rc::new(store);
         let early = Side::at(early, &picked, only, &store);
         let late = Side::at(late, &picked, only, &store);

@@ -37,9 +37,9 @@ impl Printer<'_> {
         if self.args.stat {
             return Ok(self.stat(counts, out)?);
         }
-        match self.args.output {
+        match self.args.format {
             Format::Json | Format::Jsonl => {
-                let mut objects = Objects::new(out, self.args.output == Format::Json);
+                let mut objects = Objects::new(out, self.args.format == Format::Json);
                 for difference in found {
                     objects.put(&object(difference))?;
                 }

@@ -248,7 +248,7 @@ pub(super) fn open(
     let limit = Limit::of(&ReplayPosition::End, &loaded.loaded, &io.zone)?;
     let seed = if loaded.format == SourceFormat::Recording { loaded.loaded.catalog.seed() } else { seed };
     let (store, _) = sources::replay(loaded, offline::options(&source.timers), &limit);
-    let picked = Picked::of(args.stream.as_ref(), &store)?;
+    let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
     let store = Rc::new(store);
     let side = Side::at(members(&store, whats), &picked, [None, None], &store);
     let mut once: HashMap<(TypeUrl, Arc<str>), usize> = HashMap::new();
@@ -278,7 +278,7 @@ pub(super) fn open(
         let more =
             if variants.len() > 1 { format!(" and {} more", variants.len() - 1) } else { String::new() };
         io.say(&display_safe(&format!(
-            "{}: clients were given different contents of {first}{more}; those of the newest stream are compared (--stream picks one)",
+            "{}: clients were given different contents of {first}{more}; those of the newest stream are compared (--node or --stream selects one)",
             source.source,
         )));
     }
