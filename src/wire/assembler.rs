@@ -6,11 +6,13 @@ use crate::wire::event::{Dir, Method, StreamId, Time};
 
 use super::{End, Frame, FramePayload, MessageBuilder, Open, Shape, Shared};
 
-/// How often the growing counts of an opaque stream become a frame.
+/// Minimum time between two frames that count the traffic of an opaque stream.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 
-/// Makes frames of what passes on live streams: numbers the streams, builds the messages of xDS ones chunk by
-/// chunk, and counts the others.
+/// Turns the traffic of live streams into frames.
+///
+/// Numbers the streams, builds the messages of xDS streams chunk by chunk, and counts the messages
+/// of other streams.
 #[derive(Default)]
 pub struct Assembler {
     opened: u32,
@@ -19,7 +21,7 @@ pub struct Assembler {
 }
 
 struct Stream {
-    /// `None`: not an xDS method, so opaque (row A-19).
+    /// `None` on a stream that is not xDS, which is opaque (docs/protocol.md#a-19).
     method: Option<Method>,
     building: [Option<MessageBuilder>; 2],
     counts: [Count; 2],
@@ -40,7 +42,7 @@ fn side(dir: Dir) -> usize {
 }
 
 impl Assembler {
-    /// A stream was opened; its number is the next free one.
+    /// Opens a stream and returns its id.
     pub fn open(&mut self, at: Time, open: Open, out: &mut Vec<Frame>) -> StreamId {
         self.opened += 1;
         let id = StreamId(self.opened);
@@ -51,7 +53,7 @@ impl Assembler {
         id
     }
 
-    /// Bytes of the message that is passing in this direction, decompressed.
+    /// Adds decompressed bytes of the current message in this direction.
     pub fn data(&mut self, id: StreamId, dir: Dir, bytes: &[u8], catalog: &mut Catalog) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         match &stream.method {
@@ -64,7 +66,7 @@ impl Assembler {
         }
     }
 
-    /// The message ends here; one without bytes is an empty message.
+    /// Ends the current message in this direction. A message without bytes is an empty one.
     pub fn message(&mut self, at: Time, id: StreamId, dir: Dir, catalog: &mut Catalog, out: &mut Vec<Frame>) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         match &stream.method {
@@ -85,7 +87,8 @@ impl Assembler {
         }
     }
 
-    /// A PING passed on the connection of these streams: told on the first that is xDS (row I-12).
+    /// Reports a PING on a connection, on the first xDS stream among those given
+    /// (docs/protocol.md#i-12).
     pub fn ping(&mut self, at: Time, mut of: impl Iterator<Item = StreamId>, dir: Dir, out: &mut Vec<Frame>) {
         let xds = |id: &StreamId| self.streams.get(id).is_some_and(|stream| stream.method.is_some());
         if let Some(id) = of.find(xds) {
@@ -93,14 +96,15 @@ impl Assembler {
         }
     }
 
-    /// Something passed that holds no message: an answer "not modified", or none at all (row D-03).
+    /// Reports traffic without a message: a "not modified" response, or a missing response
+    /// (docs/protocol.md#d-03).
     pub fn passed(&mut self, at: Time, id: StreamId, dir: Dir, bytes: u64, out: &mut Vec<Frame>) {
         if self.streams.contains_key(&id) {
             out.push(Frame { at, stream: id, what: FramePayload::Opaque { dir, messages: 0, bytes } });
         }
     }
 
-    /// Part of the copy is missing here: a message that was being built is lost with it.
+    /// Reports a gap in the copy. Messages that were being built are lost.
     pub fn gap(&mut self, at: Time, id: StreamId, messages: u64, bytes: u64, out: &mut Vec<Frame>) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.building = [None, None];
@@ -108,7 +112,7 @@ impl Assembler {
         }
     }
 
-    /// The same of one direction: the other goes on.
+    /// Reports a gap in one direction. The other direction goes on.
     pub fn missing(
         &mut self,
         at: Time,
@@ -123,7 +127,7 @@ impl Assembler {
         }
     }
 
-    /// The stream ended. A message cut off by the end is a gap.
+    /// Ends a stream. A message that the end cuts short becomes a gap.
     pub fn end(&mut self, at: Time, id: StreamId, end: End, out: &mut Vec<Frame>) {
         let Some(mut stream) = self.streams.remove(&id) else { return };
         stream.count(at, id, out);
@@ -179,7 +183,7 @@ mod tests {
         Open { method: method.into(), ..Open::default() }
     }
 
-    /// Row A-19.
+    /// docs/protocol.md#a-19
     #[test]
     fn xds_streams_give_messages_and_others_counts() {
         let mut catalog = Catalog::in_memory();

@@ -4,9 +4,9 @@ use crate::wire::event::{Code, Dir, Side, StreamId, Time};
 
 use super::{Message, Tls};
 
-/// What every source yields, live or recorded: one thing that happened on one stream.
+/// An event of one stream, as every source yields it, live or recorded.
 ///
-/// Nothing right of a frame knows whether it came from a tap, a client, a recording or a script.
+/// Consumers cannot tell whether a frame came from a tap, a client, a recording or a script.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub at: Time,
@@ -18,60 +18,63 @@ pub struct Frame {
 pub enum FramePayload {
     /// A stream was opened. Always the first frame of its stream.
     Open(Box<Open>),
-    /// One discovery message, either way.
+    /// A discovery message in either direction.
     Message(Arc<Message>),
-    /// Traffic of an opaque stream since the last frame of this kind: counted, not kept (row A-19). On a stream of REST
-    /// polls an answer that holds no message, such as 304; on another xDS stream nothing is counted, and it stands for a
-    /// PING on its connection (row I-12).
+    /// Traffic of an opaque stream since the previous frame of this kind, counted and not stored
+    /// (docs/protocol.md#a-19).
+    ///
+    /// On a stream of REST polls: a response without a message, such as 304. On any other xDS
+    /// stream: a PING on its connection, with zero counts (docs/protocol.md#i-12).
     Opaque { dir: Dir, messages: u64, bytes: u64 },
-    /// This much of the copy was lost here; the traffic itself was unharmed.
+    /// Part of the copy was lost. The traffic itself was not affected.
     Gap { messages: u64, bytes: u64 },
-    /// The stream ended. Always its last frame.
+    /// The stream ended. Always the last frame of its stream.
     End(Box<End>),
 }
 
-/// The facts of a stream's opening.
+/// The facts that are known when a stream is opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Open {
-    /// The gRPC path; for a connection that is not gRPC what it speaks, such as `HTTP/1.1`.
+    /// The gRPC path, or the protocol of a connection that is not gRPC, such as `HTTP/1.1`.
     pub method: String,
-    /// Address of the client, as the tap saw it.
+    /// Address of the client, as seen by the tap.
     pub peer: Option<String>,
     /// Address of the server.
     pub server: Option<String>,
-    /// Initial metadata, already redacted, in order.
+    /// Initial metadata, redacted, in order.
     pub metadata: Vec<(String, String)>,
-    /// The node in binary protobuf, where it was sent before the source begins.
+    /// An encoded `Node`, if the client sent it before the source began.
     pub node_hint: Option<Vec<u8>>,
-    /// The stream had begun before the source did (◐, section 0.2).
+    /// The stream began before the source did.
     pub partial: bool,
-    /// Peer profile (group L); `None` is the current one.
+    /// Edition of the protocol that the peer follows; `None` for the current one.
     pub profile: Option<Profile>,
-    /// What is known of the connection's legs under TLS.
+    /// TLS facts of the connection.
     pub tls: Tls,
 }
 
 impl Open {
-    /// Metadata of a stream of REST polls: `proto` where its JSON has the names of the .proto files (row D-04).
+    /// Metadata key of a stream of REST polls: `proto` if its JSON uses the field names of the
+    /// .proto files (docs/protocol.md#d-04).
     pub const JSON_NAMES: &str = "xdscope-json-names";
-    /// Metadata of a file: the format of its content, and the one that its ending stands for (row C-03).
+    /// Metadata key of a file: the format of its content (docs/protocol.md#c-03).
     pub const FORMAT: &str = "xdscope-file-format";
     pub const ENDING: &str = "xdscope-file-ending";
-    /// Metadata of a stream of our own client: the authorities that some server of it answers for, separated by commas
-    /// (row K-24); none where the one server answers for all.
+    /// Metadata key of a client's stream: the authorities that its servers answer for, separated by
+    /// commas (docs/protocol.md#k-24). Absent if one server answers for all.
     pub const AUTHORITIES: &str = "xdscope-authorities";
-    /// The same: it asks for what resources refer to, too.
+    /// Metadata key of a client's stream: the client subscribes to referenced resources too.
     pub const FOLLOWS: &str = "xdscope-follows";
-    /// In place of the method: a connection on which there never was a stream. How it ended says why.
+    /// Method of a connection that never had a stream. The [`End`] says why.
     pub const NOTHING: &str = "(connection)";
 
-    /// The first value of that name in the metadata.
+    /// Returns the first metadata value with this key.
     pub fn fact(&self, name: &str) -> Option<&str> {
         self.metadata.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Which edition of the protocol text a peer is judged by (group L).
+/// Edition of the xDS protocol text that a peer is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Profile {
     Current,
@@ -82,12 +85,12 @@ pub enum Profile {
 /// How a stream ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// Who ended it, where that is known.
+    /// The side that ended the stream, if known.
     pub by: Option<Side>,
     /// The gRPC status, if the server sent one.
     pub status: Option<(Code, String)>,
     /// The HTTP/2 error code of a reset.
     pub reset: Option<u32>,
-    /// What else is known, in words: a connection error, a step that failed.
+    /// Other facts as text: a connection error, a failed step.
     pub note: Option<String>,
 }

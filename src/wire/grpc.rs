@@ -1,28 +1,29 @@
-//! gRPC messages out of the DATA of one direction of a stream: split, decompressed, in pieces.
+//! Splits and decompresses the gRPC messages of one direction of a stream.
 
 use std::io::Write;
 
-/// What comes out.
+/// A part of the output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Bytes of the message that is passing, decompressed.
+    /// Decompressed bytes of the current message.
     Bytes(&'a [u8]),
-    /// It is complete.
+    /// The current message is complete.
     End,
-    /// It can't be decompressed; its bytes on the wire. No [`Piece::End`] follows.
+    /// A message cannot be decompressed. `bytes` is its length on the wire. No [`Piece::End`]
+    /// follows.
     Lost { bytes: u64, why: String },
 }
 
-/// Splits the messages of one direction. Holds no message, only what a decompressor needs.
+/// Splits the messages of one direction. Holds no message, only the state of the decompressor.
 pub struct Messages {
-    /// Not gRPC: everything until the end is one message.
+    /// Not gRPC: the whole body is one message.
     plain: bool,
     encoding: Encoding,
     prefix: [u8; 5],
     have: usize,
     current: Option<Current>,
     any: bool,
-    /// Where the next message begins is not known.
+    /// The start of the next message is unknown.
     seeking: bool,
 }
 
@@ -35,19 +36,21 @@ enum Encoding {
     Other(String),
 }
 
-/// Packed bytes that are unpacked at a time, so that a bomb is noticed before it has filled the memory: zstd can make
-/// 32 KiB of each.
+/// Compressed bytes that are decompressed at a time.
+///
+/// Small, so that a decompression bomb is noticed before it fills the memory: zstd can turn each
+/// byte into 32 KiB.
 const STEP: usize = 1 << 10;
 
-/// Frames that are filled before the next one is begun have at least this length.
+/// Shortest frame that a sender fills completely before it begins the next one, in bytes.
 const FULL: u64 = 4 << 10;
-/// Longer messages are none that a frame in the middle of one is to be taken for.
+/// Longest message that a search for the next message accepts, in bytes.
 const MAX_MESSAGE: u64 = 1 << 30;
 
 struct Current {
     left: u64,
     len: u64,
-    /// Bytes that have come out of the decompressor.
+    /// Bytes that the decompressor has produced.
     unpacked: u64,
     unpack: Unpack,
 }
@@ -58,7 +61,7 @@ enum Unpack {
     Deflate(flate2::write::ZlibDecoder<Vec<u8>>),
     Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
     Lost(String),
-    /// Part of it never came, which is known already.
+    /// Part of the message is missing, which was reported already.
     Missing,
 }
 
@@ -88,7 +91,7 @@ impl Encoding {
 }
 
 impl Messages {
-    /// `encoding` is the direction's `grpc-encoding`.
+    /// Creates a splitter; `encoding` is the `grpc-encoding` of the direction.
     pub fn new(grpc: bool, encoding: Option<&str>) -> Messages {
         let encoding = Encoding::read(encoding);
         Messages {
@@ -106,7 +109,7 @@ impl Messages {
         self.encoding = Encoding::read(encoding);
     }
 
-    /// Takes the next DATA bytes. `limit` bounds what one message may decompress to.
+    /// Reads the next DATA bytes. `limit` bounds the decompressed length of one message, in bytes.
     pub fn push(&mut self, mut bytes: &[u8], limit: u64, out: &mut dyn FnMut(Piece<'_>)) {
         if self.plain {
             self.any |= !bytes.is_empty();
@@ -146,7 +149,7 @@ impl Messages {
         }
     }
 
-    /// So many bytes that would come next are not there. The message that is passing is lost with them; nothing comes out.
+    /// Skips this many missing bytes. The current message is lost, and nothing is reported.
     pub fn miss(&mut self, bytes: u64) {
         match &mut self.current {
             Some(current) if current.left >= bytes => {
@@ -159,25 +162,29 @@ impl Messages {
         self.current.take_if(|current| current.left == 0);
     }
 
-    /// Nobody knows how much is not there: messages are read again from one on that begins with a frame.
+    /// Skips an unknown number of missing bytes: reading resumes at the next message that starts
+    /// with a frame.
     pub fn seek(&mut self) {
         (self.have, self.current, self.seeking) = (0, None, !self.plain);
     }
 
-    /// A DATA frame of this length begins, with these bytes of it: while a beginning is sought, whether it is one.
+    /// Whether a DATA frame of this length, starting with `bytes`, may start a message. Ends the
+    /// search if so.
     pub fn begins(&mut self, frame: u64, bytes: &[u8]) -> bool {
         if self.seeking
             && let [0 | 1, a, b, c, d, rest @ ..] = bytes
         {
             let len = u64::from(u32::from_be_bytes([*a, *b, *c, *d]));
-            // A string or a message comes first in each discovery message, and a frame is filled before the next.
+            // Every discovery message starts with a text or a message, and senders fill a frame
+            // before the next.
             let field = rest.first().is_none_or(|tag| *tag & 7 == 2 && *tag < 0x80);
             self.seeking = !(field && (len + 5 <= frame || (frame >= FULL && len < MAX_MESSAGE)));
         }
         !self.seeking
     }
 
-    /// The direction is over. True if that completes a message: of what is not gRPC the end is the only mark.
+    /// Ends the direction. Returns true if that completes a message, as for a body that is not
+    /// gRPC.
     pub fn end(&mut self) -> bool {
         self.plain && std::mem::take(&mut self.any)
     }

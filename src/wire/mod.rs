@@ -1,6 +1,7 @@
-//! Bytes, gRPC frames and typed discovery messages, original bytes kept.
+//! Bytes, gRPC frames and typed discovery messages.
 //!
-//! It is fed what goes by and says what it was, and but for [`h2::Rewrite`] it leaves that alone. No channels, no clock, no
+//! Observers are fed the bytes that passed on a connection and report the messages in them;
+//! original bytes are kept. Only [`h2::Rewrite`] changes what passes. No channels, no clock, no
 //! async.
 
 mod assembler;
@@ -19,9 +20,9 @@ pub mod text;
 mod tls;
 
 pub use assembler::Assembler;
-pub use builder::{MAX_FIELD, MessageBuilder};
+pub use builder::MessageBuilder;
 pub use discovery::{
-    Body, DeltaRequest, DeltaResponse, ErrorDetail, Message, NodeInfo, RequestView, ResourceError,
+    Body, DeltaRequest, DeltaResponse, ErrorDetail, MAX_FIELD, Message, NodeInfo, RequestView, ResourceError,
     ResponseView, Segment, Shape, SotwRequest, SotwResponse,
 };
 pub use frame::{End, Frame, FramePayload, Open, Profile};

@@ -1,4 +1,4 @@
-//! A message as bytes and back, for putting it away within the process: what it refers to stays where it is.
+//! Packs a message into bytes that refer to the content of its catalog.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
 use crate::wire::pb::plain::{Put, Take};
 
-/// What the body of a message shares with its segments.
+/// Values that the body of a message shares with its segments.
 struct Parts {
-    /// Of its only run of names.
+    /// Names of the only run of names.
     names: Option<Arc<[Sym]>>,
-    /// The only one.
+    /// The only list of entries.
     list: Option<Arc<List>>,
 }
 
@@ -37,7 +37,7 @@ fn only<T>(mut of: impl Iterator<Item = T>) -> Option<T> {
 }
 
 impl Message {
-    /// For [`Message::unpack`] with the same catalog.
+    /// Packs the message for [`Message::unpack`] with the same catalog.
     pub fn pack(&self, catalog: &Catalog) -> Vec<u8> {
         let mut put = Put::default();
         put.number(self.shape as u64);
@@ -95,7 +95,7 @@ impl Message {
         put.0
     }
 
-    /// What [`Message::pack`] made. `None`: it did not.
+    /// Reads the result of [`Message::pack`]; `None` if the bytes are malformed.
     pub fn unpack(bytes: &[u8], catalog: &Catalog) -> Option<Message> {
         let take = &mut Take::new(bytes);
         let shape = match take.number()? {

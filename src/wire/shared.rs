@@ -5,19 +5,21 @@ use super::discovery::{Body, Message, NodeInfo};
 use crate::wire::content::BlobId;
 use crate::wire::event::TypeUrl;
 
-/// Type URLs that are kept at hand: a source has a dozen, a hostile one any number.
+/// Type URLs that are shared. A source has about a dozen; a hostile one may have any number.
 const URLS: usize = 32;
 
-/// What the messages of a source repeat, held once: Envoy's node is 60 KB, and some clients send it in each request.
+/// Values that the messages of a source repeat, stored once.
+///
+/// Envoy's node is about 60 KB, and some clients send the node in each request.
 #[derive(Default)]
 pub(crate) struct Shared {
     nodes: HashMap<BlobId, Arc<NodeInfo>>,
-    /// The newest first.
+    /// Most recently used first.
     urls: Vec<TypeUrl>,
 }
 
 impl Shared {
-    /// Lets go of the message's own copy of what was there before.
+    /// Replaces the node and the type URL of a message by shared copies.
     pub(crate) fn share(&mut self, message: &mut Message) {
         match &mut message.body {
             Body::SotwRequest(m) => {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-/// What TLS agreed on, on each leg of the connection that a stream runs on. A leg in plaintext has none.
+/// TLS facts of both legs of a connection. A plaintext leg has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     /// Between the client and the tap.
@@ -9,38 +9,38 @@ pub struct Tls {
     pub server: Option<Arc<Secured>>,
 }
 
-/// One leg under TLS, or as far as its handshake came.
+/// The outcome of a TLS handshake, complete or failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secured {
-    /// `TLSv1.3`; empty where the handshake failed before it was agreed on.
+    /// `TLSv1.3`; empty if the handshake failed before a version was negotiated.
     pub version: String,
-    /// The protocol agreed on, such as `h2`.
+    /// The negotiated application protocol, such as `h2`.
     pub alpn: Option<String>,
-    /// The server name that was asked for.
+    /// The requested server name.
     pub sni: Option<String>,
-    /// What the accepting end presented.
+    /// Certificate of the accepting end.
     pub server: Option<Certificate>,
-    /// What the connecting end presented.
+    /// Certificate of the connecting end.
     pub client: Option<Certificate>,
-    /// The accepting end asked for a certificate.
+    /// The accepting end requested a certificate.
     pub asked: bool,
     /// The accepting end's certificate was not verified (`--insecure`).
     pub unverified: bool,
 }
 
-/// Facts of a certificate (X.509). Never its key.
+/// Facts of an X.509 certificate, without any key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificate {
-    /// Distinguished name; empty where the certificate has its names in `names` alone.
+    /// Distinguished name; empty if the certificate has only alternative names.
     pub subject: String,
-    /// Subject alternative names: DNS names, addresses, URIs (SPIFFE ids among them), mail addresses.
+    /// Subject alternative names: DNS names, addresses, URIs such as SPIFFE ids, mail addresses.
     pub names: Vec<String>,
-    /// Distinguished name of who signed it.
+    /// Distinguished name of the issuer.
     pub issuer: String,
-    /// Seconds of Unix time between which it holds.
+    /// Start of the validity, in seconds of Unix time.
     pub not_before: i64,
     pub not_after: i64,
-    /// Hexadecimal.
+    /// Serial number in hexadecimal.
     pub serial: String,
 }
 
@@ -49,7 +49,9 @@ impl Tls {
         self.client.is_none() && self.server.is_none()
     }
 
-    /// Which legs, in a few words: `TLSv1.3 with the client, plaintext with the server`; empty without any TLS.
+    /// Names the version of each leg: `TLSv1.3 with the client, plaintext with the server`.
+    ///
+    /// Empty if neither leg uses TLS.
     pub fn legs(&self) -> String {
         if self.is_empty() {
             return String::new();
@@ -62,8 +64,10 @@ impl Tls {
         format!("{} with the client, {} with the server", leg(&self.client), leg(&self.server))
     }
 
-    /// What mutual TLS loses on its way through the tap, if it does: a private key can't be borrowed, so the
-    /// server never sees the client's certificate.
+    /// Says how the tap changes mutual TLS, if it does.
+    ///
+    /// The tap has no access to the client's private key, so the server never sees the client's
+    /// certificate.
     pub fn not_kept(&self) -> Option<String> {
         let theirs = self.client.as_ref().and_then(|leg| leg.client.as_ref()).map(Certificate::name);
         let server = self.server.as_ref();
@@ -91,14 +95,15 @@ impl Tls {
 }
 
 impl Certificate {
-    /// What a person would call it: its first name, else its subject.
+    /// Returns the first alternative name, else the subject.
     pub fn name(&self) -> String {
         let subject =
             || if self.subject.is_empty() { format!("serial {}", self.serial) } else { self.subject.clone() };
         self.names.first().cloned().unwrap_or_else(subject)
     }
 
-    /// `cp.mesh, cp (CN=cp), issued by CN=root, expires 2027-01-01T00:00:00Z`.
+    /// Describes the certificate: `cp.mesh (CN=cp), issued by CN=root, expires
+    /// 2027-01-01T00:00:00Z`.
     pub fn words(&self) -> String {
         let mut out = self.names.join(", ");
         match (self.subject.is_empty(), out.is_empty()) {
@@ -113,7 +118,7 @@ impl Certificate {
 }
 
 impl Secured {
-    /// A line for each fact, the word in front of it first: `tls`, `server`, `client`.
+    /// Describes the leg in lines, each with its label: `tls`, `server`, `client`.
     pub fn words(&self) -> Vec<(&'static str, String)> {
         let version = if self.version.is_empty() { "handshake failed" } else { &self.version };
         let mut first = version.to_owned();
@@ -134,7 +139,7 @@ impl Secured {
     }
 }
 
-/// Seconds of Unix time as RFC 3339.
+/// Formats seconds of Unix time as RFC 3339.
 pub fn date(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |time| time.to_string())
 }

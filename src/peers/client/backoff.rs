@@ -3,8 +3,10 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(500);
 const MOST: Duration = Duration::from_secs(30);
 
-/// How long to wait before a stream is opened again: half a second, doubled each time up to 30 s, each time between
-/// half of that and all of it, so that clients of one server don't come back as one.
+/// Exponential back-off with jitter, for reopening streams.
+///
+/// Starts at half a second and doubles up to 30 s. Each wait is drawn between half of that and all
+/// of it, so that the clients of one server do not return at the same time.
 #[derive(Clone, Debug)]
 pub(super) struct Backoff {
     attempts: u32,
@@ -16,7 +18,7 @@ impl Backoff {
         Backoff { attempts: 0, random: seed }
     }
 
-    /// Tries in vain since the last success.
+    /// Failed attempts since the last success.
     pub(super) fn attempts(&self) -> u32 {
         self.attempts
     }
@@ -25,7 +27,7 @@ impl Backoff {
         self.attempts = 0;
     }
 
-    /// The wait before the next try.
+    /// Returns the wait before the next attempt.
     pub(super) fn next(&mut self) -> Duration {
         let whole = FIRST.saturating_mul(1 << self.attempts.min(16)).min(MOST);
         self.attempts = self.attempts.saturating_add(1);
@@ -33,12 +35,12 @@ impl Backoff {
         whole / 2 + whole.mul_f64(share as f64 / 2000.0)
     }
 
-    /// A wait of that long and up to a quarter more, so that clients that began together part.
+    /// Returns `wait` plus up to a quarter of it, so that clients that began together spread out.
     pub(super) fn spread(&mut self, wait: Duration) -> Duration {
         wait + wait.mul_f64((self.draw() % 1001) as f64 / 4000.0)
     }
 
-    /// The next number of the splitmix64 sequence.
+    /// Returns the next number of the splitmix64 sequence.
     fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.random;

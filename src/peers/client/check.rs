@@ -6,32 +6,35 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{DenseHash, Sym, TypeUrl};
 use crate::wire::{ErrorDetail, Message, ResponseView};
 
-/// What becomes of a response.
+/// The verdict on a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
-    /// ACK.
+    /// Send an ACK.
     Accept,
-    /// NACK, with this `error_detail`.
+    /// Send a NACK with this `error_detail`.
     Refuse(ErrorDetail),
-    /// Neither, until [`Client::rule`](super::Client::rule).
+    /// Send nothing until [`Client::rule`](super::Client::rule).
     Hold,
 }
 
 const INVALID_ARGUMENT: i32 = 3;
 
 impl Ruling {
-    /// A NACK with this text.
+    /// Creates a NACK with this text.
     pub fn refuse(text: impl Into<std::sync::Arc<str>>) -> Ruling {
         Ruling::Refuse(ErrorDetail { code: INVALID_ARGUMENT, message: text.into(), details: Vec::new() })
     }
 }
 
-/// Names of a refusal's resources that are listed; the others are counted.
+/// Resources that the text of a NACK lists; the others are counted.
 const LISTED: usize = 20;
 
-/// What every client must refuse: a name twice (rows E-43, F-29), a resource of another type than the response's
-/// (rows E-28, F-31), a redirect in the place of a glob (row K-28). The text of the NACK, naming resources; `None`:
-/// nothing of that.
+/// Checks a response for errors that every client must reject.
+///
+/// These are a duplicate name (docs/protocol.md#e-43, docs/protocol.md#f-29), a resource of another
+/// type than the response's (docs/protocol.md#e-28), and a redirect in place of a glob
+/// (docs/protocol.md#k-28). Returns the text of the NACK, which names the resources; `None` if
+/// there are no errors.
 pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
     let ResponseView { removed, type_url: url, resources, .. } = message.response()?;
     let (mut seen, mut faults): (HashSet<Sym, DenseHash>, _) = (HashSet::default(), Vec::new());
@@ -44,7 +47,7 @@ pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
         if entry.name != Sym::EMPTY && !seen.insert(entry.name) {
             faults.push(format!("{}: duplicate resource name", name()));
         }
-        // All are of one type, as a rule.
+        // Usually all resources have the same type.
         if entry.payload.is_some() && (entry.type_url != fit || fit == Sym::EMPTY) {
             let of = catalog.text(entry.type_url);
             if of.ends_with(".ResourceLocator") {
@@ -63,14 +66,17 @@ pub fn check(message: &Message, catalog: &Catalog) -> Option<String> {
     text(faults)
 }
 
-/// A redirect, an empty `Any` and a collection of the type are no mismatch (row E-28).
+/// Whether a resource type may appear in a response of a type: the type itself, a redirect, an
+/// empty `Any`, or a collection of the type (docs/protocol.md#e-28).
 fn fits(url: &TypeUrl, of: &str) -> bool {
     let exempt = of.is_empty() || of.ends_with(".ResourceLocator") || url.is_empty();
     exempt || of == url.as_str() || of.strip_suffix("Collection") == Some(url.as_str())
 }
 
-/// What `--ack validate` refuses besides: content that is not what its type says, or breaks the constraints that its
-/// type puts on fields (row J-01 is opt-in). The text of the NACK, naming resource and field.
+/// Validates the content of a response, for `--ack validate`.
+///
+/// Content must decode as its type and satisfy the constraints of its fields. Returns the text of
+/// the NACK, which names resource and field; `None` if everything is valid.
 pub fn validated(message: &Message, catalog: &Catalog, schema: &Schema) -> Option<String> {
     let mut faults = Vec::new();
     for id in message.resources()?.blobs() {

@@ -1,4 +1,4 @@
-//! Who a client is and how it behaves; what it can't ask for.
+//! The configuration of a client, and the subscriptions that it refuses.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,71 +8,75 @@ use crate::wire::event::{ApiVersion, Kind, TypeUrl, Variant};
 use super::Links;
 use super::structured::BadName;
 
-/// Who the client is and how it behaves.
+/// The identity and the behavior of a client.
 #[derive(Clone)]
 pub struct Config {
-    /// How servers are asked.
+    /// Protocol variant for servers that `manners` does not list.
     pub manner: ServerProfile,
-    /// How those are asked, by their numbers, that are asked in another way.
+    /// Protocol variant by server number.
     pub manners: BTreeMap<u32, ServerProfile>,
-    /// Of the services; the types that are asked for have a version of their own (row A-14).
+    /// API version of the services. Resource types have a version of their own
+    /// (docs/protocol.md#a-14).
     pub transport: ApiVersion,
-    /// Between REST polls that have nothing new to say.
+    /// Delay between REST polls without news.
     pub poll_delay: Duration,
-    /// The `Node`, in binary protobuf.
+    /// An encoded `Node`.
     pub node: Vec<u8>,
-    /// How long each verdict waits.
+    /// Delay before each ACK or NACK.
     pub ack_delay: Duration,
-    /// Finds references; `None`: nothing is followed.
+    /// Finds references in resources; `None` if references are not followed.
     pub links: Option<Links>,
-    /// Structured names are more than text: opt-in, as row K-01 says.
+    /// Interpret structured (`xdstp:`) names. Opt-in, see docs/protocol.md#k-01.
     pub structured: bool,
-    /// Which server is asked for the wildcard and the plain names of a type; 0 for those of other types (row I-06).
+    /// Server for the wildcard and the plain names of a type; server 0 for other types
+    /// (docs/protocol.md#i-06).
     pub kinds: BTreeMap<Kind, u32>,
-    /// The same of what a resource wants over a stream of the type's own, and not over the ADS.
+    /// Server for the resources that a reference requests outside of ADS, on a stream of their
+    /// type.
     pub own: BTreeMap<Kind, u32>,
-    /// Structured names, as they go on the wire, that are asked of a certain server (row K-23).
+    /// Server for single structured names, in their form on the wire (docs/protocol.md#k-23).
     pub beside: BTreeMap<String, u32>,
-    /// Which server answers for an authority (row K-24); the others' numbers begin at 1.
+    /// Server for the names of an authority, numbered from 1 (docs/protocol.md#k-24).
     pub authorities: BTreeMap<String, u32>,
     pub others: FallbackServer,
-    /// Of the jitter.
+    /// Seed of the back-off jitter.
     pub seed: u64,
 }
 
-/// How a server is asked.
+/// The protocol variant that a server gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerProfile {
     pub variant: Variant,
-    /// Ask for a wildcard by an empty list, as long as that means one (rows E-39, F-21).
+    /// Request a wildcard with an empty list where that means a wildcard (docs/protocol.md#e-39,
+    /// docs/protocol.md#f-21).
     pub legacy_wildcard: bool,
 }
 
-/// Who answers for the authorities that are not among [`Config::authorities`].
+/// The server for authorities that [`Config::authorities`] does not list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FallbackServer {
-    /// Whoever is asked for the plain names of the type.
+    /// The server for the plain names of the type.
     #[default]
     Plain,
     Server(u32),
-    /// What is of such an authority has no source.
+    /// None: names of such an authority are refused.
     Nobody,
 }
 
 impl Config {
-    /// How this server is asked.
+    /// Returns the protocol variant for a server.
     pub(super) fn manner_of(&self, server: u32) -> ServerProfile {
         self.manners.get(&server).copied().unwrap_or(self.manner)
     }
 
-    /// Which server is asked for what of a type has no structured name.
+    /// Returns the server for the wildcard and the plain names of a type.
     pub(super) fn plain(&self, url: &TypeUrl) -> u32 {
         let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
         kind.and_then(|kind| self.kinds.get(&kind)).copied().unwrap_or(0)
     }
 }
 
-/// What a type has no stream in this variant for (rows, D-05, D-06).
+/// The variant has no stream for the type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{type_url} {}", why(*variant, type_url, *transport))]
 pub struct NoStream {
@@ -97,14 +101,14 @@ fn why(variant: Variant, url: &TypeUrl, transport: ApiVersion) -> String {
     }
 }
 
-/// What can't be asked for.
+/// A subscription that the client cannot make.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error(transparent)]
     NoStream(#[from] NoStream),
     #[error(transparent)]
     Name(#[from] BadName),
-    /// Row K-24.
+    /// docs/protocol.md#k-24
     #[error("no server answers for the authority `{0}`")]
     Unmapped(String),
 }

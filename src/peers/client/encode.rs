@@ -5,32 +5,32 @@ use crate::wire::content::Catalog;
 use crate::wire::discovery::encode::RequestFields;
 use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
 
-/// A request of either kind, before it is bytes.
+/// A request in either form, before encoding.
 #[derive(Debug, Default)]
 pub(super) struct Request {
     /// SotW only.
     pub version: VersionInfo,
-    /// All names (SotW), or those to subscribe to (delta).
+    /// All names (SotW), or the names to subscribe to (delta).
     pub names: Vec<Sym>,
-    /// With a `*` among them.
+    /// Adds `*` to the names.
     pub wildcard: bool,
     /// Delta only.
     pub unsubscribe: Vec<Sym>,
     pub unsubscribe_wildcard: bool,
-    /// Delta only: name to version, on the first request after a reconnect (row F-15).
+    /// Delta only: version by name, in the first request after a reconnect (docs/protocol.md#f-15).
     pub initial: BTreeMap<Sym, Sym>,
     pub nonce: Nonce,
     pub error: Option<ErrorDetail>,
 }
 
 impl Request {
-    /// Whether it would tell a server nothing.
+    /// Whether the request has nothing to say.
     pub(super) fn is_empty(&self) -> bool {
         let none = self.names.is_empty() && self.unsubscribe.is_empty() && self.initial.is_empty();
         none && !self.wildcard && !self.unsubscribe_wildcard && self.nonce.is_empty()
     }
 
-    /// The message. Names go out sorted, so that equal wishes are equal bytes.
+    /// Returns the encoded message. Names are sorted, so that equal subscriptions give equal bytes.
     pub(super) fn encode(
         &self,
         delta: bool,
@@ -55,7 +55,7 @@ impl Request {
     }
 }
 
-/// The texts of these names, sorted, after `*` for the wildcard.
+/// Returns the texts of names, sorted, after `*` for the wildcard.
 fn sorted<'a>(names: &[Sym], wildcard: bool, catalog: &'a Catalog) -> Vec<&'a str> {
     let mut out: Vec<&str> = wildcard.then_some("*").into_iter().collect();
     out.extend(names.iter().map(|name| catalog.text(*name)));

@@ -1,32 +1,34 @@
-//! An xDS client as a state machine: what is sent when, in the four streaming variants and in REST polls.
+//! An xDS client as a state machine, for the four streaming variants and REST polls.
 //!
-//! Pure: no clock, no sockets, no async. Whoever owns it tells it what happened (`handle_*`, with the time), does
-//! what its [`Effect`]s say, and calls [`handle_timeout`](Client::handle_timeout) at [`due`](Client::due).
+//! Pure: no clock, no sockets, no async. The owner reports events (`handle_*`, with the time),
+//! carries out each [`Effect`], and calls [`handle_timeout`](Client::handle_timeout) at
+//! [`due`](Client::due).
 //!
-//! ```text
-//!   commands ─▶ ┌────────┐ ─▶ Open  a stream (a Lane)
-//!   opened   ─▶ │ Client │ ─▶ Send  a DiscoveryRequest or DeltaDiscoveryRequest
-//!   response ─▶ │        │ ─▶ Close
-//!   ended    ─▶ └────────┘    due(): wait until
-//! ```
+//! ```text commands ─▶ ┌────────┐ ─▶ Open  a stream (a Lane) opened   ─▶ │ Client │ ─▶ Send  a
+//! DiscoveryRequest or DeltaDiscoveryRequest response ─▶ │        │ ─▶ Close ended    ─▶ └────────┘
+//! due(): wait until ```
 //!
-//! It holds only what the next request is made of: per type the names wanted, the version accepted, the nonce
-//! last answered, the versions of the resources held. What the peers said to each other, and whether it was right,
-//! is not its business: what it sends and gets passes as frames through the store and the rules like the traffic
-//! of any other client.
+//! The state is what the next request needs: per type the wanted names, the accepted version, the
+//! nonce answered last, and the versions of the resources. Recording and judging the traffic is
+//! left to the store and the rules, which see frames as from any other client.
 //!
-//! * A [`Lane`] is one stream at a time: the aggregated one, or one for each type, of one server. It ends, backs off
-//!   and is opened again; nonces and what was sent die with the stream, versions and wishes do not (rows E-02, E-11, F-15, F-18).
-//! * A track is one type on its lane. In SotW each request names all that is wanted; in delta only what changed.
-//! * A response waits for its ruling in a queue and is answered in order, once (rows E-04, F-36). While one waits,
-//!   SotW changes of interest are folded into its answer (row E-27).
-//! * A response that a [`Preview`] finds [`Plain`] may be accepted before its content is taken in ([`Client::accept`]).
-//! * Over REST (group D) a lane has no stream: its type is polled, one request at a time, and verdict and changes of
-//!   interest ride on the next poll. That comes at once where it has something new to say, else after a delay.
-//! * With [`Config::links`] accepted resources are searched for references, and what they refer to is subscribed to
-//!   for as long as something refers to it (row A-15).
-//! * With [`Config::structured`] so are redirects and members of lists, and a name's authority picks its server
-//!   (rows K-13, K-24, K-27). Each server is asked in its own [`Manner`] (row K-25).
+//! - A [`Lane`] is one stream at a time of one server: the aggregated stream, or the stream of one
+//!   type. It ends, backs off and is reopened. Nonces and the requested names end with the stream;
+//!   versions and subscriptions do not (docs/protocol.md#e-02, docs/protocol.md#f-15).
+//! - A track is one type on its lane. In SotW each request has all wanted names; in delta only the
+//!   changes.
+//! - Responses wait for their verdict in a queue and are answered in order, once
+//!   (docs/protocol.md#e-04). While one waits, SotW subscription changes are merged into its answer
+//!   (docs/protocol.md#e-27).
+//! - A response that a [`Preview`] finds [`Trivial`] may be accepted before its content is stored
+//!   ([`Client::accept`]).
+//! - Over REST a lane has no stream: its type is polled, one request at a time, and verdicts and
+//!   subscription changes are part of the next poll. It follows at once if it has news, else after
+//!   a delay.
+//! - With [`Config::links`], accepted resources are searched for references, and the referenced
+//!   resources are subscribed to while something refers to them (docs/protocol.md#a-15).
+//! - With [`Config::structured`], redirects and list members are followed too, and the authority of
+//!   a name selects its server (docs/protocol.md#k-24). Each server gets its own [`ServerProfile`].
 
 mod backoff;
 mod check;
@@ -61,39 +63,42 @@ use structured::StructuredName;
 pub use structured::{BadName, asked};
 use track::{Changes, Pending, Track};
 
-/// One stream at a time, reopened when it ends. Numbered from 0 in the order in which they were needed.
+/// A stream that is reopened when it ends. Lanes are numbered from 0 in order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lane(pub u32);
 
-/// Tries in vain in a row that make a server unreachable (row K-29).
+/// Consecutive failed attempts after which a server counts as unreachable (docs/protocol.md#k-29).
 const UNREACHABLE: u32 = 2;
 
-/// What is to be done.
+/// An action for the owner of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Connect to this server, one of [`Config::authorities`] or 0, and open a stream at this gRPC path (over REST: be
-    /// ready to post to it); then [`Client::handle_opened`] or [`Client::handle_ended`].
+    /// Connect to a server, one of [`Config::authorities`] or 0, and open a stream at this gRPC
+    /// path.
+    ///
+    /// Over REST: get ready to post to the path. Then call [`Client::handle_opened`] or
+    /// [`Client::handle_ended`].
     Open { lane: Lane, server: u32, path: String },
-    /// Send this message on the lane's open stream; over REST, as the lane's one outstanding poll.
+    /// Send a message on the lane's stream; over REST as the lane's only outstanding poll.
     Send { lane: Lane, bytes: Vec<u8> },
     /// End the lane's stream.
     Close { lane: Lane },
 }
 
-/// A type at a server: versions of two servers have nothing to do with each other (row E-17).
+/// A type at a server. Versions of different servers are unrelated (docs/protocol.md#e-17).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     url: TypeUrl,
     server: u32,
 }
 
-/// A stream's life.
+/// The state of a lane's stream.
 #[derive(Clone, Debug)]
 enum Life {
-    /// To be opened then.
+    /// To be opened at this time.
     Waiting(Time),
     Opening,
-    /// The node has been sent (row E-05).
+    /// Open; the node was sent or not (docs/protocol.md#e-05).
     Open {
         greeted: bool,
     },
@@ -107,15 +112,15 @@ struct LaneState {
     backoff: Backoff,
 }
 
-/// The client.
+/// An xDS client, see the [module](self).
 pub struct Client {
     config: Config,
     lanes: Vec<LaneState>,
     tracks: BTreeMap<Key, Track>,
     references: References,
-    /// What stands in for a name while its source is unreachable (row K-29).
+    /// Names to use in place of a name while its source is unreachable (docs/protocol.md#k-29).
     alternatives: BTreeMap<(TypeUrl, Sym), Vec<StructuredName>>,
-    /// Names that resources refer to and no server answers for (row K-24).
+    /// Referenced names that no server answers for (docs/protocol.md#k-24).
     unmapped: BTreeSet<(TypeUrl, Sym)>,
     effects: VecDeque<Effect>,
 }
@@ -133,12 +138,12 @@ impl Client {
         }
     }
 
-    /// What is to be done, in order.
+    /// Removes and returns the pending actions, in order.
     pub fn effects(&mut self) -> impl Iterator<Item = Effect> + '_ {
         self.effects.drain(..)
     }
 
-    /// When [`handle_timeout`](Client::handle_timeout) has something to do.
+    /// Returns the time of the next [`handle_timeout`](Client::handle_timeout).
     pub fn due(&self) -> Option<Time> {
         let lanes = self.lanes.iter().filter_map(|lane| match lane.life {
             Life::Waiting(until) => Some(until),
@@ -147,7 +152,8 @@ impl Client {
         lanes.chain(self.tracks.values().filter_map(Track::due)).min()
     }
 
-    /// How often a lane was tried in vain since the last response on it, and when it is tried again.
+    /// Returns the failed attempts of a lane since its last response, and the time of the next
+    /// attempt.
     pub fn retry(&self, lane: Lane) -> Option<(u32, Time)> {
         let lane = self.lanes.get(lane.0 as usize)?;
         match lane.life {
@@ -156,10 +162,12 @@ impl Client {
         }
     }
 
-    /// Wants these names of a type too.
+    /// Subscribes to names of a type.
     ///
     /// # Errors
-    /// The variant has no stream for the type; a structured name is none, or has no source. The others are asked for.
+    ///
+    /// If the variant has no stream for the type, or a structured name is malformed or has no
+    /// source. The other names are subscribed to.
     pub fn subscribe(
         &mut self,
         now: Time,
@@ -187,7 +195,7 @@ impl Client {
         result
     }
 
-    /// Wants these names no more. Unknown ones are no harm (row F-24).
+    /// Unsubscribes from names of a type. Unknown names are ignored (docs/protocol.md#f-24).
     pub fn unsubscribe(&mut self, now: Time, url: &TypeUrl, names: &[Sym], catalog: &mut Catalog) {
         let placed: Vec<_> = names.iter().filter_map(|name| self.place(url, *name, catalog).ok()).collect();
         for key in self.keys_of(url) {
@@ -201,10 +209,12 @@ impl Client {
         }
     }
 
-    /// Begins or ends the wildcard of a type (rows E-38, E-41, F-20, F-23).
+    /// Starts or ends the wildcard subscription of a type (docs/protocol.md#e-38,
+    /// docs/protocol.md#f-20).
     ///
     /// # Errors
-    /// The variant has no stream for the type.
+    ///
+    /// If the variant has no stream for the type.
     pub fn wildcard(
         &mut self,
         now: Time,
@@ -221,13 +231,13 @@ impl Client {
         Ok(())
     }
 
-    /// The tracks of a type, one for each server that is asked for it.
+    /// Returns the tracks of a type, one for each of its servers.
     fn keys_of(&self, url: &TypeUrl) -> Vec<Key> {
         let from = Key { url: url.clone(), server: 0 };
         self.tracks.range(from..).map(|(key, _)| key).take_while(|key| key.url == *url).cloned().collect()
     }
 
-    /// The lane's stream is open: every type of it starts anew.
+    /// Reports that the lane's stream is open. Every type on it subscribes anew.
     pub fn handle_opened(&mut self, lane: Lane, catalog: &Catalog) {
         if let Some(state) = self.lanes.get_mut(lane.0 as usize) {
             state.life = Life::Open { greeted: false };
@@ -237,8 +247,10 @@ impl Client {
         }
     }
 
-    /// The lane's stream has ended, or never was; it is opened again after a back-off. What has an alternative is
-    /// had from there once the next try has failed too (row K-29).
+    /// Reports that the lane's stream ended or failed to open. It is reopened after a back-off.
+    ///
+    /// Names with alternatives switch to these once the next attempt has failed too
+    /// (docs/protocol.md#k-29).
     pub fn handle_ended(&mut self, now: Time, lane: Lane, catalog: &mut Catalog) {
         for key in self.on(lane) {
             match self.tracks.get_mut(&key) {
@@ -254,7 +266,7 @@ impl Client {
         }
     }
 
-    /// Ends the lane's stream and opens another at once.
+    /// Ends all streams and reopens them at once.
     pub fn reconnect(&mut self, now: Time, catalog: &mut Catalog) {
         for index in 0..self.lanes.len() {
             let lane = Lane(index as u32);
@@ -268,14 +280,18 @@ impl Client {
         self.open_due(now);
     }
 
-    /// Whether [`accept`](Client::accept) may do anything: where references are followed, what is subscribed to goes
-    /// before the verdict, and who delays verdicts wants to see them wait.
+    /// Whether [`accept`](Client::accept) may have an effect.
+    ///
+    /// Not if references are followed, because new subscriptions precede the ACK, and not if ACKs
+    /// are delayed.
     pub fn may_accept(&self) -> bool {
         self.config.links.is_none() && !self.config.structured && self.config.ack_delay.is_zero()
     }
 
-    /// Accepts a response in which nothing is to be refused: its ACK goes out before its content is taken in, which
-    /// [`handle_response`](Client::handle_response) must do next. False: the verdict has to wait for that.
+    /// Accepts a trivial response: the ACK is sent before the content is stored.
+    ///
+    /// The owner must call [`handle_response`](Client::handle_response) for the response next.
+    /// Returns false if the ACK has to wait until then.
     pub fn accept(&mut self, lane: Lane, plain: &Trivial, catalog: &Catalog) -> bool {
         let Some(server) = self.lanes.get(lane.0 as usize).map(|lane| lane.server) else { return false };
         let key = Key { url: plain.type_url.clone(), server };
@@ -289,8 +305,10 @@ impl Client {
         true
     }
 
-    /// A response came on the lane's stream. One that can't be read, or of a type that was not asked for (row
-    /// I-01), has no verdict.
+    /// Reports a response on the lane's stream.
+    ///
+    /// An undecodable response, or one of a type without a subscription, is not answered
+    /// (docs/protocol.md#i-01).
     pub fn handle_response(
         &mut self,
         now: Time,
@@ -315,7 +333,8 @@ impl Client {
         self.answer(now, &key, catalog);
     }
 
-    /// Rules on a response that is held ([`Ruling::Hold`]); the newest of the type where `nonce` is `None`.
+    /// Decides on a held response ([`Ruling::Hold`]): the one with this nonce, or the newest of the
+    /// type.
     pub fn rule(
         &mut self,
         now: Time,
@@ -336,7 +355,8 @@ impl Client {
         }
     }
 
-    /// Does what is due: verdicts, resources whose TTL has run out (row G-02), streams to be opened again.
+    /// Does everything that is due: ACKs and NACKs, expired resources (docs/protocol.md#g-02),
+    /// streams to reopen.
     pub fn handle_timeout(&mut self, now: Time, catalog: &mut Catalog) {
         let keys: Vec<Key> = self.tracks.keys().cloned().collect();
         for key in keys {
@@ -349,8 +369,9 @@ impl Client {
         self.open_due(now);
     }
 
-    /// What was asked for and not answered: types, with a name where one is missing. Resources that a server said
-    /// do not exist are answered.
+    /// Returns the types without a response, and the names that are still missing.
+    ///
+    /// A resource that a server reported as not existing is not missing.
     pub fn unanswered(&self) -> Vec<(TypeUrl, Option<Sym>)> {
         let mut out = Vec::new();
         for (Key { url, .. }, track) in &self.tracks {
@@ -362,12 +383,13 @@ impl Client {
         out
     }
 
-    /// Names that resources refer to, and that no server answers for (row K-24).
+    /// Returns referenced names that no server answers for (docs/protocol.md#k-24).
     pub fn unmapped(&self) -> impl Iterator<Item = Sym> + '_ {
         self.unmapped.iter().map(|(_, name)| *name)
     }
 
-    /// What streams say of their client, beside their own metadata: rules look at it (row K-24).
+    /// Returns facts of the client as metadata for its streams, which rules read
+    /// (docs/protocol.md#k-24).
     pub fn facts(&self) -> Vec<(String, String)> {
         let Config { structured, authorities, others, links, .. } = &self.config;
         let mapped = (*structured && *others == FallbackServer::Nobody)
@@ -377,15 +399,15 @@ impl Client {
         facts.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Whether every lane has a stream.
+    /// Whether every lane has an open stream.
     pub fn is_open(&self) -> bool {
         self.lanes.iter().all(|lane| matches!(lane.life, Life::Open { .. }))
     }
 
-    /// Types with a track on this lane.
+    /// Returns the tracks on a lane.
     fn on(&self, lane: Lane) -> Vec<Key> {
         let on = |(key, track): (&Key, &Track)| (track.lane == lane).then(|| key.clone());
-        // The roots first, as Envoy asks: clusters, then listeners.
+        // Root types first, in Envoy's order: clusters, then listeners.
         let mut keys: Vec<Key> = self.tracks.iter().filter_map(on).collect();
         keys.sort_by_key(|key| match Kind::of_type_url(key.url.as_str()) {
             Some((Kind::Cds, _)) => 0,
@@ -396,7 +418,8 @@ impl Client {
         keys
     }
 
-    /// The track of a response: the stream's own type where the message leaves it out (row I-02).
+    /// Returns the track of a response. A message without a type has the stream's type
+    /// (docs/protocol.md#i-02).
     fn key_of(&self, lane: Lane, message: &Message) -> Option<Key> {
         let url = message.type_url();
         let server = self.lanes.get(lane.0 as usize)?.server;
@@ -408,7 +431,7 @@ impl Client {
         if aggregated { None } else { self.on(lane).into_iter().next() }
     }
 
-    /// The track of a type, with the lane that it needs.
+    /// Returns the track of a type, and creates its lane if necessary.
     fn track(&mut self, now: Time, key: &Key) -> Result<&mut Track, NoStream> {
         let Key { url, server } = key;
         if !self.tracks.contains_key(key) {
@@ -444,7 +467,7 @@ impl Client {
         }
     }
 
-    /// Answers the responses of a type whose time has come, in order.
+    /// Answers the responses of a type that are due, in order.
     fn answer(&mut self, now: Time, key: &Key, catalog: &mut Catalog) {
         while let Some(track) = self.tracks.get_mut(key) {
             let Some(pending) = track.take_due(now) else { return };
@@ -467,7 +490,8 @@ impl Client {
                 self.poll_after_verdict(now, key, &pending.message, catalog);
                 continue;
             }
-            // A refusal that nothing pairs with its response would be none (rows E-21, F-05).
+            // Without a nonce, a server could not match the NACK to its response
+            // (docs/protocol.md#e-21).
             if error.is_some() && pending.nonce.is_empty() {
                 self.settle(key, catalog);
                 continue;
@@ -477,8 +501,10 @@ impl Client {
         }
     }
 
-    /// Subscribes to what accepted resources refer to, before their verdict as Envoy does; gives up what nothing
-    /// refers to any more, and what that referred to.
+    /// Subscribes to resources that accepted resources refer to, before the ACK as Envoy does.
+    ///
+    /// Unsubscribes from resources that nothing refers to any more, and from the resources that
+    /// they refer to.
     fn follow(&mut self, now: Time, url: &TypeUrl, changes: Changes, catalog: &mut Catalog) {
         let finder = Finder { links: self.config.links.clone(), structured: self.config.structured };
         if finder.links.is_none() && !finder.structured {
@@ -496,9 +522,9 @@ impl Client {
                 let Some(child_url) = child.type_url(version) else { continue };
                 for (server, wanted) in self.by_server(&child_url, wanted, catalog) {
                     let key = Key { url: child_url.clone(), server };
-                    // What has no stream in this variant can't be followed.
+                    // The variant has no stream for the type.
                     let Ok(track) = self.track(now, &key) else { continue };
-                    // The server picks the members of a wildcard, which has no structured names.
+                    // The server selects the members of a wildcard, which has no structured names.
                     let named = |name: &Sym| finder.structured && structured::is_one(catalog.text(*name));
                     let wildcard = track.wildcard;
                     track.referred = wanted.into_iter().filter(|name| !wildcard || named(name)).collect();
@@ -510,7 +536,7 @@ impl Client {
         }
     }
 
-    /// Brings the server's view of a type's subscription to what is wanted, if it is time for that.
+    /// Sends the subscription changes of a type, unless a later message will carry them.
     fn settle(&mut self, key: &Key, catalog: &Catalog) {
         let Some(track) = self.tracks.get_mut(key) else { return };
         let lane = track.lane;
@@ -529,7 +555,7 @@ impl Client {
     fn send(&mut self, lane: Lane, url: &TypeUrl, request: Request, catalog: &Catalog) {
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         let Life::Open { greeted } = &mut state.life else { return };
-        // Each poll stands for itself.
+        // Each poll is complete in itself.
         let variant = self.config.manner_of(state.server).variant;
         let tells = variant == Variant::Rest || !std::mem::replace(greeted, true);
         let node = tells.then_some(&self.config.node[..]);

@@ -1,4 +1,4 @@
-//! REST polls (group D): when a type is asked for again.
+//! REST polls: the time of the next poll of a type.
 
 use crate::wire::Message;
 use crate::wire::content::Catalog;
@@ -6,14 +6,14 @@ use crate::wire::event::Time;
 
 use super::{Client, Effect, Key, Lane, Life};
 
-/// The polls of one type.
+/// The state of the polls of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Poll {
-    /// There is nothing to ask for, or no way to.
+    /// There is nothing to poll for, or the lane is not open.
     Idle,
-    /// The next is due then.
+    /// The next poll is due at this time.
     Waiting(Time),
-    /// One has no answer yet; there is never a second (row D-03).
+    /// A poll has no response yet. There is never a second one (docs/protocol.md#d-03).
     Asked,
 }
 
@@ -27,7 +27,7 @@ impl Poll {
 }
 
 impl Client {
-    /// The poll of this lane was answered by "not modified" (304).
+    /// Reports a "not modified" (304) response to the lane's poll.
     pub fn handle_unchanged(&mut self, now: Time, lane: Lane) {
         if let Some(state) = self.lanes.get_mut(lane.0 as usize) {
             state.backoff.reset();
@@ -35,7 +35,7 @@ impl Client {
         self.polled(now, lane, true);
     }
 
-    /// The poll of this lane has its answer, so another may follow.
+    /// Notes the response to the lane's poll, so that another poll may follow.
     pub(super) fn polled(&mut self, now: Time, lane: Lane, unchanged: bool) {
         let delay = self.config.poll_delay;
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
@@ -47,7 +47,7 @@ impl Client {
         }
     }
 
-    /// Polls a type, if it is time for that.
+    /// Polls a type if the poll is due.
     pub(super) fn poll_due(&mut self, now: Time, key: &Key, catalog: &Catalog) {
         let Some(track) = self.tracks.get_mut(key) else { return };
         if track.poll.due().is_some_and(|until| until <= now) {
@@ -56,7 +56,7 @@ impl Client {
         }
     }
 
-    /// What is news is answered at once; a server that repeats itself is asked again after the delay.
+    /// Schedules the poll that carries a verdict: at once after news, after the delay otherwise.
     pub(super) fn poll_after_verdict(&mut self, now: Time, key: &Key, message: &Message, catalog: &Catalog) {
         let Some(track) = self.tracks.get_mut(key) else { return };
         if track.is_news(message) {
@@ -66,8 +66,9 @@ impl Client {
         }
     }
 
-    /// Interest has changed, or the lane was opened. A poll that the server holds would not say so before it is answered:
-    /// it is given up.
+    /// Polls after a subscription change or the opening of a lane.
+    ///
+    /// A poll that the server is holding open does not have the change, so it is aborted.
     pub(super) fn settle_poll(&mut self, key: &Key, catalog: &Catalog) {
         let Some(track) = self.tracks.get_mut(key) else { return };
         let lane = track.lane;

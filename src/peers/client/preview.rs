@@ -8,24 +8,25 @@ use crate::wire::event::{DenseHash, Kind, Nonce, TypeUrl, VersionInfo};
 use crate::wire::pb::{Fields, Splitter, Value};
 use crate::wire::{MAX_FIELD, Shape};
 
-/// A SotW response read while it passes, before its content is taken in, which takes longer. Of one that is
-/// [`Plain`] it is known that [`check`](super::check) has nothing against it.
+/// A SotW response that is read while it arrives, before its content is stored, which takes longer.
+///
+/// [`check`](super::check) finds no error in a response that a preview finds [`Trivial`].
 #[derive(Default)]
 pub struct Preview {
     splitter: Splitter,
     type_url: String,
     version: String,
     nonce: String,
-    /// The type of its first resource, and where such a resource has its name.
+    /// The type of the first resource, and the number of its name field.
     first: Option<(Box<[u8]>, u32)>,
     /// Hashes of the names so far.
     names: HashSet<u64, DenseHash>,
     hasher: RandomState,
-    /// There was something that has to be looked into.
+    /// The response is not trivial.
     odd: bool,
 }
 
-/// A response of resources of its own type, each under a name of its own.
+/// A response whose resources all have its own type, and distinct names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trivial {
     pub type_url: TypeUrl,
@@ -34,7 +35,7 @@ pub struct Trivial {
 }
 
 impl Preview {
-    /// The next bytes of the message.
+    /// Reads the next bytes of the message.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.odd {
             return;
@@ -45,12 +46,12 @@ impl Preview {
         self.splitter = splitter;
     }
 
-    /// Whatever comes, it will not be [`Plain`].
+    /// Whether the response is known not to be [`Trivial`], whatever follows.
     pub fn is_odd(&self) -> bool {
         self.odd
     }
 
-    /// The message is complete; `None`: it is to be looked into.
+    /// Ends the message. `None` if the response needs the full check.
     pub fn plain(self) -> Option<Trivial> {
         let (of, _) = self.first?;
         let plain = !self.odd && self.splitter.rest().is_empty() && *of == *self.type_url.as_bytes();
@@ -61,7 +62,7 @@ impl Preview {
         })
     }
 
-    /// `None`: it is not what is plain.
+    /// Reads one field; `None` if the response is not trivial.
     fn field(&mut self, raw: &[u8]) -> Option<()> {
         let field = Fields::new(raw).next()?.ok()?;
         let known = DiscoveryField::of(Shape::SotwResponse, field.number)?;
@@ -109,7 +110,8 @@ impl Preview {
                 name = field.bytes();
             }
         }
-        // Structured names have rules of their own. Of what is no UTF-8, two may be one name.
+        // Structured names have rules of their own. Different invalid UTF-8 may be one name after
+        // decoding.
         let simple = !name.is_empty() && !name.starts_with(b"xdstp:") && std::str::from_utf8(name).is_ok();
         (simple && self.names.insert(self.hasher.hash_one(name))).then_some(())
     }

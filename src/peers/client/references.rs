@@ -8,37 +8,40 @@ use super::Links;
 use super::structured::{self, HOPS, Leads, StructuredName};
 use super::track::Changes;
 
-/// How references are found.
+/// The kinds of references that are followed.
 #[derive(Clone, Default)]
 pub(super) struct Finder {
-    /// What a resource configures; `None`: that is not followed.
+    /// References in the content of a resource; `None` if they are not followed.
     pub(super) links: Option<Links>,
-    /// Redirects and lists of structured names are followed (row K-01: opt-in).
+    /// Follow redirects and lists of structured names (opt-in, docs/protocol.md#k-01).
     pub(super) structured: bool,
 }
 
-/// A type and a name of it.
+/// A resource: its type and its name.
 type Place = (Kind, Sym);
 
-/// What accepted resources refer to, counted, so that what nothing refers to any more is given up (row E-45).
+/// References between accepted resources.
+///
+/// Counted, so that a resource that nothing refers to any more is unsubscribed from
+/// (docs/protocol.md#e-45).
 #[derive(Default)]
 pub(super) struct References {
     parents: HashMap<Place, Parent>,
     counts: BTreeMap<Kind, BTreeMap<Sym, u32>>,
-    /// How many redirects led to a name.
+    /// Redirects that led to a name.
     hops: HashMap<Place, u8>,
-    /// What the newest to refer to it wants over a stream of the type's own (row I-06).
+    /// Resources that their newest reference requests outside of ADS (docs/protocol.md#i-06).
     own: HashSet<Place>,
 }
 
 struct Parent {
     content: BlobId,
     children: BTreeSet<Place>,
-    /// It is a redirect to its only child.
+    /// The resource is a redirect to its only child.
     redirect: bool,
 }
 
-/// What a resource leads to.
+/// The references found in one resource.
 #[derive(Default)]
 struct Found {
     children: BTreeSet<Place>,
@@ -46,17 +49,17 @@ struct Found {
     redirect: bool,
 }
 
-/// What changed by an update.
+/// The outcome of an update.
 #[derive(Default)]
 pub(super) struct Updated {
-    /// The types whose names changed, with all their names.
+    /// Types whose referenced names changed, with all their names.
     pub(super) names: Vec<(Kind, BTreeSet<Sym>)>,
     /// Structured names that were found.
     pub(super) wishes: Vec<StructuredName>,
 }
 
 impl References {
-    /// Takes the changes of one type.
+    /// Applies the changed resources of one type.
     pub(super) fn update(
         &mut self,
         kind: Kind,
@@ -94,12 +97,12 @@ impl References {
         Updated { names, wishes }
     }
 
-    /// It is wanted over a stream of the type's own, not over the ADS.
+    /// Whether the resource is requested on a stream of its type, outside of ADS.
     pub(super) fn is_own(&self, kind: Kind, name: Sym) -> bool {
         self.own.contains(&(kind, name))
     }
 
-    /// A redirect that leads back to where it stands, or is one too many, leads nowhere (row K-27).
+    /// Drops a redirect that leads back to itself or exceeds the limit (docs/protocol.md#k-27).
     fn without_loops(&mut self, place: Place, found: Found) -> Found {
         let Some(target) = found.children.first().copied().filter(|_| found.redirect) else { return found };
         let hops = self.hops.get(&place).map_or(1, |hops| hops.saturating_add(1));
@@ -139,7 +142,7 @@ impl Finder {
         match structured::leads(any).filter(|_| self.structured) {
             Some(Leads::To(url)) => {
                 found.redirect = true;
-                // A redirect leads to one resource, never to many (row K-28).
+                // A redirect leads to one resource, never to a glob (docs/protocol.md#k-28).
                 let wish = StructuredName::found(&url).filter(|wish| !wish.glob);
                 found.add(wish.as_ref().and_then(StructuredName::kind), wish, catalog, wishes);
             }
@@ -151,7 +154,7 @@ impl Finder {
             }
             None => self.links_of(any, &mut found, catalog, wishes),
         }
-        // A resource of its own is no redirect, whatever it refers to.
+        // A resource with content is not a redirect.
         found.redirect &= !found.children.is_empty();
         found
     }
@@ -174,7 +177,7 @@ impl Finder {
             }
             match wish {
                 Some(wish) => found.add(Some(to.kind), Some(wish), catalog, wishes),
-                // A name that stands for many can't be asked for (VHDS asks on demand).
+                // A name pattern cannot be subscribed to: VHDS clients subscribe on demand.
                 None if to.name.is_empty() || to.name.ends_with('*') => {}
                 None => {
                     found.children.insert((to.kind, catalog.intern(&to.name)));

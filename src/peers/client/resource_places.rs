@@ -1,4 +1,4 @@
-//! Which server is asked for a structured name, and which instead while that one is away.
+//! Selects the server of a structured name, and a substitute while that server is unreachable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use super::track::{Changes, Track};
 use super::{Client, FallbackServer, Key, Lane, Refused};
 use crate::engine::session::is_glob;
 
-/// Names without a source that are noted.
+/// Names without a server that are remembered.
 const UNMAPPED: usize = 1000;
 
 impl Client {
-    /// The server that a name is asked of, and the name as it is asked for.
+    /// Returns the server of a name, and the name on the wire.
     pub(super) fn place(
         &mut self,
         url: &TypeUrl,
@@ -40,7 +40,9 @@ impl Client {
         Ok((server, name))
     }
 
-    /// Which server answers for a structured name (row K-24); `plain`: which would without its authority.
+    /// Returns the server of a structured name (docs/protocol.md#k-24).
+    ///
+    /// `plain` is the server of the plain names of the type.
     fn server(&self, wish: &StructuredName, plain: u32) -> Option<u32> {
         let known = self.config.authorities.get(&wish.authority).copied();
         known.or(match self.config.others {
@@ -50,12 +52,12 @@ impl Client {
         })
     }
 
-    /// The same of a name that no resource gives a source for.
+    /// Returns the server of a structured name without a source in the referring resource.
     fn source(&self, wish: &StructuredName) -> Option<u32> {
         self.server(wish, self.config.plain(&wish.type_url))
     }
 
-    /// A glob can be asked of this server (row K-26), if the name is one.
+    /// Whether the server supports a name: globs need a delta stream (docs/protocol.md#k-26).
     fn takes(&self, server: u32, name: &str) -> bool {
         self.config.manner_of(server).variant.is_delta() || !is_glob(name)
     }
@@ -66,7 +68,7 @@ impl Client {
         }
     }
 
-    /// Asks for the alternatives of what the lane should bring, or gives them up.
+    /// Subscribes to the alternatives of the lane's names, or unsubscribes from them.
     pub(super) fn stand_in(&mut self, now: Time, lane: Lane, needed: bool, catalog: &mut Catalog) {
         if self.alternatives.is_empty() {
             return;
@@ -77,7 +79,7 @@ impl Client {
             let alternatives = self.alternatives.iter().filter(|((url, _), _)| *url == key.url);
             let wanted = alternatives
                 .filter(|((_, name), _)| track.asked.contains(name) || track.referred.contains(name));
-            // The first of another server: the lane's own is the one that can't be reached.
+            // Use the first alternative of another server, because the lane's own is unreachable.
             wishes.extend(wanted.filter_map(|(_, list)| {
                 let reachable =
                     |wish: &&StructuredName| self.source(wish).is_some_and(|server| server != key.server);
@@ -88,7 +90,7 @@ impl Client {
         for wish in wishes {
             let Some(server) = self.source(&wish) else { continue };
             let (name, key) = (catalog.intern(&wish.name), Key { url: wish.type_url, server });
-            // What has no stream in this variant can't stand in.
+            // The variant has no stream for the type.
             let Ok(track) = self.track(now, &key) else { continue };
             let changed = if needed { track.stand_ins.insert(name) } else { track.stand_ins.remove(&name) };
             if changed {
@@ -102,8 +104,9 @@ impl Client {
         }
     }
 
-    /// The names of a type by the server that each is asked of; also of servers that were asked for some and are
-    /// asked for none any more. What has no source is not asked for, and is noted (row K-24).
+    /// Groups the names of a type by server, with an empty group for servers that lost all names.
+    ///
+    /// A name without a server is left out and remembered (docs/protocol.md#k-24).
     pub(super) fn by_server(
         &mut self,
         url: &TypeUrl,
@@ -116,7 +119,7 @@ impl Client {
         let plain = self.config.plain(url);
         let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
         let own = kind.and_then(|kind| Some((kind, *self.config.own.get(&kind)?)));
-        // Authorities make no difference.
+        // Authorities are not configured, so all names have the same server.
         let alike = self.config.authorities.is_empty() && self.config.others == FallbackServer::Plain;
         for name in names {
             let text = catalog.text(name);

@@ -1,17 +1,17 @@
-//! Structured names (group K) as a client needs them: what of a URL goes on the wire, and where a resource leads on.
+//! Structured (`xdstp:`) names: their form on the wire, and the resources that they lead to.
 
 use crate::engine::session::{Name, is_glob, is_structured, locator};
 use crate::wire::discovery::fields::any;
 use crate::wire::event::{Kind, TYPE_PREFIX, TypeUrl};
 use crate::wire::pb::Fields;
 
-/// Redirects in a row that are followed (row K-27).
+/// Consecutive redirects that are followed (docs/protocol.md#k-27).
 pub(super) const HOPS: u8 = 8;
 
-/// Alternatives of alternatives that are kept.
+/// Nesting of alternatives that is kept.
 const ALTERNATIVES: usize = 4;
 
-/// A name that can't be asked for.
+/// A name that cannot be subscribed to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
     #[error("`{0}` is not `xdstp://[AUTHORITY]/TYPE/ID[?PARAMETERS][#DIRECTIVES]`")]
@@ -28,21 +28,21 @@ pub enum BadName {
     Type(String),
 }
 
-/// What a URL asks for.
+/// A structured name, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StructuredName {
-    /// As it goes on the wire: parameters in order, no directives (rows K-06, K-08).
+    /// The name on the wire: sorted parameters, no directives (docs/protocol.md#k-08).
     pub(super) name: String,
     pub(super) authority: String,
-    /// Of the resource; a list's is that of its members.
+    /// Type of the resource; for a list the type of its members.
     pub(super) type_url: TypeUrl,
     pub(super) glob: bool,
-    /// What to ask for instead while the source is unreachable (row K-29), best first.
+    /// Names to use while the source is unreachable, best first (docs/protocol.md#k-29).
     pub(super) alternatives: Vec<StructuredName>,
 }
 
 impl StructuredName {
-    /// A URL as a user or a bootstrap gives it.
+    /// Parses a URL from a user or a bootstrap.
     pub(super) fn configured(url: &str) -> Result<StructuredName, BadName> {
         let wish =
             StructuredName::read(url, ALTERNATIVES).ok_or_else(|| BadName::Malformed(url.to_owned()))?;
@@ -64,7 +64,7 @@ impl StructuredName {
         Ok(wish)
     }
 
-    /// A URL in a resource: what is wrong with it is the server's fault, and the rest of it holds.
+    /// Parses a URL in a resource. Errors are the server's, so a malformed part is ignored.
     pub(super) fn found(url: &str) -> Option<StructuredName> {
         StructuredName::read(url, ALTERNATIVES)
     }
@@ -96,13 +96,13 @@ impl StructuredName {
     }
 }
 
-/// The name as it goes on the wire.
+/// Returns the name on the wire.
 pub(super) fn wire(name: &Name<'_>) -> String {
     let canonical = name.canonical();
     canonical.strip_suffix('?').map_or_else(|| canonical.clone(), str::to_owned)
 }
 
-/// A structured URL as it is asked for: the type, and the name on the wire. `None`: it is none.
+/// Returns the type and the name on the wire of a structured URL; `None` if it is not one.
 pub fn asked(url: &str) -> Option<(TypeUrl, String)> {
     StructuredName::found(url).map(|wish| (wish.type_url, wish.name))
 }
@@ -112,16 +112,17 @@ fn directives(url: &str) -> impl Iterator<Item = &str> {
     fragment.split(',').filter(|directive| !directive.is_empty())
 }
 
-/// Where a resource leads to by its form, not by what it configures.
+/// The resources that the form of a resource leads to, apart from references in its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Leads {
-    /// A redirect (row K-27).
+    /// A redirect to a URL (docs/protocol.md#k-27).
     To(String),
-    /// A list: the locators of its members (row K-13), and the `Any`s of those that stand in it (row K-14).
+    /// A list: the locators of its members (docs/protocol.md#k-13), and the `Any` of each inline
+    /// member (docs/protocol.md#k-14).
     List { locators: Vec<String>, inline: Vec<Vec<u8>> },
 }
 
-/// `None`: it is a resource like any other.
+/// Returns the redirect or the list in an `Any`; `None` for any other resource.
 pub(super) fn leads(payload: &[u8]) -> Option<Leads> {
     let (mut url, mut value) = (String::new(), Vec::new());
     for field in Fields::new(payload).map_while(Result::ok) {
@@ -152,7 +153,7 @@ pub(super) fn leads(payload: &[u8]) -> Option<Leads> {
     Some(Leads::List { locators, inline })
 }
 
-/// Whether a name is one that `Wish` reads.
+/// Whether a name is structured.
 pub(super) fn is_one(name: &str) -> bool {
     is_structured(name)
 }

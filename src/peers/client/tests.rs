@@ -17,7 +17,7 @@ use crate::wire::{Body, Shape};
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const EDS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
 
-/// A client whose streams open at once, and what it says as text.
+/// A client whose streams open at once, and its requests as text.
 struct Play {
     client: Client,
     catalog: Catalog,
@@ -47,7 +47,7 @@ fn config(variant: Variant) -> Config {
     }
 }
 
-/// Every cluster refers to the endpoints of its name.
+/// Every cluster refers to the endpoints of the same name.
 fn following(variant: Variant) -> Config {
     let links: Links = Arc::new(|any: &[u8]| {
         let value = crate::wire::pb::Fields::new(any).map_while(Result::ok).find(|field| field.number == 2);
@@ -163,7 +163,7 @@ impl Play {
         }
     }
 
-    /// A request, short: type, node, version, names, nonce, NACK.
+    /// A request as text: type, node, version, names, nonce, NACK.
     fn text(&mut self, bytes: &[u8]) -> String {
         let shape = if self.delta { Shape::DeltaRequest } else { Shape::SotwRequest };
         let message = Message::parse(shape, bytes, &mut self.catalog);
@@ -205,7 +205,7 @@ impl Play {
         out
     }
 
-    /// What a server understands that only reads requests.
+    /// The subscription as seen by a server that only reads requests.
     fn told(&mut self, server: &mut std::collections::BTreeSet<String>) {
         for said in std::mem::take(&mut self.said) {
             let words: Vec<&str> = said.split(' ').collect();
@@ -224,7 +224,7 @@ impl Play {
         }
     }
 
-    /// What was said since the last time.
+    /// The requests since the last call.
     #[track_caller]
     fn says(&mut self, wanted: &[&str]) {
         assert_eq!(std::mem::take(&mut self.said), wanted);
@@ -256,7 +256,7 @@ fn a_nack_reports_the_version_in_force() {
     play.respond(CDS, "1", "a", &["x"], Ruling::Accept);
     play.respond(CDS, "2", "b", &["x", "z"], Ruling::refuse("no"));
     play.says(&["cds node =*", "cds v1 =* na", "cds v1 =* nb NACK no"]);
-    // The same again is answered later (row E-30).
+    // A repeated response is rejected later (docs/protocol.md#e-30).
     play.respond(CDS, "3", "c", &["x", "z"], Ruling::refuse("no"));
     play.says(&[]);
     play.pass(Duration::from_secs(2));
@@ -275,7 +275,7 @@ fn changes_wait_for_the_verdict_they_can_ride_on() {
     play.client.rule(play.now, &EDS.into(), None, Ruling::Accept, &mut play.catalog);
     play.run();
     play.says(&["eds v1 =x,y na"]);
-    // In delta they need not.
+    // Delta requests have no version.
     let mut play = Play::new(config(Variant::Delta));
     play.subscribe(EDS, &["x"]);
     play.respond(EDS, "1", "a", &["x"], Ruling::Hold);
@@ -410,7 +410,8 @@ fn protocol_faults_are_refused_with_their_resource() {
     assert!(wrong.starts_with("x: type ") && wrong.contains("in a response of"), "{wrong}");
 }
 
-/// Rows D-02 and D-03: one poll at a time, each with all that is wanted, the verdict in the next.
+/// One poll at a time, each with the whole subscription (docs/protocol.md#d-02,
+/// docs/protocol.md#d-03).
 #[test]
 fn polls_carry_versions_names_and_verdicts_one_at_a_time() {
     let mut play = Play::new(config(Variant::Rest));
@@ -419,7 +420,7 @@ fn polls_carry_versions_names_and_verdicts_one_at_a_time() {
     play.says(&["cds node =*", "eds node =x"]);
     play.respond(CDS, "1", "", &["x"], Ruling::Accept);
     play.says(&["cds node v1 =*"]);
-    // The server has nothing new.
+    // The server has no news.
     play.client.handle_unchanged(play.now, Lane(0));
     play.pass(Duration::from_secs(7));
     play.says(&[]);
@@ -427,7 +428,7 @@ fn polls_carry_versions_names_and_verdicts_one_at_a_time() {
     play.says(&["cds node v1 =*"]);
     play.pass(Duration::from_secs(60));
     play.says(&[]);
-    // A refusal is said in every poll until there is another answer; the same answer again is no news.
+    // Every poll repeats the error until another response arrives; a repeated response is not news.
     play.respond(CDS, "2", "n", &["y"], Ruling::refuse("no"));
     play.says(&["cds node v1 =* nn NACK no"]);
     play.respond(CDS, "2", "n", &["y"], Ruling::refuse("no"));
@@ -460,7 +461,7 @@ fn a_change_of_interest_does_not_wait_for_a_poll_that_is_held() {
     assert_eq!(play.client.due(), None);
 }
 
-/// What is given up while a verdict waits is not asked for again with it.
+/// A name that is unsubscribed from while a verdict waits is not part of the verdict.
 #[test]
 fn nothing_is_polled_for_once_nothing_is_wanted() {
     let mut play = Play::new(config(Variant::Rest));
@@ -500,7 +501,7 @@ fn a_held_response_is_not_polled_over() {
     play.says(&["cds node v1 =*"]);
 }
 
-/// Rows D-05 and D-06.
+/// docs/protocol.md#d-05, docs/protocol.md#d-06
 #[test]
 fn neither_ads_nor_delta_is_polled() {
     let mut play = Play::new(config(Variant::Rest));
@@ -513,7 +514,7 @@ fn neither_ads_nor_delta_is_polled() {
     }
 }
 
-/// Row A-14: the version of the services and that of the types are independent.
+/// Services and types have independent versions (docs/protocol.md#a-14).
 #[test]
 fn the_services_may_be_of_version_two() {
     let v2 = |variant| Config { transport: ApiVersion::V2, ..config(variant) };
@@ -534,7 +535,7 @@ fn the_services_may_be_of_version_two() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever happens, a server that only reads the requests ends with what is wanted.
+    /// After any events, a server that only reads requests has the client's subscription.
     #[test]
     fn the_server_ends_with_what_is_wanted(
         steps in prop::collection::vec((0u8..7, 0usize..4), 1..40),
@@ -562,7 +563,7 @@ proptest! {
                     nonce += 1;
                     let ruling = if step == 3 { Ruling::Accept } else { Ruling::refuse("no") };
                     if variant == Variant::Rest {
-                        // Its poll is answered: nothing is asked for until the next, if there is one.
+                        // The poll has its response: only the next poll counts.
                         server.clear();
                     }
                     play.respond(EDS, &nonce.to_string(), &format!("n{nonce}"), &all[..which], ruling);

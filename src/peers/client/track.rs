@@ -12,75 +12,78 @@ use super::structured;
 use super::{Lane, Ruling, ServerProfile, Trivial};
 use crate::engine::session::{Name, glob_matches, is_glob};
 
-/// A response that was refused is answered later each time it comes again (row E-30), up to this.
+/// Longest delay of a NACK for a response that repeats a rejected one (docs/protocol.md#e-30).
 const REFUSED_AGAIN: Duration = Duration::from_secs(30);
 const REFUSED_ONCE: Duration = Duration::from_millis(500);
 
-/// One type on its lane.
+/// The subscription to one type on its lane.
 pub(super) struct Track {
     pub lane: Lane,
-    /// How it is asked for.
+    /// Protocol variant of the server.
     pub manner: ServerProfile,
-    /// A response holds all there is (SotW LDS and CDS, row E-44).
+    /// Each response has all resources (SotW LDS and CDS, docs/protocol.md#e-44).
     full_state: bool,
-    /// The server picks (row E-38).
+    /// The subscription is a wildcard (docs/protocol.md#e-38).
     pub wildcard: bool,
-    /// Names wanted by themselves.
+    /// Names that were subscribed to directly.
     pub asked: BTreeSet<Sym>,
-    /// Names wanted because a resource refers to them.
+    /// Names that resources refer to.
     pub referred: BTreeSet<Sym>,
-    /// Names wanted while the source of others is unreachable (row K-29).
+    /// Alternatives of names whose source is unreachable (docs/protocol.md#k-29).
     pub stand_ins: BTreeSet<Sym>,
-    /// What this stream was told; `None` before its first request.
+    /// The subscription as sent on this stream; `None` before the first request.
     sent: Option<Sent>,
-    /// Newest version accepted, kept across streams (row E-02).
+    /// Newest accepted version, kept across streams (docs/protocol.md#e-02).
     version: VersionInfo,
-    /// Newest nonce answered on this stream (row E-08).
+    /// Newest answered nonce of this stream (docs/protocol.md#e-08).
     nonce: Nonce,
-    /// Of the response that was answered before it was taken in.
+    /// Nonce of a response that was accepted before its content was stored.
     pub ahead: Option<Nonce>,
     /// Responses without a verdict, oldest first.
     pub pending: VecDeque<Pending>,
-    /// Resources accepted, kept across streams (row F-15).
+    /// Accepted resources, kept across streams (docs/protocol.md#f-15).
     held: HashMap<Sym, Held, DenseHash>,
-    /// Counts the responses accepted.
+    /// Number of accepted responses.
     round: u32,
-    /// One of them may have a TTL.
+    /// A resource may have a TTL.
     timed: bool,
-    /// Names that the server said do not exist (row F-28).
+    /// Names that the server reported as not existing (docs/protocol.md#f-28).
     absent: HashSet<Sym, DenseHash>,
     /// A response was answered, on any stream.
     pub answered: bool,
-    /// What was refused last, and how often in a row (row E-30).
+    /// Fingerprint of the response rejected last, and its consecutive repetitions
+    /// (docs/protocol.md#e-30).
     refused: Option<(u128, u32)>,
-    /// Over REST.
+    /// State of the REST polls.
     pub poll: Poll,
-    /// Over REST: why the newest response was refused, for all polls until the next.
+    /// REST: the error of the newest response, repeated in all polls until the next response.
     error: Option<ErrorDetail>,
-    /// Over REST: what the newest response held.
+    /// REST: version and fingerprint of the newest response.
     seen: Option<(VersionInfo, u128)>,
 }
 
 struct Sent {
     wildcard: bool,
     names: BTreeSet<Sym>,
-    /// A request of this stream held a name or `*`: from there an empty list means nothing (row E-40).
+    /// A request of this stream had a name or `*`, so that an empty list is not a wildcard any more
+    /// (docs/protocol.md#e-40).
     ever_named: bool,
 }
 
 struct Held {
     version: Sym,
-    /// Of the response that held it last.
+    /// Number of the last accepted response with this resource.
     round: u32,
-    /// Few have more to be known of them, and they are many.
+    /// Boxed, because resources are many and few need these fields.
     rare: Option<Box<Rare>>,
 }
 
 #[derive(Default)]
 struct Rare {
-    /// Names asked for that it answers beside its own: aliases (row F-30), globs (row K-18).
+    /// Subscribed names that the resource satisfies besides its own: aliases
+    /// (docs/protocol.md#f-30), globs (docs/protocol.md#k-18).
     answers: Vec<Sym>,
-    /// When its TTL runs out (row G-02).
+    /// End of the TTL (docs/protocol.md#g-02).
     until: Option<Time>,
 }
 
@@ -103,10 +106,10 @@ pub(super) struct Pending {
     pub due: Time,
 }
 
-/// What an accepted response changed.
+/// The changes of an accepted response.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// Resources with the blob of their content.
+    /// Resources, each with the blob of its content.
     pub accepted: Vec<(Sym, BlobId)>,
     pub gone: Vec<Sym>,
 }
@@ -138,7 +141,7 @@ impl Track {
         }
     }
 
-    /// When something of it is due.
+    /// Returns the time of the next due action.
     pub(super) fn due(&self) -> Option<Time> {
         let verdict = self.pending.front().filter(|pending| !matches!(pending.ruling, Ruling::Hold));
         let until = || self.held.values().filter_map(Held::until).min();
@@ -146,12 +149,12 @@ impl Track {
         verdict.map(|pending| pending.due).into_iter().chain(ttl).chain(self.poll.due()).min()
     }
 
-    /// Whether the name is asked for by itself.
+    /// Whether the name was subscribed to directly.
     pub(super) fn names(&self, name: Sym) -> bool {
         [&self.asked, &self.referred, &self.stand_ins].into_iter().any(|names| names.contains(&name))
     }
 
-    /// Resources held that are not wanted any more.
+    /// Returns the resources that are no longer subscribed to.
     pub(super) fn unwanted(&self) -> Vec<Sym> {
         if self.wildcard {
             return Vec::new();
@@ -165,7 +168,7 @@ impl Track {
         self.asked.iter().chain(&self.referred).chain(&self.stand_ins).copied().collect()
     }
 
-    /// Names wanted that neither came nor were said not to exist.
+    /// Returns the subscribed names that neither arrived nor were reported as not existing.
     pub(super) fn missing(&self) -> Vec<Sym> {
         let known = |name: &Sym| self.held.contains_key(name) || self.absent.contains(name);
         let names = self.asked.union(&self.referred).copied();
@@ -178,31 +181,33 @@ impl Track {
         missing
     }
 
-    /// The names asked for that a resource answers beside its own.
+    /// Returns the subscribed names that a resource satisfies besides its own.
     fn answers(&self, name: Sym, aliases: &[Sym], globs: &[Sym], catalog: &Catalog) -> Vec<Sym> {
         let mut found: Vec<Sym> = aliases.iter().copied().filter(|alias| self.names(*alias)).collect();
         found.extend(globs.iter().filter(|glob| glob_matches(catalog.text(**glob), catalog.text(name))));
         found
     }
 
-    /// The globs asked for.
+    /// Returns the subscribed globs.
     fn globs(&self, catalog: &Catalog) -> Vec<Sym> {
         let names = self.asked.iter().chain(&self.referred).chain(&self.stand_ins).copied();
         names.filter(|name| is_glob(catalog.text(*name))).collect()
     }
 
-    /// The name as it is asked for: a structured one has its parameters in order (row K-08).
+    /// Returns the subscribed spelling of a name: structured names have sorted parameters
+    /// (docs/protocol.md#k-08).
     fn spelled(&self, name: Sym, catalog: &mut Catalog) -> Sym {
         let own = Name::parse(catalog.text(name)).map(|name| structured::wire(&name));
         own.map_or(name, |own| catalog.intern(&own))
     }
 
-    /// Takes a name that the server says does not exist; what goes by it.
+    /// Marks a name as not existing, and returns the resources that this removes.
     fn remove(&mut self, name: Sym, catalog: &mut Catalog) -> Vec<Sym> {
         let name = self.spelled(name, catalog);
         let mut gone: Vec<Sym> = self.held.remove(&name).map(|_| name).into_iter().collect();
         if is_glob(catalog.text(name)) {
-            // All its members go (row K-20), but for those that are wanted by themselves.
+            // Remove all members of the glob (docs/protocol.md#k-20), except those subscribed to
+            // directly.
             let member = |held: &Held| held.answers().contains(&name);
             let members = self.held.iter().filter(|(own, held)| member(held) && !self.names(**own));
             gone.extend(members.map(|(own, _)| *own).collect::<Vec<_>>());
@@ -216,7 +221,8 @@ impl Track {
         gone
     }
 
-    /// Nonces and what was sent die with the stream (rows E-11, F-18); responses without a verdict too.
+    /// Drops the state that ends with a stream: nonces, sent names, responses without a verdict
+    /// (docs/protocol.md#e-11, docs/protocol.md#f-18).
     pub(super) fn stream_ended(&mut self) {
         self.sent = None;
         self.nonce = Nonce::default();
@@ -224,7 +230,7 @@ impl Track {
         self.pending.clear();
     }
 
-    /// Drops resources whose TTL has run out.
+    /// Drops resources whose TTL has expired.
     pub(super) fn expire(&mut self, now: Time) {
         if !self.timed {
             return;
@@ -233,7 +239,7 @@ impl Track {
         self.timed = self.held.values().any(|held| held.until().is_some());
     }
 
-    /// How long the verdict on a response waits, beside the delay that was asked for.
+    /// Returns the delay of a verdict, besides the configured one.
     pub(super) fn patience(&self, message: &Message, ruling: &Ruling) -> Duration {
         let print = message.resources().map(|list| list.fingerprint());
         match (ruling, self.refused) {
@@ -244,13 +250,13 @@ impl Track {
         }
     }
 
-    /// The oldest response without a verdict, if it is time for one.
+    /// Removes and returns the oldest response without a verdict if it is due.
     pub(super) fn take_due(&mut self, now: Time) -> Option<Pending> {
         let due = |pending: &Pending| pending.due <= now && !matches!(pending.ruling, Ruling::Hold);
         if self.pending.front().is_some_and(due) { self.pending.pop_front() } else { None }
     }
 
-    /// Takes over what a response says, if it was accepted: all of it or nothing (row F-34).
+    /// Applies an accepted response, all of it or nothing (docs/protocol.md#f-34).
     pub(super) fn settle_response(&mut self, now: Time, pending: &Pending, catalog: &mut Catalog) -> Changes {
         self.answered = true;
         if matches!(pending.ruling, Ruling::Refuse(_)) {
@@ -308,7 +314,8 @@ impl Track {
         changes
     }
 
-    /// A heartbeat only touches the timer; anything else without content says that there is none (row G-11).
+    /// Applies an entry without content: a heartbeat renews the TTL, anything else removes the
+    /// resource (docs/protocol.md#g-11).
     fn without_content(&mut self, name: Sym, version: Sym, until: Option<Time>) {
         let round = self.round;
         let mut held = self.held.get_mut(&name);
@@ -327,50 +334,50 @@ impl Track {
         }
     }
 
-    /// The ACK of a response that is taken in after it.
+    /// Returns the ACK of a response whose content is stored later.
     pub(super) fn accept(&mut self, plain: &Trivial) -> Request {
         self.version = plain.version.clone();
         self.ahead = Some(plain.nonce.clone());
         self.verdict(plain.nonce.clone(), None)
     }
 
-    /// The verdict on a response, with what changed in the subscription since the last request.
+    /// Returns the ACK or NACK of a response, with the subscription changes since the last request.
     pub(super) fn verdict(&mut self, nonce: Nonce, error: Option<ErrorDetail>) -> Request {
         self.nonce = nonce;
         let request = self.request();
         Request { nonce: self.nonce.clone(), error, ..request }
     }
 
-    /// Over REST the verdict is said by the next poll.
+    /// REST: notes the verdict for the next poll.
     pub(super) fn note_verdict(&mut self, nonce: Nonce, error: Option<ErrorDetail>) {
         (self.nonce, self.error) = (nonce, error);
     }
 
-    /// Whether a response differs from the one before.
+    /// REST: whether a response differs from the previous one.
     pub(super) fn is_news(&mut self, message: &Message) -> bool {
         let Some(response) = message.response().filter(|response| !response.is_delta) else { return false };
         let seen = Some((response.version.clone(), response.resources.fingerprint()));
         std::mem::replace(&mut self.seen, seen.clone()) != seen
     }
 
-    /// Something is wanted, and no response waits for its verdict.
+    /// Whether there is a subscription and no response waits for its verdict.
     pub(super) fn may_poll(&self) -> bool {
         self.pending.is_empty() && (self.wildcard || !self.wanted().is_empty())
     }
 
-    /// The newest request says what is wanted.
+    /// Whether the newest request has the current subscription.
     pub(super) fn is_told(&self) -> bool {
         let sent = self.sent.as_ref();
         sent.is_some_and(|sent| sent.wildcard == self.wildcard && sent.names == self.wanted())
     }
 
-    /// The next poll: all that is wanted, with the verdict (row D-02).
+    /// Returns the next poll: the whole subscription and the verdict (docs/protocol.md#d-02).
     pub(super) fn next_poll(&mut self) -> Request {
         self.poll = Poll::Asked;
         Request { nonce: self.nonce.clone(), error: self.error.clone(), ..self.request() }
     }
 
-    /// Requests that bring the server's view to what is wanted: none, if it is that already or a verdict will.
+    /// Returns requests for the subscription changes; none if a verdict will carry them.
     pub(super) fn changes(&mut self) -> Vec<Request> {
         let first = self.sent.is_none();
         let nothing = !self.wildcard && self.wanted().is_empty();
@@ -386,7 +393,8 @@ impl Track {
             return Vec::new();
         }
         let mut requests = Vec::new();
-        // Nothing was ever named, so an empty list would still be the wildcard (row E-40).
+        // No name was ever sent, so an empty list would still be a wildcard
+        // (docs/protocol.md#e-40).
         if self.sent.as_ref().is_some_and(|sent| !sent.ever_named) && nothing {
             let wildcard = Request { wildcard: true, nonce: self.nonce.clone(), ..Request::default() };
             requests.push(Request { version: self.version.clone(), ..wildcard });
@@ -396,14 +404,16 @@ impl Track {
         requests
     }
 
-    /// Drops what is not wanted any more; a member of the wildcard stays until the server says otherwise (row F-26).
+    /// Drops resources that are no longer subscribed to. Members of the wildcard stay until the
+    /// server removes them (docs/protocol.md#f-26).
     fn forget(&mut self) {
         for name in self.unwanted() {
             self.held.remove(&name);
         }
     }
 
-    /// The next request without its nonce: SotW says all that is wanted, delta what changed.
+    /// Returns the next request without its nonce: SotW has the whole subscription, delta the
+    /// changes.
     fn request(&mut self) -> Request {
         let names = self.wanted();
         let (first, ever) = match &self.sent {

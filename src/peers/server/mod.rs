@@ -1,23 +1,22 @@
-//! An xDS control plane as a state machine: what is answered to which request, on one stream of one client. The
-//! counterpart of [`crate::peers::client`].
+//! An xDS control plane as a state machine, for one stream of one client.
 //!
-//! Pure: no clock, no sockets, no async. Whoever owns a [`Stream`] tells it what happened (`handle_*`, with the time) and
-//! does what [`next`](Stream::next) says, until that is to wait.
+//! The counterpart of [`crate::peers::client`]. Pure: no clock, no sockets, no async. The owner of
+//! a [`Stream`] reports events (`handle_*`, with the time) and does what [`next`](Stream::next)
+//! returns until that is to wait.
 //!
-//! ```text
-//!   request   ─▶ ┌────────┐ ─▶ Send  a response, its bytes in pieces
-//!   new plan  ─▶ │ Stream │ ─▶ End   with a gRPC status
-//!   leave     ─▶ └────────┘ ─▶ At, Held, Idle: wait
-//! ```
+//! ```text request   ─▶ ┌────────┐ ─▶ Send  a response, its bytes in pieces new plan  ─▶ │ Stream │
+//! ─▶ End   with a gRPC status leave     ─▶ └────────┘ ─▶ At, Held, Idle: wait ```
 //!
-//! What it says is in a [`Plan`], one of two:
+//! A [`Plan`] has the responses, in one of two ways:
 //!
-//! * **Snapshots**: of each type the resources, as a server had sent them last. All variants: SotW and delta, aggregated
-//!   and a stream for each type, wildcards, names, globs. A client's holdings are not kept: they are what it wants of the
-//!   snapshot, as everything that it wants is sent at once. So a stream costs its names, and a push of 100,000 resources is
-//!   one buffer for all clients. What was refused is sent again only when it has changed (row E-30).
-//! * **Scripts**: of each recorded stream the responses, to be sent as they were, each when the client has said what the
-//!   recorded one had said before it, at the recorded pace or another.
+//! - **Snapshots**: the resources of each type, as a server had sent them last. Supports SotW and
+//!   delta, aggregated and single-type streams, wildcards, names and globs. The server does not
+//!   track the resources of a client: they follow from the subscription, because everything wanted
+//!   is sent at once. A stream costs only its names, and a push of 100,000 resources is one buffer
+//!   for all clients. A rejected resource is sent again only after a change
+//!   (docs/protocol.md#e-30).
+//! - **Scripts**: the recorded responses of each stream, unchanged. Each is sent once the client
+//!   has said what the recorded client had said before, at the recorded pace or another.
 
 mod faults;
 mod playing;
@@ -43,7 +42,7 @@ pub use script::{Script, TooLarge};
 pub use snapshot::{Resource, Snapshot, Type};
 use subscriptions::Subscriptions;
 
-/// gRPC's INVALID_ARGUMENT and UNIMPLEMENTED.
+/// gRPC's INVALID_ARGUMENT.
 const INVALID: Code = Code(3);
 const UNIMPLEMENTED: Code = Code(12);
 const UNAVAILABLE: Code = Code(14);
@@ -51,36 +50,36 @@ const UNAVAILABLE: Code = Code(14);
 /// Nodes whose streams are counted.
 const NODES: usize = 10_000;
 
-/// What a stream does next.
+/// The next action of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Send this message: its bytes, in pieces.
+    /// Send this message, given in pieces.
     Send(Vec<Bytes>),
     /// End the stream with this status.
     End(Code, String),
-    /// Reset it with this HTTP/2 error code.
+    /// Reset the stream with this HTTP/2 error code.
     Reset(u32),
-    /// Nothing before then.
+    /// Wait until this time.
     At(Time),
-    /// Nothing before [`Stream::release`]; what comes then, in words.
+    /// Wait for [`Stream::release`]; the text describes the next step.
     Held(String),
-    /// Nothing before the client says something.
+    /// Wait for the client.
     Idle,
 }
 
-/// How fast a script is played.
+/// The speed of a script.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PlaybackSpeed {
-    /// So many times the recorded speed.
+    /// A multiple of the recorded speed.
     Times(f64),
-    /// As fast as the client takes it.
+    /// As fast as the client reads.
     Full,
-    /// One by one, each with leave.
+    /// One step at a time, each after [`Stream::release`].
     Step,
 }
 
 impl PlaybackSpeed {
-    /// When something is due that was recorded at `then`, where `recorded` was at `live`.
+    /// Returns the due time of a step recorded at `then`, if time `recorded` corresponds to `live`.
     fn after(self, live: Time, recorded: Time, then: Time) -> Time {
         match self {
             PlaybackSpeed::Times(speed) if speed > 0.0 => {
@@ -92,10 +91,10 @@ impl PlaybackSpeed {
     }
 }
 
-/// What is served to whom.
+/// The responses for each client.
 #[derive(Debug)]
 pub enum Plan {
-    /// A node whose id has one gets its own, all others that of all.
+    /// A snapshot for each listed node id, and one for all other nodes.
     Snapshots {
         by_node: BTreeMap<String, Arc<Snapshot>>,
         all: Arc<Snapshot>,
@@ -108,7 +107,8 @@ pub enum Plan {
 pub struct Scripts {
     scripts: Vec<Arc<Script>>,
     pace: PlaybackSpeed,
-    /// How many streams of a kind a node has opened: the first gets the first script, and so on, round and round.
+    /// Streams that a node has opened of each kind. The first gets the first script, and so on,
+    /// round robin.
     opened: Mutex<BTreeMap<(String, String), usize>>,
 }
 
@@ -122,15 +122,16 @@ impl Scripts {
         &self.scripts
     }
 
-    /// The script for a stream that `node` has opened now: its own where it was recorded, otherwise anybody's.
+    /// Returns the script for a new stream of `node`: one that was recorded from the node,
+    /// otherwise any.
     fn take(&self, node: &str, method: &Method) -> Option<Arc<Script>> {
         let fits: Vec<&Arc<Script>> = self.scripts.iter().filter(|script| script.fits(method)).collect();
         let own: Vec<_> =
             fits.iter().filter(|script| script.node.as_deref() == Some(node)).copied().collect();
         let of = if own.is_empty() { fits } else { own };
-        // Nothing panics while it is held.
+        // Nothing panics while the lock is held.
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        // Clients that take another name each time begin anew.
+        // Bounds the memory for clients that change their id each time.
         if opened.len() > NODES {
             opened.clear();
         }
@@ -149,7 +150,8 @@ impl Scripts {
 }
 
 impl Plan {
-    /// This one in place of another: versions of what changed are new ([`Snapshot::after`]).
+    /// Returns this plan as the successor of another, with new versions for changed content
+    /// ([`Snapshot::after`]).
     pub fn after(self, before: &Plan) -> Plan {
         let (Plan::Snapshots { by_node, all }, Plan::Snapshots { all: known, .. }) = (&self, before) else {
             return self;
@@ -176,31 +178,31 @@ pub struct Stream {
     method: Method,
     plan: Arc<Plan>,
     opened: Time,
-    /// The id of the client's node, once it has said something.
+    /// Id of the client's node, once the first request has arrived.
     node: Option<String>,
     part: Part,
     out: VecDeque<Next>,
 }
 
-/// What is played on it.
+/// The part of the plan that the stream plays.
 #[derive(Debug)]
 enum Part {
-    /// It is not known yet who the client is.
+    /// The client is not known yet.
     Unknown,
     Snapshot(Subscriptions),
     Script(Playing),
-    /// It has ended.
+    /// The stream has ended.
     Over,
 }
 
 impl Stream {
-    /// A stream that was opened at `now` by this gRPC path. `None`: there is no such streaming method of xDS.
+    /// Opens a stream at `now`; `None` if the path is not a streaming method of xDS.
     pub fn open(path: &str, plan: Arc<Plan>, now: Time) -> Option<Stream> {
         let method = Method::parse(path).filter(|method| method.rpc == Rpc::Stream)?;
         Some(Stream { method, plan, opened: now, node: None, part: Part::Unknown, out: VecDeque::new() })
     }
 
-    /// The client has sent this message.
+    /// Reports a message of the client.
     pub fn handle_request(&mut self, now: Time, bytes: &[u8]) {
         let delta = self.method.variant.is_delta();
         let Some(request) = Request::read(delta, bytes) else {
@@ -222,7 +224,7 @@ impl Stream {
         }
     }
 
-    /// The first request says who it is.
+    /// Selects the part of the plan, when the first request has identified the client.
     fn begin(&mut self, node: String) {
         let (delta, plan) = (self.method.variant.is_delta(), self.plan.clone());
         self.part = match &*plan {
@@ -241,7 +243,7 @@ impl Stream {
         self.node = Some(node);
     }
 
-    /// Something else is served from now on. A script that has begun goes on.
+    /// Replaces the plan. A script that has begun goes on.
     pub fn handle_plan(&mut self, plan: Arc<Plan>) {
         self.plan = plan;
         let Part::Snapshot(subscriptions) = &mut self.part else { return };
@@ -250,14 +252,14 @@ impl Stream {
         }
     }
 
-    /// One more step may be taken.
+    /// Permits one more step of a script.
     pub fn release(&mut self) {
         if let Part::Script(playing) = &mut self.part {
             playing.release();
         }
     }
 
-    /// What is to be done at `now`; to be asked again until it is to wait.
+    /// Returns the next action at `now`. Call it again until the action is to wait.
     pub fn next(&mut self, now: Time) -> Next {
         if let Some(next) = self.out.pop_front() {
             return next;
@@ -273,12 +275,12 @@ impl Stream {
         next
     }
 
-    /// Responses that wait to be sent.
+    /// Number of responses in the queue.
     pub fn queued(&self) -> usize {
         self.out.len()
     }
 
-    /// What a script waits for, in words.
+    /// Describes what a script waits for.
     pub fn waits_for(&self) -> Option<String> {
         match &self.part {
             Part::Script(playing) => playing.waits_for(),

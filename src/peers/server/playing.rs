@@ -1,4 +1,4 @@
-//! A script on its way to a client.
+//! Plays a recorded script to a client.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,39 +10,39 @@ use super::request::Request;
 use super::script::{Act, Need, Script, Step};
 use super::{Next, PlaybackSpeed};
 
-/// Of many names so many are told.
+/// Names that a description lists.
 const NAMED: usize = 3;
 
-/// One stream of a client that is sent what was recorded.
+/// A stream that sends the responses of a script.
 #[derive(Debug)]
 pub(super) struct Playing {
     script: Arc<Script>,
     pace: PlaybackSpeed,
     at: usize,
-    /// When the step before this one was due, on either clock.
+    /// Time of the previous step, live and recorded.
     before: (Time, Time),
-    /// This step comes no sooner: what it waited for came late.
+    /// Earliest time of the next step, after the client was late.
     floor: Time,
-    /// Steps that may be taken (`--step`).
+    /// Steps that are permitted (`--step`).
     leave: u64,
     types: BTreeMap<TypeUrl, Said>,
 }
 
-/// What the client has said of a type, and was sent.
+/// The requests and responses of one type.
 #[derive(Debug, Default)]
 struct Said {
     asks: u32,
-    /// Of all requests.
+    /// Names of all requests.
     names: BTreeSet<String>,
-    /// Of the newest one.
+    /// Names of the newest request.
     last: Vec<String>,
     sent: Vec<String>,
-    /// So many of those have a verdict.
+    /// Number of sent responses with a verdict.
     answered: usize,
 }
 
 impl Playing {
-    /// Begins at `now`.
+    /// Starts a script at `now`.
     pub fn new(script: Arc<Script>, pace: PlaybackSpeed, now: Time) -> Playing {
         let before = (now, script.opened);
         Playing { script, pace, at: 0, before, floor: now, leave: 0, types: BTreeMap::new() }
@@ -73,7 +73,7 @@ impl Playing {
         }
     }
 
-    /// One step may be taken.
+    /// Permits one more step.
     pub fn release(&mut self) {
         self.leave += 1;
     }
@@ -104,7 +104,7 @@ impl Playing {
         }
     }
 
-    /// What the client has not said yet of what it had said before the next step, in words.
+    /// Describes the requests that the next step still waits for.
     pub fn waits_for(&self) -> Option<String> {
         let step = self.script.steps.get(self.at)?;
         let (_, need) = self.open().first().and_then(|i| step.needs.get(*i))?;
@@ -120,7 +120,7 @@ impl Playing {
         })
     }
 
-    /// The needs of the next step that are not met.
+    /// Returns the unmet needs of the next step.
     fn open(&self) -> Vec<usize> {
         let needs = self.script.steps.get(self.at).map_or(&[][..], |step| &step.needs);
         needs.iter().enumerate().filter(|(_, (_, need))| !self.is_met(need)).map(|(i, _)| i).collect()
@@ -133,7 +133,7 @@ impl Playing {
             }),
             Need::Verdict { url, nonce } => {
                 let Some(said) = self.types.get(url) else { return true };
-                // Of what was not sent here there is no verdict.
+                // A response that was not sent here gets no verdict.
                 said.sent.iter().position(|sent| *sent == nonce.as_str()).is_none_or(|of| of < said.answered)
             }
         }

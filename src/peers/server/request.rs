@@ -5,26 +5,25 @@ use crate::wire::Shape;
 use crate::wire::discovery::fields::{DiscoveryField, NAME, map_entry, node, status};
 use crate::wire::pb::{Field, Fields};
 
-/// What a control plane reads of a `DiscoveryRequest` or a `DeltaDiscoveryRequest` (checklists M.1, M.3). Nothing of it
-/// is kept beyond its answer but names.
+/// The fields of a request that a control plane reads.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Request<'a> {
     /// `node.id`; `None` without a node.
     pub node: Option<Cow<'a, str>>,
-    /// Empty where the method implies it (row I-02).
+    /// Empty if the method implies the type (docs/protocol.md#i-02).
     pub type_url: Cow<'a, str>,
     pub nonce: Cow<'a, str>,
-    /// SotW: all names (row E-31). Delta: those to subscribe to.
+    /// All names (SotW), or the names to subscribe to (delta).
     pub names: Vec<Cow<'a, str>>,
     pub unsubscribe: Vec<Cow<'a, str>>,
-    /// Delta: name to version held (row F-15).
+    /// Delta: version by name of the resources that the client has (docs/protocol.md#f-15).
     pub held: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
-    /// It refuses what it answers, in these words (row E-21).
+    /// The error text of a NACK.
     pub error: Option<Cow<'a, str>>,
 }
 
 impl<'a> Request<'a> {
-    /// `None`: the bytes are no such message.
+    /// Reads a request; `None` if the bytes are malformed.
     pub fn read(delta: bool, bytes: &'a [u8]) -> Option<Request<'a>> {
         let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
         let mut request = Request::default();

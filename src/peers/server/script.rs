@@ -10,31 +10,31 @@ use crate::wire::pb::put_len_field;
 use crate::wire::text::{plural, type_label};
 use crate::wire::{Body, End, Frame, FramePayload, Message, Segment};
 
-/// A recorded stream as the control plane's part of it: what it sent, and what the client had said before.
+/// The control plane's part of a recorded stream, and the client requests that it depends on.
 #[derive(Debug)]
 pub struct Script {
     pub stream: StreamId,
     pub method: Method,
-    /// The id of its client's node, where it said one.
+    /// Node id of the recorded client, if it had one.
     pub node: Option<String>,
-    /// What redaction left incomplete: type and name.
+    /// Resources that lack redacted content: type and name.
     pub incomplete: BTreeSet<(TypeUrl, Arc<str>)>,
     pub(super) opened: Time,
     pub(super) steps: Vec<Step>,
 }
 
-/// One thing that the control plane did.
+/// An action of the control plane.
 #[derive(Debug)]
 pub(super) struct Step {
     pub at: Time,
     pub what: Act,
-    /// What the client had said since the step before it, and when.
+    /// Requests of the client since the previous step, each with its time.
     pub needs: Vec<(Time, Need)>,
 }
 
 #[derive(Debug)]
 pub(super) enum Act {
-    /// `about`: what it is, in words.
+    /// `about` describes the response.
     Send {
         url: TypeUrl,
         nonce: Nonce,
@@ -48,16 +48,16 @@ pub(super) enum Act {
     Reset(u32),
 }
 
-/// What a client must have said.
+/// A request that a step waits for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// A request of the type that changes what is wanted: the `nth` such one, or any that ask for these names.
+    /// The `nth` request that changes the subscription to the type, or any that has these names.
     Ask { url: TypeUrl, nth: u32, names: Vec<Arc<str>> },
-    /// A verdict, whichever, on the response with this nonce, or on a later one of the type.
+    /// An ACK or NACK of the response with this nonce, or of a later one of the type.
     Verdict { url: TypeUrl, nonce: Nonce },
 }
 
-/// The responses are more than may be held.
+/// The responses exceed the limit.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the responses take more than {limit} bytes")]
 pub struct TooLarge {
@@ -65,11 +65,13 @@ pub struct TooLarge {
 }
 
 impl Script {
-    /// The scripts in `frames`, in the order in which the streams were opened: of those xDS streams over gRPC that are
-    /// `wanted` and on which something was sent. Together they hold no more than `limit` bytes of responses.
+    /// Reads the scripts in `frames`, in the order in which the streams were opened.
+    ///
+    /// Includes the `wanted` xDS streams over gRPC on which something was sent.
     ///
     /// # Errors
-    /// They are more than that.
+    ///
+    /// If the responses take more than `limit` bytes in total.
     pub fn read(
         frames: &[Frame],
         catalog: &Catalog,
@@ -108,22 +110,23 @@ impl Script {
         Ok(scripts.filter(|script| !script.steps.is_empty()).collect())
     }
 
-    /// Responses in it.
+    /// Number of responses.
     pub fn responses(&self) -> usize {
         self.steps.iter().filter(|step| matches!(step.what, Act::Send { .. })).count()
     }
 
-    /// From the first to the last thing that happened.
+    /// Time from the first to the last step.
     pub fn lasts(&self) -> Duration {
         self.steps.last().map_or(Duration::ZERO, |step| step.at.since(self.opened))
     }
 
-    /// The word of its kind: `ads`, `delta-ads`, `sotw CDS`.
+    /// Returns the kind of the stream: `ads`, `delta-ads`, `sotw CDS`.
     pub fn kind(&self) -> String {
         kind_word(&self.method)
     }
 
-    /// It plays on streams of this method: of the same variant, and the same type where it has one.
+    /// Whether the script can be played on a stream of this method: equal variant and equal type,
+    /// if any.
     pub(super) fn fits(&self, method: &Method) -> bool {
         (self.method.variant, self.method.kind) == (method.variant, method.kind)
     }
@@ -132,17 +135,17 @@ impl Script {
 /// A stream while its frames are read.
 struct Reader {
     script: Script,
-    /// Verdicts since the last step.
+    /// ACKs and NACKs since the last step.
     verdicts: Vec<(Time, Need)>,
     types: BTreeMap<TypeUrl, Asking>,
 }
 
-/// A type on it.
+/// A type while the frames of its stream are read.
 #[derive(Default)]
 struct Asking {
     asks: u32,
     names: BTreeSet<Sym>,
-    /// Since the last response of the type.
+    /// Needs since the last response of the type.
     needs: Vec<(Time, Need)>,
 }
 
@@ -193,7 +196,7 @@ impl Reader {
             type_label(url.as_str()),
             plural(count, "resource")
         );
-        // What is lost with a damaged recording can't be sent.
+        // Content that a damaged recording has lost cannot be sent.
         let Some(bytes) = pieces.of(message)? else { return Ok(()) };
         let catalog = pieces.catalog;
         let entries = message.resources().filter(|_| message.redacted).map_or(&[][..], |list| list.blobs());
@@ -224,7 +227,7 @@ impl Reader {
     }
 }
 
-/// The type of a message: its method's where it has none itself (row I-02).
+/// Returns the type of a message: the method's if the message has none (docs/protocol.md#i-02).
 pub(super) fn effective(method: &Method, url: TypeUrl) -> TypeUrl {
     match method.kind {
         Some(kind) if url.is_empty() => kind.type_url(method.transport).unwrap_or_default(),
@@ -232,7 +235,7 @@ pub(super) fn effective(method: &Method, url: TypeUrl) -> TypeUrl {
     }
 }
 
-/// Bytes of messages, those of a list once.
+/// Bytes of messages, each list of entries once.
 struct Pieces<'a> {
     catalog: &'a Catalog,
     lists: HashMap<u128, Bytes>,
@@ -241,7 +244,7 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// `None`: they are lost.
+    /// Returns the bytes of a message; `None` if they are lost.
     fn of(&mut self, message: &Message) -> Result<Option<Vec<Bytes>>, TooLarge> {
         let mut out = Vec::new();
         for segment in &message.segments {
@@ -276,7 +279,8 @@ impl Pieces<'_> {
         let mut out = Vec::new();
         for blob in list.blobs() {
             put_len_field(&mut out, number, &self.catalog.bytes(*blob)?);
-            // A few bytes of a hostile recording stand for millions of entries; more than the limit is refused above.
+            // A few bytes of a hostile recording may stand for millions of entries. The caller
+            // reports the excess.
             if out.len() as u64 > self.limit {
                 break;
             }
@@ -291,7 +295,7 @@ fn field(number: u32, bytes: &[u8]) -> Bytes {
     out.into()
 }
 
-/// The word of a kind of stream: `ads`, `delta-ads`, `sotw CDS`.
+/// Returns the kind of a stream: `ads`, `delta-ads`, `sotw CDS`.
 pub(super) fn kind_word(method: &Method) -> String {
     let variant: Variant = method.variant;
     match method.kind {

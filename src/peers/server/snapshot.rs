@@ -11,7 +11,7 @@ use crate::wire::event::{Kind, StreamId, TypeUrl, Variant};
 
 use super::faults::Faults;
 
-/// What is served: resources of each type, each type and each resource at a version.
+/// Resources by type, with a version for each type and each resource.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     types: BTreeMap<TypeUrl, Arc<Type>>,
@@ -21,13 +21,13 @@ pub struct Snapshot {
 /// The resources of one type.
 #[derive(Debug, Default)]
 pub struct Type {
-    /// Of the type as a whole (row E-15).
+    /// Version of the type (docs/protocol.md#e-15).
     pub version: String,
     resources: BTreeMap<Arc<str>, Resource>,
     aliases: HashMap<Arc<str>, Arc<str>>,
-    /// Structured names in their canonical form (row K-08).
+    /// Name by canonical form, for structured names (docs/protocol.md#k-08).
     canonical: HashMap<String, Arc<str>>,
-    /// All of them as they stand in a response, SotW and delta.
+    /// All resources as encoded entries of a response, SotW and delta.
     whole: [OnceLock<Bytes>; 2],
 }
 
@@ -35,16 +35,16 @@ pub struct Type {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     pub version: String,
-    /// The `Any`, as it was on the wire.
+    /// The `Any` as it was on the wire.
     pub any: Bytes,
-    /// Other names that it answers to (row F-30).
+    /// Other names of the resource (docs/protocol.md#f-30).
     pub aliases: Vec<Arc<str>>,
-    /// Redaction took something out of it.
+    /// Redaction removed part of the content.
     pub incomplete: bool,
 }
 
 impl Resource {
-    /// Appends it as an entry of a response.
+    /// Appends the resource as an entry of a response.
     fn put(&self, name: &str, delta: bool, out: &mut Vec<u8>) {
         if !delta {
             return put_entry(out, &self.any);
@@ -61,7 +61,7 @@ impl Resource {
 }
 
 impl Type {
-    /// Resources by name. A version that is missing follows from the content.
+    /// Creates a type. Missing versions are derived from the content.
     pub fn new(version: String, resources: BTreeMap<Arc<str>, Resource>) -> Type {
         let mut out = Type { version, resources, ..Type::default() };
         for (name, resource) in &mut out.resources {
@@ -95,7 +95,7 @@ impl Type {
         self.resources.iter()
     }
 
-    /// The resource that a name means: its own, an alias, a structured name spelled otherwise.
+    /// Finds a resource by its name, an alias, or another spelling of a structured name.
     pub fn find(&self, name: &str) -> Option<(&Arc<str>, &Resource)> {
         if let Some(found) = self.resources.get_key_value(name) {
             return Some(found);
@@ -105,7 +105,8 @@ impl Type {
         self.resources.get_key_value(own)
     }
 
-    /// The names that a subscription to `name` means: of a glob its members (row K-18).
+    /// Returns the names that a subscription to `name` covers: the members of a glob
+    /// (docs/protocol.md#k-18), otherwise one name.
     pub(super) fn meant<'a>(&'a self, name: &str) -> Vec<&'a Arc<str>> {
         if is_glob(name) {
             return self.resources.keys().filter(|member| glob_matches(name, member)).collect();
@@ -113,7 +114,7 @@ impl Type {
         self.find(name).map(|(name, _)| name).into_iter().collect()
     }
 
-    /// All resources as they stand in a response, made once for all clients.
+    /// Returns all resources as encoded entries, which all clients share.
     pub(super) fn whole(&self, delta: bool) -> &Bytes {
         let [sotw, with_versions] = &self.whole;
         let whole = if delta { with_versions } else { sotw };
@@ -124,7 +125,7 @@ impl Type {
         })
     }
 
-    /// The same of some of them.
+    /// Returns some resources as encoded entries.
     pub(super) fn some(&self, names: &BTreeSet<Arc<str>>, delta: bool) -> Bytes {
         if names.len() == self.resources.len() {
             return self.whole(delta).clone();
@@ -136,13 +137,13 @@ impl Type {
         out.into()
     }
 
-    /// A resource is there whose content is not what it was.
+    /// Whether the resource exists and is new or changed since `before`.
     pub(super) fn is_new(&self, name: &str, before: &Type) -> bool {
         let known = before.resources.get(name);
         self.resources.get(name).is_some_and(|now| known.is_none_or(|known| known.any != now.any))
     }
 
-    /// Names whose content is not what it was, and names that are gone.
+    /// Returns the names of new or changed resources, and the names of removed resources.
     pub(super) fn changes(&self, before: &Type) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
         if std::ptr::eq(self, before) {
             return Default::default();
@@ -173,7 +174,9 @@ impl Snapshot {
         self.faults
     }
 
-    /// What these streams were sent last, as of the state of `store`: later streams of a node over its earlier ones.
+    /// Returns the resources that these streams received, at the current state of `store`.
+    ///
+    /// Later streams of a node replace earlier ones.
     pub fn of(store: &Store, streams: &[StreamFact]) -> Snapshot {
         let mut types: BTreeMap<TypeUrl, Growing> = BTreeMap::new();
         let mut streams: Vec<&StreamFact> = streams.iter().collect();
@@ -196,7 +199,7 @@ impl Snapshot {
                 }
             }
         }
-        // A type that nothing was ever sent of is not known here.
+        // A type without any response is unknown to the recorded server.
         types.retain(|_, growing| growing.sent);
         Snapshot::new(types.into_iter().map(|(url, growing)| (url, growing.finish())).collect())
     }
@@ -209,13 +212,15 @@ impl Snapshot {
         self.types.get(url)
     }
 
-    /// Nothing was ever sent.
+    /// Whether no type is known.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }
 
-    /// This one after another: where content changed and its version did not, the version gets a mark, because a version
-    /// names one content (rows E-15, F-35).
+    /// Returns this snapshot as the successor of another.
+    ///
+    /// Content that changed under an unchanged version gets a version suffix, because a version
+    /// names one content (docs/protocol.md#e-15, docs/protocol.md#f-35).
     pub fn after(self, before: &Snapshot) -> Snapshot {
         let mark =
             |version: &str, bytes: &[u8]| format!("{version}+{:08x}", XxHash3_64::oneshot(bytes) as u32);
@@ -245,7 +250,7 @@ impl Snapshot {
             };
             types.insert(url, Arc::new(Type::new(version, resources)));
         }
-        // A type that is gone has no resources; that is to be told.
+        // A type that is gone stays, without resources, so that clients learn of the removal.
         for (url, known) in &before.types {
             if !types.contains_key(url) {
                 let version = mark(&known.version, b"");
@@ -255,7 +260,7 @@ impl Snapshot {
         Snapshot { types, faults: self.faults }
     }
 
-    /// What redaction left incomplete: type and name.
+    /// Returns type and name of the resources that redaction left incomplete.
     pub fn incomplete(&self) -> Vec<(TypeUrl, Arc<str>)> {
         let of_type = |(url, known): (&TypeUrl, &Arc<Type>)| {
             let incomplete = known.resources().filter(|(_, resource)| resource.incomplete);
@@ -265,17 +270,17 @@ impl Snapshot {
     }
 }
 
-/// A type while streams are gone through.
+/// A type while its streams are merged.
 #[derive(Default)]
 struct Growing {
     version: String,
-    /// With the node that each came from.
+    /// Resource by name, with the node whose stream carried it.
     resources: BTreeMap<Arc<str>, (Option<String>, Resource)>,
     sent: bool,
 }
 
 impl Growing {
-    /// What the node had is replaced by what comes.
+    /// Drops the resources of a node, which the next response replaces.
     fn forget(&mut self, node: Option<&str>) {
         self.resources.retain(|_, (of, _)| of.is_none() || of.as_deref() != node);
     }

@@ -1,4 +1,4 @@
-//! One stream of a client that is served a snapshot.
+//! One stream of a client that is served from a snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use super::request::Request;
 use super::snapshot::{Snapshot, Type};
 use super::{Next, UNAVAILABLE};
 
-/// What the control plane calls itself (M-13).
+/// The `control_plane.identifier` of responses.
 const IDENTIFIER: &str = "xdscope";
 
-/// The name of the wildcard (row E-38).
+/// The name of the wildcard (docs/protocol.md#e-38).
 const STAR: &str = "*";
 
-/// What a client wants of each type on one stream, and what it was sent.
+/// The subscriptions of a client on one stream.
 #[derive(Debug)]
 pub(super) struct Subscriptions {
     delta: bool,
@@ -32,19 +32,20 @@ pub(super) struct Subscriptions {
     resends: BTreeMap<TypeUrl, Time>,
 }
 
-/// What a client wants of one type.
+/// The subscription to one type.
 #[derive(Debug, Default)]
 struct Want {
     all: bool,
     names: BTreeSet<String>,
-    /// A name was sent once: an empty list is no wildcard any more (row E-40).
+    /// A name was sent once, so that an empty list is not a wildcard any more
+    /// (docs/protocol.md#e-40).
     named: bool,
-    /// Of the newest response.
+    /// Nonce of the newest response.
     nonce: Option<String>,
 }
 
 impl Want {
-    /// The names of resources that the client wants and that exist.
+    /// Returns the names of existing resources that the subscription covers.
     fn of(&self, known: &Type) -> BTreeSet<Arc<str>> {
         if self.all {
             return known.names().cloned().collect();
@@ -52,7 +53,7 @@ impl Want {
         self.names.iter().flat_map(|name| known.meant(name)).cloned().collect()
     }
 
-    /// Of what the client wants: names whose content is not what it was, and names that are gone.
+    /// Returns the covered names that are new or changed, and the covered names that were removed.
     fn changes(&self, known: &Type, was: &Type) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
         if self.all {
             return known.changes(was);
@@ -63,7 +64,7 @@ impl Want {
     }
 }
 
-/// What a response is made of.
+/// The content of a response.
 #[derive(Default)]
 struct Answer {
     resources: Bytes,
@@ -77,7 +78,7 @@ impl Subscriptions {
         Subscriptions { delta, snapshot, types, nonces: 0, opened, resends }
     }
 
-    /// Takes a request; the response to it, if it asks for something: its bytes in pieces.
+    /// Handles a request. Returns the response, in pieces, if the request needs one.
     pub fn request(&mut self, now: Time, url: &TypeUrl, request: &Request<'_>) -> Option<Vec<Bytes>> {
         let faults = self.snapshot.faults();
         match faults.resend_refused {
@@ -120,8 +121,10 @@ impl Subscriptions {
         Some(self.response(url, &known, Answer { resources, ..Answer::default() }))
     }
 
-    /// Takes what is served from now on; the responses that tell of it, in an order in which nothing is referred to
-    /// before it is there (rows H-08, H-09).
+    /// Replaces the snapshot. Returns the responses that announce the changes.
+    ///
+    /// Their order ensures that a resource arrives before the resources that refer to it
+    /// (docs/protocol.md#h-08).
     pub fn serve(&mut self, snapshot: Arc<Snapshot>) -> Vec<Vec<Bytes>> {
         if Arc::ptr_eq(&self.snapshot, &snapshot) {
             return Vec::new();
@@ -145,7 +148,8 @@ impl Subscriptions {
             }
             match kind(&url) {
                 Some(Kind::Cds) => moved.clone_from(&changed),
-                // An Envoy that warms a cluster anew waits for its endpoints, changed or not (row H-05).
+                // An Envoy that warms a changed cluster waits for its endpoints, changed or not
+                // (docs/protocol.md#h-05).
                 Some(Kind::Eds) => {
                     let wanted = want.of(&known);
                     changed.extend(moved.iter().filter(|name| wanted.contains(*name)).cloned());
@@ -170,7 +174,7 @@ impl Subscriptions {
         out
     }
 
-    /// A response: what stands before its resources, they, and what stands behind them.
+    /// Encodes a response: the fields before its resources, the resources, the fields after them.
     fn response(&mut self, url: &TypeUrl, known: &Type, answer: Answer) -> Vec<Bytes> {
         self.nonces += 1;
         let nonce = format!("{:x}", self.nonces);
@@ -219,7 +223,8 @@ fn sotw(
     if !(first || grows || narrows) || (!all && want.names.is_empty()) {
         return None;
     }
-    // What is named anew is sent whatever was sent before (row E-36); where absence is deletion, all of it.
+    // New names are sent regardless of earlier responses (docs/protocol.md#e-36). Types where
+    // absence means deletion are sent completely.
     let resources = if first || full || all || narrows {
         want.of(known)
     } else {
@@ -247,7 +252,8 @@ fn delta(
             continue;
         }
         let was_named = want.names.remove(&**name);
-        // The client can't know whether the wildcard still has it (row F-26).
+        // The client cannot know whether the wildcard still covers the name
+        // (docs/protocol.md#f-26).
         if was_named && want.all {
             let found = known.meant(name);
             if found.is_empty() {
@@ -257,7 +263,7 @@ fn delta(
         }
     }
     want.named |= !request.names.is_empty();
-    // Row F-21.
+    // docs/protocol.md#f-21
     let legacy = first && !want.named;
     let star = legacy || request.names.iter().any(|name| name == STAR);
     if star && !want.all {
@@ -274,7 +280,8 @@ fn delta(
         send.extend(found.into_iter().cloned());
     }
     if first {
-        // What the client still holds is not sent again; what is gone meanwhile is said to be (row F-17).
+        // Skip resources that the client has already, and report those that were removed
+        // (docs/protocol.md#f-17).
         for (name, version) in &request.held {
             match known.find(name) {
                 Some((own, resource)) => {
@@ -296,7 +303,7 @@ fn delta(
             }
         }
     }
-    // A wildcard is answered even if there is nothing: the client waits for that.
+    // A wildcard gets a response even without resources, because the client waits for one.
     let nothing = send.is_empty() && answer.removed.is_empty();
     if nothing && !(star && request.held.is_empty()) {
         return None;
@@ -313,7 +320,7 @@ fn full_state(url: &TypeUrl) -> bool {
     kind(url).is_some_and(Kind::full_state)
 }
 
-/// Clusters, their endpoints, listeners, their routes, all else.
+/// Returns the position of a type in an update: clusters, endpoints, listeners, routes, others.
 fn order(url: &TypeUrl) -> usize {
     let order = [Kind::Sds, Kind::Cds, Kind::Eds, Kind::Ecds, Kind::Lds, Kind::Srds, Kind::Rds];
     order.iter().position(|of| kind(url) == Some(*of)).unwrap_or(order.len())

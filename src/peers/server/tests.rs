@@ -1,4 +1,4 @@
-//! Streams of the control plane against clients that are told here, message by message.
+//! Streams of the control plane against clients that send given messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn any(url: &str, name: &str, text: &str) -> Bytes {
     out.into()
 }
 
-/// Names with contents, which are their versions too.
+/// Resources whose versions equal their contents.
 fn known(url: &str, version: &str, resources: &[(&str, &str)]) -> (TypeUrl, Type) {
     let resource = |(name, text): &(&str, &str)| {
         let any = any(url, name, text);
@@ -44,14 +44,14 @@ fn two() -> Arc<Plan> {
     plan([known(CDS, "1", &[("A", "1"), ("B", "1")]), known(EDS, "1", &[("a", "1"), ("b", "1")])])
 }
 
-/// A stream and how its responses are read.
+/// A stream, and a reader of its responses.
 struct Client {
     stream: Stream,
     delta: bool,
     catalog: Catalog,
 }
 
-/// What a client says.
+/// A request of a client.
 #[derive(Default)]
 struct Says<'a> {
     url: &'a str,
@@ -92,7 +92,7 @@ impl Client {
         self.hear(now)
     }
 
-    /// All that comes now, in words.
+    /// All actions that are due now, as text.
     fn hear(&mut self, now: Time) -> Vec<String> {
         let mut out = Vec::new();
         loop {
@@ -148,7 +148,8 @@ fn sotw_wildcards_get_everything_once() {
     let mut client = Client::new(ADS, &two());
     assert_eq!(client.say(&Says { url: CDS, ..Says::default() }), ["cds v=1 n=1 [A B]"]);
     assert_eq!(client.say(&Says { url: CDS, nonce: "1", ..Says::default() }), none());
-    // Names end the wildcard (row E-41); no names after them are none (row E-40).
+    // Names end the wildcard (docs/protocol.md#e-41), and an empty list after names is not a
+    // wildcard (docs/protocol.md#e-40).
     let named = Says { url: CDS, nonce: "1", names: &["B"], ..Says::default() };
     assert_eq!(client.say(&named), ["cds v=1 n=2 [B]"]);
     assert_eq!(client.say(&Says { url: CDS, nonce: "2", ..Says::default() }), none());
@@ -166,7 +167,7 @@ fn sotw_names_are_answered_as_they_come() {
     assert_eq!(client.say(&ask("1", &["a"])), none(), "stale");
     assert_eq!(client.say(&ask("2", &["a"])), none(), "given up");
     assert_eq!(client.say(&ask("2", &["a", "b"])), ["eds v=1 n=3 [b]"], "and asked for again (row E-36)");
-    // Where absence is deletion, all that is wanted (row E-32).
+    // Where absence means deletion, everything wanted is sent (docs/protocol.md#e-32).
     let clusters = |nonce, names| Says { url: CDS, nonce, names, ..Says::default() };
     assert_eq!(client.say(&clusters("", &["A"])), ["cds v=1 n=4 [A]"]);
     assert_eq!(client.say(&clusters("4", &["A", "B"])), ["cds v=1 n=5 [A B]"]);
@@ -200,7 +201,7 @@ fn delta_says_what_exists_and_what_does_not() {
     assert_eq!(client.say(&Says { url: CDS, ..Says::default() }), ["cds v=1 n=3 [A@1 B@1]"]);
     let both = Says { url: CDS, names: &["A", "C"], ..Says::default() };
     assert_eq!(client.say(&both), ["cds v=1 n=4 [A@1] -C"]);
-    // Row F-26.
+    // docs/protocol.md#f-26
     let drop = Says { url: CDS, gone: &["A", "C"], ..Says::default() };
     assert_eq!(client.say(&drop), ["cds v=1 n=5 [A@1] -C"]);
     client.stream.handle_plan(plan([
@@ -256,7 +257,7 @@ fn versions_name_one_content() {
     let version = |name: &str| now.find(name).expect("a resource").1.version.clone();
     assert!(version("A").starts_with("1+"), "{}", version("A"));
     assert_eq!((version("B"), version("C")), ("1".into(), "1".into()));
-    // Without versions they follow from the content.
+    // Missing versions are derived from the content.
     let bare = |text: &str| {
         let any = any(CDS, "A", text);
         let resource = Resource { version: String::new(), any, aliases: Vec::new(), incomplete: false };
@@ -278,7 +279,7 @@ impl crate::sources::script::Codec for Bare {
     }
 }
 
-/// An arrow script to be played.
+/// An arrow script to play.
 fn scripts(text: &str, pace: PlaybackSpeed) -> Arc<Plan> {
     let script = crate::sources::script::parse(text, "test.xds").expect("a script");
     let loaded = crate::sources::script::load(&script, &Bare).expect("frames");
@@ -302,7 +303,7 @@ const RECORDED: &str = "node me
 fn a_script_waits_for_what_the_client_had_said() {
     let mut client = Client::new(ADS, &scripts(RECORDED, PlaybackSpeed::Full));
     assert_eq!(client.say(&Says { url: CDS, ..Says::default() }), ["cds v=1 n=a [A B]"]);
-    // Endpoints were asked for, and the clusters answered; a refusal is an answer too.
+    // The client requests endpoints and answers the clusters; a NACK is an answer too.
     assert_eq!(client.say(&Says { url: EDS, names: &["other"], ..Says::default() }), none());
     assert_eq!(client.stream.waits_for().as_deref(), Some("an answer to CDS nonce a"));
     let nack = Says { url: CDS, nonce: "a", error: true, ..Says::default() };
@@ -321,18 +322,19 @@ fn a_script_keeps_its_pace() {
         let mut client = Client::new(ADS, &scripts(RECORDED, PlaybackSpeed::Times(times)));
         let clusters = client.say_at(at(0.0), &Says { url: CDS, ..Says::default() });
         assert_eq!(clusters, ["cds v=1 n=a [A B]"], "at once");
-        // The client takes ten seconds where it took one: what follows comes two later, as it did.
+        // The client takes ten seconds instead of one: the next step follows two seconds later, as
+        // recorded.
         assert_eq!(client.say_at(at(10.0), &Says { url: CDS, nonce: "a", ..Says::default() }), none());
         let ask = Says { url: EDS, names: &["a"], ..Says::default() };
         assert_eq!(client.say_at(at(10.0), &ask), [format!("at {answer:.1}")]);
         assert_eq!(client.hear(at(answer)), ["eds v=1 n=b [a]"]);
-        // Half a second after the client's answer, whenever that comes.
+        // Half a second after the client's answer, whenever that arrives.
         let ack = Says { url: EDS, names: &["a"], nonce: "b", ..Says::default() };
         assert_eq!(client.say_at(at(20.0), &ack).len(), 1, "it waits");
         assert!(matches!(client.stream.next(at(20.0)), Next::At(due) if due == at(last)), "at {times}");
         assert_eq!(client.hear(at(last)), ["cds v=2 n=c [A]", "end UNAVAILABLE moving"]);
     }
-    // An answer that comes early hurries nothing: the clusters came four and a half seconds after the endpoints.
+    // An early answer does not speed up the script: the clusters came 4.5 s after the endpoints.
     let mut client = Client::new(ADS, &scripts(RECORDED, PlaybackSpeed::Times(1.0)));
     client.say(&Says { url: CDS, ..Says::default() });
     client.say(&Says { url: CDS, nonce: "a", ..Says::default() });

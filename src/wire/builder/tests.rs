@@ -1,8 +1,12 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::content::{MemoryBodies, Redact};
-use crate::wire::pb::{WIRE_VARINT, put_tag, put_varint};
+use crate::wire::content::{List, ListBuilder, MemoryBodies, Redact};
+use crate::wire::event::{Sym, TypeUrl};
+use crate::wire::pb::{Fields, WIRE_VARINT, put_len_field, put_tag, put_varint};
+use crate::wire::{ErrorDetail, SotwRequest};
 
 fn any(url: &str, value: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -54,7 +58,7 @@ fn names(list: &List, catalog: &Catalog) -> Vec<String> {
     list.blobs().iter().map(|id| catalog.text(catalog.entry(*id).name).to_owned()).collect()
 }
 
-/// Segments read back give the same message, which is what a recording does.
+/// Rebuilds a message from its segments, as a reader of recordings does.
 fn again(message: &Message, catalog: &mut Catalog) -> Message {
     let mut builder = MessageBuilder::new(message.shape);
     for segment in &message.segments {
@@ -111,7 +115,7 @@ fn entries_that_come_as_before_are_known_by_one_hash() {
         let again = Message::parse(Shape::SotwResponse, &sotw(version, &entries, "b"), &mut catalog);
         assert_eq!(again.resources().map(|list| list.len()), Some(30));
     }
-    // Behind the version and the first entry, which follows none.
+    // After the version and the first entry, which follows no other.
     let first = 3 + 2 + entries[0].len();
     list.push(&mut catalog, &entries[0], false);
     let known = list.push_known(&catalog, &bytes[first..]);
@@ -123,7 +127,7 @@ fn entries_that_come_as_before_are_known_by_one_hash() {
     assert!(list.push_known(&catalog, &bytes[first + eight..]).is_some());
 }
 
-/// What a push does to the last one.
+/// How a push differs from the previous one.
 fn edits() -> impl Strategy<Value = Vec<(usize, u8)>> {
     prop::collection::vec((0..70usize, 0..4u8), 0..4)
 }
@@ -241,7 +245,7 @@ fn unknown_fields_are_named_and_kept() {
     assert_eq!(body.unknown_fields, [99]);
 }
 
-/// Takes the word `hush` out of everything.
+/// Removes the word `hush` everywhere.
 struct Hush;
 
 impl Redact for Hush {
@@ -288,7 +292,7 @@ fn secrets_are_gone_before_anything_is_kept() {
     }
 }
 
-/// A length-delimited field whose tag and length take more bytes than they need.
+/// A length-delimited field whose tag and length are longer than necessary.
 fn padded(number: u8, payload: &[u8]) -> Vec<u8> {
     let len = payload.len() as u8;
     assert!(len < 0x80, "one byte would not do");
@@ -304,7 +308,7 @@ fn redacting() -> Catalog {
     Catalog::new(7, Some(Arc::new(redactor)), Box::new(MemoryBodies::default()))
 }
 
-/// A Secret that holds `text` in a generic secret, so nothing but the descriptors tells that it is one.
+/// A Secret with `text` in a generic secret, which only the descriptors mark as sensitive.
 fn secret(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let source = any_field(3, text.as_bytes());
@@ -322,7 +326,8 @@ fn any_field(number: u32, payload: &[u8]) -> Vec<u8> {
 #[test]
 fn no_encoding_of_an_entry_lets_a_secret_through() {
     let (secret, other) = (secret("hush-hush"), secret("psst-psst"));
-    // Any with padded fields in it, a wrapper with its payload twice, padded, in a wrapper again, and cut short.
+    // An `Any` with padded fields; wrappers with a repeated payload, with a padded payload, inside
+    // another wrapper, and truncated.
     let padded_any = [padded(1, SECRET.as_bytes()), padded(2, &secret[SECRET.len() + 4..])].concat();
     let twice = [any_field(2, &secret), any_field(3, b"n"), any_field(2, &other)].concat();
     let loose = [any_field(3, b"n"), padded(2, &secret)].concat();
@@ -364,7 +369,7 @@ fn no_encoding_of_an_entry_lets_a_secret_through() {
             assert!(kept.windows(10).any(|ten| ten == b"[redacted "), "{kept:?}");
             let back = again(&message, &mut catalog);
             assert_eq!(back.bytes(&catalog), Some(kept));
-            // Nothing of it is lost if secrets are to be kept.
+            // Without a redactor nothing is removed.
             let mut catalog = Catalog::in_memory();
             let message = Message::parse(shape, &bytes, &mut catalog);
             assert_eq!(message.bytes(&catalog), Some(bytes));
@@ -416,7 +421,8 @@ fn private_keys_are_seen_where_nothing_can_be_read() {
     }
 }
 
-/// A key without its end reaches over the next fields, whose tags and lengths are letters too.
+/// A key without an end marker extends over the next fields, whose tags and lengths are letters
+/// too.
 #[test]
 fn what_lies_within_a_key_is_the_same_fields_still() {
     let line = b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg".as_slice();
@@ -450,7 +456,7 @@ fn what_lies_within_a_key_is_the_same_fields_still() {
 #[test]
 fn many_runs_are_joined_in_linear_time() {
     let parts = 200_000;
-    // Nothing but an empty field each and one that is unknown.
+    // Empty fields, and one unknown field in between.
     for (shape, number) in [(Shape::SotwRequest, 3), (Shape::SotwResponse, 2)] {
         let mut part = Vec::new();
         put_len_field(&mut part, number, b"");
@@ -488,13 +494,13 @@ proptest! {
         let back = again(&message, &mut catalog);
         prop_assert_eq!(back.bytes(&catalog), Some(bytes));
         let packed = message.pack(&catalog);
-        // A part of it is no message, and does no harm.
+        // Truncated bytes are refused without a panic.
         prop_assert!((0..packed.len()).all(|end| Message::unpack(&packed[..end], &catalog).is_none()));
         prop_assert_eq!(Message::unpack(&packed, &catalog), Some(message));
     }
 }
 
-/// Bytes that look like tags and lengths of the discovery messages more often than not.
+/// Bytes that are often tags and lengths of the discovery messages.
 fn any_byte() -> impl Strategy<Value = u8> {
     prop_oneof![
         4 => prop::sample::select(vec![0x0a, 0x12, 0x1a, 0x22, 0x2a, 0x32, 0x3a, 0x42, 0x4a]),

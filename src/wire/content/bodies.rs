@@ -2,18 +2,20 @@ use bytes::Bytes;
 
 use super::packed::Packed;
 
-/// Where the bytes of blobs lie: in memory while live, in the file for a recording.
+/// Storage for the bodies of blobs: memory for live sources, the file for a recording.
 pub trait Bodies: Send {
-    /// Keeps the body of the next blob; bodies come in the order of their ids, without gaps.
+    /// Stores the body of the next blob. Bodies arrive in the order of blob ids, without gaps.
     fn put(&mut self, bytes: &[u8]);
-    /// The body of blob number `index`; `None` if it is lost (a damaged recording).
+    /// Returns the body of blob `index`; `None` if a damaged recording has lost it.
     fn get(&self, index: u32) -> Option<Bytes>;
 }
 
-/// Blocks that stay as they are, 8 MB.
+/// Newest blocks that stay uncompressed, 8 MB in total.
 const FRESH: usize = 32;
 
-/// Bodies in memory, compressed but for the newest 8 MB: 100,000 clusters (39 MB) take a few megabytes more.
+/// Bodies in memory, compressed except for the newest 8 MB.
+///
+/// 100,000 clusters (39 MB) add a few megabytes.
 pub struct MemoryBodies(Packed);
 
 impl Default for MemoryBodies {

@@ -7,14 +7,15 @@ use bytes::Bytes;
 use super::Bodies;
 use crate::wire::event::DenseHash;
 
-/// Bytes of the bodies of one generation.
+/// Bytes of bodies in one generation.
 const GENERATION: usize = 16 << 20;
-/// A larger body is not kept: it would take the place of too many others.
+/// Larger bodies are not cached, because each would displace too many others.
 const LARGEST: usize = GENERATION / 16;
 
-/// Bodies that were asked for lately, one by one. The blocks that they lie in are unpacked as a whole, and what a
-/// resource held before its change lies in any of them: without this a long session of small changes unpacks
-/// a block for each of them.
+/// Bodies that were read recently.
+///
+/// Bodies lie in compressed blocks, and the previous content of a changed resource may lie in any
+/// of them: without this cache each small change would decompress a block.
 #[derive(Default)]
 pub(super) struct BodyCache(RefCell<Generations>);
 
@@ -22,12 +23,12 @@ pub(super) struct BodyCache(RefCell<Generations>);
 struct Generations {
     young: HashMap<u32, Bytes, DenseHash>,
     old: HashMap<u32, Bytes, DenseHash>,
-    /// Of the young ones.
+    /// Bytes of the young generation.
     bytes: usize,
 }
 
 impl BodyCache {
-    /// The body of a blob, from here or else from where all of them lie.
+    /// Returns the body of a blob, from the cache or else from `bodies`.
     pub(super) fn get(&self, id: u32, bodies: &dyn Bodies) -> Option<Bytes> {
         let mut all = self.0.borrow_mut();
         if let Some(body) = all.young.get(&id) {
@@ -40,7 +41,7 @@ impl BodyCache {
                 if body.len() > LARGEST {
                     return Some(body);
                 }
-                // A slice would hold on to its block.
+                // A slice would keep the block alive.
                 Bytes::copy_from_slice(&body)
             }
         };
@@ -60,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// Bodies of a length, and how often one was asked for.
+    /// Bodies of one length, and the number of reads.
     struct Counted(usize, Cell<usize>);
 
     impl Bodies for Counted {
@@ -84,7 +85,7 @@ mod tests {
             get(id);
         }
         assert_eq!(bodies.1.take(), 16);
-        // The first one is young again before its generation goes.
+        // Reading the first body makes it young again before its generation is dropped.
         get(16);
         get(0);
         (17..50).for_each(get);

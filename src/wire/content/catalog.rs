@@ -23,37 +23,41 @@ impl BlobId {
     const NONE: BlobId = BlobId(u32::MAX);
 }
 
-/// What is known of a blob without its body.
+/// The facts of a blob, without its body.
 #[derive(Clone, Debug)]
 pub struct Blob {
-    /// Keyed hash of the bytes that were on the wire (before redaction): equal bytes, equal hash.
+    /// Keyed hash of the bytes on the wire, before redaction: equal bytes have equal hashes.
     pub hash: u128,
-    /// Length on the wire.
+    /// Bytes on the wire.
     pub size: u32,
-    /// Length as kept; differs from `size` where secrets were taken out.
+    /// Bytes as stored; differs from `size` if secrets were removed.
     pub kept: u32,
-    /// Secrets were taken out of it, or of the payload it wraps.
+    /// Secrets were removed from the blob or from the payload that it wraps.
     pub redacted: bool,
     pub form: Form,
-    /// The blob that came after this one the last time it was in a list.
+    /// The next blob in the most recent list that contained this one.
     follower: BlobId,
 }
 
-/// What a blob is.
+/// The message that a blob holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// An `Any` holding a resource: type URL, and the resource's own name (empty if its type has no known one).
+    /// An `Any` with a resource.
+    ///
+    /// `name` is the resource's own name, empty if the type has no known name field.
     Any { type_url: Sym, name: Sym },
-    /// A `Resource` with or without its payload. Kept as its bytes around the payload, split at `head`.
+    /// A `Resource` with or without a payload.
+    ///
+    /// Stored as the bytes around the payload, which belongs at offset `head`.
     Wrapper { wrapper: Box<Wrapper>, head: u32 },
-    /// Bytes that do not parse as the entry they should be, or are no entry (a node, a long list of names).
+    /// Bytes that do not parse as an entry, or are not an entry, such as a node or a run of names.
     Other,
 }
 
-/// Length of a XXH3 secret.
+/// Bytes of an XXH3 secret.
 const SECRET: usize = 192;
 
-/// What keys the hashes of a source.
+/// Derives the hash secret of a source from its seed.
 fn secret(seed: u64) -> [u8; SECRET] {
     let mut out = [0; SECRET];
     for (i, part) in out.chunks_mut(8).enumerate() {
@@ -68,25 +72,27 @@ pub struct Catalog {
     blobs: Vec<Blob>,
     by_hash: Index,
     lists: HashMap<u128, Weak<List>>,
-    /// By their first entries.
+    /// By first entry.
     stretches: HashMap<BlobId, EntryRun, DenseHash>,
-    /// The type URL read last, and what is known of it: the next one is the same as a rule.
+    /// The type URL read last, its symbol and its name field: usually the next one is equal.
     last_type: Option<(Box<[u8]>, Sym, Option<u32>)>,
-    /// The names in runs that requests repeat.
+    /// Names of the runs that requests repeat.
     names: HashMap<BlobId, Arc<[Sym]>>,
     bodies: Box<dyn Bodies>,
     recent: BodyCache,
-    /// Contents of other bytes that mean the same.
+    /// Pairs of payloads with different bytes and equal meaning.
     same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
     redact: Option<Arc<dyn Redact>>,
     seed: u64,
-    /// Made of the seed once: a seeded hash would make it anew for each resource.
+    /// Derived from the seed once; a seeded hash would derive it for each resource.
     secret: [u8; SECRET],
 }
 
 impl Catalog {
-    /// `seed` keys the hashes of this source (random when live, the header's for a recording), so that equal
-    /// hashes mean equal content within a session and nothing outside of it.
+    /// Creates an empty catalog.
+    ///
+    /// `seed` keys the hashes: random for a live source, from the header for a recording. Equal
+    /// hashes mean equal content within a session, and nothing across sessions.
     pub fn new(seed: u64, redact: Option<Arc<dyn Redact>>, bodies: Box<dyn Bodies>) -> Self {
         Catalog {
             strings: Strings::default(),
@@ -105,7 +111,7 @@ impl Catalog {
         }
     }
 
-    /// A catalog with its bodies in memory and nothing redacted: scripts, tests.
+    /// Creates a catalog with bodies in memory and without redaction, for scripts and tests.
     pub fn in_memory() -> Self {
         Catalog::new(0, None, Box::new(MemoryBodies::default()))
     }
@@ -118,7 +124,7 @@ impl Catalog {
         self.redact.as_ref()
     }
 
-    /// A text that a peer wrote, less its secrets.
+    /// Removes secrets from a text that a peer wrote.
     pub fn clean_text(&self, text: String) -> String {
         self.redact.as_ref().and_then(|redact| redact.text(&text)).unwrap_or(text)
     }
@@ -140,12 +146,16 @@ impl Catalog {
         &self.blobs
     }
 
-    /// What is known of a blob. Panics on an id of another catalog, which is a defect of the caller.
+    /// Returns the facts of a blob.
+    ///
+    /// # Panics
+    ///
+    /// If the id belongs to another catalog.
     pub fn blob(&self, id: BlobId) -> &Blob {
         &self.blobs[id.0 as usize]
     }
 
-    /// The entry that a blob is. A blob that is no entry has neither name nor payload.
+    /// Returns the entry in a blob. A blob that is not an entry has neither name nor payload.
     pub fn entry(&self, id: BlobId) -> Entry<'_> {
         match &self.blob(id).form {
             Form::Any { type_url, name } => Entry {
@@ -184,7 +194,7 @@ impl Catalog {
         }
     }
 
-    /// The name of the entry that a blob is; empty if it has none.
+    /// Returns the name of the entry in a blob; empty if there is none.
     pub fn name(&self, id: BlobId) -> Sym {
         match &self.blob(id).form {
             Form::Any { name, .. } => *name,
@@ -193,7 +203,7 @@ impl Catalog {
         }
     }
 
-    /// The body as it was on the wire, less its secrets. `None`: lost with a damaged recording.
+    /// Returns the bytes on the wire, without secrets; `None` if a damaged recording has lost them.
     pub fn bytes(&self, id: BlobId) -> Option<Bytes> {
         let body = self.bodies.get(id.0)?;
         match &self.blob(id).form {
@@ -206,38 +216,39 @@ impl Catalog {
         }
     }
 
-    /// The bytes of a payload that is compared with what was there before: what is asked for so is asked for again
-    /// when it is the older one.
+    /// Returns the bytes of a payload that is compared with an earlier one.
+    ///
+    /// The bytes are cached: the payload is compared again when it is the earlier one.
     pub fn compared(&self, payload: BlobId) -> Option<Bytes> {
         self.recent.get(payload.0, &*self.bodies)
     }
 
-    /// Notes that two contents mean the same.
+    /// Records that two payloads have equal meaning.
     pub fn note_same(&self, a: BlobId, b: BlobId) {
         self.same.borrow_mut().insert((a, b));
     }
 
-    /// Whether that was noted.
+    /// Whether [`note_same`](Catalog::note_same) was called with this pair.
     pub fn is_noted_same(&self, a: BlobId, b: BlobId) -> bool {
         self.same.borrow().contains(&(a, b))
     }
 
-    /// The body as it lies in [`Bodies`]: of a wrapper the bytes around its payload.
+    /// Returns the stored body; for a wrapper the bytes around its payload.
     pub fn body(&self, id: BlobId) -> Option<Bytes> {
         self.bodies.get(id.0)
     }
 
-    /// The keyed hash of bytes as they are on the wire: [`Blob::hash`].
+    /// Returns the keyed hash of bytes on the wire, as in [`Blob::hash`].
     pub fn hash(&self, bytes: &[u8]) -> u128 {
         XxHash3_128::oneshot_with_secret(&self.secret, bytes).expect("a secret of the usual length")
     }
 
-    /// The blob of what has this hash.
+    /// Returns the blob with this hash.
     fn known(&self, hash: u128) -> Option<BlobId> {
         self.by_hash.find(hash as u64, |id| self.blob(BlobId(id)).hash == hash).map(BlobId)
     }
 
-    /// Interns bytes that are no entry (a node, a run of names).
+    /// Stores bytes that are not an entry, such as a node.
     pub fn intern_other(&mut self, bytes: &[u8]) -> BlobId {
         let hash = self.hash(bytes);
         if let Some(id) = self.known(hash) {
@@ -246,7 +257,7 @@ impl Catalog {
         self.add(hash, bytes.len(), false, Form::Other, bytes)
     }
 
-    /// Interns fields in a row.
+    /// Stores a run of fields.
     pub fn intern_run(&mut self, run: &[u8]) -> BlobId {
         let hash = self.hash(run);
         if let Some(id) = self.known(hash) {
@@ -256,7 +267,7 @@ impl Catalog {
         self.put(hash, run.len(), clean.is_some(), Form::Other, clean.as_deref().unwrap_or(run))
     }
 
-    /// What `read` interns is kept as it is: it comes out of this catalog, so it has no secrets any more.
+    /// Runs `read` with redaction off, for content that comes out of this catalog.
     pub fn with_clean<T>(&mut self, read: impl FnOnce(&mut Catalog) -> T) -> T {
         let redact = self.redact.take();
         let out = read(self);
@@ -264,8 +275,10 @@ impl Catalog {
         out
     }
 
-    /// Interns an entry as it stands in a response: a `Resource` (delta) or an `Any` (SotW). `hint` is looked
-    /// at first; in a re-push in the same order it is right, and then no table is searched.
+    /// Stores an entry of a response: a `Resource` (delta) or an `Any` (SotW).
+    ///
+    /// `hint` is compared first. In a repeated push in the same order it is right, and no table is
+    /// searched.
     pub fn intern_entry(&mut self, bytes: &[u8], delta: bool, hint: Option<BlobId>) -> BlobId {
         let hash = self.hash(bytes);
         if let Some(id) = hint.filter(|id| self.blob(*id).hash == hash) {
@@ -277,7 +290,7 @@ impl Catalog {
         if delta { self.add_wrapper(hash, bytes, bytes, false) } else { self.add_any(hash, bytes) }
     }
 
-    /// Whether secrets are taken out of an entry when it is interned.
+    /// Whether storing an entry removes secrets from it.
     pub fn is_redacted(&mut self, bytes: &[u8], delta: bool) -> bool {
         let id = self.intern_entry(bytes, delta, None);
         self.blob(id).redacted
@@ -302,7 +315,7 @@ impl Catalog {
         Form::Any { type_url, name }
     }
 
-    /// The symbol of a type URL, and which field of such a resource is its name.
+    /// Returns the symbol of a type URL, and the number of the name field of its resources.
     fn type_of(&mut self, url: &[u8]) -> (Sym, Option<u32>) {
         if let Some((last, sym, field)) = &self.last_type
             && **last == *url
@@ -316,12 +329,12 @@ impl Catalog {
         (sym, field)
     }
 
-    /// What an `Any` is that lies in a recording, by its bytes.
+    /// Reads a recorded `Any`.
     pub fn read_any(&mut self, bytes: &[u8]) -> Form {
         any_parts(bytes).map_or(Form::Other, |(url, value)| self.any_form(url, value))
     }
 
-    /// The same for a `Resource`, by the bytes around its payload, which stood at `head`.
+    /// Reads a recorded `Resource` from the bytes around its payload, which stood at offset `head`.
     pub fn read_wrapper(&mut self, around: &[u8], head: u32, payload: Option<BlobId>, in_any: bool) -> Form {
         raw_wrapper(around).map_or(Form::Other, |raw| {
             let wrapper = Box::new(self.wrapper(&raw, payload, in_any));
@@ -333,7 +346,7 @@ impl Catalog {
         let text = pb::text;
         let plain = if raw.name.is_empty() { raw.structured_name.unwrap_or_default() } else { raw.name };
         let mut name = self.strings.intern(&text(plain));
-        // Without a wrapper name (SotW wrappers may leave it out) the payload's own one stands.
+        // SotW wrappers may have no name: use the payload's own name.
         if let (Sym::EMPTY, Some(payload), None) = (name, payload, raw.structured_name) {
             name = self.entry(payload).name;
         }
@@ -347,7 +360,7 @@ impl Catalog {
         }
     }
 
-    /// `bytes` is the whole entry, `message` the `Resource` in it.
+    /// Stores a wrapper; `bytes` is the entry, `message` the `Resource` in it.
     fn add_wrapper(&mut self, hash: u128, bytes: &[u8], message: &[u8], in_any: bool) -> BlobId {
         let Some(raw) = raw_wrapper(message) else { return self.add_whole(hash, bytes, in_any) };
         let payload = match &raw.payload {
@@ -355,7 +368,7 @@ impl Catalog {
             Some((_, payload)) => {
                 let inner = self.hash(payload);
                 match self.known(inner) {
-                    // Its body is only what stands around a payload of its own.
+                    // The stored body of a wrapper lacks its payload.
                     Some(id) if matches!(self.blob(id).form, Form::Wrapper { .. }) => {
                         return self.add_whole(hash, bytes, in_any);
                     }
@@ -366,15 +379,15 @@ impl Catalog {
         };
         let wrapper = self.wrapper(&raw, payload, in_any);
         let redacted = payload.is_some_and(|id| self.blob(id).redacted);
-        // The body is what stands around the payload; where that does not give the same bytes back (tags or
-        // lengths in an unusual encoding, repeated payloads), it is kept whole, its payload a copy.
+        // The body is the bytes around the payload. If joining them does not give the original
+        // bytes (unusual tags or lengths, a repeated payload), the entry is stored in one piece.
         let (body, head) = match &raw.payload {
             Some((place, _)) => ([&message[..place.start], &message[place.end..]].concat(), place.start),
             None => (message.to_vec(), message.len()),
         };
         let same = match &raw.payload {
             _ if in_any => join_wrapper(&body, head, raw.payload.as_ref().map(|(_, p)| *p), true) == bytes,
-            // Its tag and length are the shortest that there are.
+            // The tag and the length have the shortest encoding.
             Some((place, payload)) => {
                 message.get(place.start) == Some(&PAYLOAD_TAG)
                     && place.len() == pb::tag_len(2, payload.len()) + payload.len()
@@ -388,7 +401,7 @@ impl Catalog {
         self.add(hash, bytes.len(), redacted, form, &body)
     }
 
-    /// A payload is an `Any` that is not unwrapped again.
+    /// Stores the `Any` in a wrapper. A wrapper in a wrapper is not unwrapped again.
     fn add_payload(&mut self, hash: u128, bytes: &[u8]) -> BlobId {
         match any_parts(bytes) {
             Some((url, _)) if is_wrapper(url) => self.add_whole(hash, bytes, true),
@@ -396,7 +409,7 @@ impl Catalog {
         }
     }
 
-    /// An entry that is kept in one piece: an `Any`, or a `Resource` by itself.
+    /// Stores an entry in one piece: an `Any`, or a bare `Resource`.
     fn add_whole(&mut self, hash: u128, bytes: &[u8], is_any: bool) -> BlobId {
         let clean = self.redact.as_ref().and_then(|redact| {
             if is_any {
@@ -409,13 +422,13 @@ impl Catalog {
     }
 
     fn add(&mut self, hash: u128, size: usize, redacted: bool, form: Form, body: &[u8]) -> BlobId {
-        // An `Any` has been through the redactor whole.
+        // The redactor has read an `Any` completely already.
         let unread = self.redact.as_ref().filter(|_| !matches!(form, Form::Any { .. }));
         let clean = unread.and_then(|redact| redact.raw(body));
         self.put(hash, size, redacted || clean.is_some(), form, clean.as_deref().unwrap_or(body))
     }
 
-    /// `body` is clean.
+    /// Stores a body without secrets.
     fn put(&mut self, hash: u128, size: usize, redacted: bool, form: Form, body: &[u8]) -> BlobId {
         let kept = match &form {
             Form::Wrapper { wrapper, .. } => {
@@ -435,7 +448,7 @@ impl Catalog {
         })
     }
 
-    /// Adds a blob whose body [`Bodies`] has already: the reader of a recording.
+    /// Adds a blob whose body [`Bodies`] has already, for readers of recordings.
     pub fn restore(&mut self, blob: Blob) -> BlobId {
         let id = BlobId(u32::try_from(self.blobs.len()).unwrap_or(u32::MAX - 1));
         self.by_hash.insert(blob.hash as u64, id.0);
@@ -455,7 +468,7 @@ impl Catalog {
         }
     }
 
-    /// The stretch that begins with this entry, if `bytes` begin with it.
+    /// Returns the run of entries that starts with `first`, if `bytes` start with that run.
     pub(super) fn stretch(&self, first: BlobId, bytes: &[u8]) -> Option<&EntryRun> {
         let stretch = self.stretches.get(&first)?;
         let raw = bytes.get(..stretch.bytes)?;
@@ -466,12 +479,12 @@ impl Catalog {
         self.stretches.insert(stretch.blobs[0], stretch);
     }
 
-    /// Names that are too few to be shared.
+    /// Reads names that are too few to be shared.
     pub fn read_names(&mut self, read: impl FnOnce(&mut Strings) -> Vec<Sym>) -> Arc<[Sym]> {
         read(&mut self.strings).into()
     }
 
-    /// The names in a run of name fields. Read once per run, however often it is repeated.
+    /// Returns the names in a run of name fields, which is read once however often it is repeated.
     pub fn run_names(&mut self, run: BlobId, read: impl FnOnce(&mut Strings) -> Vec<Sym>) -> Arc<[Sym]> {
         if let Some(names) = self.names.get(&run) {
             return names.clone();
@@ -481,12 +494,12 @@ impl Catalog {
         names
     }
 
-    /// The names of a run that was read before.
+    /// Returns the names of a run that was read before.
     pub fn known_names(&self, run: BlobId) -> Option<&Arc<[Sym]>> {
         self.names.get(&run)
     }
 
-    /// The list of these entries, that which others hold where there is one.
+    /// Returns the list of these entries: the shared one if it exists, else a new one.
     pub fn list(&self, blobs: Vec<BlobId>) -> Arc<List> {
         let list = List::new(blobs);
         self.known_list(&list).unwrap_or_else(|| Arc::new(list))
@@ -496,7 +509,7 @@ impl Catalog {
         self.lists.get(&list.fingerprint()).and_then(Weak::upgrade)
     }
 
-    /// The one list of these entries.
+    /// Returns the shared list of these entries, and creates it if there is none.
     pub fn intern_list(&mut self, blobs: Vec<BlobId>) -> Arc<List> {
         let list = List::new(blobs);
         if let Some(known) = self.known_list(&list) {
@@ -512,14 +525,14 @@ impl Catalog {
 }
 
 impl Blob {
-    /// A blob read back from a recording.
+    /// Creates a blob that was read from a recording.
     pub fn new(hash: u128, size: u32, kept: u32, redacted: bool, form: Form) -> Self {
         Blob { hash, size, kept, redacted, form, follower: BlobId::NONE }
     }
 }
 
 impl Form {
-    /// The entry's bytes from its body as it lies in [`Bodies`] and, of a wrapper, those of its payload.
+    /// Joins an entry from its stored body and, for a wrapper, the bytes of its payload.
     pub fn join<'a>(&self, body: &'a [u8], payload: Option<&[u8]>) -> Cow<'a, [u8]> {
         match self {
             Form::Wrapper { wrapper, head } => {
@@ -530,12 +543,12 @@ impl Form {
     }
 }
 
-/// Of field 2, which has a length.
+/// Tag of the payload field, which is length-delimited.
 const PAYLOAD_TAG: u8 = (resource::RESOURCE as u8) << 3 | pb::WIRE_LEN;
 
 const ANY_OF_WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
 
-/// The entry again, from the bytes around its payload.
+/// Joins an entry from the bytes around its payload.
 fn join_wrapper(around: &[u8], head: usize, payload: Option<&[u8]>, in_any: bool) -> Vec<u8> {
     let head = head.min(around.len());
     let mut message = around[..head].to_vec();

@@ -4,40 +4,42 @@ use crate::wire::pb::{Fields, Value};
 
 use super::BlobId;
 
-/// The full name of the wrapper message, in both API versions.
+/// Full names of the wrapper message in v3 and v2.
 const RESOURCE: [&str; 2] = ["envoy.service.discovery.v3.Resource", "envoy.api.v2.Resource"];
 
-/// What the `Resource` wrapper says about one entry (checklist M.5).
+/// The fields of a `Resource` wrapper.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wrapper {
     pub name: Sym,
     pub version: Sym,
-    /// The payload's blob; `None` while unset (a heartbeat or a not-found, row G-11).
+    /// The payload's blob; `None` while unset, as in a heartbeat or a not-found
+    /// (docs/protocol.md#g-11).
     pub payload: Option<BlobId>,
-    /// Nanoseconds; negative and absurd values are kept as they are (row G-02). `None`: no `ttl` field.
+    /// Time to live in nanoseconds; `None` without the field. Invalid values are kept
+    /// (docs/protocol.md#g-02).
     pub ttl: Option<i64>,
     pub aliases: Box<[Sym]>,
-    /// The wrapper stands in an `Any` of a SotW response (row G-08), not in a delta response.
+    /// The wrapper is in an `Any` of a SotW response (docs/protocol.md#g-08).
     pub in_any: bool,
 }
 
-/// One entry of a response, whichever form it came in.
+/// One entry of a response, in either form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub name: Sym,
-    /// The wrapper's version; empty for a bare `Any`, whose version is the response's.
+    /// The wrapper's version; empty for a bare `Any`, which has the version of the response.
     pub version: Sym,
     /// Type URL of the payload; empty if unset.
     pub type_url: Sym,
-    /// The payload's blob: equal ids are equal bytes, whatever form they came in.
+    /// The payload's blob: equal ids mean equal bytes, whichever form carried them.
     pub payload: Option<BlobId>,
     pub ttl: Option<i64>,
     pub aliases: &'a [Sym],
-    /// A `Resource` inside an `Any` of a SotW response.
+    /// The entry is a `Resource` in an `Any` of a SotW response.
     pub wrapped: bool,
 }
 
-/// `type_url` and `value` of an `Any`; the last of each wins, as everywhere in protobuf.
+/// Returns `type_url` and `value` of an `Any`. As everywhere in protobuf, the last field wins.
 pub(super) fn any_parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (mut url, mut value) = (&[][..], &[][..]);
     for field in Fields::new(bytes) {
@@ -51,22 +53,22 @@ pub(super) fn any_parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((url, value))
 }
 
-/// Whether an `Any` of this type URL is the `Resource` wrapper.
+/// Whether an `Any` with this type URL holds a `Resource` wrapper.
 pub(super) fn is_wrapper(type_url: &[u8]) -> bool {
     let Ok(url) = std::str::from_utf8(type_url) else { return false };
     RESOURCE.contains(&url.strip_prefix(TYPE_PREFIX).unwrap_or(url))
 }
 
-/// The raw parts of a `Resource` message.
+/// The unparsed fields of a `Resource`.
 #[derive(Default)]
 pub(super) struct RawWrapper<'a> {
     pub name: &'a [u8],
     pub version: &'a [u8],
     pub aliases: Vec<&'a [u8]>,
     pub ttl: Option<i64>,
-    /// `name` of the structured `resource_name` (M-34).
+    /// `name` of the structured `resource_name`.
     pub structured_name: Option<&'a [u8]>,
-    /// The payload field: its place in the message, and its bytes.
+    /// Range of the payload field in the message, and the payload.
     pub payload: Option<(std::ops::Range<usize>, &'a [u8])>,
     pub payloads: usize,
 }
@@ -100,7 +102,7 @@ fn inner_name(bytes: &[u8]) -> &[u8] {
     fields.filter(|field| field.number == NAME).last().map_or(&[], |field| field.bytes())
 }
 
-/// A `google.protobuf.Duration` in nanoseconds, saturating.
+/// Reads a `google.protobuf.Duration` as nanoseconds, saturating.
 fn nanoseconds(bytes: &[u8]) -> i64 {
     let (mut secs, mut nanos) = (0i64, 0i64);
     for field in Fields::new(bytes).map_while(Result::ok) {

@@ -1,18 +1,20 @@
 use super::BlobId;
 
-/// So many entries make a stretch. The hash of a longer one costs less an entry, but more of them are cut by the ends
-/// of HTTP/2's frames.
+/// Entries in a run. A longer run costs less per entry, but is more often cut by the end of an
+/// HTTP/2 frame.
 pub(super) const LEN: usize = 8;
 
-/// Entries in a row that came again in the same order. A hash over all of them, tags included, then takes the place of
-/// splitting and hashing each: most of a large push is what the last one was.
+/// Consecutive entries that arrived in the same order before.
+///
+/// One hash over the run, tags included, replaces splitting and hashing each entry: most of a large
+/// push repeats the previous one.
 #[derive(Debug)]
 pub(super) struct EntryRun {
-    /// How the first one begins, with its length: where all are shuffled, nothing is hashed in vain.
+    /// First bytes of the run, length included, so that nothing is hashed where the order changed.
     pub head: [u8; 4],
     pub hash: u128,
     pub bytes: usize,
-    /// Secrets were taken out of one of them.
+    /// Secrets were removed from one of the entries.
     pub redacted: bool,
     pub blobs: [BlobId; LEN],
 }

@@ -1,18 +1,20 @@
 use hashbrown::HashTable;
 
-/// Numbers by the hashes of what they stand for, eight bytes each: what they stand for is not kept again, the caller
-/// compares. A part of the hash is kept, so that growing reads nothing else.
+/// A hash table of numbers, eight bytes each.
+///
+/// The values that the numbers stand for are not stored: the caller compares them. Part of the hash
+/// is stored, so that growing the table reads nothing else.
 #[derive(Debug, Default)]
 pub(super) struct Index(HashTable<(u32, u32)>);
 
 impl Index {
-    /// The number under a hash that `is` the one wanted.
+    /// Returns the number with this hash that `is` accepts.
     pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         let part = part(hash);
         self.0.find(spread(part), |(of, number)| *of == part && is(*number)).map(|(_, number)| *number)
     }
 
-    /// Adds a number; what stands for the same is not looked for.
+    /// Adds a number without searching for an equal one.
     pub fn insert(&mut self, hash: u64, number: u32) {
         let part = part(hash);
         self.0.insert_unique(spread(part), (part, number), |(of, _)| spread(*of));
@@ -23,7 +25,7 @@ fn part(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// The table looks at the upper bits and at the lower ones.
+/// Spreads the bits, because the table uses the upper and the lower ones.
 fn spread(part: u32) -> u64 {
     u64::from(part) << 32 | u64::from(part)
 }

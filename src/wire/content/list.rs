@@ -9,7 +9,7 @@ use super::{Blob, BlobId, Catalog};
 use crate::wire::event::{DenseHash, Sym};
 use crate::wire::pb::varint_len;
 
-/// The entries of one response, in order. Equal lists of one catalog are one allocation.
+/// The entries of one response, in order. Equal lists of one catalog share one allocation.
 #[derive(Debug)]
 pub struct List {
     blobs: Box<[BlobId]>,
@@ -20,12 +20,12 @@ pub struct List {
     kept: OnceLock<(u64, bool)>,
 }
 
-/// Searches without an index: of a list that is replaced by the next push, rarely more names are looked up.
+/// Searches without an index: few names are looked up in a list that the next push replaces.
 const SEARCHES: u8 = 4;
-/// No more than one entry in so many differs from a list that another is added up from.
+/// A sum is derived from another list if at most one entry in this many differs.
 const FEW: usize = 4;
 
-/// Bytes of an entry as kept, its length in front.
+/// Stored bytes of an entry, with its length prefix.
 fn len(blob: &Blob) -> u64 {
     let kept = u64::from(blob.kept);
     varint_len(kept) as u64 + kept
@@ -57,8 +57,9 @@ impl List {
         self.fingerprint
     }
 
-    /// The last entry of that name. The first few searches go through the list; then an index is built and shared by
-    /// all holders.
+    /// Returns the last entry with this name.
+    ///
+    /// The first few searches scan the list; then an index is built, which all holders share.
     pub fn find(&self, catalog: &Catalog, name: Sym) -> Option<BlobId> {
         if self.searched.load(Ordering::Relaxed) < SEARCHES {
             self.searched.fetch_add(1, Ordering::Relaxed);
@@ -70,8 +71,8 @@ impl List {
         index.get(&name).map(|i| self.blobs[*i as usize])
     }
 
-    /// Bytes of the entries as kept, each with its length in front but without its tag, and whether secrets were taken
-    /// out of any. Added up on the first call.
+    /// Returns the stored bytes of all entries, each with its length prefix and without its tag,
+    /// and whether secrets were removed from any of them. Computed on the first call.
     pub fn kept(&self, catalog: &Catalog) -> (u64, bool) {
         *self.kept.get_or_init(|| {
             let entries = self.blobs.iter().map(|id| catalog.blob(*id));
@@ -79,13 +80,13 @@ impl List {
         })
     }
 
-    /// Adds them up from another list, if this one has most of its entries in their places.
+    /// Computes the sum of [`kept`](List::kept) from another list that has most entries in common.
     pub fn add_up_from(&self, other: &List, catalog: &Catalog) {
         let known = other.kept.get().copied().filter(|_| self.len() == other.len());
         let Some((mut bytes, false)) = known else { return };
         let (mut redacted, mut left) = (false, self.len() / FEW);
         for (old, new) in other.blobs.iter().zip(&self.blobs).filter(|(old, new)| old != new) {
-            // Of a list in another order nothing is gained.
+            // A list in another order gains nothing.
             let Some(fewer) = left.checked_sub(1) else { return };
             left = fewer;
             let new = catalog.blob(*new);
@@ -107,7 +108,7 @@ impl List {
     }
 }
 
-/// So many are hashed at a time: a copy of all of a long list would be fresh memory.
+/// Entries that are hashed at a time. A copy of a long list would touch fresh memory.
 const HASHED: usize = 512;
 
 pub(super) fn fingerprint(blobs: &[BlobId]) -> u128 {
@@ -131,12 +132,12 @@ fn put_ids<'a>(room: &'a mut [u8; 4 * HASHED], blobs: &[BlobId]) -> &'a [u8] {
 #[derive(Debug, Default)]
 pub struct ListBuilder {
     blobs: Vec<BlobId>,
-    /// So many of the newest came where they came before.
+    /// Number of newest entries that followed each other as they did before.
     foreseen: usize,
 }
 
 impl ListBuilder {
-    /// Interns an entry as it stands in the response: an `Any` (SotW) or a `Resource` (delta).
+    /// Stores and appends an entry of the response: an `Any` (SotW) or a `Resource` (delta).
     pub fn push(&mut self, catalog: &mut Catalog, bytes: &[u8], delta: bool) -> BlobId {
         let hint = self.next(catalog);
         let id = catalog.intern_entry(bytes, delta, hint);
@@ -148,13 +149,14 @@ impl ListBuilder {
         id
     }
 
-    /// The entry that is expected next.
+    /// Returns the entry that is expected next.
     fn next(&self, catalog: &Catalog) -> Option<BlobId> {
         self.blobs.last().and_then(|last| catalog.follower(*last))
     }
 
-    /// Takes the entries that `raw` begins with, tags included, if they came in this order before: how many bytes
-    /// they are, and whether secrets were taken out of any.
+    /// Appends the run of known entries at the start of `raw`, tags included.
+    ///
+    /// Returns the length of the run in bytes, and whether secrets were removed from it.
     pub fn push_known(&mut self, catalog: &Catalog, raw: &[u8]) -> Option<(usize, bool)> {
         let stretch = catalog.stretch(self.next(catalog)?, raw)?;
         self.blobs.extend_from_slice(&stretch.blobs);
@@ -162,17 +164,20 @@ impl ListBuilder {
         Some((stretch.bytes, stretch.redacted))
     }
 
-    /// How many entries came, one after the other, where they came before, and are not learnt.
+    /// Number of consecutive entries that followed each other as before and are not yet a learned
+    /// run.
     pub fn foreseen(&self) -> usize {
         self.foreseen
     }
 
-    /// The next entry does not stand behind the last one.
+    /// Notes that the next entry does not directly follow the previous one.
     pub fn interrupt(&mut self) {
         self.foreseen = 0;
     }
 
-    /// Once enough entries were foreseen: learns that `raw` is what they are. True: it begins anew behind them.
+    /// Learns that `raw` holds the newest entries, once they are enough for a run.
+    ///
+    /// Returns whether a new run starts after them.
     pub fn learn(&mut self, catalog: &mut Catalog, raw: &[u8]) -> bool {
         let blobs = self.blobs.last_chunk().filter(|_| self.foreseen == entry_run::LEN);
         let (Some(&blobs), Some(&head)) = (blobs, raw.first_chunk()) else { return false };

@@ -1,10 +1,9 @@
 //! Content, stored once however often it is sent: texts, resource entries, lists of entries.
 //!
-//! A [`Catalog`] belongs to one source. Everything right of the wire refers to content by [`BlobId`] and
-//! [`Sym`](crate::wire::event::Sym), so a re-push of 100,000 unchanged resources is one pointer, and a thousand
-//! streams that hold the same resources hold them once. Owns the ids; bodies lie behind [`Bodies`] (memory, or
-//! a recording).
-//! Knows the wrapper messages `Any` and `Resource`, and no other protobuf schema.
+//! A [`Catalog`] belongs to one source. Later modules refer to content by [`BlobId`] and
+//! [`Sym`](crate::wire::event::Sym): a push that repeats 100,000 resources is one pointer, and a
+//! thousand streams with the same resources hold them once. The bodies lie behind [`Bodies`], in
+//! memory or in a recording. The only protobuf messages known here are `Any` and `Resource`.
 
 mod bodies;
 mod body_cache;
@@ -23,18 +22,21 @@ pub use list::{List, ListBuilder};
 pub use packed::Packed;
 pub use strings::Strings;
 
-/// Removes secrets before anything is kept. Implemented over the descriptors; `content` only calls it.
+/// Removes secrets before content is stored. Implemented over the descriptors.
 pub trait Redact: Send + Sync {
-    /// The `Any` in `bytes` without its secrets, or `None` if it holds none. Length may change, the result
-    /// is an `Any` of the same type. Damaged ones are cleaned as far as they can be read, [`raw`](Redact::raw)
-    /// from there on.
+    /// Returns the `Any` in `bytes` without its secrets; `None` if it has none.
+    ///
+    /// The result is an `Any` of the same type and may have another length. A malformed `Any` is
+    /// cleaned up to the damage, and from there on like [`raw`](Redact::raw).
     fn resource(&self, bytes: &[u8]) -> Option<Vec<u8>>;
-    /// The same for a text that a peer wrote, such as an error detail.
+    /// Returns a text of a peer, such as an error detail, without its secrets; `None` if it has
+    /// none.
     fn text(&self, text: &str) -> Option<String>;
-    /// The same for bytes that can't be read field by field: what is known by its looks, private keys, is
-    /// overwritten in place. The length stays.
+    /// Overwrites private keys in bytes that cannot be read as fields; `None` if there are none.
+    ///
+    /// The length stays the same.
     fn raw(&self, bytes: &[u8]) -> Option<Vec<u8>>;
-    /// The same for fields in a row of which nothing is known, and what may stand behind them unreadable: their tags
-    /// and lengths stay, so that they are still the same fields.
+    /// Removes secrets from a run of unknown fields and from unreadable bytes after them; `None` if
+    /// there are none. Tags and lengths stay the same.
     fn fields(&self, bytes: &[u8]) -> Option<Vec<u8>>;
 }

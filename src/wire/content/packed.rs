@@ -4,28 +4,28 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use zstd::bulk::Compressor;
 
-/// Blocks of this size are compressed together.
+/// Bytes of a block, the unit of compression.
 const BLOCK: usize = 256 << 10;
-/// Decompressed blocks kept at hand.
+/// Decompressed blocks in the cache.
 const HOT: usize = 8;
 
-/// Bytes in memory, numbered in the order in which they came, compressed in blocks but for the newest ones.
+/// Byte strings in memory, numbered in order of arrival, compressed except for the newest blocks.
 pub struct Packed {
-    /// So many blocks stay as they are: what just came is what is looked at.
+    /// Newest blocks that stay uncompressed, because recent content is read most.
     fresh: usize,
     places: VecDeque<Place>,
-    /// The number of the first of these: those before it are forgotten.
+    /// Number of the first byte string in `places`; earlier ones were dropped.
     first: u32,
     sealed: VecDeque<Sealed>,
-    /// So many blocks came before the sealed ones.
+    /// Blocks that were dropped before the sealed ones.
     forgotten: u32,
-    /// The blocks that follow the sealed ones.
+    /// Closed blocks after the sealed ones, not compressed.
     raw: VecDeque<Bytes>,
     open: Vec<u8>,
     hot: RefCell<Vec<(u32, Bytes)>>,
-    /// Its tables are as large as a block: they are made once.
+    /// Created once, because its tables are as large as a block.
     packer: Option<Compressor<'static>>,
-    /// Of all blocks that are closed.
+    /// Bytes of all closed blocks.
     size: usize,
 }
 
@@ -38,9 +38,9 @@ struct Place {
 
 struct Sealed {
     packed: Box<[u8]>,
-    /// Bytes before they were compressed.
+    /// Bytes before compression.
     len: usize,
-    /// The number behind its last one.
+    /// Number after the last byte string of the block.
     end: u32,
 }
 
@@ -60,17 +60,17 @@ impl Packed {
         }
     }
 
-    /// The number of the first that is not forgotten.
+    /// Returns the number of the first byte string that was not dropped.
     pub fn first(&self) -> u32 {
         self.first
     }
 
-    /// Memory that all of them take up, in bytes.
+    /// Bytes of memory in use.
     pub fn size(&self) -> usize {
         self.size + self.open.capacity() + self.places.len() * size_of::<Place>()
     }
 
-    /// Appends the next.
+    /// Appends a byte string.
     pub fn put(&mut self, bytes: &[u8]) {
         if !self.open.is_empty() && self.open.len() + bytes.len() > BLOCK {
             self.close();
@@ -83,7 +83,7 @@ impl Packed {
         self.open.extend_from_slice(bytes);
     }
 
-    /// `None`: it is forgotten, or was never there.
+    /// Returns a byte string; `None` if it was dropped or never added.
     pub fn get(&self, index: u32) -> Option<Bytes> {
         let place = self.places.get(index.checked_sub(self.first)? as usize)?;
         let range = place.at as usize..(place.at + place.len) as usize;
@@ -96,7 +96,7 @@ impl Packed {
         (range.end <= block.len()).then(|| block.slice(range))
     }
 
-    /// Forgets the oldest block that is compressed. False: there is none.
+    /// Drops the oldest compressed block. Returns false if there is none.
     pub fn forget(&mut self) -> bool {
         let Some(oldest) = self.sealed.pop_front() else { return false };
         self.hot.borrow_mut().retain(|(number, _)| *number != self.forgotten);
@@ -107,7 +107,7 @@ impl Packed {
         true
     }
 
-    /// The number of the block that is not closed yet.
+    /// Returns the number of the open block.
     fn open_block(&self) -> u32 {
         self.forgotten + (self.sealed.len() + self.raw.len()) as u32
     }
@@ -129,7 +129,8 @@ impl Packed {
         Some(block)
     }
 
-    /// The open block is full: it is one of the newest, and the oldest of those is sealed.
+    /// Closes the full open block, and compresses the oldest block that is no longer among the
+    /// newest.
     fn close(&mut self) {
         let full = std::mem::replace(&mut self.open, Vec::with_capacity(BLOCK));
         self.size += full.len();
@@ -147,7 +148,7 @@ impl Packed {
     }
 }
 
-/// `None`: there is no memory for it, and the block stays as it is.
+/// Compresses a block; `None` if memory ran out, and the block stays uncompressed.
 fn pack(packer: &mut Option<Compressor<'static>>, block: &[u8]) -> Option<Vec<u8>> {
     if packer.is_none() {
         *packer = Compressor::new(1).ok();

@@ -6,15 +6,15 @@ use twox_hash::XxHash3_64;
 use super::index::Index;
 use crate::wire::event::Sym;
 
-/// Interned texts. Never shrinks: a name once seen may be asked for again.
+/// Interned texts. Never shrinks, because any name may be looked up again.
 #[derive(Debug)]
 pub struct Strings {
-    /// All texts, one after the other.
+    /// All texts, concatenated.
     all: String,
-    /// Where each ends.
+    /// End offset of each text.
     ends: Vec<usize>,
     index: Index,
-    /// Of the hashes, a number of this process: names come from peers.
+    /// Hash key, random per process, because peers choose the names.
     key: u64,
 }
 
@@ -40,7 +40,7 @@ impl Strings {
         Sym(id)
     }
 
-    /// The symbol of a text that was interned before.
+    /// Returns the symbol of a text that was interned before.
     pub fn find(&self, text: &str) -> Option<Sym> {
         self.position(self.hash(text), text)
     }
@@ -53,7 +53,7 @@ impl Strings {
         self.index.find(hash, |id| self.get(Sym(id)) == text).map(Sym)
     }
 
-    /// The text of a symbol; the empty text for one of another catalog.
+    /// Returns the text of a symbol; the empty text for a symbol of another catalog.
     pub fn get(&self, id: Sym) -> &str {
         self.place(id.0 as usize).and_then(|place| self.all.get(place)).unwrap_or_default()
     }
@@ -63,12 +63,12 @@ impl Strings {
         Some(*start?..*self.ends.get(id)?)
     }
 
-    /// How many different texts there are.
+    /// Returns the number of different texts.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Never true: the empty text is always there.
+    /// Always false, because the empty text is always present.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -6,7 +6,8 @@
 use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 
 use super::fields::{self, DiscoveryField, RESOURCES, map_entry, resource, resource_error};
-use super::{ErrorDetail, Shape};
+use super::shape::Shape;
+use super::status::ErrorDetail;
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 

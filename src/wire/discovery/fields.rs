@@ -3,7 +3,7 @@
 //! Taken from `envoy/service/discovery/v3/discovery.proto`, `envoy/config/core/v3/base.proto`,
 //! `google/rpc/status.proto` and `google/protobuf/any.proto`. Every reader and writer uses this table.
 
-use super::Shape;
+use super::shape::Shape;
 
 /// A field of one of the four discovery messages, by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,10 @@ use std::sync::Arc;
 use crate::wire::content::List;
 use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
 
-use super::{Body, ErrorDetail, Message, NodeInfo, ResourceError};
+use super::body::Body;
+use super::message::Message;
+use super::node::NodeInfo;
+use super::status::{ErrorDetail, ResourceError};
 
 /// The fields of a request, whichever form it has.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// For maps whose keys are dense numbers ([`Sym`](super::Sym), blob ids): spreads their bits, and nothing stronger is
-/// needed, since no peer chooses the numbers.
+/// Hasher for maps whose keys are dense numbers, such as [`Sym`](super::Sym) and blob ids.
+///
+/// Only spreads the bits: peers do not choose the numbers, so nothing stronger is needed.
 #[derive(Clone, Default)]
 pub(crate) struct DenseHasher(u64);
 

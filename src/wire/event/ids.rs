@@ -6,12 +6,13 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId(pub u32);
 
-/// A message's number: from 1, over all streams of a source, in recorded order.
+/// The number of a message: from 1, across all streams of a source, in recorded order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Seq(pub u64);
 
-/// An interned text (resource name, per-resource version): equal symbols of one catalog are equal texts.
-/// [`Sym::EMPTY`] is the empty text in every catalog.
+/// An interned text, such as a resource name or a resource version.
+///
+/// Equal symbols of one catalog are equal texts. [`Sym::EMPTY`] is the empty text in every catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Sym(pub u32);
 
@@ -20,7 +21,7 @@ impl Sym {
     pub const EMPTY: Sym = Sym(0);
 }
 
-/// Which way a message goes.
+/// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dir {
     /// Client to server: a request.
@@ -32,7 +33,7 @@ pub enum Dir {
 impl Dir {
     pub const ALL: [Dir; 2] = [Dir::Req, Dir::Resp];
 
-    /// The word of the JSON contract: `req` or `resp`.
+    /// Returns `req` or `resp`, as in JSON output.
     pub fn word(self) -> &'static str {
         match self {
             Dir::Req => "req",
@@ -51,7 +52,7 @@ pub enum Side {
 impl Side {
     pub const ALL: [Side; 2] = [Side::Client, Side::Server];
 
-    /// `client` or `server`.
+    /// Returns `client` or `server`.
     pub fn word(self) -> &'static str {
         match self {
             Side::Client => "client",
@@ -60,7 +61,7 @@ impl Side {
     }
 }
 
-/// A gRPC status code, kept as the number that was on the wire.
+/// A gRPC status code, as the number on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Code(pub i32);
 
@@ -85,12 +86,12 @@ const CODE_NAMES: [&str; 17] = [
 ];
 
 impl Code {
-    /// The canonical name, if the number has one.
+    /// Returns the canonical name, if the number has one.
     pub fn name(self) -> Option<&'static str> {
         usize::try_from(self.0).ok().and_then(|i| CODE_NAMES.get(i).copied())
     }
 
-    /// Reads a number or a canonical name.
+    /// Parses a number or a canonical name.
     pub fn parse(text: &str) -> Option<Code> {
         if let Ok(n) = text.parse() {
             return Some(Code(n));
@@ -154,14 +155,15 @@ macro_rules! text {
 }
 
 text!(
-    /// A response's nonce; empty where there is none (rows E-07, E-08).
+    /// The nonce of a response; empty if there is none (docs/protocol.md#e-07).
     Nonce
 );
 text!(
-    /// A `version_info` or `system_version_info`: opaque, compared by equality only (row E-16).
+    /// A `version_info` or `system_version_info`: opaque, only compared for equality
+    /// (docs/protocol.md#e-16).
     VersionInfo
 );
 text!(
-    /// A type URL exactly as sent, which may be empty on a single-type stream (row A-01).
+    /// A type URL exactly as sent. May be empty on a single-type stream (docs/protocol.md#a-01).
     TypeUrl
 );

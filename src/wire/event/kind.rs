@@ -1,9 +1,11 @@
 use super::TypeUrl;
 
-/// What every type URL of the published API begins with (row A-01).
+/// The prefix of every type URL in the published API (docs/protocol.md#a-01).
 pub const TYPE_PREFIX: &str = "type.googleapis.com/";
 
-/// The API version of a transport or of a resource type; the two are independent (row A-14).
+/// The API version of a transport or of a resource type.
+///
+/// The two are independent (docs/protocol.md#a-14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ApiVersion {
     V2,
@@ -19,7 +21,7 @@ impl ApiVersion {
     }
 }
 
-/// The resource types with a short word (rows ).
+/// A resource type with a short name, such as CDS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     Lds,
@@ -137,17 +139,17 @@ impl Kind {
         &ROWS[self as usize]
     }
 
-    /// The short word of tables, JSON and filters: `cds`.
+    /// Returns the short name in tables, JSON and filters: `cds`.
     pub fn word(self) -> &'static str {
         self.row().word
     }
 
-    /// The word on screen: `CDS`.
+    /// Returns the short name on screens: `CDS`.
     pub fn label(self) -> &'static str {
         self.row().label
     }
 
-    /// The full message name in one API version; ECDS and LEDS have no v2 form.
+    /// Returns the full message name in an API version; ECDS and LEDS have none in v2.
     pub fn message(self, version: ApiVersion) -> Option<&'static str> {
         match version {
             ApiVersion::V3 => Some(self.row().v3),
@@ -155,12 +157,12 @@ impl Kind {
         }
     }
 
-    /// The type URL in one API version.
+    /// Returns the type URL in an API version.
     pub fn type_url(self, version: ApiVersion) -> Option<TypeUrl> {
         self.message(version).map(|m| TypeUrl::new(format!("{TYPE_PREFIX}{m}")))
     }
 
-    /// Kind and API version of a full message name (without the prefix).
+    /// Returns kind and API version of a full message name, given without the prefix.
     pub fn of_message(name: &str) -> Option<(Kind, ApiVersion)> {
         ROWS.iter().find_map(|row| {
             if row.v3 == name {
@@ -173,12 +175,12 @@ impl Kind {
         })
     }
 
-    /// Kind and API version of a type URL.
+    /// Returns kind and API version of a type URL.
     pub fn of_type_url(url: &str) -> Option<(Kind, ApiVersion)> {
         Kind::of_message(url.strip_prefix(TYPE_PREFIX)?)
     }
 
-    /// Reads what a user types for a type: `cds`, `clusters`, `Cluster`, a message name or a type URL.
+    /// Parses a type as users write it: `cds`, `clusters`, `Cluster`, a message name or a type URL.
     pub fn parse(word: &str) -> Option<Kind> {
         let lower = word.to_ascii_lowercase();
         ROWS.iter()
@@ -193,12 +195,15 @@ impl Kind {
             .or_else(|| Kind::of_type_url(word).map(|(kind, _)| kind))
     }
 
-    /// SotW responses of this type hold every subscribed resource: absence is deletion (rows E-32, E-44).
+    /// Whether a SotW response holds every subscribed resource of this type, so that absence means
+    /// deletion (docs/protocol.md#e-32).
     pub fn full_state(self) -> bool {
         matches!(self, Kind::Lds | Kind::Cds)
     }
 
-    /// The field that holds the resource's own name. LEDS has none: its name is in the wrapper only.
+    /// Returns the number of the field with the resource's own name.
+    ///
+    /// `None` for LEDS, whose name is in the wrapper only.
     pub fn name_field(self) -> Option<u32> {
         (self != Kind::Leds).then_some(1)
     }

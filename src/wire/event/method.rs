@@ -1,6 +1,6 @@
 use super::{ApiVersion, Kind, TypeUrl};
 
-/// The transport variants (rows B-01 to B-04), and the two sources without a gRPC stream (groups C, D).
+/// A transport variant, or a source without a gRPC stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Variant {
     /// SotW, all types on one stream.
@@ -15,7 +15,7 @@ pub enum Variant {
     Rest,
     /// A file holding one DiscoveryResponse.
     File,
-    /// What a client says that it has applied (a config dump, CSDS), told as a delta session of all types.
+    /// The applied configuration of a client (a config dump, CSDS), as a delta stream of all types.
     Dump,
 }
 
@@ -30,7 +30,7 @@ impl Variant {
         Variant::Dump,
     ];
 
-    /// The word of `--variant`, tables and JSON.
+    /// Returns the name in `--variant`, tables and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Variant::Ads => "ads",
@@ -47,40 +47,41 @@ impl Variant {
         Variant::ALL.into_iter().find(|v| v.word() == word)
     }
 
-    /// The messages are the Delta pair (row B-05).
+    /// Whether the messages are the delta pair (docs/protocol.md#b-05).
     pub fn is_delta(self) -> bool {
         matches!(self, Variant::DeltaAds | Variant::Delta | Variant::Dump)
     }
 
-    /// One stream carries every type (row I-01).
+    /// Whether one stream carries every type (docs/protocol.md#i-01).
     pub fn is_aggregated(self) -> bool {
         matches!(self, Variant::Ads | Variant::DeltaAds | Variant::Dump)
     }
 }
 
-/// How a gRPC method carries its messages.
+/// The way in which a gRPC method carries messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rpc {
     /// `Stream*` or `Delta*`: a subscription.
     Stream,
-    /// `Fetch*`: one request, one response. Listed and decoded, but no subscription (row A-19).
+    /// `Fetch*`: one request and one response, decoded but not a subscription
+    /// (docs/protocol.md#a-19).
     Fetch,
 }
 
-/// What a gRPC path says about the xDS messages on it (rows ). Paths that are not xDS have none.
+/// The variant, type and API version that the path of an xDS method implies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Method {
     pub variant: Variant,
-    /// The single type of the method; `None` on an aggregated one.
+    /// The type of a single-type method; `None` for an aggregated one.
     pub kind: Option<Kind>,
     pub transport: ApiVersion,
     pub rpc: Rpc,
 }
 
-/// service (package and name) per API version, and the noun of its methods.
+/// An xDS service: its full name in each API version, and the noun in its method names.
 struct Service {
     kind: Kind,
-    /// The noun of its REST path.
+    /// The noun in its REST path.
     rest: &'static str,
     v3: &'static str,
     v2: Option<&'static str>,
@@ -177,10 +178,12 @@ const SERVICES: [Service; 10] = [
 ];
 
 impl Method {
-    /// What stands for the method of a dump.
+    /// The path that stands for a dump.
     pub const DUMP: &str = "dump:";
 
-    /// Reads a gRPC path (`/package.Service/Method`). `None`: not an xDS method, so opaque (row A-19).
+    /// Parses a gRPC path, `/package.Service/Method`.
+    ///
+    /// `None` if the method is not xDS, so that the stream is opaque (docs/protocol.md#a-19).
     pub fn parse(path: &str) -> Option<Method> {
         let (service, method) = path.strip_prefix('/')?.split_once('/')?;
         if let Some((_, transport)) = ADS.iter().find(|(name, _)| *name == service) {
@@ -191,7 +194,8 @@ impl Method {
             };
             return Some(Method { variant, kind: None, transport: *transport, rpc: Rpc::Stream });
         }
-        // 000 and 003 print SRDS in the singular; the published service is plural (rows A-04, L-02).
+        // Some editions of the protocol document have SRDS in the singular; the published service
+        // is in the plural (docs/protocol.md#a-04).
         let service = service.replace(".ScopedRouteDiscoveryService", ".ScopedRoutesDiscoveryService");
         SERVICES.iter().find_map(|row| {
             let transport = if row.v3 == service {
@@ -215,8 +219,9 @@ impl Method {
         })
     }
 
-    /// The same; of a REST path (row D-01); of a dump ([`Method::DUMP`]); and of a file, named as `file:` and the type URL of what it holds, where that
-    /// is known (row C-01).
+    /// Parses the path of any source: gRPC, REST (docs/protocol.md#d-01), a dump
+    /// ([`Method::DUMP`]), or a file, written `file:` and the type URL of its content if known
+    /// (docs/protocol.md#c-01).
     pub fn of_path(path: &str) -> Option<Method> {
         if let Some(method) = Method::parse(path) {
             return Some(method);
@@ -242,8 +247,9 @@ impl Method {
         Some(method(Variant::Rest, Some(kind), transport))
     }
 
-    /// The published path of a streaming method, or of REST polls (row D-01); `None` where none exists (SotW VHDS and
-    /// LEDS, v2 ECDS).
+    /// Returns the published path of a streaming method or of REST polls.
+    ///
+    /// `None` where the API has none: SotW VHDS and LEDS, v2 ECDS.
     pub fn path(variant: Variant, kind: Option<Kind>, transport: ApiVersion) -> Option<String> {
         if variant == Variant::Dump {
             return None;
@@ -266,7 +272,8 @@ impl Method {
         }
     }
 
-    /// The type that a single-type method implies, in the method's own API version (row I-02).
+    /// Returns the type that a single-type method implies, in the method's own API version
+    /// (docs/protocol.md#i-02).
     pub fn implied_type(&self) -> Option<TypeUrl> {
         self.kind?.type_url(self.transport)
     }

@@ -1,6 +1,6 @@
-//! The vocabulary everything else speaks: ids, times, directions, type URLs, methods.
+//! Common vocabulary: ids, times, directions, type URLs, methods.
 //!
-//! Owns names only. It imports no other module, does no I/O and knows no bytes.
+//! Imports no other module, does no I/O and does not read bytes.
 
 mod dense;
 mod ids;

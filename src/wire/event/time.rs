@@ -1,4 +1,4 @@
-/// Nanoseconds since the zero of its source. The zero's date, if it has one, is in [`Clock`].
+/// Nanoseconds since the zero of the source. [`Clock`] has the date of that zero, if known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Time(pub u64);
 
@@ -13,22 +13,22 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
-    /// The time from `earlier` to here; zero if `earlier` is later.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> std::time::Duration {
         std::time::Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// This time moved on by `by`.
+    /// Returns this time plus `by`, saturating.
     pub fn after(self, by: std::time::Duration) -> Time {
         Time(self.0.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 
-/// What a source's times mean.
+/// The meaning of the times of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// Unix time of [`Time::ZERO`] in nanoseconds; `None` for a source without a date (an arrow script).
+    /// Unix time of [`Time::ZERO`] in nanoseconds; `None` without a date, as in an arrow script.
     pub epoch: Option<i128>,
-    /// The source has no timestamps at all (`notime`): every timer is off (section 0.2).
+    /// The source has no timestamps (`notime`), so that every timer is off.
     pub untimed: bool,
 }

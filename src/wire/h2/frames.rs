@@ -1,4 +1,4 @@
-/// The first nine bytes of a frame.
+/// The head of a frame, its first nine bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameHead {
     pub(super) kind: u8,
@@ -15,12 +15,14 @@ impl FrameHead {
     }
 }
 
-/// What the reader hands on.
+/// A part of the output of [`Frames`].
 #[derive(Debug)]
 pub(super) enum Part<'a> {
-    /// Payload of a DATA frame, padding left out, as far as it has arrived; `first` begins the frame, `last` closes it.
+    /// Payload of a DATA frame without padding, as far as it has arrived.
+    ///
+    /// `first` starts the frame, `last` ends it.
     Data { head: FrameHead, bytes: &'a [u8], first: bool, last: bool },
-    /// Any other frame, whole.
+    /// Any other frame, complete.
     Frame { head: FrameHead, payload: Vec<u8> },
 }
 
@@ -34,7 +36,7 @@ pub(super) struct Frames {
 
 enum State {
     Head,
-    /// The first byte of a padded DATA frame's payload is still to come.
+    /// Before the pad length of a padded DATA frame.
     PadLength {
         head: FrameHead,
         len: usize,
@@ -49,21 +51,21 @@ enum State {
         len: usize,
         payload: Vec<u8>,
     },
-    /// A frame that says nothing about messages, too long to hold.
+    /// In a frame that is irrelevant to messages and too long to hold.
     Skip {
         left: usize,
     },
-    /// Where the next frame begins is not known.
+    /// The start of the next frame is unknown.
     Seek,
 }
 
-/// What was missed, as far as that can be told.
+/// The kind of missing bytes, as far as known.
 pub(super) enum Missed {
-    /// Payload of a DATA frame; it ends with what was missed.
+    /// Payload of a DATA frame; `ends` if the missing bytes end the frame.
     Data { head: FrameHead, ends: bool },
-    /// What says nothing about messages.
+    /// Bytes that are irrelevant to messages.
     Nothing,
-    /// Frames, nobody knows which.
+    /// Unknown frames.
     Frames,
 }
 
@@ -72,12 +74,12 @@ impl Frames {
         Frames { start: [0; 9], have: 0, state: State::Head, max }
     }
 
-    /// The same in the middle of a connection.
+    /// Creates a reader that starts in the middle of a connection.
     pub(super) fn seeking(max: usize) -> Self {
         Frames { state: State::Seek, ..Frames::new(max) }
     }
 
-    /// So many bytes that would come next are not there.
+    /// Skips this many missing bytes.
     pub(super) fn miss(&mut self, bytes: u64) -> Missed {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         match &mut self.state {
@@ -100,7 +102,7 @@ impl Frames {
         }
     }
 
-    /// The next part; takes what it used off the front of `bytes`. `None`: more bytes are needed.
+    /// Returns the next part, and advances `bytes` past it; `None` if more bytes are needed.
     pub(super) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Part<'a>>, &'static str> {
         loop {
             match &mut self.state {
@@ -180,20 +182,20 @@ impl Frames {
             super::HEADERS | super::CONTINUATION | super::PUSH_PROMISE if len > self.max => {
                 return Err("a header frame over the limit");
             }
-            // The kinds of RFC 9113 are read whole; extensions are skipped.
+            // Hold the frame types of RFC 9113 and skip extensions.
             0..=9 if len <= self.max => State::Whole { head, len, payload: Vec::new() },
             _ => State::Skip { left: len },
         })
     }
 }
 
-/// Whether a frame begins at this place of what passed in one piece: it and the next ones are such as gRPC peers send,
-/// or it is all of the piece.
+/// Whether a frame starts at this offset of a piece: the frame and its successors look like frames
+/// of gRPC peers, up to the end of the piece or for [`CHAIN`] frames.
 fn begins(bytes: &[u8], at: usize) -> bool {
     let mut next = at;
     for n in 0..CHAIN {
         let Some(head) = bytes.get(next..).and_then(|rest| rest.first_chunk::<9>()) else {
-            // Nothing, or too little to tell.
+            // The end, or too few bytes to tell.
             return n > 0;
         };
         let Some(len) = plausible(head) else { return false };
@@ -205,13 +207,15 @@ fn begins(bytes: &[u8], at: usize) -> bool {
     true
 }
 
-/// Frames in a row that are no accident.
+/// Consecutive plausible frames that are not a coincidence.
 const CHAIN: usize = 3;
-/// Frames and stream numbers beyond these are legal, and rarer than an accident.
+/// Longest plausible frame in bytes, and largest plausible stream number.
+///
+/// Larger ones are legal, and less likely than a coincidence.
 const LONGEST: usize = 1 << 20;
 const STREAMS: u32 = 1 << 24;
 
-/// The length of the frame with this head, if gRPC peers send such.
+/// Returns the length of the frame with this head, if gRPC peers send such frames.
 fn plausible(head: &[u8; 9]) -> Option<usize> {
     let [a, b, c, kind, flags, stream @ ..] = *head;
     let len = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);

@@ -2,14 +2,14 @@ use loona_hpack::Decoder;
 
 use crate::wire::event::Code;
 
-/// Header tables larger than this are not followed; gRPC and Envoy use 4 KiB.
+/// Largest HPACK table that is followed, in bytes; gRPC and Envoy use 4 KiB.
 const MAX_TABLE: usize = 1 << 20;
 
-/// Collects the header blocks of one direction and decodes them.
+/// Collects and decodes the header blocks of one direction.
 pub(super) struct Headers {
     decoder: Decoder<'static>,
     open: Option<Open>,
-    /// A block may refer to what was announced before.
+    /// The observation began in the middle: a block may refer to unknown table entries.
     midway: bool,
 }
 
@@ -24,7 +24,7 @@ struct Open {
 pub(super) struct Block {
     pub(super) stream: u32,
     pub(super) ends: bool,
-    /// It announces a push; gRPC has none, but the table must be kept in step.
+    /// The block belongs to a server push. gRPC has none, but the table must stay in step.
     pub(super) pushed: bool,
     pub(super) fields: Vec<(String, String)>,
 }
@@ -36,7 +36,7 @@ impl Default for Headers {
 }
 
 impl Headers {
-    /// The same where what was announced before is not known.
+    /// Creates a decoder that starts in the middle of a connection.
     pub(super) fn midway() -> Self {
         Headers { midway: true, ..Headers::default() }
     }
@@ -62,7 +62,7 @@ impl Headers {
         let Open { stream, ends, pushed, bytes } = self.open.take().ok_or(())?;
         let mut fields = Vec::new();
         let mut room = 4 * MAX_TABLE;
-        // One byte can stand for a whole table entry: what comes out is bounded too.
+        // Bound the output too: one byte can stand for a whole table entry.
         let result = self.decoder.decode_with_cb(&bytes, |name, value| {
             if let Some(left) = room.checked_sub(name.len() + value.len() + 32) {
                 room = left;
@@ -71,7 +71,8 @@ impl Headers {
         });
         match result {
             Ok(()) => {}
-            // The newest entries of a table are found by counting from its end, so those that come from here on will be.
+            // Indexes count from the newest entry, so entries that are added from here on are
+            // found.
             Err(_) if self.midway => {
                 self.decoder = decoder();
                 fields.clear();
@@ -88,7 +89,8 @@ pub(super) fn decoder() -> Decoder<'static> {
     decoder
 }
 
-/// Header values are ASCII by rule; true-binary metadata (C-core peers agree on it) is shown escaped.
+/// Returns a header value as text. Values are ASCII by rule; other bytes, which C-core peers may
+/// agree on, are escaped.
 fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -121,14 +123,14 @@ impl Head {
         head
     }
 
-    /// The request is a gRPC call.
+    /// Whether the request is a gRPC call.
     pub fn is_grpc(&self) -> bool {
         let mut types = self.metadata.iter().filter(|(name, _)| name == "content-type");
         types.any(|(_, value)| value == "application/grpc" || value.starts_with("application/grpc+"))
     }
 }
 
-/// The end of a response, or its only header block.
+/// The trailers of a response, or its only header block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trailers {
     /// `grpc-status` and `grpc-message`, the latter percent-decoded.
@@ -136,7 +138,7 @@ pub struct Trailers {
 }
 
 impl Trailers {
-    /// Out of header fields, `:status` among them.
+    /// Reads trailers from header fields, `:status` among them.
     pub fn new(fields: Vec<(String, String)>) -> Trailers {
         let find =
             |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
@@ -145,7 +147,7 @@ impl Trailers {
         let http = find(":status").filter(|status| *status != "200");
         let status = match (code, http) {
             (Some(code), _) => Some((code, message)),
-            // Not gRPC's own answer: a proxy or a plain HTTP server stands there. gRPC clients report UNKNOWN.
+            // A proxy or a plain HTTP server responded. gRPC clients report UNKNOWN.
             (None, Some(http)) => Some((Code(2), format!("HTTP status {http}"))),
             (None, None) => None,
         };
@@ -153,7 +155,7 @@ impl Trailers {
     }
 }
 
-/// `grpc-message` is percent-encoded UTF-8; what is not stays as it is.
+/// Decodes a `grpc-message`, which is percent-encoded UTF-8. Invalid escapes stay the same.
 fn percent_decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,7 +1,8 @@
-//! A passive observer of one HTTP/2 connection: it is fed copies of what passed and says what it was.
+//! A passive observer of one HTTP/2 connection.
 //!
-//! It never answers and never holds anything up. What it can't follow turns the connection opaque, with the
-//! reason; the traffic is unaffected. Limits are far above what peers accept.
+//! Fed with copies of the bytes that passed, it reports the streams and messages in them. It never
+//! writes or delays anything. A connection that cannot be followed becomes opaque, with the reason;
+//! the traffic is not affected. The limits are far above what peers accept.
 
 mod frames;
 mod headers;
@@ -19,10 +20,10 @@ use super::{End, MAX_FIELD};
 use frames::{FrameHead, Frames, Missed, Part};
 use headers::Headers;
 
-/// What every HTTP/2 client sends first.
+/// The connection preface of every HTTP/2 client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Header blocks and other frames that are read as a whole; DATA is never held.
+/// Longest header block or other frame that is held, in bytes. DATA is never held.
 const MAX_BLOCK: usize = 1 << 20;
 
 const DATA: u8 = 0;
@@ -39,28 +40,29 @@ const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
 
-/// One thing seen on a connection. `stream` is the HTTP/2 stream number.
+/// An event on a connection. `stream` is the HTTP/2 stream number.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A request began.
     Open { stream: u32, head: Head },
-    /// A request that began before what is seen of the connection; or its head can't be read for that.
+    /// A request was noticed whose head was not seen or cannot be decoded, because the observation
+    /// began later.
     Begun { stream: u32 },
-    /// Bytes of the message that is passing, decompressed.
+    /// Decompressed bytes of the current message.
     Data { stream: u32, dir: Dir, bytes: &'a [u8] },
-    /// That message is complete.
+    /// The current message is complete.
     Message { stream: u32, dir: Dir },
-    /// A message that can't be decompressed; its bytes on the wire.
+    /// A message cannot be decompressed. `bytes` is its length on the wire.
     Lost { stream: u32, bytes: u64, why: String },
-    /// Bytes that passed are not there: of a message of this stream, or nobody knows of what.
+    /// Bytes are missing: from a message of this stream, or from unknown streams if `None`.
     Missing { stream: Option<u32>, dir: Dir, bytes: u64 },
-    /// The stream is over.
+    /// The stream ended.
     End { stream: u32, end: End },
-    /// A side asked whether the other is still there.
+    /// A side sent a PING.
     Ping { dir: Dir },
     /// The connection is shutting down.
     GoAway { by: Side, code: u32, debug: String },
-    /// From here on the connection can't be read; nothing more comes but this.
+    /// The connection cannot be read any further. Always the last event.
     Opaque { why: String },
 }
 
@@ -68,10 +70,11 @@ pub enum Event<'a> {
 pub struct Connection {
     halves: [Half; 2],
     streams: BTreeMap<u32, Stream>,
-    /// How much of the client's preface is still to come; `None` once it was seen.
+    /// Bytes of the client preface that were seen; `None` once the preface is complete.
     preface: Option<usize>,
     opaque: bool,
-    /// It began before what is seen of it, or part is missing: there may be streams whose beginning was not seen.
+    /// Streams may exist whose beginning was not seen: the observation began in the middle, or part
+    /// of the copy is missing.
     midway: bool,
 }
 
@@ -83,7 +86,7 @@ struct Half {
 struct Stream {
     messages: [Messages; 2],
     grpc: bool,
-    /// The client will send no more.
+    /// The client has ended its direction.
     half_closed: bool,
     status: Option<Trailers>,
 }
@@ -116,15 +119,17 @@ impl Default for Connection {
 }
 
 impl Connection {
-    /// A connection that began before what is seen of it. What its headers refer to is not known.
+    /// Creates an observer that starts in the middle of a connection, with unknown header tables.
     pub fn midway() -> Self {
         let half = || Half { frames: Frames::seeking(MAX_BLOCK), headers: Headers::midway() };
         let halves = [half(), half()];
         Connection { halves, streams: BTreeMap::new(), preface: None, opaque: false, midway: true }
     }
 
-    /// So many bytes of a direction are not there. Within a message only that is lost; otherwise frames are found again
-    /// by what they look like.
+    /// Skips missing bytes of one direction.
+    ///
+    /// If the bytes lie within a message, only the message is lost; otherwise the next frame is
+    /// searched for by its form.
     pub fn miss(&mut self, dir: Dir, bytes: u64, out: &mut dyn FnMut(Event<'_>)) {
         if self.opaque {
             return;
@@ -153,7 +158,7 @@ impl Connection {
         }
     }
 
-    /// Takes the next bytes of one direction, in the order in which they passed.
+    /// Reads the next bytes of one direction, in the order in which they passed.
     pub fn feed(&mut self, dir: Dir, mut bytes: &[u8], out: &mut dyn FnMut(Event<'_>)) {
         if dir == Dir::Req
             && let (Some(seen), false) = (self.preface, self.opaque)
@@ -176,14 +181,15 @@ impl Connection {
         }
     }
 
-    /// Part of the copy is missing: compressed headers can't be followed any more.
+    /// Notes that part of the copy is missing, so that compressed headers can no longer be
+    /// followed.
     pub fn lost(&mut self, out: &mut dyn FnMut(Event<'_>)) {
         if !self.opaque {
             self.give_up("part of the copy was lost, so its headers can't be read any more".into(), out);
         }
     }
 
-    /// The connection was closed; what was open on it ends.
+    /// Ends the connection and its open streams.
     pub fn close(&mut self, by: Option<Side>, note: Option<&str>, out: &mut dyn FnMut(Event<'_>)) {
         for (number, stream) in std::mem::take(&mut self.streams) {
             let status = stream.status.and_then(|trailers| trailers.status);
@@ -192,7 +198,7 @@ impl Connection {
         }
     }
 
-    /// Nothing more can be read from this connection.
+    /// Whether the connection cannot be read any further.
     pub fn is_opaque(&self) -> bool {
         self.opaque
     }
@@ -220,7 +226,7 @@ impl Connection {
         }
     }
 
-    /// A frame of a stream: it may have begun before.
+    /// Notes a stream whose beginning may not have been seen.
     fn begun(&mut self, number: u32, out: &mut dyn FnMut(Event<'_>)) {
         if self.midway && number % 2 == 1 && !self.streams.contains_key(&number) {
             let mut messages = [Messages::new(true, None), Messages::new(true, None)];
@@ -288,8 +294,9 @@ impl Connection {
                 out(Event::Ping { dir });
                 return Ok(());
             }
-            // SETTINGS, answers to PINGs, WINDOW_UPDATE, PRIORITY and unknown ones say nothing about messages. The header
-            // table's size needs no SETTINGS: an encoder announces what it uses of it in its blocks.
+            // SETTINGS, PING acknowledgements, WINDOW_UPDATE, PRIORITY and unknown frames are
+            // irrelevant to messages. The size of the header table needs no SETTINGS: encoders
+            // announce it in their blocks.
             _ => return Ok(()),
         }
         if head.flags & END_HEADERS != 0 {
@@ -313,7 +320,7 @@ impl Connection {
         let encoding =
             fields.iter().find(|(name, _)| name == "grpc-encoding").map(|(_, value)| value.clone());
         if self.midway && dir == Dir::Req && fields.is_empty() {
-            // Its head refers to what was said before.
+            // The head refers to table entries that were not seen.
             self.begun(number, out);
         }
         match (dir, self.streams.get_mut(&number)) {
@@ -375,7 +382,7 @@ impl Connection {
     }
 }
 
-/// The payload without its padding.
+/// Returns a payload without its padding.
 fn unpadded(payload: &[u8], flags: u8) -> Option<&[u8]> {
     if flags & PADDED == 0 {
         return Some(payload);
@@ -384,7 +391,7 @@ fn unpadded(payload: &[u8], flags: u8) -> Option<&[u8]> {
     rest.get(..rest.len().checked_sub(usize::from(*pad))?)
 }
 
-/// What a connection that is not HTTP/2 speaks, from its first bytes.
+/// Guesses the protocol of a connection that is not HTTP/2 from its first bytes.
 fn guess(seen: &[u8], bytes: &[u8]) -> String {
     let start = [seen, &bytes[..bytes.len().min(32)]].concat();
     let verbs = ["GET ", "POST ", "PUT ", "HEAD ", "DELETE ", "OPTIONS ", "PATCH ", "CONNECT "];

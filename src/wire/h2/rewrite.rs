@@ -1,7 +1,8 @@
-//! Other headers in the requests of a connection: what the client sends goes in, what the server is to get comes out.
+//! Replaces headers in the requests of an HTTP/2 connection.
 //!
-//! Whatever is no header block passes as it is, in slices of what went in. Once one block is changed, all have to be
-//! written anew: a client's later blocks refer to its earlier ones, which the server has not seen.
+//! Everything but header blocks passes unchanged, in slices of the input. Once one block is
+//! changed, all later ones are encoded anew: they refer to earlier blocks, which the server has not
+//! seen.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,63 +14,63 @@ use super::frames::FrameHead;
 use super::headers::decoder;
 use super::{CONTINUATION, END_HEADERS, END_STREAM, HEADERS, PREFACE, PRIORITY, PUSH_PROMISE, unpadded};
 
-/// Bytes of one header block, as a client sends it and unpacked. Servers take less.
+/// Longest header block in bytes, compressed and decompressed. Servers accept less.
 const MAX_BLOCK: usize = 64 << 10;
 const MAX_FIELDS: usize = 256 << 10;
 
-/// Payload of a frame that every server takes.
+/// Largest frame payload that every server accepts, in bytes.
 const MAX_FRAME: usize = 16 << 10;
 
-/// What is to be different in each request.
+/// The changes to make in each request.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// In place of `:authority`, and of `host` where the client sends that.
+    /// Replaces `:authority`, and `host` if the client sends that.
     pub authority: Option<String>,
-    /// In place of all that the client sends under these names, which are in lower case.
+    /// Replaces all headers with these names, which are in lower case.
     pub headers: Vec<(String, String)>,
 }
 
-/// Never the values: they may be secrets.
+/// Omits the values, which may be secrets.
 impl fmt::Debug for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Changes").field(&self.names()).finish()
     }
 }
 
-/// Why headers can't be changed on a connection, in words about its client.
+/// The reason why the headers of a connection cannot be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the client {0}")]
 pub struct Unchanged(&'static str);
 
-/// One connection's direction from client to server.
+/// The direction from client to server of one connection.
 pub struct Rewrite {
     changes: Arc<Changes>,
     decoder: Decoder<'static>,
     state: State,
-    /// The next frame's head, as far as it has come.
+    /// The head of the next frame, as far as it has arrived.
     start: [u8; 9],
     have: usize,
     open: Option<Open>,
 }
 
 enum State {
-    /// So much of it was seen.
+    /// In the preface, after this many bytes.
     Preface(usize),
     Head,
-    /// So much of a frame is still to pass as it is.
+    /// This many bytes of a frame still pass unchanged.
     Passing(usize),
-    /// A frame of a header block.
+    /// In a frame of a header block.
     Block {
         head: FrameHead,
         payload: Vec<u8>,
     },
 }
 
-/// A header block that is not complete.
+/// An incomplete header block.
 struct Open {
     stream: u32,
     flags: u8,
-    /// What stands before the block, as it came.
+    /// The priority fields before the block, unchanged.
     priority: Vec<u8>,
     block: Vec<u8>,
 }
@@ -82,13 +83,14 @@ impl Rewrite {
         Rewrite { changes, decoder, state, start: [0; 9], have: 0, open: None }
     }
 
-    /// Takes the next bytes of the client; what is to be sent, in order.
+    /// Reads the next bytes of the client and returns the bytes to send, in order.
     ///
     /// # Errors
-    /// There is no way on from here: nothing of what comes can be sent.
+    ///
+    /// If the headers cannot be changed. Nothing that follows can be sent then.
     pub fn push(&mut self, bytes: &Bytes) -> Result<Vec<Bytes>, Unchanged> {
         let mut out = Vec::new();
-        // What lies between passes as it is.
+        // Bytes between `from` and `at` pass unchanged.
         let (mut from, mut at) = (0, 0);
         while at < bytes.len() {
             let rest = &bytes[at..];
@@ -151,7 +153,7 @@ impl Rewrite {
         Ok(out)
     }
 
-    /// Whether the frame that begins is part of a header block.
+    /// Whether the frame with this head is part of a header block.
     fn is_of_block(&self, head: FrameHead) -> Result<bool, Unchanged> {
         let size = match (&self.open, head.kind) {
             (None, HEADERS) => 0,
@@ -167,7 +169,7 @@ impl Rewrite {
         Ok(true)
     }
 
-    /// Takes more of a frame of a header block.
+    /// Reads more of a frame of a header block.
     fn block(&mut self, bytes: &[u8], out: &mut Vec<Bytes>) -> Result<(), Unchanged> {
         let State::Block { head, payload } = &mut self.state else { return Ok(()) };
         payload.extend_from_slice(bytes);
@@ -200,11 +202,11 @@ impl Rewrite {
         Ok(())
     }
 
-    /// A header block in place of the client's.
+    /// Returns the header block that replaces the client's.
     fn rewritten(&mut self, block: &[u8]) -> Result<Vec<u8>, Unchanged> {
         let (mut fields, mut size): (Vec<Field>, usize) = (Vec::new(), 0);
         let decoded = self.decoder.decode_with_cb(block, |name, value| {
-            // One byte can stand for a whole table entry. RFC 9113 counts fields so.
+            // One byte can stand for a whole table entry. RFC 9113 counts fields in this way.
             size += name.len() + value.len() + 32;
             if size <= MAX_FIELDS {
                 fields.push((name.into_owned(), value.into_owned()));
@@ -214,15 +216,16 @@ impl Rewrite {
         if size > MAX_FIELDS {
             return Err(Unchanged("sends headers of more than 256 KiB"));
         }
-        // Trailers stay what they are.
+        // Trailers keep their fields.
         if fields.iter().any(|(name, _)| name == b":method") {
             self.changes.apply(&mut fields);
         }
-        // A server that made its table smaller insists on hearing of it (RFC 7541, 4.2). It has no entries.
+        // A server that reduced its table expects the announcement (RFC 7541, section 4.2). The
+        // table has no entries.
         let mut out = size_updates(block).to_vec();
         for (name, value) in fields {
-            // Never indexed, all of them: which ones the client meant to keep out of tables is not told by the decoder,
-            // a secret must not get into one behind the server, and there is no table here to gain from.
+            // Never index a field: the decoder does not report which fields the client marked as
+            // never indexed, and a secret must not enter a table behind the server.
             out.push(0x10);
             for text in [name, value] {
                 out.extend(encode_integer(text.len(), 7));
@@ -233,14 +236,14 @@ impl Rewrite {
     }
 }
 
-/// A part of `bytes` that passes as it is.
+/// Appends the part of `bytes` that passes unchanged.
 fn pass(bytes: &Bytes, from: usize, to: usize, out: &mut Vec<Bytes>) {
     if from < to {
         out.push(bytes.slice(from..to));
     }
 }
 
-/// Announcements of the table's size, with which a header block may begin. It is one that could be read.
+/// Returns the table size updates at the start of a readable header block.
 fn size_updates(block: &[u8]) -> &[u8] {
     let mut rest = block;
     while let Some((first, tail)) = rest.split_first()
@@ -256,7 +259,7 @@ fn size_updates(block: &[u8]) -> &[u8] {
 }
 
 impl Changes {
-    /// What is changed, each once.
+    /// Returns the changed names, each once.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.authority.iter().map(|_| ":authority").collect();
         for (name, _) in &self.headers {

@@ -35,7 +35,7 @@ fn grpc(bytes: &[u8]) -> Vec<u8> {
     [&[0][..], &(bytes.len() as u32).to_be_bytes(), bytes].concat()
 }
 
-/// What happened, in words; message bytes joined.
+/// The events as text, with the bytes of each message joined.
 #[derive(Default)]
 struct Seen {
     words: Vec<String>,
@@ -83,7 +83,8 @@ fn run(parts: &[(Dir, Vec<u8>)], step: usize) -> Vec<String> {
     seen.words
 }
 
-/// Padding, priority, continuation, several messages a frame, one message over frames, unknown frames.
+/// Padding, priority, CONTINUATION, several messages in a frame, a message across frames, unknown
+/// frames.
 fn session() -> Vec<(Dir, Vec<u8>)> {
     let head = request();
     let (one, two) = head.split_at(10);

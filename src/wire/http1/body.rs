@@ -1,28 +1,28 @@
 use super::super::MAX_FIELD;
 use super::head::Head;
 
-/// The body of a message, as far as it has come.
+/// The body of a message, as far as it has arrived.
 #[derive(Debug)]
 pub(super) struct Body {
     bytes: Vec<u8>,
     rest: Rest,
 }
 
-/// What is still to come.
+/// The part of the body that comes next.
 #[derive(Debug, PartialEq, Eq)]
 enum Rest {
     Bytes(usize),
-    /// A line with the size of the next chunk.
+    /// The line with the size of the next chunk.
     Chunk,
-    /// The rest of a chunk, and the end of line behind it.
+    /// The rest of a chunk, and the line end after it.
     InChunk(usize),
     /// Trailers, up to an empty line.
     Trailers,
-    /// All until the connection ends.
+    /// All bytes until the connection ends.
     UntilClose,
 }
 
-/// A line with a chunk's size, or a trailer, longer than this is not read.
+/// Longest chunk size line or trailer, in bytes.
 const MAX_LINE: usize = 8 << 10;
 
 impl Body {
@@ -30,7 +30,7 @@ impl Body {
         Body::new(head, Rest::Bytes(0))
     }
 
-    /// Of the answer to a request with that method.
+    /// Creates the body of a response to a request with this method.
     pub(super) fn of_response(head: &Head, method: Option<&str>) -> Result<Body, String> {
         let none = method == Some("HEAD") || matches!(head.status(), Some(100..200 | 204 | 304));
         if none {
@@ -66,7 +66,7 @@ impl Body {
         self.bytes
     }
 
-    /// Takes what belongs to it from the front of `buffer`; how much that was.
+    /// Reads the bytes at the start of `buffer` that belong to the body, and returns their number.
     pub(super) fn take(&mut self, buffer: &[u8]) -> Result<usize, String> {
         let mut used = 0;
         loop {
@@ -127,7 +127,7 @@ impl Body {
     }
 }
 
-/// The line that `input` begins with, without its end; `None` until it is whole.
+/// Returns the line at the start of `input` without its end; `None` while incomplete.
 fn line(input: &[u8]) -> Result<Option<&[u8]>, String> {
     match memchr::memmem::find(input, b"\r\n") {
         Some(end) => Ok(input.get(..end)),

@@ -1,21 +1,21 @@
-/// The first line and the header fields of a request or an answer.
+/// The first line and the header fields of a request or a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     first: String,
-    /// Names in lower case, in order.
+    /// Header fields in order, names in lower case.
     pub fields: Vec<(String, String)>,
 }
 
-/// Header fields of one head.
+/// Maximum number of header fields.
 const MOST: usize = 1000;
 
-/// Where the head ends that a buffer begins with.
+/// Returns the end of the head at the start of `buffer`.
 pub(super) fn end(buffer: &[u8]) -> Option<usize> {
     memchr::memmem::find(buffer, b"\r\n\r\n").map(|at| at + 4)
 }
 
 impl Head {
-    /// Of bytes up to and with the empty line.
+    /// Parses a head, up to and including the empty line.
     pub(super) fn read(bytes: &[u8]) -> Result<Head, String> {
         let text = String::from_utf8_lossy(bytes);
         let mut lines = text.split("\r\n");
@@ -35,18 +35,18 @@ impl Head {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Of a request: `POST`.
+    /// Returns the method of a request, such as `POST`.
     pub fn method(&self) -> &str {
         self.first.split(' ').next().unwrap_or_default()
     }
 
-    /// Of a request: `/v3/discovery:clusters`, without a query.
+    /// Returns the path of a request without its query, such as `/v3/discovery:clusters`.
     pub fn path(&self) -> &str {
         let target = self.first.split(' ').nth(1).unwrap_or_default();
         target.split('?').next().unwrap_or_default()
     }
 
-    /// Of an answer.
+    /// Returns the status of a response.
     pub fn status(&self) -> Option<u16> {
         self.first.split(' ').nth(1)?.parse().ok()
     }

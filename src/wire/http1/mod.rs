@@ -1,8 +1,8 @@
-//! A passive observer of one HTTP/1.1 connection, for REST-JSON polls (group D): it is fed copies of what passed and
-//! says which requests and answers those were.
+//! A passive observer of one HTTP/1.1 connection, for REST-JSON polls.
 //!
-//! It never answers and never holds anything up. Heads and bodies are held until they are complete, within limits; what
-//! can't be followed ends the observation, with the reason.
+//! Fed with copies of the bytes that passed, it reports requests and responses. It never writes or
+//! delays anything. Heads and bodies are held until they are complete, within limits. A connection
+//! that cannot be followed becomes opaque, with the reason.
 
 mod body;
 mod head;
@@ -16,22 +16,22 @@ use std::collections::VecDeque;
 use crate::wire::event::Dir;
 use body::Body;
 
-/// A head longer than this is not read.
+/// Longest head, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 
-/// Requests that may wait for their answers (pipelining).
+/// Requests that may wait for their responses (pipelining).
 const MAX_WAITING: usize = 1024;
 
-/// One thing seen on a connection.
+/// An event on a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A whole request. Its number counts up from zero.
+    /// A complete request. Requests are numbered from zero.
     Request { number: u64, head: Head, body: Vec<u8> },
-    /// A whole answer to the request of that number.
+    /// A complete response to the request with this number.
     Response { number: u64, head: Head, body: Vec<u8> },
-    /// The request of that number gets no answer any more.
+    /// The request with this number gets no response.
     Unanswered { number: u64 },
-    /// From here on the connection can't be read; nothing more comes but this.
+    /// The connection cannot be read any further. Always the last event.
     Opaque { why: String },
 }
 
@@ -40,22 +40,22 @@ pub enum Event {
 pub struct Connection {
     requests: Half,
     responses: Half,
-    /// Number and method of the requests without answer, oldest first.
+    /// Number and method of the requests without a response, oldest first.
     waiting: VecDeque<(u64, String)>,
     next: u64,
     opaque: bool,
 }
 
-/// What comes in one direction.
+/// The state of one direction.
 #[derive(Default)]
 struct Half {
     buffer: Vec<u8>,
-    /// The message whose body is coming.
+    /// The message whose body is incomplete.
     open: Option<(Head, Body)>,
 }
 
 impl Half {
-    /// The next whole message; `None` until there is one.
+    /// Returns the next complete message; `None` until there is one.
     fn next(
         &mut self,
         body_of: impl FnOnce(&Head) -> Result<Body, String>,
@@ -83,12 +83,13 @@ impl Half {
 }
 
 impl Connection {
-    /// Whether a connection that begins with these bytes is one of REST polls: `POST /v3/discovery:…`.
+    /// Whether a connection that starts with these bytes carries REST polls: `POST
+    /// /v3/discovery:…`.
     pub fn begins(bytes: &[u8]) -> bool {
         ["POST /v3/discovery:", "POST /v2/discovery:"].iter().any(|start| bytes.starts_with(start.as_bytes()))
     }
 
-    /// Takes the next bytes of one direction, in the order in which they passed.
+    /// Reads the next bytes of one direction, in the order in which they passed.
     pub fn feed(&mut self, dir: Dir, bytes: &[u8], out: &mut dyn FnMut(Event)) {
         if self.opaque {
             return;
@@ -106,16 +107,16 @@ impl Connection {
         }
     }
 
-    /// A part of the copy is missing: nothing behind it can be told apart.
+    /// Notes that part of the copy is missing, so that the rest cannot be followed.
     pub fn lost(&mut self, out: &mut dyn FnMut(Event)) {
         if !self.opaque {
             self.give_up("part of the copy was lost".into(), out);
         }
     }
 
-    /// The connection ended.
+    /// Ends the connection.
     pub fn close(&mut self, out: &mut dyn FnMut(Event)) {
-        // A body that ends with the connection is whole now.
+        // A body that ends with the connection is complete now.
         if let Some((head, body)) = self.responses.open.take().filter(|(_, body)| body.until_close())
             && let Some((number, _)) = self.waiting.pop_front()
         {
@@ -155,7 +156,7 @@ impl Connection {
             let Some((head, body)) = whole else { return Ok(None) };
             match head.status() {
                 Some(101) => return Err("it changes to another protocol".into()),
-                // An interim answer; the real one is to come.
+                // An interim response; the final one follows.
                 Some(100..200) => {}
                 _ => {
                     let (number, _) = self.waiting.pop_front().ok_or("an answer that nobody asked for")?;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What was seen: `> 0 POST /path body`, `< 0 200 body`.
+/// Returns the events as text: `> 0 POST /path body`, `< 0 200 body`.
 fn seen(pieces: &[(Dir, &[u8])], close: bool) -> Vec<String> {
     let mut connection = Connection::default();
     let mut out = Vec::new();

@@ -7,7 +7,7 @@ use super::*;
 pub struct Field<'a> {
     pub number: u32,
     pub value: Value<'a>,
-    /// The field as it stands in the message, tag included.
+    /// The bytes of the field, tag included.
     pub raw: &'a [u8],
 }
 
@@ -17,12 +17,12 @@ pub enum Value<'a> {
     I64(u64),
     I32(u32),
     Len(&'a [u8]),
-    /// A group's fields, without its end tag.
+    /// The fields of a group, without its end tag.
     Group(&'a [u8]),
 }
 
 impl<'a> Field<'a> {
-    /// The payload of a length-delimited field; empty for any other wire type.
+    /// Returns the payload of a length-delimited field; empty for any other wire type.
     pub fn bytes(&self) -> &'a [u8] {
         match self.value {
             Value::Len(bytes) => bytes,
@@ -30,12 +30,12 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The payload as text, invalid UTF-8 replaced.
+    /// Returns the payload as text, with invalid UTF-8 replaced.
     pub fn text(&self) -> Cow<'a, str> {
         text(self.bytes())
     }
 
-    /// The value of a varint field; zero for any other wire type.
+    /// Returns the value of a varint field; zero for any other wire type.
     pub fn varint(&self) -> u64 {
         match self.value {
             Value::Varint(value) => value,
@@ -44,24 +44,26 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Bytes as text, invalid UTF-8 replaced. Of what is valid, which nearly all is, this finds out the faster way.
+/// Returns bytes as text, with invalid UTF-8 replaced.
+///
+/// Faster than `String::from_utf8_lossy` on valid text, which is the usual case.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// The bit of a field in a set of fields; the last one is that of all numbers from there on.
+/// Returns the bit of a field in a bit set. Numbers from 63 on share the last bit.
 pub fn field_bit(number: u32) -> u64 {
     1 << number.min(63)
 }
 
-/// The bytes do not parse as a message from `offset` on.
+/// The bytes from `offset` on are not a protobuf field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no protobuf field at byte {offset}")]
 pub struct FieldError {
     pub offset: usize,
 }
 
-/// Iterates over the top-level fields of a message; ends after the first error.
+/// Iterates over the top-level fields of a message. Ends after the first error.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
     bytes: &'a [u8],
@@ -115,8 +117,9 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The inside of a group and the length up to and with its end tag. Nested groups are walked with a counter,
-/// not by recursion: hostile nesting must not use up the stack.
+/// Returns the content of a group, and its length up to and including the end tag.
+///
+/// Counts nested groups instead of recursing, so that hostile nesting cannot exhaust the stack.
 fn group(bytes: &[u8], number: u32) -> Option<(&[u8], usize)> {
     let mut at = 0;
     let mut open = vec![number];
@@ -169,9 +172,10 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// The message with some of its fields replaced, or `None` if none is. `field` gives the payload that a field is to
-/// have instead, then length-delimited; `rest` what is to stand where the message can't be read any further. All
-/// else stays byte for byte.
+/// Returns the message with some fields replaced; `None` if none was.
+///
+/// `field` returns a new payload, which is written length-delimited. `rest` returns a replacement
+/// for the bytes from the first malformed field on. All other bytes stay the same.
 pub fn rebuild<'a>(
     bytes: &'a [u8],
     mut field: impl FnMut(&Field<'a>) -> Option<Vec<u8>>,
@@ -241,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_rebuilt_message_differs_where_it_was_told_to() {
-        // Field 1 with a padded length, field 2, then damage.
+        // Field 1 with a padded length, field 2, then malformed bytes.
         let bytes = b"\x0a\x82\x00ab\x12\x01c\x1a\x7fd";
         let two = |to: &'static [u8]| {
             move |field: &Field<'_>| (field.number == 2 && !to.is_empty()).then(|| to.to_vec())

@@ -1,7 +1,7 @@
-//! The protobuf wire format, without descriptors: varints, tags, and splitting a message into its
-//! top-level fields, whole or chunk by chunk.
+//! The protobuf wire format without descriptors: varints, tags, fields.
 //!
-//! Owns no meaning: what a field number stands for is the caller's business. Never panics on any input.
+//! Splits messages into top-level fields, complete or chunk by chunk. Field numbers have no meaning
+//! here. Never panics on any input.
 
 mod fields;
 pub mod plain;
@@ -12,7 +12,7 @@ pub use fields::{Field, FieldError, Fields, Value, field_bit, rebuild, text};
 pub use splitter::{SplitError, Splitter};
 pub use varint::{put_len_field, put_tag, put_varint, read_varint, tag_len, varint_len};
 
-/// Wire types 3 and 4 (groups) are read but never occur in proto3 messages of the API.
+/// Wire type of a varint.
 pub const WIRE_VARINT: u8 = 0;
 pub const WIRE_I64: u8 = 1;
 pub const WIRE_LEN: u8 = 2;

@@ -1,4 +1,4 @@
-//! Values one after the other, without tags: what is put away within the process and read by whoever put it away.
+//! Values without tags, for storage within the process.
 
 use super::{put_varint, read_varint};
 
@@ -36,7 +36,7 @@ impl Put {
         values.for_each(|value| put(self, value));
     }
 
-    /// Numbers of what came in a row follow each other as a rule: each is its difference from the one before.
+    /// Appends ids as differences, because consecutive ids are usually close to each other.
     pub fn ids(&mut self, ids: impl ExactSizeIterator<Item = u32>) {
         let mut last = 0;
         self.each(ids, |put, id| {
@@ -47,7 +47,7 @@ impl Put {
     }
 }
 
-/// Takes them again. `None`: they are not what was put.
+/// Reads values in the order in which [`Put`] wrote them. `None` means malformed bytes.
 pub struct Take<'a>(&'a [u8]);
 
 impl<'a> Take<'a> {
@@ -61,7 +61,7 @@ impl<'a> Take<'a> {
         Some(value)
     }
 
-    /// A number of 32 bits.
+    /// Reads a number of 32 bits.
     pub fn small(&mut self) -> Option<u32> {
         self.number()?.try_into().ok()
     }
@@ -89,7 +89,7 @@ impl<'a> Take<'a> {
 
     pub fn each<T>(&mut self, mut take: impl FnMut(&mut Take<'a>) -> Option<T>) -> Option<Vec<T>> {
         let len = usize::try_from(self.number()?).ok()?;
-        // Each is a byte at least.
+        // Each value takes at least one byte.
         let mut out = Vec::with_capacity(len.min(self.0.len()));
         for _ in 0..len {
             out.push(take(self)?);

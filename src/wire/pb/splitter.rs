@@ -1,19 +1,20 @@
 use super::*;
 
-/// Splits one message that arrives in chunks into its top-level fields, holding at most one field at a time.
+/// Splits a message that arrives in chunks into its top-level fields.
 ///
-/// A field that lies within a chunk is handed on in place; only one that a chunk boundary cuts is copied.
+/// Holds at most one field. A field within a chunk is returned in place; only a field that a chunk
+/// boundary cuts is copied.
 #[derive(Debug, Default)]
 pub struct Splitter {
-    /// Bytes of a field that the last chunk left unfinished.
+    /// Bytes of a field that the previous chunk left incomplete.
     cut: Vec<u8>,
-    /// How long `cut` must grow before it can hold a whole field; zero while that is not known.
+    /// Bytes that `cut` needs before it can hold a complete field; zero if not known yet.
     want: usize,
-    /// `cut` became a whole field, and was handed on.
+    /// `cut` holds a complete field that was returned already.
     given: bool,
 }
 
-/// Why a message can't be split further. The bytes that were not handed on are in [`Splitter::rest`].
+/// The reason why a message cannot be split. [`Splitter::rest`] has the remaining bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
     #[error("not a protobuf field")]
@@ -23,13 +24,13 @@ pub enum SplitError {
 }
 
 enum Need {
-    /// The first field ends here.
+    /// The first field ends at this offset.
     Whole(usize),
-    /// This many bytes at least are needed.
+    /// At least this many bytes are needed.
     More(usize),
 }
 
-/// How long the field at the start of `bytes` is.
+/// Measures the field at the start of `bytes`.
 fn measure(bytes: &[u8], limit: usize) -> Result<Need, SplitError> {
     let Some((tag, at)) = read_varint(bytes) else {
         return if bytes.len() >= 10 { Err(SplitError::Malformed) } else { Ok(Need::More(bytes.len() + 1)) };
@@ -51,15 +52,20 @@ fn measure(bytes: &[u8], limit: usize) -> Result<Need, SplitError> {
             None if bytes.len() - at >= 10 => return Err(SplitError::Malformed),
             None => return Ok(Need::More(bytes.len() + 1)),
         },
-        // Groups do not occur in the discovery messages; one is as good as damage here.
+        // The discovery messages have no groups: treat one as malformed.
         _ => return Err(SplitError::Malformed),
     };
     Ok(if end <= bytes.len() { Need::Whole(end) } else { Need::More(end) })
 }
 
 impl Splitter {
-    /// Takes the next chunk; calls `field` with each whole field (tag included) in order. `limit` bounds the
-    /// length of a single field, so also what is held here.
+    /// Reads the next chunk and calls `field` with each complete field, tag included, in order.
+    ///
+    /// `limit` bounds the length of a single field in bytes, and with it the memory in use.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not protobuf fields, or a field is longer than `limit`.
     pub fn push(
         &mut self,
         mut chunk: &[u8],
@@ -72,8 +78,13 @@ impl Splitter {
         Ok(())
     }
 
-    /// The next whole field (tag included); `chunk` keeps what follows it. `None`: the chunk is used up, and the next
-    /// one goes on where it ends. After an error nothing of it is left.
+    /// Returns the next complete field, tag included, and advances `chunk` past it.
+    ///
+    /// `None` when the chunk is used up; the next chunk continues there.
+    ///
+    /// # Errors
+    ///
+    /// Like [`push`](Splitter::push). The chunk is used up then, too.
     pub fn field<'a, 'c: 'a>(
         &'a mut self,
         chunk: &mut &'c [u8],
@@ -126,7 +137,7 @@ impl Splitter {
         error
     }
 
-    /// What has arrived and was not handed on: empty after a message that ended where a field ends.
+    /// Returns the bytes that were not part of a complete field; empty after a complete message.
     pub fn rest(&self) -> &[u8] {
         if self.given { &[] } else { &self.cut }
     }

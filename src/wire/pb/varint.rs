@@ -1,7 +1,9 @@
-/// Reads a varint. Returns the value and its length, or `None` if it is cut short or longer than ten bytes.
+/// Reads a varint and returns its value and its length in bytes.
+///
+/// `None` if it is cut short or longer than ten bytes.
 #[inline]
 pub fn read_varint(bytes: &[u8]) -> Option<(u64, usize)> {
-    // Nearly all tags and most lengths are one byte.
+    // Most tags and lengths take one byte.
     match bytes.first() {
         Some(byte) if byte & 0x80 == 0 => Some((u64::from(*byte), 1)),
         _ => read_long(bytes),
@@ -19,7 +21,7 @@ fn read_long(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// Bytes that the shortest encoding of `value` takes.
+/// Returns the length of the shortest encoding of `value` in bytes.
 pub fn varint_len(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
@@ -45,7 +47,7 @@ pub fn put_len_field(out: &mut Vec<u8>, number: u32, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-/// Bytes of the shortest tag and length in front of a length-delimited field.
+/// Returns the bytes of the shortest tag and length of a length-delimited field.
 pub fn tag_len(number: u32, len: usize) -> usize {
     varint_len(u64::from(number) << 3) + varint_len(len as u64)
 }

@@ -2,28 +2,28 @@ use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Which part of a text too long for its cell is the one to read.
+/// The part to keep of a text that is too long for its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Errors and sentences.
+    /// The beginning, for errors and sentences.
     Head,
-    /// Versions and nonces.
+    /// The end, for versions and nonces.
     Tail,
-    /// Names.
+    /// Both ends, for names.
     Ends,
 }
 
-/// Terminal cells that a text takes.
+/// Returns the number of terminal cells that a text takes.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Whether a text takes no more than that; a long one is not measured to its end.
+/// Whether a text takes at most `cells` cells. Does not measure a long text to its end.
 fn fits(text: &str, cells: usize) -> bool {
     text.len() <= cells || (head(text, cells).len() == text.len() && text.width() <= cells)
 }
 
-/// The text in at most `cells` cells; what is left out stands as `mark` (`…`, or `..` in ASCII).
+/// Cuts a text to at most `cells` cells, with `mark` (`…`, or `..` in ASCII) for the omitted part.
 pub fn cut<'a>(text: &'a str, cells: usize, keep: Keep, mark: &str) -> Cow<'a, str> {
     if fits(text, cells) {
         return Cow::Borrowed(text);
@@ -38,8 +38,9 @@ pub fn cut<'a>(text: &'a str, cells: usize, keep: Keep, mark: &str) -> Cow<'a, s
     })
 }
 
-/// A resource or node name in at most `cells` cells: it loses its middle; an `xdstp://` name keeps its
-/// authority and its id, or where there is no room for that its id.
+/// Cuts a resource or node name to at most `cells` cells by omitting its middle.
+///
+/// An `xdstp://` name keeps its authority and its id, or only its id if there is no room for both.
 pub fn cut_name<'a>(name: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
     if fits(name, cells) {
         return Cow::Borrowed(name);
@@ -57,29 +58,30 @@ pub fn cut_name<'a>(name: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
     cut(name, cells, Keep::Ends, mark)
 }
 
-/// The text with blanks after it, up to `cells` cells. Longer texts stay as they are.
+/// Adds blanks after a text up to `cells` cells. Longer texts stay the same.
 pub fn pad(text: &str, cells: usize) -> String {
     format!("{text}{}", " ".repeat(cells.saturating_sub(text.width())))
 }
 
-/// The text with blanks before it, up to `cells` cells.
+/// Adds blanks before a text up to `cells` cells. Longer texts stay the same.
 pub fn pad_left(text: &str, cells: usize) -> String {
     format!("{}{text}", " ".repeat(cells.saturating_sub(text.width())))
 }
 
-/// The whole text in lines of at most `cells` cells (at least 1), broken at blanks where there are some.
-/// Never empty: an empty text is one empty line.
+/// Breaks a text into lines of at most `cells` cells (at least 1), at blanks where possible.
+///
+/// Never returns an empty list: an empty text is one empty line.
 pub fn wrap(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut lines = Vec::new();
     let mut rest = text;
     loop {
-        // Only what goes into this line is measured: a text may be megabytes long.
+        // Measure only the text of this line: a text may have megabytes.
         let fits = head(rest, cells);
         if fits.len() == rest.len() {
             break;
         }
-        // A character wider than the line still has to go somewhere.
+        // A character wider than the line still takes a line.
         let fits = if fits.is_empty() { first_char(rest) } else { fits };
         let next_is_blank = rest[fits.len()..].starts_with(' ');
         let line = match fits.rfind(' ') {
@@ -95,8 +97,9 @@ pub fn wrap(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
-/// A text in pieces, in lines of at most `cells` cells (at least 8), broken anywhere; later lines stand under the
-/// first one's text, two cells further in. Never empty.
+/// Breaks a text in pieces into lines of at most `cells` cells (at least 8), at any character.
+///
+/// Later lines are indented by two cells more than the first one. Never returns an empty list.
 pub fn wrap_parts(parts: &[(String, bool)], cells: usize) -> Vec<Vec<(String, bool)>> {
     let cells = cells.max(8);
     let blanks: usize = match parts.first() {
@@ -127,7 +130,7 @@ fn first_char(text: &str) -> &str {
     text.char_indices().nth(1).map_or(text, |(at, _)| &text[..at])
 }
 
-/// The longest beginning that fits.
+/// Returns the longest beginning that fits.
 fn head(text: &str, cells: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
@@ -139,7 +142,7 @@ fn head(text: &str, cells: usize) -> &str {
     text
 }
 
-/// The longest end that fits.
+/// Returns the longest end that fits.
 fn tail(text: &str, cells: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices().rev() {
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("a 名名", 3), ["a", "名", "名"]);
-        // Three cells wide: it has a line of its own where there is no room at all.
+        // Three cells wide: takes a line alone, although it does not fit.
         assert_eq!(wrap("a\u{17d8}b", 2), ["a", "\u{17d8}", "b"]);
     }
 

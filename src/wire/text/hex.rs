@@ -1,4 +1,4 @@
-/// Sixteen bytes a line, as `xxd` prints them; the first `limit` lines.
+/// Formats bytes like `xxd`, sixteen per line, up to `limit` lines.
 pub fn hex(bytes: &[u8], limit: usize) -> Vec<String> {
     let line = |(i, chunk): (usize, &[u8])| {
         let codes: Vec<String> =

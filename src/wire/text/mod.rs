@@ -1,7 +1,7 @@
-//! How values are written for a person, on screen and on the command line alike.
+//! Text helpers for screens and the command line.
 //!
-//! Pure functions over texts and numbers. [`display_safe`] is the one door through which wire text reaches a
-//! terminal; everything else here expects texts that went through it.
+//! Pure functions over texts and numbers. Text from the wire reaches a terminal only through
+//! [`display_safe`]; the other functions expect its output.
 
 mod cut;
 mod hex;

@@ -1,9 +1,11 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Wire text made fit for a terminal and for one line: control characters (C0, DEL, C1), line and paragraph
-/// separators, and the invisible characters that reorder or hide text become `\n`, `\x1b`, `\u{202e}`.
-/// Everything else stays, the backslash too: this is for reading, not for reading back.
+/// Escapes text from the wire for one line of a terminal.
+///
+/// Control characters (C0, DEL, C1), line and paragraph separators, and invisible characters that
+/// reorder or hide text become `\n`, `\x1b`, `\u{202e}`. Everything else stays, even backslashes,
+/// so the result cannot be parsed back.
 pub fn display_safe(text: &str) -> Cow<'_, str> {
     if !text.chars().any(must_escape) {
         return Cow::Borrowed(text);

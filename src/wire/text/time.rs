@@ -3,8 +3,9 @@ use jiff::tz::TimeZone;
 
 use crate::wire::event::{Clock, Time};
 
-/// A time of day to the millisecond, `14:02:08.155`. A source without a date counts from its start,
-/// `+8.155s`; one without times has `-`.
+/// Formats a time of day with milliseconds, `14:02:08.155`.
+///
+/// A source without a date counts from its start, `+8.155s`; one without times gives `-`.
 pub fn time_of_day(at: Time, clock: Clock, zone: &TimeZone) -> String {
     if clock.untimed {
         return "-".to_owned();
@@ -15,7 +16,7 @@ pub fn time_of_day(at: Time, clock: Clock, zone: &TimeZone) -> String {
     }
 }
 
-/// The same to the second: `14:02:08`, `+8s`.
+/// Formats a time of day with seconds: `14:02:08`, `+8s`.
 pub fn time_of_day_secs(at: Time, clock: Clock, zone: &TimeZone) -> String {
     if clock.untimed {
         return "-".to_owned();

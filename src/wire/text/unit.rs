@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::wire::event::{ApiVersion, Kind};
 
-/// How long ago or for how long: `0.2s 41s 9m 3h 2d`, rounded down.
+/// Formats an age or a duration, rounded down: `0.2s 41s 9m 3h 2d`.
 pub fn age(age: Duration) -> String {
     let secs = age.as_secs();
     match secs {
@@ -14,7 +14,7 @@ pub fn age(age: Duration) -> String {
     }
 }
 
-/// A time between two messages: `0.3ms 19ms 1.2s 51s 9m`.
+/// Formats the time between two messages: `0.3ms 19ms 1.2s 51s 9m`.
 pub fn latency(time: Duration) -> String {
     let micros = time.as_micros();
     let tenths = (micros + 50_000) / 100_000;
@@ -26,7 +26,7 @@ pub fn latency(time: Duration) -> String {
     }
 }
 
-/// A number of bytes in units of 1000: `80 B`, `1.1 kB`, `312 kB`, `12.4 MB`.
+/// Formats a number of bytes in units of 1000: `80 B`, `1.1 kB`, `312 kB`, `12.4 MB`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1000 {
@@ -38,7 +38,7 @@ pub fn size(bytes: u64) -> String {
         unit += 1;
         tenths = round_div(u128::from(bytes), 100 * 1000u128.pow(unit as u32));
     }
-    // kB are small change: a decimal only where it is a tenth of the value or more.
+    // kB have a decimal only below 10, larger units below 100.
     let decimal_below = if unit == 0 { 100 } else { 1000 };
     let name = UNITS[unit];
     if tenths < decimal_below {
@@ -52,7 +52,7 @@ fn round_div(value: u128, by: u128) -> u128 {
     (value + by / 2) / by
 }
 
-/// A count with separators: `1,204`.
+/// Formats a count with separators: `1,204`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -65,13 +65,15 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// A count with its noun: `1 name`, `2 names`.
+/// Formats a count with its noun: `1 name`, `2 names`.
 pub fn plural(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// The short word of a type on screen: `CDS`, `CDS v2`; for others the last part of the message name as it was
-/// on the wire (not yet [`super::display_safe`]), `-` for an empty type URL.
+/// Returns the short name of a type on screen: `CDS`, `CDS v2`.
+///
+/// For other types, the last part of the message name as on the wire (not [`super::display_safe`]);
+/// `-` for an empty type URL.
 pub fn type_label(type_url: &str) -> String {
     match Kind::of_type_url(type_url) {
         Some((kind, ApiVersion::V3)) => kind.label().to_owned(),

@@ -1,8 +1,8 @@
-//! Responses that are accepted before their content is taken in.
+//! Responses that are accepted before their content is stored.
 
 use super::*;
 
-/// A SotW response: names with the type of each.
+/// A SotW response: names, each with its type.
 fn response(url: &str, version: &str, nonce: &str, resources: &[(&str, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     put_len_field(&mut out, 1, version.as_bytes());
@@ -77,7 +77,7 @@ proptest! {
         }
     }
 
-    /// Two clients are told the same; one of them answers ahead where it can.
+    /// Two clients see the same events; one of them accepts ahead where it can.
     #[test]
     fn what_is_said_ahead_is_what_is_said_else(
         steps in proptest::collection::vec((0..4u8, 0..2usize, 0..8u8), 1..12),

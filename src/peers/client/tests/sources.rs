@@ -1,4 +1,4 @@
-//! Several servers, each asked for what is its own, in a variant of its own.
+//! Several servers, each with its own names and its own variant.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn manner(variant: Variant) -> ServerProfile {
     ServerProfile { variant, legacy_wildcard: false }
 }
 
-/// What a client opens and says, by server: its streams open at once.
+/// The streams and requests of a client by server. Streams open at once.
 #[derive(Default)]
 struct Servers {
     lanes: BTreeMap<Lane, (u32, String)>,
@@ -47,7 +47,7 @@ impl Servers {
     }
 }
 
-/// A response of a stream with these clusters, each of which refers to the endpoints of its name.
+/// A response with these clusters, each of which refers to the endpoints of the same name.
 fn clusters(client: &mut Client, catalog: &mut Catalog, delta: bool, names: &[&str]) {
     let mut out = Vec::new();
     for name in names {
@@ -71,7 +71,7 @@ fn clusters(client: &mut Client, catalog: &mut Catalog, delta: bool, names: &[&s
     client.handle_response(Time::ZERO, Lane(0), message, Ruling::Accept, catalog);
 }
 
-/// Rows K-24 and K-25.
+/// docs/protocol.md#k-24, docs/protocol.md#k-25
 #[test]
 fn each_server_is_asked_in_its_variant() {
     for (main, first) in [(Variant::DeltaAds, true), (Variant::Ads, false)] {
@@ -95,7 +95,7 @@ fn each_server_is_asked_in_its_variant() {
             format!("0 {word} *"),
             format!("0 {word} {}", if first { "" } else { "*" }),
             format!("0 {word} plain"),
-            // The glob is asked for by nobody in state of the world (row K-26).
+            // No SotW stream requests the glob (docs/protocol.md#k-26).
             format!("1 ads {B}"),
             format!("2 delta-ads {C}"),
         ];
@@ -104,7 +104,7 @@ fn each_server_is_asked_in_its_variant() {
     }
 }
 
-/// Row K-26: whether a glob can be had is for its own server to say.
+/// Whether a glob is supported depends on its own server (docs/protocol.md#k-26).
 #[test]
 fn globs_are_asked_of_servers_that_speak_delta() {
     let config = Config {
@@ -124,7 +124,8 @@ fn globs_are_asked_of_servers_that_speak_delta() {
     assert!(matches!(refused, Err(Refused::Name(BadName::GlobInSotw(_)))), "{refused:?}");
 }
 
-/// Rows K-23 and I-06: a name that stands beside a source, and types that have one.
+/// A name with a source beside it, and types with a source (docs/protocol.md#k-23,
+/// docs/protocol.md#i-06).
 #[test]
 fn types_and_locators_have_servers() {
     let config = Config {

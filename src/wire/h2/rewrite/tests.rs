@@ -22,7 +22,7 @@ fn run(bytes: &[u8], cuts: &[usize]) -> Result<Vec<u8>, Unchanged> {
     Ok(out)
 }
 
-/// The same of frames behind a preface; the frames that come out.
+/// Rewrites frames after a preface, and returns the frames that come out.
 fn frames(input: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Unchanged> {
     let out = run(&[PREFACE.to_vec(), input.concat()].concat(), &[])?;
     Ok(split(out.strip_prefix(PREFACE).expect("the preface")))
@@ -43,14 +43,14 @@ fn texts(fields: &[(&str, &str)]) -> Vec<(String, String)> {
     fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// The fields of a block, by a decoder that knows no other.
+/// Reads the fields of a block with a new decoder.
 fn read(block: &[u8]) -> Vec<(String, String)> {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     let fields = Decoder::new().decode(block).expect("HPACK that stands for itself");
     fields.into_iter().map(|(name, value)| (text(name), text(value))).collect()
 }
 
-/// The fields of the one frame that comes out for `input`, with its flags.
+/// Rewrites frames that give one frame, and returns its flags and fields.
 fn one(input: &[Vec<u8>]) -> (u8, Vec<(String, String)>) {
     let out = frames(input).expect("it can be changed");
     assert_eq!(out.len(), 1, "{out:?}");
@@ -88,7 +88,7 @@ fn an_authority_that_is_missing_comes_with_the_pseudo_headers() {
     let (_, fields) = one(&[frame(HEADERS, END_HEADERS, 1, &sent)]);
     let kept = [(":method", "POST"), (":path", "/"), (":authority", "cp.mesh"), ("te", "trailers")];
     assert_eq!(fields, texts(&[&kept[..], &OURS].concat()));
-    // Nothing but these.
+    // Without `:authority` and `host`.
     let (_, fields) = one(&[frame(HEADERS, END_HEADERS, 1, &block(&[(":method", "POST")]))]);
     assert_eq!(fields[1], (":authority".into(), "cp.mesh".into()));
 }
@@ -162,7 +162,7 @@ fn a_long_block_goes_in_frames_that_every_server_takes() {
 
 #[test]
 fn what_was_said_of_the_tables_size_is_said_again() {
-    // To nothing, and to 5,000 in more than one byte.
+    // To zero, and to 5,000 in more than one byte.
     let updates = [0x20, 0x3f, 0xe9, 0x26];
     let sent = [&updates[..], &block(&[(":method", "POST")])].concat();
     let out = frames(&[frame(HEADERS, END_HEADERS, 1, &sent)]).expect("it can be changed");
@@ -216,7 +216,7 @@ fn a_frame_s_head_in_two_pieces_passes_whole() {
 fn what_cannot_be_changed_is_an_error_that_says_why() {
     let good = block(&[(":method", "POST")]);
     let huge = vec![0; MAX_BLOCK];
-    // A table entry of 4 KB, and then a byte for each time it is wanted.
+    // A table entry of 4 KB, and then one byte for each use.
     let entry = Encoder::new().encode([(&b"x"[..], &[b'v'; 4000][..])]);
     let bomb = [entry, vec![0x80 | 62; 100]].concat();
     let headers = |flags, payload: &[u8]| frame(HEADERS, flags, 1, payload);
@@ -249,7 +249,7 @@ fn values_are_not_shown() {
     assert_eq!(shown, r#"Changes([":authority", "authorization", "x-tenant"])"#);
 }
 
-/// Something that a client sends, and what is to come out of it.
+/// An item that the client sends.
 #[derive(Clone, Debug)]
 enum Sent {
     Block { fields: Vec<(String, String)>, trailers: bool, pad: Option<u8>, priority: bool, cut: usize },
@@ -273,7 +273,7 @@ fn sent() -> impl Strategy<Value = Sent> {
     ]
 }
 
-/// What the client sends, in one encoder's words; and what is to come out: bytes, or fields.
+/// Encodes the items with one encoder, and returns the expected output: bytes or fields.
 fn written(all: &[Sent]) -> (Vec<u8>, Vec<Result<Vec<u8>, Vec<(String, String)>>>) {
     let (mut client, mut out, mut expected) = (Encoder::new(), PREFACE.to_vec(), Vec::new());
     let mut update = Vec::new();
@@ -294,7 +294,7 @@ fn written(all: &[Sent]) -> (Vec<u8>, Vec<Result<Vec<u8>, Vec<(String, String)>>
                 if !trailers {
                     fields.splice(0..0, texts(&[(":method", "POST"), (":authority", "tap"), (":path", "/")]));
                 }
-                // A block of an update alone is none.
+                // A block with nothing but a table size update is not valid.
                 if fields.is_empty() {
                     continue;
                 }

@@ -2,221 +2,72 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Strings};
+use crate::wire::discovery::fields::{self, DiscoveryField, RESOURCES, map_entry, resource_error, status};
+use crate::wire::discovery::{
+    Body, DeltaRequest, DeltaResponse, ErrorDetail, NodeInfo, ResourceError, Segment, Shape, SotwRequest,
+    SotwResponse,
+};
 use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
-use crate::wire::pb::{Field, Fields, SplitError, Splitter, Value, put_len_field, rebuild, tag_len};
+use crate::wire::pb::{Field, Fields, Value, put_len_field, rebuild, tag_len};
 
-use super::discovery::fields::{self, DiscoveryField, RESOURCES, map_entry, resource_error, status};
-use super::discovery::*;
-
-/// A single field longer than this is not kept; peers refuse far smaller ones.
-pub const MAX_FIELD: usize = 512 << 20;
-
-/// Fields at least this long are content of their own; shorter ones stay with the message.
+/// Fields of at least this many bytes are stored as content; shorter ones stay in the message.
 const BLOB: usize = 256;
 
-/// The same for a run of name fields, which a request repeats with each verdict.
+/// Runs of name fields of at least this many bytes are stored as content, because a client repeats
+/// them with each ACK and NACK.
 const RUN: usize = 1024;
 
-/// Builds a [`Message`] from its bytes, chunk by chunk as they pass, or from recorded segments. Holds one
-/// field at a time, so a response of 100,000 resources is never in memory as a whole.
-pub struct MessageBuilder {
-    shape: Shape,
-    splitter: Splitter,
-    parts: Parts,
-    failed: Option<String>,
-}
-
-/// What has been read so far.
+/// The fields and segments that were read so far.
 #[derive(Default)]
-struct Parts {
-    segments: Vec<Segment>,
-    inline: Vec<u8>,
-    /// Where in `inline` the names began that have not been read yet.
-    names_from: Option<usize>,
-    /// Entries of the response that stand together.
-    entries: ListBuilder,
-    size: u64,
-    redacted: bool,
-    /// Something was overwritten that had been read before.
-    covered: bool,
-    /// The runs of entries, one as a rule; joined at the end, for a hostile message may have very many.
-    lists: Vec<Arc<List>>,
-    node: Option<Arc<NodeInfo>>,
-    version: VersionInfo,
-    type_url: TypeUrl,
-    nonce: Nonce,
-    /// The same of names.
-    names: Vec<Arc<[Sym]>>,
-    unsubscribe: Vec<Sym>,
-    initial: BTreeMap<Sym, Sym>,
-    locators: Vec<Sym>,
-    locators_unsubscribe: Vec<Sym>,
-    removed: Vec<Sym>,
-    control_plane: Option<Arc<str>>,
-    error_detail: Option<Box<ErrorDetail>>,
-    resource_errors: Vec<ResourceError>,
-    canary: bool,
-    unknown: Vec<u32>,
+pub(super) struct Parts {
+    pub(super) segments: Vec<Segment>,
+    pub(super) inline: Vec<u8>,
+    /// Offset in `inline` of the first name that was not read yet.
+    pub(super) names_from: Option<usize>,
+    /// The current run of consecutive entries.
+    pub(super) entries: ListBuilder,
+    pub(super) size: u64,
+    pub(super) redacted: bool,
+    /// A secret was removed from a field that had been read before.
+    pub(super) covered: bool,
+    /// Runs of entries, usually one. Joined at the end, because a hostile message may have very
+    /// many.
+    pub(super) lists: Vec<Arc<List>>,
+    pub(super) node: Option<Arc<NodeInfo>>,
+    pub(super) version: VersionInfo,
+    pub(super) type_url: TypeUrl,
+    pub(super) nonce: Nonce,
+    /// Runs of names, joined at the end.
+    pub(super) names: Vec<Arc<[Sym]>>,
+    pub(super) unsubscribe: Vec<Sym>,
+    pub(super) initial: BTreeMap<Sym, Sym>,
+    pub(super) locators: Vec<Sym>,
+    pub(super) locators_unsubscribe: Vec<Sym>,
+    pub(super) removed: Vec<Sym>,
+    pub(super) control_plane: Option<Arc<str>>,
+    pub(super) error_detail: Option<Box<ErrorDetail>>,
+    pub(super) resource_errors: Vec<ResourceError>,
+    pub(super) canary: bool,
+    pub(super) unknown: Vec<u32>,
 }
 
-/// The `name` (field 1) of a ResourceLocator or ResourceName.
+/// Returns the `name` of a `ResourceLocator` or `ResourceName`.
 fn inner_name(bytes: &[u8]) -> String {
     let name = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == fields::NAME).last();
     name.map_or(String::new(), |field| field.text().into_owned())
 }
 
-impl MessageBuilder {
-    pub fn new(shape: Shape) -> Self {
-        MessageBuilder { shape, splitter: Splitter::default(), parts: Parts::default(), failed: None }
-    }
-
-    /// Takes the next bytes of the message.
-    pub fn push(&mut self, chunk: &[u8], catalog: &mut Catalog) {
-        self.parts.size += chunk.len() as u64;
-        if self.failed.is_some() {
-            self.parts.inline.extend_from_slice(chunk);
-            return;
-        }
-        if let Err(error) = self.split(chunk, catalog) {
-            self.failed = Some(error.to_string());
-            self.parts.end_names(catalog);
-            self.parts.end_entries(catalog);
-            self.parts.inline.extend_from_slice(self.splitter.rest());
-        }
-    }
-
-    fn split(&mut self, mut chunk: &[u8], catalog: &mut Catalog) -> Result<(), SplitError> {
-        let (splitter, parts) = (&mut self.splitter, &mut self.parts);
-        // Where the entries began that stand as they stood before.
-        let mut row = chunk;
-        parts.entries.interrupt();
-        loop {
-            let cut = !splitter.rest().is_empty();
-            if !cut && let Some((bytes, redacted)) = parts.entries.push_known(catalog, chunk) {
-                parts.redacted |= redacted;
-                chunk = chunk.get(bytes..).unwrap_or_default();
-                row = chunk;
-                continue;
-            }
-            let Some(raw) = splitter.field(&mut chunk, MAX_FIELD)? else { return Ok(()) };
-            parts.raw(self.shape, raw, catalog);
-            if cut {
-                parts.entries.interrupt();
-            }
-            let passed = row.get(..row.len() - chunk.len()).unwrap_or_default();
-            if parts.entries.foreseen() == 0 || parts.entries.learn(catalog, passed) {
-                row = chunk;
-            }
-        }
-    }
-
-    /// So many recorded segments follow.
-    pub fn expect(&mut self, segments: usize) {
-        self.parts.segments.reserve_exact(segments);
-    }
-
-    /// Takes the bytes of a recorded segment that holds them.
-    pub fn push_inline(&mut self, bytes: &[u8], catalog: &mut Catalog) {
-        self.parts.inline.reserve_exact(bytes.len());
-        self.push(bytes, catalog);
-    }
-
-    /// Takes a recorded segment instead of bytes. `size` of the result is then that of the kept bytes.
-    pub fn push_segment(&mut self, segment: Segment, catalog: &mut Catalog) {
-        match segment {
-            Segment::Inline(bytes) => self.push_inline(&bytes, catalog),
-            Segment::Run(blob) => {
-                self.parts.size += u64::from(catalog.blob(blob).kept);
-                self.parts.end_names(catalog);
-                self.parts.end_entries(catalog);
-                self.parts.flush_inline(catalog);
-                let body = catalog.bytes(blob).unwrap_or_default();
-                let names = catalog.run_names(blob, |strings| read_names(&body, strings));
-                self.parts.names.push(names);
-                self.parts.segments.push(Segment::Run(blob));
-            }
-            Segment::Field { number, blob } => {
-                let kept = catalog.blob(blob).kept as usize;
-                self.parts.size += (tag_len(number, kept) + kept) as u64;
-                self.parts.end_names(catalog);
-                self.parts.end_entries(catalog);
-                if let (Some(bytes), true) = (catalog.bytes(blob), self.failed.is_none()) {
-                    self.parts.payload(self.shape, number, &bytes, catalog);
-                    if DiscoveryField::of(self.shape, number) == Some(DiscoveryField::Node) {
-                        self.parts.node = Some(node(&bytes, Some(blob)));
-                    }
-                }
-                self.parts.flush_inline(catalog);
-                self.parts.segments.push(Segment::Field { number, blob });
-            }
-            Segment::List { number, list } => {
-                let (kept, redacted) = list.kept(catalog);
-                let tags = list.len() * (tag_len(number, 0) - 1);
-                self.parts.size += kept + tags as u64;
-                self.parts.redacted |= redacted;
-                self.parts.end_names(catalog);
-                self.parts.end_entries(catalog);
-                self.parts.flush_inline(catalog);
-                self.parts.lists.push(list.clone());
-                self.parts.segments.push(Segment::List { number, list });
-            }
-        }
-    }
-
-    /// Bytes taken so far.
-    pub fn size(&self) -> u64 {
-        self.parts.size
-    }
-
-    /// The message, complete. It says what is kept of it: where a secret was overwritten only after it had been read,
-    /// it is read again, as from a recording.
-    pub fn finish(self, catalog: &mut Catalog) -> Message {
-        let (message, covered) = self.end(catalog);
-        if !covered {
-            return message;
-        }
-        let mut again = MessageBuilder::new(message.shape);
-        let (clean, _) = catalog.with_clean(|catalog| {
-            for segment in message.segments {
-                again.push_segment(segment, catalog);
-            }
-            again.end(catalog)
-        });
-        Message { size: message.size, redacted: true, ..clean }
-    }
-
-    /// The message, and whether anything in it was overwritten after it had been read.
-    fn end(mut self, catalog: &mut Catalog) -> (Message, bool) {
-        self.parts.end_names(catalog);
-        self.parts.end_entries(catalog);
-        if self.failed.is_none() && !self.splitter.rest().is_empty() {
-            self.failed = Some("the last field is cut short".into());
-            self.parts.inline.extend_from_slice(self.splitter.rest());
-        }
-        self.parts.flush_inline(catalog);
-        let mut parts = self.parts;
-        let mut segments = std::mem::take(&mut parts.segments);
-        segments.shrink_to_fit();
-        let (size, redacted, covered) = (parts.size, parts.redacted, parts.covered);
-        let body = match self.failed {
-            Some(reason) => Body::Undecodable { reason },
-            None => parts.body(self.shape, catalog),
-        };
-        (Message { shape: self.shape, segments, size, redacted, body }, covered)
-    }
-}
-
-fn read_names(run: &[u8], strings: &mut Strings) -> Vec<Sym> {
+pub(super) fn read_names(run: &[u8], strings: &mut Strings) -> Vec<Sym> {
     Fields::new(run).map_while(Result::ok).map(|field| strings.intern(&field.text())).collect()
 }
 
-fn node(bytes: &[u8], blob: Option<BlobId>) -> Arc<NodeInfo> {
+pub(super) fn node(bytes: &[u8], blob: Option<BlobId>) -> Arc<NodeInfo> {
     Arc::new(NodeInfo { blob, ..NodeInfo::parse(bytes) })
 }
 
 impl Parts {
-    /// Reads the names that `inline` ends with.
-    fn end_names(&mut self, catalog: &mut Catalog) {
+    /// Ends the run of names at the end of `inline` and reads it.
+    pub(super) fn end_names(&mut self, catalog: &mut Catalog) {
         let Some(from) = self.names_from.take() else { return };
         let run = &self.inline[from..];
         let names = if run.len() < RUN {
@@ -236,8 +87,11 @@ impl Parts {
         self.names.push(names);
     }
 
-    /// What stands inline is small, unknown or damaged, so it is cleaned by its looks.
-    fn flush_inline(&mut self, catalog: &Catalog) {
+    /// Ends the inline segment, with its secrets removed.
+    ///
+    /// Inline fields are short, unknown or malformed, so secrets are recognized by their form
+    /// alone.
+    pub(super) fn flush_inline(&mut self, catalog: &Catalog) {
         if self.inline.is_empty() {
             return;
         }
@@ -250,7 +104,7 @@ impl Parts {
         self.segments.push(Segment::Inline(inline.into_boxed_slice()));
     }
 
-    /// Content that is no entry.
+    /// Stores bytes that are not an entry.
     fn other(&mut self, bytes: &[u8], catalog: &mut Catalog) -> BlobId {
         let blob = catalog.intern_other(bytes);
         self.redacted |= catalog.blob(blob).redacted;
@@ -258,7 +112,7 @@ impl Parts {
         blob
     }
 
-    fn end_entries(&mut self, catalog: &mut Catalog) {
+    pub(super) fn end_entries(&mut self, catalog: &mut Catalog) {
         if self.entries.is_empty() {
             return;
         }
@@ -268,8 +122,8 @@ impl Parts {
         self.lists.push(list);
     }
 
-    /// One whole field as it stood on the wire.
-    fn raw(&mut self, shape: Shape, raw: &[u8], catalog: &mut Catalog) {
+    /// Reads one field, given with its tag.
+    pub(super) fn raw(&mut self, shape: Shape, raw: &[u8], catalog: &mut Catalog) {
         let Some(Ok(field)) = Fields::new(raw).next() else { return };
         let known = DiscoveryField::of(shape, field.number);
         if known == Some(DiscoveryField::Names) && matches!(field.value, Value::Len(_)) {
@@ -288,7 +142,7 @@ impl Parts {
         let shortest = raw.len() == tag_len(field.number, payload.len()) + payload.len();
         if known == Some(DiscoveryField::Resources) {
             let delta = shape == Shape::DeltaResponse;
-            // In an unusual encoding the field stays as it stands, unless it must not stay.
+            // A field in an unusual encoding stays inline, unless a secret must be removed from it.
             if shortest || catalog.is_redacted(payload, delta) {
                 self.flush_inline(catalog);
                 let id = self.entries.push(catalog, payload, delta);
@@ -333,14 +187,14 @@ impl Parts {
         }
     }
 
-    /// The meaning of one length-delimited field.
-    fn payload(&mut self, shape: Shape, number: u32, payload: &[u8], catalog: &mut Catalog) {
+    /// Reads the payload of a length-delimited field.
+    pub(super) fn payload(&mut self, shape: Shape, number: u32, payload: &[u8], catalog: &mut Catalog) {
         let text = || String::from_utf8_lossy(payload);
         match DiscoveryField::of(shape, number) {
             Some(DiscoveryField::Version) => self.version = VersionInfo::new(text()),
             Some(DiscoveryField::TypeUrl) => self.type_url = TypeUrl::new(text()),
             Some(DiscoveryField::Nonce) => self.nonce = Nonce::new(text()),
-            // Read as a run, see `end_names`.
+            // Read in runs, by `end_names`.
             Some(DiscoveryField::Names) => {}
             Some(DiscoveryField::Unsubscribe) => self.unsubscribe.push(catalog.intern(&text())),
             Some(DiscoveryField::Removed) => self.removed.push(catalog.intern(&text())),
@@ -377,7 +231,7 @@ impl Parts {
                 }
                 self.resource_errors.push(error);
             }
-            // An entry in an unusual encoding stays inline, byte for byte, and is an entry all the same.
+            // An entry in an unusual encoding, whose bytes stay inline.
             Some(DiscoveryField::Resources) => {
                 let mut list = ListBuilder::default();
                 list.push(catalog, payload, shape == Shape::DeltaResponse);
@@ -388,7 +242,7 @@ impl Parts {
         }
     }
 
-    fn body(self, shape: Shape, catalog: &mut Catalog) -> Body {
+    pub(super) fn body(self, shape: Shape, catalog: &mut Catalog) -> Body {
         let names = match &self.names[..] {
             [] => Arc::default(),
             [one] => one.clone(),
@@ -449,7 +303,9 @@ impl Parts {
     }
 }
 
-/// A status (or the status in a `resource_errors` entry) without the secrets that peers print into it.
+/// Removes secrets from a status, or from the status in a `resource_errors` entry if `nested`.
+///
+/// Returns `None` if there are none.
 fn clean_status(payload: &[u8], nested: bool, catalog: &Catalog) -> Option<Vec<u8>> {
     let redact = catalog.redactor()?;
     let clean = |field: &Field<'_>| match (field.number, field.value) {
@@ -460,6 +316,3 @@ fn clean_status(payload: &[u8], nested: bool, catalog: &Catalog) -> Option<Vec<u
     };
     rebuild(payload, clean, |rest| redact.raw(rest))
 }
-
-#[cfg(test)]
-mod tests;
