@@ -185,7 +185,7 @@ mod tests {
 
     /// docs/protocol.md#a-19
     #[test]
-    fn xds_streams_give_messages_and_others_counts() {
+    fn builds_messages_on_xds_streams_and_counts_others() {
         let mut catalog = Catalog::in_memory();
         let (mut assembler, mut out) = (Assembler::default(), Vec::new());
         let ads = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";

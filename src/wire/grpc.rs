@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_out_whole_however_they_are_cut() {
+    fn splits_messages_in_any_chunks() {
         let text = b"hello ".repeat(1000);
         let zstd = zstd::bulk::compress(&text, 1).unwrap();
         for (encoding, packed) in [("gzip", gzip(&text)), ("zstd", zstd)] {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_decompress_is_lost_and_the_next_is_not() {
+    fn loses_only_message_that_does_not_decompress() {
         let mut bytes = message(1, b"no gzip at all");
         bytes.extend(message(0, b"fine"));
         let got = run(&mut Messages::new(true, Some("gzip")), &bytes, 3);
@@ -304,14 +304,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_lost_not_held() {
+    fn loses_decompression_bomb_without_holding_it() {
         let bomb = message(1, &gzip(&vec![0; 64 << 20]));
         let got = run(&mut Messages::new(true, Some("gzip")), &bomb, 1 << 20);
         assert!(got[0].as_ref().is_err_and(|why| why.contains("more than")), "refused");
     }
 
     #[test]
-    fn the_limit_is_one_of_the_message_not_of_a_chunk() {
+    fn limit_applies_to_message_not_chunk() {
         let bomb = message(1, &gzip(&vec![0; 4 << 20]));
         let (mut most, mut lost) = (0, false);
         let mut messages = Messages::new(true, Some("gzip"));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_grpc_is_one_message() {
+    fn reads_body_without_grpc_as_one_message() {
         let mut messages = Messages::new(false, None);
         assert!(run(&mut messages, b"{\"a\":1}", 3).is_empty());
         assert!(messages.end());

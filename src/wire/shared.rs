@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_messages_repeat_is_held_once() {
+    fn shares_nodes_and_type_urls() {
         let (mut shared, mut catalog) = (Shared::default(), Catalog::in_memory());
         let mut take = |node: &str, url: &str| {
             let mut message = request(node, url, &mut catalog);

@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_in_words() {
+    fn describes_certificate() {
         let one = certificate("cp.mesh").map(|one| Certificate { subject: "CN=cp".into(), ..one });
         let words = one.map(|one| one.words()).unwrap_or_default();
         assert_eq!(words, "cp.mesh (CN=cp), issued by CN=root, expires 2027-01-15T08:00:00Z");
     }
 
     #[test]
-    fn what_mutual_tls_loses_is_told_for_each_case() {
+    fn describes_changes_of_mutual_tls() {
         let leg = |client, asked| Some(Arc::new(Secured { client, asked, ..Secured::default() }));
         let said = |client, server| Tls { client, server }.not_kept().unwrap_or_default();
         assert_eq!(said(leg(None, false), leg(None, false)), "");

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_within_their_bounds_and_differ() {
+    fn waits_grow_within_bounds_with_jitter() {
         let mut waits = Vec::new();
         for seed in 0..50 {
             let mut backoff = Backoff::new(seed);

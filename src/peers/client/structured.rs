@@ -165,7 +165,7 @@ mod tests {
     const L: &str = "envoy.config.listener.v3.Listener";
 
     #[test]
-    fn names_go_out_in_order_and_without_directives() {
+    fn sends_sorted_parameters_without_directives() {
         let wish = StructuredName::configured(&format!(
             "xdstp://a/{L}/x/y?b=2&a=1#entry=e,alt=xdstp://c/{L}/z%3Fk=v"
         ));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_asked_for_says_why() {
+    fn reports_why_name_is_refused() {
         let refused = |url: String| StructuredName::configured(&url).expect_err("no wish");
         assert!(matches!(refused("xdstp://a".into()), BadName::Malformed(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x?xds.foo=1")), BadName::Reserved(_)));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_of_alternatives_end() {
+    fn limits_nested_alternatives() {
         let mut url = format!("xdstp://a/{L}/x");
         for _ in 0..40 {
             url = format!("xdstp://a/{L}/x#alt={}", url.replace('%', "%25").replace('#', "%23"));

@@ -232,7 +232,7 @@ impl Play {
 }
 
 #[test]
-fn sotw_names_all_it_wants_each_time() {
+fn sotw_requests_have_all_names() {
     let mut play = Play::new(config(Variant::Ads));
     play.wildcard(CDS, true);
     play.says(&["cds node =*"]);
@@ -250,7 +250,7 @@ fn sotw_names_all_it_wants_each_time() {
 }
 
 #[test]
-fn a_nack_reports_the_version_in_force() {
+fn nack_reports_accepted_version() {
     let mut play = Play::new(config(Variant::Ads));
     play.wildcard(CDS, true);
     play.respond(CDS, "1", "a", &["x"], Ruling::Accept);
@@ -266,7 +266,7 @@ fn a_nack_reports_the_version_in_force() {
 }
 
 #[test]
-fn changes_wait_for_the_verdict_they_can_ride_on() {
+fn merges_changes_into_pending_verdict() {
     let mut play = Play::new(config(Variant::Sotw));
     play.subscribe(EDS, &["x"]);
     play.respond(EDS, "1", "a", &["x"], Ruling::Hold);
@@ -284,7 +284,7 @@ fn changes_wait_for_the_verdict_they_can_ride_on() {
 }
 
 #[test]
-fn a_new_stream_knows_versions_and_no_nonces() {
+fn new_stream_sends_versions_without_nonce() {
     let mut play = Play::new(config(Variant::Ads));
     play.wildcard(CDS, true);
     play.respond(CDS, "1", "a", &["x"], Ruling::Accept);
@@ -305,7 +305,7 @@ fn a_new_stream_knows_versions_and_no_nonces() {
 }
 
 #[test]
-fn the_legacy_wildcard_ends_where_it_would_mean_something_else() {
+fn uses_legacy_wildcard_only_before_names() {
     let legacy =
         |variant| Config { manner: ServerProfile { variant, legacy_wildcard: true }, ..config(variant) };
     let mut play = Play::new(legacy(Variant::Ads));
@@ -325,7 +325,7 @@ fn the_legacy_wildcard_ends_where_it_would_mean_something_else() {
 }
 
 #[test]
-fn references_are_followed_before_the_verdict_and_given_up() {
+fn follows_and_drops_references_before_verdict() {
     for variant in [Variant::Ads, Variant::DeltaAds] {
         let mut play = Play::new(following(variant));
         play.wildcard(CDS, true);
@@ -349,7 +349,7 @@ fn references_are_followed_before_the_verdict_and_given_up() {
 }
 
 #[test]
-fn what_is_unanswered_is_known() {
+fn reports_unanswered_subscriptions() {
     let mut play = Play::new(config(Variant::DeltaAds));
     play.subscribe(EDS, &["x", "y", "z"]);
     let left = |play: &Play| play.client.unanswered().len();
@@ -364,7 +364,7 @@ fn what_is_unanswered_is_known() {
 }
 
 #[test]
-fn types_without_a_stream_are_refused_by_name() {
+fn refuses_types_without_stream() {
     let vhds: TypeUrl = Kind::Vhds.type_url(ApiVersion::V3).expect("v3");
     for (variant, has) in
         [(Variant::Ads, false), (Variant::Sotw, false), (Variant::Delta, true), (Variant::DeltaAds, true)]
@@ -379,7 +379,7 @@ fn types_without_a_stream_are_refused_by_name() {
 }
 
 #[test]
-fn a_response_for_nobody_is_not_answered() {
+fn ignores_response_without_subscription() {
     let mut play = Play::new(config(Variant::Ads));
     play.wildcard(CDS, true);
     play.said.clear();
@@ -388,7 +388,7 @@ fn a_response_for_nobody_is_not_answered() {
 }
 
 #[test]
-fn protocol_faults_are_refused_with_their_resource() {
+fn nacks_protocol_errors_with_resource_name() {
     let mut play = Play::new(config(Variant::Ads));
     let any = |url: &str, name: &str| {
         let (mut value, mut any) = (Vec::new(), Vec::new());
@@ -413,7 +413,7 @@ fn protocol_faults_are_refused_with_their_resource() {
 /// One poll at a time, each with the whole subscription (docs/protocol.md#d-02,
 /// docs/protocol.md#d-03).
 #[test]
-fn polls_carry_versions_names_and_verdicts_one_at_a_time() {
+fn polls_one_at_a_time_with_verdict() {
     let mut play = Play::new(config(Variant::Rest));
     play.wildcard(CDS, true);
     play.subscribe(EDS, &["x"]);
@@ -441,7 +441,7 @@ fn polls_carry_versions_names_and_verdicts_one_at_a_time() {
 }
 
 #[test]
-fn a_change_of_interest_does_not_wait_for_a_poll_that_is_held() {
+fn subscription_change_aborts_held_poll() {
     let mut play = Play::new(config(Variant::Rest));
     play.subscribe(EDS, &["x"]);
     play.subscribe(EDS, &["y"]);
@@ -463,7 +463,7 @@ fn a_change_of_interest_does_not_wait_for_a_poll_that_is_held() {
 
 /// A name that is unsubscribed from while a verdict waits is not part of the verdict.
 #[test]
-fn nothing_is_polled_for_once_nothing_is_wanted() {
+fn stops_polling_without_subscription() {
     let mut play = Play::new(config(Variant::Rest));
     play.subscribe(EDS, &["a"]);
     play.respond(EDS, "1", "a", &["a", "b"], Ruling::refuse("no"));
@@ -477,7 +477,7 @@ fn nothing_is_polled_for_once_nothing_is_wanted() {
 }
 
 #[test]
-fn a_poll_that_fails_is_repeated_after_the_back_off() {
+fn repeats_failed_poll_after_back_off() {
     let mut play = Play::new(config(Variant::Rest));
     play.wildcard(CDS, true);
     play.respond(CDS, "1", "", &["x"], Ruling::Accept);
@@ -489,7 +489,7 @@ fn a_poll_that_fails_is_repeated_after_the_back_off() {
 }
 
 #[test]
-fn a_held_response_is_not_polled_over() {
+fn does_not_poll_while_response_is_held() {
     let mut play = Play::new(config(Variant::Rest));
     play.wildcard(CDS, true);
     play.respond(CDS, "1", "", &["x"], Ruling::Hold);
@@ -503,7 +503,7 @@ fn a_held_response_is_not_polled_over() {
 
 /// docs/protocol.md#d-05, docs/protocol.md#d-06
 #[test]
-fn neither_ads_nor_delta_is_polled() {
+fn refuses_ads_and_delta_over_rest() {
     let mut play = Play::new(config(Variant::Rest));
     for (url, why) in [
         (Kind::Vhds.type_url(ApiVersion::V3).expect("v3"), "no delta over REST"),
@@ -516,7 +516,7 @@ fn neither_ads_nor_delta_is_polled() {
 
 /// Services and types have independent versions (docs/protocol.md#a-14).
 #[test]
-fn the_services_may_be_of_version_two() {
+fn supports_v2_services() {
     let v2 = |variant| Config { transport: ApiVersion::V2, ..config(variant) };
     for (variant, wanted) in [
         (Variant::Ads, "/envoy.service.discovery.v2.AggregatedDiscoveryService/StreamAggregatedResources"),
@@ -537,7 +537,7 @@ proptest! {
 
     /// After any events, a server that only reads requests has the client's subscription.
     #[test]
-    fn the_server_ends_with_what_is_wanted(
+    fn server_ends_with_client_subscription(
         steps in prop::collection::vec((0u8..7, 0usize..4), 1..40),
         variant in prop::sample::select(&[
             Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta, Variant::Rest,

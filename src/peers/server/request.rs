@@ -68,7 +68,7 @@ mod tests {
     use crate::wire::pb::put_len_field;
 
     #[test]
-    fn both_requests_are_read_by_their_own_numbers() {
+    fn reads_sotw_and_delta_requests() {
         let mut node = Vec::new();
         put_len_field(&mut node, 1, b"edge");
         let mut error = Vec::new();

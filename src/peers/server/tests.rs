@@ -144,7 +144,7 @@ fn none() -> Vec<String> {
 }
 
 #[test]
-fn sotw_wildcards_get_everything_once() {
+fn sends_everything_once_to_sotw_wildcard() {
     let mut client = Client::new(ADS, &two());
     assert_eq!(client.say(&Says { url: CDS, ..Says::default() }), ["cds v=1 n=1 [A B]"]);
     assert_eq!(client.say(&Says { url: CDS, nonce: "1", ..Says::default() }), none());
@@ -158,7 +158,7 @@ fn sotw_wildcards_get_everything_once() {
 }
 
 #[test]
-fn sotw_names_are_answered_as_they_come() {
+fn answers_sotw_names_as_they_are_added() {
     let mut client = Client::new(ADS, &two());
     let ask = |nonce, names| Says { url: EDS, nonce, names, ..Says::default() };
     assert_eq!(client.say(&ask("", &["x"])), none(), "nothing of it exists");
@@ -175,7 +175,7 @@ fn sotw_names_are_answered_as_they_come() {
 }
 
 #[test]
-fn what_is_refused_comes_again_when_it_has_changed() {
+fn resends_rejected_resource_after_change() {
     for path in [ADS, DELTA] {
         let mut client = Client::new(path, &two());
         let first = client.say(&Says { url: CDS, ..Says::default() });
@@ -192,7 +192,7 @@ fn what_is_refused_comes_again_when_it_has_changed() {
 }
 
 #[test]
-fn delta_says_what_exists_and_what_does_not() {
+fn delta_reports_existing_and_missing_resources() {
     let mut client = Client::new(DELTA, &two());
     let sub = |names| Says { url: EDS, names, ..Says::default() };
     assert_eq!(client.say(&sub(&["a", "x"])), ["eds v=1 n=1 [a@1] -x"]);
@@ -213,7 +213,7 @@ fn delta_says_what_exists_and_what_does_not() {
 }
 
 #[test]
-fn delta_does_not_resend_what_a_client_brings_along() {
+fn delta_skips_initial_resource_versions() {
     let mut client = Client::new(DELTA, &two());
     let held = &[("A", "1"), ("B", "0"), ("Z", "7")];
     assert_eq!(client.say(&Says { url: CDS, held, ..Says::default() }), ["cds v=1 n=1 [B@1] -Z"]);
@@ -223,7 +223,7 @@ fn delta_does_not_resend_what_a_client_brings_along() {
 }
 
 #[test]
-fn a_wildcard_without_resources_is_answered() {
+fn answers_wildcard_without_resources() {
     for (path, answer) in [(ADS, "cds v=0 n=1 []"), (DELTA, "cds v=0 n=1 []")] {
         let mut client = Client::new(path, &plan([known(EDS, "1", &[("a", "1")])]));
         assert_eq!(client.say(&Says { url: CDS, ..Says::default() }), [answer]);
@@ -231,7 +231,7 @@ fn a_wildcard_without_resources_is_answered() {
 }
 
 #[test]
-fn globs_mean_their_members() {
+fn expands_globs_to_members() {
     let name = |id: &str| format!("xdstp://shop/envoy.config.cluster.v3.Cluster/{id}");
     let (one, two) = (name("mine/a?x=1&y=2"), name("other/b"));
     let mut client = Client::new(DELTA, &plan([known(CDS, "1", &[(&one, "1"), (&two, "1")])]));
@@ -242,7 +242,7 @@ fn globs_mean_their_members() {
 }
 
 #[test]
-fn versions_name_one_content() {
+fn gives_changed_content_a_new_version() {
     let before = Snapshot::new([known(CDS, "7", &[("A", "1"), ("B", "1")])].into());
     let mut same = known(CDS, "7", &[("A", "1"), ("B", "1"), ("C", "1")]);
     same.1 = {
@@ -300,7 +300,7 @@ const RECORDED: &str = "node me
 ";
 
 #[test]
-fn a_script_waits_for_what_the_client_had_said() {
+fn script_waits_for_recorded_requests() {
     let mut client = Client::new(ADS, &scripts(RECORDED, PlaybackSpeed::Full));
     assert_eq!(client.say(&Says { url: CDS, ..Says::default() }), ["cds v=1 n=a [A B]"]);
     // The client requests endpoints and answers the clusters; a NACK is an answer too.
@@ -316,7 +316,7 @@ fn a_script_waits_for_what_the_client_had_said() {
 }
 
 #[test]
-fn a_script_keeps_its_pace() {
+fn script_keeps_recorded_pace() {
     let at = Time::from_secs_f64;
     for (times, answer, last) in [(1.0, 12.0, 20.5), (2.0, 11.0, 20.25)] {
         let mut client = Client::new(ADS, &scripts(RECORDED, PlaybackSpeed::Times(times)));
@@ -346,7 +346,7 @@ fn a_script_keeps_its_pace() {
 }
 
 #[test]
-fn a_script_goes_step_by_step() {
+fn script_waits_for_release_of_each_step() {
     let mut client = Client::new(ADS, &scripts(RECORDED, PlaybackSpeed::Step));
     let held = client.say(&Says { url: CDS, ..Says::default() });
     assert_eq!(held, ["held CDS version 1 nonce a, 2 resources"]);
@@ -357,7 +357,7 @@ fn a_script_goes_step_by_step() {
 }
 
 #[test]
-fn a_client_that_comes_back_gets_the_stream_that_followed() {
+fn returning_client_gets_next_script() {
     let text = "node me
 stream 1 ads
 > cds
@@ -391,7 +391,7 @@ stream 3 delta eds
 }
 
 #[test]
-fn the_bytes_are_those_that_were_recorded() {
+fn sends_recorded_bytes() {
     let script = crate::sources::script::parse(RECORDED, "test.xds").expect("a script");
     let loaded = crate::sources::script::load(&script, &Bare).expect("frames");
     let recorded = loaded.frames.iter().find_map(|frame| match &frame.what {
@@ -414,7 +414,7 @@ fn the_bytes_are_those_that_were_recorded() {
 }
 
 #[test]
-fn a_snapshot_is_what_was_sent_last_and_not_taken_away() {
+fn snapshot_has_last_sent_resources() {
     let text = "node one
 stream 1 ads
 > cds
@@ -459,7 +459,7 @@ stream 3 delta cds
 }
 
 #[test]
-fn what_is_no_request_ends_the_stream() {
+fn malformed_request_ends_stream() {
     let mut client = Client::new(ADS, &two());
     client.stream.handle_request(Time::ZERO, b"\xff\xff\xff");
     assert_eq!(client.hear(Time::ZERO), ["end INVALID_ARGUMENT the request can't be decoded"]);

@@ -3,10 +3,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::wire::content::{List, ListBuilder, MemoryBodies, Redact};
-use crate::wire::event::{Sym, TypeUrl};
+use crate::wire::ErrorDetail;
+use crate::wire::content::{BlobId, List, ListBuilder, MemoryBodies, Redact};
 use crate::wire::pb::{Fields, WIRE_VARINT, put_len_field, put_tag, put_varint};
-use crate::wire::{ErrorDetail, SotwRequest};
 
 fn any(url: &str, value: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -77,7 +76,7 @@ fn check(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> Message {
 }
 
 #[test]
-fn a_sotw_response_names_its_resources() {
+fn reads_names_of_sotw_resources() {
     let mut catalog = Catalog::in_memory();
     let bytes = sotw("41", &[cluster("a", b""), cluster("b", b"")], "n1");
     let message = check(Shape::SotwResponse, &bytes, &mut catalog);
@@ -87,7 +86,7 @@ fn a_sotw_response_names_its_resources() {
 }
 
 #[test]
-fn a_repush_is_the_same_list_and_one_change_is_one_new_blob() {
+fn repeated_push_shares_list_and_change_adds_one_blob() {
     let mut catalog = Catalog::in_memory();
     let mut entries: Vec<_> = (0..1000).map(|i| cluster(&format!("c{i}"), b"")).collect();
     let first = Message::parse(Shape::SotwResponse, &sotw("1", &entries, "a"), &mut catalog);
@@ -107,7 +106,7 @@ fn a_repush_is_the_same_list_and_one_change_is_one_new_blob() {
 }
 
 #[test]
-fn entries_that_come_as_before_are_known_by_one_hash() {
+fn learns_runs_of_repeated_entries() {
     let (mut catalog, mut list) = (Catalog::in_memory(), ListBuilder::default());
     let entries: Vec<_> = (0..30).map(|i| cluster(&format!("c{i}"), b"")).collect();
     let bytes = sotw("1", &entries, "a");
@@ -136,7 +135,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn however_a_push_resembles_the_last_one_its_entries_are_its_own(
+    fn reads_own_entries_whatever_the_previous_push(
         pushes in prop::collection::vec((edits(), 1..3000usize), 2..8),
     ) {
         let mut catalog = Catalog::in_memory();
@@ -165,7 +164,7 @@ proptest! {
 }
 
 #[test]
-fn delta_and_sotw_share_the_payload() {
+fn delta_and_sotw_share_payloads() {
     let mut catalog = Catalog::in_memory();
     let payload = cluster("a", b"");
     let mut bytes = Vec::new();
@@ -181,7 +180,7 @@ fn delta_and_sotw_share_the_payload() {
 }
 
 #[test]
-fn a_sotw_wrapper_is_opened() {
+fn unwraps_sotw_wrapper() {
     let mut catalog = Catalog::in_memory();
     let inner =
         wrapper("rt", "3", Some(&any("type.googleapis.com/envoy.service.runtime.v3.Runtime", b"\x0a\x02rt")));
@@ -194,7 +193,7 @@ fn a_sotw_wrapper_is_opened() {
 }
 
 #[test]
-fn a_long_list_of_names_is_kept_once() {
+fn stores_long_list_of_names_once() {
     let mut catalog = Catalog::in_memory();
     let list: Vec<_> = (0..200).map(|i| format!("cluster-{i}")).collect();
     let first = check(Shape::SotwRequest, &request(&list, "a"), &mut catalog);
@@ -206,7 +205,7 @@ fn a_long_list_of_names_is_kept_once() {
 }
 
 #[test]
-fn names_apart_from_each_other_are_one_list() {
+fn joins_separate_runs_of_names() {
     let mut catalog = Catalog::in_memory();
     let mut bytes = request(&["a".into()], "n");
     put_len_field(&mut bytes, 3, b"b");
@@ -217,7 +216,7 @@ fn names_apart_from_each_other_are_one_list() {
 }
 
 #[test]
-fn an_empty_status_is_a_status() {
+fn reads_empty_status_as_nack() {
     let mut catalog = Catalog::in_memory();
     let mut bytes = request(&[], "n");
     put_len_field(&mut bytes, 6, b"");
@@ -226,7 +225,7 @@ fn an_empty_status_is_a_status() {
 }
 
 #[test]
-fn what_does_not_parse_is_kept_and_said() {
+fn keeps_undecodable_bytes_with_reason() {
     let mut catalog = Catalog::in_memory();
     for bytes in [&b"\x0a\x02ok\xff\xff"[..], b"\x07", b"\x0a\x7fshort"] {
         let message = check(Shape::SotwResponse, bytes, &mut catalog);
@@ -235,7 +234,7 @@ fn what_does_not_parse_is_kept_and_said() {
 }
 
 #[test]
-fn unknown_fields_are_named_and_kept() {
+fn keeps_and_lists_unknown_fields() {
     let mut catalog = Catalog::in_memory();
     let mut bytes = sotw("1", &[], "n");
     put_tag(&mut bytes, 99, WIRE_VARINT);
@@ -270,7 +269,7 @@ impl Redact for Hush {
 }
 
 #[test]
-fn secrets_are_gone_before_anything_is_kept() {
+fn redacts_before_storing() {
     let mut catalog = Catalog::new(7, Some(Arc::new(Hush)), Box::new(MemoryBodies::default()));
     let secret = any("type.googleapis.com/x.Y", b"says hush here");
     let mut bytes = Vec::new();
@@ -324,7 +323,7 @@ fn any_field(number: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn no_encoding_of_an_entry_lets_a_secret_through() {
+fn redacts_entries_in_any_encoding() {
     let (secret, other) = (secret("hush-hush"), secret("psst-psst"));
     // An `Any` with padded fields; wrappers with a repeated payload, with a padded payload, inside
     // another wrapper, and truncated.
@@ -378,7 +377,7 @@ fn no_encoding_of_an_entry_lets_a_secret_through() {
 }
 
 #[test]
-fn entries_without_secrets_keep_every_byte_in_any_encoding() {
+fn keeps_every_byte_of_entries_without_secrets() {
     let mut catalog = redacting();
     let entry = cluster("a", b"");
     let twice = [any_field(2, &entry), any_field(3, b"n"), any_field(2, &entry)].concat();
@@ -395,7 +394,7 @@ fn entries_without_secrets_keep_every_byte_in_any_encoding() {
 }
 
 #[test]
-fn private_keys_are_seen_where_nothing_can_be_read() {
+fn redacts_private_keys_in_unreadable_bytes() {
     let key = KEY.as_bytes();
     let long = [key, &[b' '; 300]].concat();
     let cut =
@@ -424,7 +423,7 @@ fn private_keys_are_seen_where_nothing_can_be_read() {
 /// A key without an end marker extends over the next fields, whose tags and lengths are letters
 /// too.
 #[test]
-fn what_lies_within_a_key_is_the_same_fields_still() {
+fn redaction_keeps_field_boundaries() {
     let line = b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg".as_slice();
     let letters = [b'M'; 77].as_slice();
     let body = [letters, b"-----END PRIVATE KEY-----\n"].concat();
@@ -454,7 +453,7 @@ fn what_lies_within_a_key_is_the_same_fields_still() {
 }
 
 #[test]
-fn many_runs_are_joined_in_linear_time() {
+fn joins_many_runs_in_linear_time() {
     let parts = 200_000;
     // Empty fields, and one unknown field in between.
     for (shape, number) in [(Shape::SotwRequest, 3), (Shape::SotwResponse, 2)] {
@@ -476,7 +475,7 @@ fn many_runs_are_joined_in_linear_time() {
 
 proptest! {
     #[test]
-    fn any_bytes_in_any_chunks_are_kept(
+    fn keeps_any_bytes_in_any_chunks(
         bytes in prop::collection::vec(any_byte(), 0..400),
         step in 1usize..50,
         shape in prop::sample::select(vec![
@@ -510,7 +509,7 @@ fn any_byte() -> impl Strategy<Value = u8> {
 }
 
 #[test]
-fn what_came_as_a_resource_may_come_as_a_payload() {
+fn accepts_resource_bytes_as_payload() {
     let mut catalog = Catalog::in_memory();
     let inner = wrapper("a", "1", Some(&cluster("a", b"")));
     let mut bytes = Vec::new();

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_again_is_not_looked_for_again() {
+    fn caches_bodies_that_are_read_again() {
         let (recent, bodies) = (BodyCache::default(), Counted(LARGEST, Cell::default()));
         let get = |id: u32| {
             let body = recent.get(id, &bodies);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_body_takes_no_place() {
+    fn does_not_cache_large_bodies() {
         let (recent, bodies) = (BodyCache::default(), Counted(LARGEST + 1, Cell::default()));
         assert!(recent.get(1, &bodies).is_some() && recent.get(1, &bodies).is_some());
         assert_eq!(bodies.1.get(), 2);

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_one_hash_are_told_apart() {
+    fn distinguishes_numbers_with_equal_hashes() {
         let mut index = Index::default();
         for number in 0..1000u32 {
             index.insert(u64::from(number / 2) << 40, number);

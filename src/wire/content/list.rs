@@ -205,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_added_up_from_another_list_is_what_is_added_up(
+        fn sum_from_another_list_equals_direct_sum(
             sizes in prop::collection::vec((1u32..100_000, prop::bool::weighted(0.1)), 8),
             base in prop::collection::vec(0u32..8, 0..12),
             next in prop::collection::vec(0u32..8, 0..12),

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn all_come_back_from_open_and_sealed_and_other_blocks() {
+    fn returns_bytes_from_every_kind_of_block() {
         let mut packed = Packed::new(32);
         (0..8000).for_each(|i| packed.put(&body(i)));
         assert!(packed.sealed.len() > 2 && packed.raw.len() == 32, "several blocks are sealed");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_are_forgotten_and_take_up_nothing() {
+    fn forget_releases_oldest_blocks() {
         let mut packed = Packed::new(2);
         (0..8000).for_each(|i| packed.put(&body(i)));
         let (all, held) = (packed.size(), packed.sealed.iter().map(|sealed| sealed.packed.len()));

@@ -214,14 +214,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_stand_in_the_order_of_the_enum() {
+    fn rows_are_in_enum_order() {
         for (i, row) in ROWS.iter().enumerate() {
             assert_eq!(row.kind as usize, i, "{}", row.word);
         }
     }
 
     #[test]
-    fn every_spelling_of_a_type_is_read() {
+    fn parses_every_spelling_of_a_type() {
         for row in &ROWS {
             let url = format!("{TYPE_PREFIX}{}", row.v3);
             for word in [row.word, row.label, row.plural, row.v3, url.as_str()] {

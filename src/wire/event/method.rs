@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn published_paths_parse_back() {
+    fn parses_published_paths() {
         for transport in [ApiVersion::V2, ApiVersion::V3] {
             for variant in [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta, Variant::Rest] {
                 for kind in Kind::all() {
@@ -301,13 +301,13 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_of_srds_are_accepted() {
+    fn accepts_both_spellings_of_srds() {
         let singular = "/envoy.service.route.v3.ScopedRouteDiscoveryService/StreamScopedRoutes";
         assert_eq!(Method::parse(singular).and_then(|m| m.kind), Some(Kind::Srds));
     }
 
     #[test]
-    fn other_methods_are_not_xds() {
+    fn rejects_methods_that_are_not_xds() {
         for path in [
             "/grpc.health.v1.Health/Watch",
             "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats",

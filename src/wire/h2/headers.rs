@@ -180,12 +180,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_percent_decoded() {
+    fn decodes_percent_encoded_grpc_message() {
         assert_eq!(percent_decoded("a%20b%C3%A9%zz%"), "a bé%zz%");
     }
 
     #[test]
-    fn a_status_without_grpc_is_the_http_one() {
+    fn uses_http_status_without_grpc_status() {
         let trailers = Trailers::new(vec![(":status".into(), "503".into())]);
         assert_eq!(trailers.status, Some((Code(2), "HTTP status 503".into())));
     }

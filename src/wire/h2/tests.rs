@@ -126,14 +126,14 @@ const WORDS: [&str; 10] = [
 ];
 
 #[test]
-fn a_session_is_read_however_it_is_cut() {
+fn reads_session_in_any_chunks() {
     for step in [1, 2, 3, 5, 9, 10, 64, 100_000] {
         assert_eq!(run(&session(), step), WORDS, "in steps of {step}");
     }
 }
 
 #[test]
-fn other_protocols_are_named_and_left_alone() {
+fn names_other_protocols() {
     for (start, name) in [
         (&b"POST /v3/discovery:clusters HTTP/1.1\r\n"[..], "opaque HTTP/1.1"),
         (b"\x16\x03\x01\x02\x00", "opaque TLS"),
@@ -146,7 +146,7 @@ fn other_protocols_are_named_and_left_alone() {
 }
 
 #[test]
-fn damage_ends_what_was_open_and_says_why() {
+fn malformed_frame_ends_open_streams_with_reason() {
     let mut client = PREFACE.to_vec();
     client.extend(frame(HEADERS, END_HEADERS, 1, &request()));
     client.extend(frame(DATA, PADDED, 1, &[9, 0]));
@@ -156,7 +156,7 @@ fn damage_ends_what_was_open_and_says_why() {
 }
 
 #[test]
-fn a_lost_part_makes_the_rest_opaque() {
+fn becomes_opaque_after_lost_part() {
     let mut connection = Connection::default();
     let mut seen = Seen::default();
     connection.feed(Dir::Req, PREFACE, &mut |event| seen.take(event));
@@ -168,7 +168,7 @@ fn a_lost_part_makes_the_rest_opaque() {
 }
 
 #[test]
-fn a_trailers_only_answer_has_its_status() {
+fn reads_status_of_trailers_only_response() {
     let mut client = PREFACE.to_vec();
     client.extend(frame(HEADERS, END_HEADERS, 1, &request()));
     let trailers = block(&[(":status", "200"), ("grpc-status", "12")]);
@@ -179,7 +179,7 @@ fn a_trailers_only_answer_has_its_status() {
 
 proptest! {
     #[test]
-    fn no_input_harms(bytes in prop::collection::vec(proptest::num::u8::ANY, 0..600), step in 1usize..40) {
+    fn accepts_any_input(bytes in prop::collection::vec(proptest::num::u8::ANY, 0..600), step in 1usize..40) {
         let mut client = PREFACE.to_vec();
         client.extend(frame(HEADERS, END_HEADERS, 1, &request()));
         client.extend(&bytes);
@@ -187,7 +187,7 @@ proptest! {
     }
 
     #[test]
-    fn no_header_block_harms(blocks in prop::collection::vec(prop::collection::vec(proptest::num::u8::ANY, 0..80), 1..6)) {
+    fn accepts_any_header_block(blocks in prop::collection::vec(prop::collection::vec(proptest::num::u8::ANY, 0..80), 1..6)) {
         let mut client = PREFACE.to_vec();
         for (i, block) in blocks.iter().enumerate() {
             client.extend(frame(HEADERS, END_HEADERS, 1 + 2 * i as u32, block));

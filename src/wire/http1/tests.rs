@@ -32,7 +32,7 @@ const CHUNKED: &[u8] =
 const SAME: &[u8] = b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n";
 
 #[test]
-fn polls_and_answers_are_told_apart_however_they_are_cut() {
+fn reads_requests_and_responses_in_any_chunks() {
     let wanted = [
         "> 0 POST /v3/discovery:clusters {}",
         "< 0 200 {\"a\": 1}",
@@ -50,7 +50,7 @@ fn polls_and_answers_are_told_apart_however_they_are_cut() {
 }
 
 #[test]
-fn pipelined_requests_get_their_answers_in_order() {
+fn matches_pipelined_responses_in_order() {
     let two = [POST, POST].concat();
     let answers =
         [b"HTTP/1.1 100 Continue\r\n\r\n" as &[u8], SAME, b"HTTP/1.1 503 No\r\nContent-Length: 1\r\n\r\nx"]
@@ -60,14 +60,14 @@ fn pipelined_requests_get_their_answers_in_order() {
 }
 
 #[test]
-fn a_body_may_end_with_the_connection_and_an_answer_may_never_come() {
+fn close_completes_body_and_reports_missing_response() {
     let found = seen(&[(Dir::Req, POST), (Dir::Resp, b"HTTP/1.1 200 OK\r\n\r\n{\"v\":1}")], true);
     assert_eq!(found[1..], ["< 0 200 {\"v\":1}"]);
     assert_eq!(seen(&[(Dir::Req, POST)], true)[1..], ["unanswered 0"]);
 }
 
 #[test]
-fn what_is_no_http_ends_the_observation() {
+fn becomes_opaque_on_other_protocols() {
     for (dir, bytes) in [
         (Dir::Resp, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" as &[u8]),
         (Dir::Req, b"nonsense\r\n\r\n"),
@@ -80,14 +80,14 @@ fn what_is_no_http_ends_the_observation() {
 }
 
 #[test]
-fn a_head_without_end_is_not_held() {
+fn refuses_endless_head() {
     let long = vec![b'a'; MAX_HEAD + 1];
     assert_eq!(seen(&[(Dir::Req, &long)], false), ["opaque: a head of more than 64 KiB"]);
 }
 
 proptest::proptest! {
     #[test]
-    fn any_bytes_in_any_pieces_are_taken(pieces in proptest::collection::vec((proptest::bool::ANY, proptest::collection::vec(0u8..255, 0..60)), 0..20)) {
+    fn accepts_any_bytes_in_any_chunks(pieces in proptest::collection::vec((proptest::bool::ANY, proptest::collection::vec(0u8..255, 0..60)), 0..20)) {
         let pieces: Vec<(Dir, &[u8])> =
             pieces.iter().map(|(req, bytes)| (if *req { Dir::Req } else { Dir::Resp }, bytes.as_slice())).collect();
         seen(&pieces, true);

@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_wire_type_is_read() {
+    fn reads_every_wire_type() {
         let mut bytes = Vec::new();
         put_tag(&mut bytes, 1, WIRE_VARINT);
         put_varint(&mut bytes, 300);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_one_error_with_its_place() {
+    fn reports_malformed_field_once_with_offset() {
         let mut bytes = Vec::new();
         put_len_field(&mut bytes, 1, b"ok");
         bytes.extend_from_slice(&[0x12, 0xff]);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rebuilt_message_differs_where_it_was_told_to() {
+    fn rebuilds_only_replaced_fields() {
         // Field 1 with a padded length, field 2, then malformed bytes.
         let bytes = b"\x0a\x82\x00ab\x12\x01c\x1a\x7fd";
         let two = |to: &'static [u8]| {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_groups_are_refused_without_recursion() {
+    fn refuses_deep_groups_without_recursion() {
         let bytes = vec![0x0b; 100_000];
         assert_eq!(Fields::new(&bytes).next(), Some(Err(FieldError { offset: 0 })));
     }

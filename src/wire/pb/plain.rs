@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_is_taken() {
+    fn reads_values_that_were_written() {
         let ids = [7, 8, 9, 0, u32::MAX, 3, 3];
         let mut put = Put::default();
         put.number(u64::MAX);

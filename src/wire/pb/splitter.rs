@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_chunking_gives_the_same_fields() {
+    fn splits_the_same_fields_in_any_chunks() {
         let mut bytes = Vec::new();
         put_len_field(&mut bytes, 1, b"version");
         put_len_field(&mut bytes, 2, &[7; 300]);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_keeps_every_byte() {
+    fn keeps_every_byte_after_malformed_field() {
         let mut splitter = Splitter::default();
         let mut seen = Vec::new();
         let result = splitter.push(b"\x0a\x02ok\x07rest", 100, |f| seen.extend_from_slice(f));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_over_the_limit_is_refused_before_it_is_held() {
+    fn refuses_field_over_limit_without_holding_it() {
         let mut splitter = Splitter::default();
         let result = splitter.push(b"\x0a\xff\xff\xff\xff\x0f", 1000, |_| ());
         assert_eq!(result, Err(SplitError::TooLarge(0xffff_ffff)));

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_keeps_its_part() {
+    fn cut_keeps_the_chosen_part() {
         assert_eq!(cut("short", 5, Keep::Head, "…"), "short");
         assert_eq!(cut("Error adding", 8, Keep::Head, "…"), "Error a…");
         assert_eq!(cut("2026-03-02T14:01:58Z/42", 8, Keep::Tail, "…"), "…:58Z/42");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn xdstp_names_keep_authority_and_id() {
+    fn cut_keeps_authority_and_id_of_xdstp_names() {
         let name = "xdstp://auth.example/envoy.config.cluster.v3.Cluster/prod/eu/reviews";
         assert_eq!(cut_name(name, 34, "…"), "xdstp://auth.example/…/reviews");
         assert_eq!(cut_name(name, 15, "…"), "…/reviews");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn wrapping_keeps_every_word() {
+    fn wrap_keeps_every_word() {
         assert_eq!(wrap("", 10), [""]);
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
@@ -189,7 +189,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn nothing_is_wider_than_its_cell(text in "\\PC{0,60}", cells in 0usize..40) {
+        fn cut_and_wrap_fit_their_cells(text in "\\PC{0,60}", cells in 0usize..40) {
             for keep in [Keep::Head, Keep::Tail, Keep::Ends] {
                 proptest::prop_assert!(cut(&text, cells, keep, "…").width() <= cells);
             }

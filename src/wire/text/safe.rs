@@ -42,14 +42,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_text_is_untouched() {
+    fn display_safe_keeps_plain_text() {
         for text in ["", "outbound|9080||reviews", "naïve ✓ 名前", r"back\slash"] {
             assert!(matches!(display_safe(text), Cow::Borrowed(t) if t == text));
         }
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_spelled_out() {
+    fn display_safe_escapes_control_characters() {
         assert_eq!(display_safe("a\x1b[31mb\x07"), "a\\x1b[31mb\\x07");
         assert_eq!(display_safe("one\r\n\ttwo\x7f\u{9b}2J"), "one\\r\\n\\ttwo\\x7f\\x9b2J");
         assert_eq!(display_safe("abc\u{202e}fed\u{2066}"), "abc\\u{202e}fed\\u{2066}");
@@ -57,7 +57,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn nothing_that_must_be_escaped_is_left(text: String) {
+        fn display_safe_escapes_any_text(text: String) {
             proptest::prop_assert!(!display_safe(&text).chars().any(must_escape));
         }
     }

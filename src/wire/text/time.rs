@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_what_the_source_knows() {
+    fn formats_time_by_clock_of_source() {
         let at = Time(8_155_000_000);
         let dated = Clock { epoch: Some(1_772_460_120_000_000_000), untimed: false };
         assert_eq!(time_of_day(at, dated, &TimeZone::UTC), "14:02:08.155");
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_out_of_range_counts_from_the_start() {
+    fn date_out_of_range_counts_from_start() {
         let clock = Clock { epoch: Some(i128::MAX), untimed: false };
         assert_eq!(time_of_day(Time(1), clock, &TimeZone::UTC), "+0.000s");
     }

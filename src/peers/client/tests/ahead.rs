@@ -25,7 +25,7 @@ fn preview(bytes: &[u8], step: usize) -> Option<Trivial> {
 }
 
 #[test]
-fn only_what_is_plain_is_answered_from_a_preview() {
+fn accepts_only_trivial_responses_ahead() {
     let plain = response(CDS, "1", "n", &[("a", CDS), ("b", CDS)]);
     let seen = Trivial { type_url: CDS.into(), version: "1".into(), nonce: "n".into() };
     for step in 1..plain.len() {
@@ -52,7 +52,7 @@ fn only_what_is_plain_is_answered_from_a_preview() {
 
 proptest! {
     #[test]
-    fn nothing_that_is_refused_is_plain(
+    fn rejected_response_is_never_trivial(
         url in 0..3usize,
         resources in proptest::collection::vec((0..6usize, 0..4usize), 0..5),
         step in 1..40usize,
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_seen_the_same_in_pieces(bytes in proptest::collection::vec(any::<u8>(), 0..200), step in 1..50usize) {
+    fn preview_is_the_same_in_any_chunks(bytes in proptest::collection::vec(any::<u8>(), 0..200), step in 1..50usize) {
         let whole = response(CDS, "1", "n", &[("a", CDS)]);
         for bytes in [bytes.clone(), [&whole[..], &bytes[..]].concat()] {
             prop_assert_eq!(preview(&bytes, step), preview(&bytes, bytes.len().max(1)));
@@ -79,7 +79,7 @@ proptest! {
 
     /// Two clients see the same events; one of them accepts ahead where it can.
     #[test]
-    fn what_is_said_ahead_is_what_is_said_else(
+    fn accepting_ahead_gives_the_same_requests(
         steps in proptest::collection::vec((0..4u8, 0..2usize, 0..8u8), 1..12),
     ) {
         let mut plays = [Play::new(config(Variant::Ads)), Play::new(config(Variant::Ads))];
@@ -110,7 +110,7 @@ proptest! {
 }
 
 #[test]
-fn an_answer_ahead_is_not_repeated() {
+fn does_not_repeat_ack_sent_ahead() {
     let mut play = Play::new(config(Variant::Ads));
     play.wildcard(CDS, true);
     play.says(&["cds node =*"]);
@@ -128,7 +128,7 @@ fn an_answer_ahead_is_not_repeated() {
 }
 
 #[test]
-fn where_more_is_to_be_said_first_nothing_is_ahead() {
+fn does_not_accept_ahead_before_new_subscriptions() {
     assert!(Client::new(config(Variant::Ads)).may_accept());
     assert!(!Client::new(following(Variant::Ads)).may_accept());
     let slow = Config { ack_delay: Duration::from_secs(1), ..config(Variant::Ads) };

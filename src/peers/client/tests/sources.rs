@@ -73,7 +73,7 @@ fn clusters(client: &mut Client, catalog: &mut Catalog, delta: bool, names: &[&s
 
 /// docs/protocol.md#k-24, docs/protocol.md#k-25
 #[test]
-fn each_server_is_asked_in_its_variant() {
+fn uses_variant_of_each_server() {
     for (main, first) in [(Variant::DeltaAds, true), (Variant::Ads, false)] {
         let config = Config {
             structured: true,
@@ -106,7 +106,7 @@ fn each_server_is_asked_in_its_variant() {
 
 /// Whether a glob is supported depends on its own server (docs/protocol.md#k-26).
 #[test]
-fn globs_are_asked_of_servers_that_speak_delta() {
+fn subscribes_to_globs_over_delta_only() {
     let config = Config {
         structured: true,
         manners: [(1, manner(Variant::DeltaAds))].into(),
@@ -127,7 +127,7 @@ fn globs_are_asked_of_servers_that_speak_delta() {
 /// A name with a source beside it, and types with a source (docs/protocol.md#k-23,
 /// docs/protocol.md#i-06).
 #[test]
-fn types_and_locators_have_servers() {
+fn selects_server_by_type_and_locator() {
     let config = Config {
         structured: true,
         manners: [(1, manner(Variant::Sotw)), (2, manner(Variant::Delta))].into(),

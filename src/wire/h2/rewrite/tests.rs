@@ -60,7 +60,7 @@ fn one(input: &[Vec<u8>]) -> (u8, Vec<(String, String)>) {
 const OURS: [(&str, &str); 3] = [("authorization", "Bearer ours"), ("x-tenant", "a"), ("x-tenant", "b")];
 
 #[test]
-fn a_request_gets_authority_and_headers_in_place_of_its_own() {
+fn replaces_authority_and_headers() {
     let sent = block(&[
         (":method", "POST"),
         (":authority", "tap:18001"),
@@ -83,7 +83,7 @@ fn a_request_gets_authority_and_headers_in_place_of_its_own() {
 }
 
 #[test]
-fn an_authority_that_is_missing_comes_with_the_pseudo_headers() {
+fn adds_missing_authority_to_pseudo_headers() {
     let sent = block(&[(":method", "POST"), (":path", "/"), ("te", "trailers")]);
     let (_, fields) = one(&[frame(HEADERS, END_HEADERS, 1, &sent)]);
     let kept = [(":method", "POST"), (":path", "/"), (":authority", "cp.mesh"), ("te", "trailers")];
@@ -94,7 +94,7 @@ fn an_authority_that_is_missing_comes_with_the_pseudo_headers() {
 }
 
 #[test]
-fn without_an_authority_the_clients_stays() {
+fn keeps_client_authority_by_default() {
     let changes = Changes { authority: None, headers: texts(&[("x-tenant", "a")]) };
     let mut rewrite = Rewrite::new(Arc::new(changes));
     let sent = block(&[(":method", "POST"), (":authority", "tap")]);
@@ -105,7 +105,7 @@ fn without_an_authority_the_clients_stays() {
 }
 
 #[test]
-fn trailers_are_written_anew_with_their_own_fields() {
+fn re_encodes_trailers_with_their_own_fields() {
     let mut client = Encoder::new();
     let fields = [(&b"x-tenant"[..], &b"mine"[..]), (b"x-sum", b"1")];
     let request = client.encode([(&b":method"[..], &b"POST"[..])].into_iter().chain(fields));
@@ -121,7 +121,7 @@ fn trailers_are_written_anew_with_their_own_fields() {
 }
 
 #[test]
-fn padding_goes_priority_and_the_streams_end_stay() {
+fn drops_padding_and_keeps_priority_and_end_of_stream() {
     let sent = block(&[(":method", "GET")]);
     let payload = [&[3][..], &[0x80, 0, 0, 9, 200], &sent, &[0; 3]].concat();
     let flags = END_HEADERS | END_STREAM | PADDED | PRIORITY;
@@ -133,7 +133,7 @@ fn padding_goes_priority_and_the_streams_end_stay() {
 }
 
 #[test]
-fn a_block_in_pieces_is_one_block() {
+fn joins_continuation_frames() {
     let sent = block(&[(":method", "POST"), ("te", "trailers")]);
     let (_, fields) = one(&[
         frame(HEADERS, PADDED, 1, &[&[2], &sent[..4], &[0, 0]].concat()),
@@ -146,7 +146,7 @@ fn a_block_in_pieces_is_one_block() {
 }
 
 #[test]
-fn a_long_block_goes_in_frames_that_every_server_takes() {
+fn splits_long_block_into_small_frames() {
     let long = "v".repeat(40_000);
     let sent = Encoder::new().encode([(&b":method"[..], &b"POST"[..]), (b"x-long", long.as_bytes())]);
     let payload = [&[0, 0, 0, 0, 16][..], &sent].concat();
@@ -161,7 +161,7 @@ fn a_long_block_goes_in_frames_that_every_server_takes() {
 }
 
 #[test]
-fn what_was_said_of_the_tables_size_is_said_again() {
+fn repeats_table_size_updates() {
     // To zero, and to 5,000 in more than one byte.
     let updates = [0x20, 0x3f, 0xe9, 0x26];
     let sent = [&updates[..], &block(&[(":method", "POST")])].concat();
@@ -171,7 +171,7 @@ fn what_was_said_of_the_tables_size_is_said_again() {
 }
 
 #[test]
-fn no_field_is_put_into_a_table() {
+fn never_indexes_fields() {
     let mut client = Encoder::new();
     let fields = [(&b":method"[..], &b"POST"[..]), (b":path", b"/a.B/C"), (b"cookie", b"c")];
     let blocks = [client.encode(fields), client.encode(fields)];
@@ -186,7 +186,7 @@ fn no_field_is_put_into_a_table() {
 }
 
 #[test]
-fn values_that_are_no_text_stay_what_they_are() {
+fn keeps_binary_values() {
     let value = [0, 0xff, 0x80, b'x'];
     let sent = Encoder::new().encode([(&b":method"[..], &b"POST"[..]), (b"trace-bin", &value)]);
     let out = frames(&[frame(HEADERS, END_HEADERS, 1, &sent)]).expect("it can be changed");
@@ -195,7 +195,7 @@ fn values_that_are_no_text_stay_what_they_are() {
 }
 
 #[test]
-fn data_passes_in_slices_of_what_came() {
+fn passes_data_as_slices_of_input() {
     let mut rewrite = Rewrite::new(changes());
     rewrite.push(&Bytes::from_static(PREFACE)).expect("HTTP/2");
     let data: Bytes = [frame(DATA, 0, 1, &[7; 100_000]), frame(PING, 0, 0, &[0; 8])].concat().into();
@@ -205,7 +205,7 @@ fn data_passes_in_slices_of_what_came() {
 }
 
 #[test]
-fn a_frame_s_head_in_two_pieces_passes_whole() {
+fn passes_frame_head_that_arrives_in_two_chunks() {
     let sent = [PREFACE.to_vec(), frame(PING, 0, 0, &[1; 8]), frame(DATA, 0, 1, b"data")].concat();
     for step in 1..sent.len() {
         assert_eq!(run(&sent, &[step]).as_deref(), Ok(&sent[..]), "in steps of {step}");
@@ -213,7 +213,7 @@ fn a_frame_s_head_in_two_pieces_passes_whole() {
 }
 
 #[test]
-fn what_cannot_be_changed_is_an_error_that_says_why() {
+fn reports_why_headers_cannot_be_changed() {
     let good = block(&[(":method", "POST")]);
     let huge = vec![0; MAX_BLOCK];
     // A table entry of 4 KB, and then one byte for each use.
@@ -244,7 +244,7 @@ fn what_cannot_be_changed_is_an_error_that_says_why() {
 }
 
 #[test]
-fn values_are_not_shown() {
+fn debug_output_omits_values() {
     let shown = format!("{:?}", changes());
     assert_eq!(shown, r#"Changes([":authority", "authorization", "x-tenant"])"#);
 }
@@ -332,7 +332,7 @@ fn written(all: &[Sent]) -> (Vec<u8>, Vec<Result<Vec<u8>, Vec<(String, String)>>
 
 proptest! {
     #[test]
-    fn however_it_is_cut_the_same_comes_out(
+    fn rewrites_the_same_in_any_chunks(
         all in prop::collection::vec(sent(), 0..20),
         cuts in prop::collection::vec(1usize..70, 1..8),
     ) {
@@ -353,7 +353,7 @@ proptest! {
     }
 
     #[test]
-    fn no_input_harms(
+    fn accepts_any_input(
         bytes in prop::collection::vec(any::<u8>(), 0..600),
         cuts in prop::collection::vec(1usize..40, 1..5),
     ) {
