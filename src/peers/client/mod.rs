@@ -4,9 +4,12 @@
 //! carries out each [`Effect`], and calls [`handle_timeout`](Client::handle_timeout) at
 //! [`due`](Client::due).
 //!
-//! ```text commands ─▶ ┌────────┐ ─▶ Open  a stream (a Lane) opened   ─▶ │ Client │ ─▶ Send  a
-//! DiscoveryRequest or DeltaDiscoveryRequest response ─▶ │        │ ─▶ Close ended    ─▶ └────────┘
-//! due(): wait until ```
+//! ```text
+//!   commands ─▶ ┌────────┐ ─▶ Open  a stream (a Lane)
+//!   opened   ─▶ │ Client │ ─▶ Send  a DiscoveryRequest or DeltaDiscoveryRequest
+//!   response ─▶ │        │ ─▶ Close
+//!   ended    ─▶ └────────┘    due(): wait until
+//! ```
 //!
 //! The state is what the next request needs: per type the wanted names, the accepted version, the
 //! nonce answered last, and the versions of the resources. Recording and judging the traffic is

@@ -4,8 +4,11 @@
 //! a [`Stream`] reports events (`handle_*`, with the time) and does what [`next`](Stream::next)
 //! returns until that is to wait.
 //!
-//! ```text request   ─▶ ┌────────┐ ─▶ Send  a response, its bytes in pieces new plan  ─▶ │ Stream │
-//! ─▶ End   with a gRPC status leave     ─▶ └────────┘ ─▶ At, Held, Idle: wait ```
+//! ```text
+//!   request   ─▶ ┌────────┐ ─▶ Send  a response, its bytes in pieces
+//!   new plan  ─▶ │ Stream │ ─▶ End   with a gRPC status
+//!   release   ─▶ └────────┘ ─▶ At, Held, Idle: wait
+//! ```
 //!
 //! A [`Plan`] has the responses, in one of two ways:
 //!

@@ -98,7 +98,7 @@ impl Subscriptions {
         Some(self.response(url, &known, answer))
     }
 
-    /// What the faults of the snapshot call for at `now`.
+    /// Returns the action that the faults of the snapshot require at `now`.
     pub fn next(&mut self, now: Time) -> Next {
         let end = self.snapshot.faults().stream_lifetime.map(|lifetime| self.opened.after(lifetime));
         if end.is_some_and(|end| end <= now) {
@@ -195,7 +195,7 @@ impl Subscriptions {
     }
 }
 
-/// Rows E-31 to E-45: each request names all that is wanted.
+/// Handles a SotW request, which has the whole subscription (docs/protocol.md#e-31).
 fn sotw(
     want: &mut Want,
     first: bool,
@@ -204,7 +204,8 @@ fn sotw(
     full: bool,
     faults: Faults,
 ) -> Option<Answer> {
-    // Of what came before the newest response nothing is answered: the next request says it again (row E-12).
+    // A request older than the newest response is not answered: the next one repeats its
+    // subscription (docs/protocol.md#e-12).
     let stale =
         want.nonce.as_deref().is_some_and(|nonce| !request.nonce.is_empty() && request.nonce != nonce);
     if stale {
@@ -236,7 +237,7 @@ fn sotw(
     Some(Answer { resources: known.some(&resources, false), ..Answer::default() })
 }
 
-/// Rows F-10 to F-31: each request says what changes in what is wanted.
+/// Handles a delta request, which has the subscription changes (docs/protocol.md#f-10).
 fn delta(
     want: &mut Want,
     first: bool,
@@ -273,7 +274,8 @@ fn delta(
     for name in request.names.iter().filter(|name| *name != STAR) {
         want.names.insert(name.to_string());
         let found = known.meant(name);
-        // It does not exist, or has no members (rows F-28, K-20).
+        // The resource does not exist, or the glob has no members (docs/protocol.md#f-28,
+        // docs/protocol.md#k-20).
         if found.is_empty() && !faults.ignore_unknown_names {
             answer.removed.insert(name.to_string());
         }
