@@ -28,8 +28,13 @@ pub fn bounded(schema: &Arc<Schema>) -> lint::Options {
 pub fn rules(schema: &Arc<Schema>) -> lint::Options {
     let names = Mutex::new(links::ReferenceFinder::new(schema.clone()));
     let links = move |any: &[u8]| {
-        let found = names.lock().unwrap_or_else(PoisonError::into_inner).of(any);
-        found.into_iter().map(|(kind, name, source)| Reference { kind, name, source }).collect()
+        let found = names.lock().unwrap_or_else(PoisonError::into_inner).references(any);
+        let reference = |found: links::FoundReference| Reference {
+            kind: found.kind,
+            name: found.name,
+            source: found.source,
+        };
+        found.into_iter().map(reference).collect()
     };
     let (types, of_constraints) = (schema.clone(), schema.clone());
     let constraints = move |any: &[u8]| {

@@ -120,9 +120,9 @@ impl Work {
                         let read = file.read(now, &content, schema, into.store.catalog_mut(), &mut frames);
                         let wrong = match read {
                             Ok(_) => rejected(&frames, into, schema),
-                            Err(error) => Some(error.tried.first().map_or_else(
+                            Err(error) => Some(error.attempts.first().map_or_else(
                                 || error.to_string(),
-                                |(format, why)| format!("no DiscoveryResponse: {}: {why}", format.word()),
+                                |attempt| format!("not a DiscoveryResponse: {attempt}"),
                             )),
                         };
                         frames.into_iter().for_each(|frame| into.take(frame));

@@ -217,7 +217,7 @@ impl Ask<'_> {
         }
         self.schema.encode(NODE, &Value::Object(node)).map_err(|error| {
             CliError::unreadable("the node can't be sent")
-                .because(error)
+                .because(error.to_string())
                 .next("--bootstrap with another file")
         })
     }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use crate::engine::graph::{self, Graph, NodeState};
 use crate::engine::store::ResourceFact;
+use crate::present::authority::authority_text;
 use crate::schema::FieldNames;
 use crate::schema::links;
 use crate::sources::bodies;
@@ -71,9 +72,10 @@ fn resource(
         let arrow = style.pick("→", "->");
         let there = link.kind.type_url(ApiVersion::V3).map(|url| known(get, graph, fact.stream, &url, link));
         let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), link.name);
-        let way = link.way.as_ref().map(|way| format!(", {way}")).unwrap_or_default();
+        let authority = link.authority.as_ref();
+        let authority = authority.map(|lookup| format!(", {}", authority_text(lookup))).unwrap_or_default();
         let there = there.unwrap_or_default();
-        writeln!(out, "{lead}{fork}{}  {there}{}", display_safe(&line), display_safe(&way))?;
+        writeln!(out, "{lead}{fork}{}  {there}{}", display_safe(&line), display_safe(&authority))?;
     }
     Ok(())
 }

@@ -1,4 +1,6 @@
-//! Base64 as protobuf JSON has it: written in the standard alphabet, padded; read in either, padded or not.
+//! Base64 as in protobuf JSON.
+//!
+//! Encodes with the standard alphabet and padding. Decodes both alphabets, with or without padding.
 
 use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
@@ -7,22 +9,23 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
     .with_decode_padding_mode(DecodePaddingMode::Indifferent)
     .with_decode_allow_trailing_bits(true);
-const PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
-const URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
+const STANDARD_ENGINE: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
+const URL_SAFE_ENGINE: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
-/// Appends the base64 of `bytes`.
+/// Appends `bytes` in base64 to `out`.
 pub fn encode_to(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(encode(bytes).as_bytes());
 }
 
+/// Encodes with the standard alphabet and padding.
 pub fn encode(bytes: &[u8]) -> String {
-    PLAIN.encode(bytes)
+    STANDARD_ENGINE.encode(bytes)
 }
 
-/// Reads the standard and the URL-safe alphabet, padded or not; `None` for anything else.
+/// Decodes the standard or URL-safe alphabet, with or without padding. Returns `None` for invalid input.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=');
-    PLAIN.decode(text).or_else(|_| URL.decode(text)).ok()
+    STANDARD_ENGINE.decode(text).or_else(|_| URL_SAFE_ENGINE.decode(text)).ok()
 }
 
 #[cfg(test)]
@@ -30,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_round_trips() {
+    fn round_trips_every_length() {
         let bytes: Vec<u8> = (0..=255).chain([255, 254, 62, 63]).collect();
         for len in 0..bytes.len() {
             let text = encode(&bytes[..len]);

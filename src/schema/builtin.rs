@@ -1,4 +1,6 @@
-//! The built-in sets. They live as long as the program: dropping a pool takes longer than a user waits.
+//! The built-in descriptor sets.
+//!
+//! The sets are never dropped, because dropping a pool takes noticeably long.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -9,19 +11,19 @@ static V3: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/v3.zst"));
 static V2: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/v2.zst"));
 static DOCS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/docs.zst"));
 
-/// The v3 API with xds, udpa, contrib and what they import.
+/// Returns the v3 API with xds, udpa, contrib and their imports.
 pub(super) fn v3() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| load(V3))
 }
 
-/// The v2 API, complete in itself.
+/// Returns the v2 API, with all of its imports.
 pub(super) fn v2() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| load(V2))
 }
 
-/// Unpacks what the build script packed. Empty only if the program file itself is damaged.
+/// Decompresses data from the build script. Empty only if the executable is damaged.
 pub(super) fn unpack(packed: &[u8]) -> Vec<u8> {
     zstd::stream::decode_all(packed).unwrap_or_default()
 }
@@ -30,7 +32,7 @@ fn load(packed: &[u8]) -> Pool {
     Pool::decode(&unpack(packed)).unwrap_or_else(|_| Pool::new(Default::default()))
 }
 
-/// Leading comment by full name; enum values are named inside their enum.
+/// Returns the leading comments by full name. Enum values are named inside their enum.
 pub(super) fn docs() -> &'static HashMap<&'static str, &'static str> {
     static TEXT: OnceLock<String> = OnceLock::new();
     static MAP: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();

@@ -6,16 +6,17 @@ use super::{MAX_DEPTH, Schema, message_name};
 use crate::wire::pb::{Fields, Value};
 
 impl Schema {
-    /// Whether two serialized `Any`s surely say different things, found without decoding either: most changes
-    /// of a resource are a value here or an element there, in bytes that are otherwise in the same order.
-    /// False: only reading both tells.
+    /// Whether two serialized `Any`s are known to decode to different JSON, without decoding them.
+    ///
+    /// Most updates of a resource change a value or an element and keep the order of the other bytes. A result of
+    /// `false` is inconclusive.
     pub(super) fn definitely_differ(&self, a: &[u8], b: &[u8]) -> bool {
         any(self, a, b, 0)
     }
 }
 
 fn any(schema: &Schema, a: &[u8], b: &[u8], depth: u32) -> bool {
-    let (Some(a), Some(b)) = (opened(a), opened(b)) else { return false };
+    let (Some(a), Some(b)) = (split_any(a), split_any(b)) else { return false };
     if a.0 != b.0 {
         return true;
     }
@@ -26,8 +27,8 @@ fn any(schema: &Schema, a: &[u8], b: &[u8], depth: u32) -> bool {
     message(schema, pool, table, a.1, b.1, depth + 1)
 }
 
-/// Type URL and value, where both are there and there is nothing else.
-fn opened(any: &[u8]) -> Option<(&[u8], &[u8])> {
+/// Splits an `Any` into type URL and value. Returns `None` if the `Any` has other fields or lacks one of the two.
+fn split_any(any: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut fields = Fields::new(any);
     let (url, value) = (fields.next()?.ok()?, fields.next()?.ok()?);
     match (url.number, url.value, value.number, value.value, fields.next()) {
@@ -36,17 +37,17 @@ fn opened(any: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// Looks at the first field in which two messages differ.
+/// Compares the first field in which two messages differ.
 fn message(schema: &Schema, pool: &Pool, table: &MessageTable, a: &[u8], b: &[u8], depth: u32) -> bool {
     if depth > MAX_DEPTH {
         return false;
     }
-    match table.shape {
+    match table.form {
         JsonForm::Any => return any(schema, a, b, depth),
         JsonForm::Plain | JsonForm::Wrapper => {}
-        JsonForm::Duration => return told_apart(a, b, duration),
-        JsonForm::Timestamp => return told_apart(a, b, timestamp),
-        // Their forms in JSON are made of several fields.
+        JsonForm::Duration => return times_differ(a, b, duration),
+        JsonForm::Timestamp => return times_differ(a, b, timestamp),
+        // The JSON forms of the other types combine several fields.
         _ => return false,
     }
     let (mut rest_a, mut rest_b) = (Fields::new(a), Fields::new(b));
@@ -55,36 +56,35 @@ fn message(schema: &Schema, pool: &Pool, table: &MessageTable, a: &[u8], b: &[u8
         match (rest_a.next(), rest_b.next()) {
             (Some(Ok(a)), Some(Ok(b))) if a.raw == b.raw => {}
             (Some(Ok(a)), Some(Ok(b))) if a.number == b.number => break (a, b),
-            (a, b) => return other_length(table, before, [a, b].into_iter().flatten()),
+            (a, b) => return list_lengths_differ(table, before, [a, b].into_iter().flatten()),
         }
     };
     let Some(field) = table.field(first.number) else { return false };
     if !field.fits(&first.value) || !field.fits(&second.value) || matches!(field.kind, FieldKind::Map(_)) {
         return false;
     }
-    // Another one takes the place of a single value, or is merged with it; of a list each element stands for itself.
-    let alone = |message| {
+    // A later occurrence replaces a singular value or merges with it, so only unique occurrences are conclusive.
+    let is_unique = |message| {
         let same = |other: &FieldInfo| {
             other.number == field.number || other.oneof.is_some() && other.oneof == field.oneof
         };
         let all = Fields::new(message).flatten();
         all.filter(|one| table.field(one.number).is_some_and(same)).count() == 1
     };
-    let stands = field.repeated || alone(a) && alone(b);
-    if !stands {
+    if !field.repeated && !(is_unique(a) && is_unique(b)) {
         return false;
     }
     value(schema, pool, field, first.value, second.value, depth)
 }
 
-/// Two times by their texts, where both have one.
-fn told_apart(a: &[u8], b: &[u8], text: fn((i64, i32)) -> Option<String>) -> bool {
+/// Whether two durations or timestamps have different texts.
+fn times_differ(a: &[u8], b: &[u8], text: fn((i64, i32)) -> Option<String>) -> bool {
     let text = |bytes| pair(bytes).and_then(text);
     text(a).zip(text(b)).is_some_and(|(a, b)| a != b)
 }
 
-/// Whether a list, the first thing that does not line up, has more elements in one message than in the other.
-fn other_length<'a>(
+/// Whether the first field that differs is a list with different lengths in the two messages.
+fn list_lengths_differ<'a>(
     table: &MessageTable,
     (a, b): (Fields<'_>, Fields<'_>),
     ends: impl Iterator<Item = Result<crate::wire::pb::Field<'a>, crate::wire::pb::FieldError>>,
@@ -106,10 +106,10 @@ fn value(schema: &Schema, pool: &Pool, field: &FieldInfo, a: Value<'_>, b: Value
             message(schema, pool, table, message_bytes(&a), message_bytes(&b), depth + 1)
         }),
         (FieldKind::String | FieldKind::Bytes, Value::Len(a), Value::Len(b)) => a != b,
-        // Packed or not, their elements are counted otherwise.
+        // Packed and unpacked lists have different numbers of fields.
         _ if field.repeated => false,
         (FieldKind::Bool, Value::Varint(a), Value::Varint(b)) => (a != 0) != (b != 0),
-        (FieldKind::Enum(values), Value::Varint(a), Value::Varint(b)) => !values.null && a as u32 != b as u32,
+        (FieldKind::Enum(values), Value::Varint(a), Value::Varint(b)) => !values.is_null && a as u32 != b as u32,
         (FieldKind::Int32 | FieldKind::Uint32 | FieldKind::Sint32, Value::Varint(a), Value::Varint(b)) => {
             a as u32 != b as u32
         }
@@ -118,7 +118,7 @@ fn value(schema: &Schema, pool: &Pool, field: &FieldInfo, a: Value<'_>, b: Value
         }
         (FieldKind::Fixed32 | FieldKind::Sfixed32, Value::I32(a), Value::I32(b)) => a != b,
         (FieldKind::Fixed64 | FieldKind::Sfixed64, Value::I64(a), Value::I64(b)) => a != b,
-        // Of floats several bits read alike.
+        // Different bits of a float can have the same text.
         _ => false,
     }
 }
@@ -143,7 +143,7 @@ mod tests {
         let a = first.encode_to_vec();
         let mut b = a.clone();
         match random.below(4) {
-            // Damage, and other values.
+            // Damages the message or changes values.
             0 | 1 if !b.is_empty() => {
                 for _ in 0..=random.below(2) {
                     let at = random.below(b.len() as u64) as usize;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_so_only_where_reading_both_does() {
+    fn differs_only_if_the_json_differs() {
         let schema = Schema::builtin();
         let mut random = Random(7);
         let (mut decided, mut differing) = (0, 0);
@@ -175,12 +175,12 @@ mod tests {
             }
             assert!(!schema.definitely_differ(&a, &a));
         }
-        // Damage and other orders are most of these pairs, and what it is not for.
+        // Most of these pairs are damaged or reordered, which the shortcut does not decide.
         assert!(decided > differing / 5, "{decided} of {differing}");
     }
 
     #[test]
-    fn another_timeout_is_found() {
+    fn detects_a_changed_duration() {
         let schema = Schema::builtin();
         let cluster = |timeout: &[u8]| packed("envoy.config.cluster.v3.Cluster", &field(4, timeout));
         assert!(schema.definitely_differ(&cluster(&[0x08, 5]), &cluster(&[0x08, 6])));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_and_an_element_are_found() {
+    fn detects_changed_values_and_elements() {
         let schema = Schema::builtin();
         let endpoint = |port: u8| {
             let address = field(1, &field(1, &[field(2, b"10.0.0.1"), vec![0x18, port]].concat()));
@@ -204,15 +204,15 @@ mod tests {
         assert!(schema.definitely_differ(&before, &assignment(&[&other])));
         assert!(schema.definitely_differ(&before, &assignment(&[&one, &other])));
         assert!(schema.definitely_differ(&before, &assignment(&[])));
-        // A timeout in two pieces.
+        // A duration in two occurrences.
         let timeout = |pieces: &[&[u8]]| {
             let value: Vec<u8> = pieces.iter().flat_map(|piece| field(4, piece)).collect();
             packed("envoy.config.cluster.v3.Cluster", &value)
         };
-        let (whole, pieces) = (timeout(&[&[0x08, 5], &[0x08, 5]]), timeout(&[&[0x08, 5], &[]]));
-        assert!(!schema.definitely_differ(&whole, &pieces));
-        assert!(schema.same_meaning(&whole, &pieces));
-        // The port comes again, and that one counts.
+        let (single, pieces) = (timeout(&[&[0x08, 5], &[0x08, 5]]), timeout(&[&[0x08, 5], &[]]));
+        assert!(!schema.definitely_differ(&single, &pieces));
+        assert!(schema.same_meaning(&single, &pieces));
+        // The port occurs twice; the last occurrence counts.
         let again =
             |port: u8| assignment(&[&field(2, &field(1, &field(1, &field(1, &[0x18, port, 0x18, 80]))))]);
         assert!(!schema.definitely_differ(&again(1), &again(2)));

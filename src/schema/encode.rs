@@ -6,35 +6,61 @@ use serde_json::{Map, Value};
 
 use super::{Schema, message_name};
 
+/// A JSON value that is not a message of the wanted type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    #[error("unknown type {0}")]
+    UnknownType(String),
+    /// The reason names the field or type that does not fit.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// The bytes of a message, and the field that was left out of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LenientEncoding {
+    pub bytes: Vec<u8>,
+    /// The first of the fields that the descriptor lacks.
+    pub unknown_field: Option<EncodeError>,
+}
+
 impl Schema {
-    /// The bytes of a message given in protobuf JSON, either spelling of field names. The error names the field
-    /// or type that does not fit.
-    pub fn encode(&self, name: &str, json: &Value) -> Result<Vec<u8>, String> {
+    /// Encodes a message given in protobuf JSON, with either spelling of field names.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the type is unknown, or a field or value does not fit the type.
+    pub fn encode(&self, name: &str, json: &Value) -> Result<Vec<u8>, EncodeError> {
         let name = message_name(name);
-        let descriptor = self.message(name).ok_or_else(|| format!("the type {name} is not known"))?;
+        let descriptor = self.message(name).ok_or_else(|| EncodeError::UnknownType(name.to_owned()))?;
         let json = with_empty_values(json);
-        let message = DynamicMessage::deserialize(descriptor, &*json).map_err(|error| error.to_string())?;
+        let message = DynamicMessage::deserialize(descriptor, &*json).map_err(|error| EncodeError::Invalid(error.to_string()))?;
         Ok(message.encode_to_vec())
     }
 
-    /// The same of what was written by descriptors newer than these: fields that are not known are left out, and the first
-    /// of them is told. Fails where even that does not help, as with a type that is not known.
-    pub fn encode_known(&self, name: &str, json: &Value) -> Result<(Vec<u8>, Option<String>), String> {
-        let unknown = match self.encode(name, json) {
-            Ok(bytes) => return Ok((bytes, None)),
-            Err(why) => why,
+    /// Encodes a message and leaves out unknown fields, for JSON from newer descriptors.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the type is unknown, or a known field does not fit the type.
+    pub fn encode_known(&self, name: &str, json: &Value) -> Result<LenientEncoding, EncodeError> {
+        let error = match self.encode(name, json) {
+            Ok(bytes) => return Ok(LenientEncoding { bytes, unknown_field: None }),
+            Err(error) => error,
         };
-        let descriptor = self.message(message_name(name)).ok_or_else(|| unknown.clone())?;
+        let Some(descriptor) = self.message(message_name(name)) else { return Err(error) };
         let options = DeserializeOptions::new().deny_unknown_fields(false);
         let json = with_empty_values(json);
         match DynamicMessage::deserialize_with_options(descriptor, &*json, &options) {
-            Ok(message) => Ok((message.encode_to_vec(), Some(unknown))),
-            Err(_) => Err(unknown),
+            Ok(message) => Ok(LenientEncoding { bytes: message.encode_to_vec(), unknown_field: Some(error) }),
+            Err(_) => Err(error),
         }
     }
 }
 
-/// An `Any` of an `Empty` may be written without a value, and mostly is; the reader wants one.
+/// Adds the `value` member to each `Any` of an `Empty`.
+///
+/// The member is usually omitted, but prost-reflect requires the member.
 fn with_empty_values(json: &Value) -> Cow<'_, Value> {
     if lacks_value(json) {
         let mut json = json.clone();
@@ -44,6 +70,7 @@ fn with_empty_values(json: &Value) -> Cow<'_, Value> {
     Cow::Borrowed(json)
 }
 
+/// Whether an object is an `Any` of an `Empty` without a `value`.
 fn is_bare(members: &Map<String, Value>) -> bool {
     let url = members.get("@type").and_then(Value::as_str);
     url.is_some_and(|url| message_name(url) == "google.protobuf.Empty") && !members.contains_key("value")

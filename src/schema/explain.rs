@@ -5,22 +5,28 @@ use prost_reflect::{Cardinality, FieldDescriptor, Kind, MessageDescriptor, Refle
 use super::pool::Pool;
 use super::{Schema, builtin};
 
-/// Nothing is known by that name.
+/// A path that names no message or field.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExplainError {
-    #[error("no message is called {0}")]
+    #[error("unknown message {0}")]
     NoMessage(String),
-    #[error("{message} has no field {field}; it has {known}")]
+    #[error("{message} has no field {field}; its fields are {known}")]
     NoField { message: String, field: String, known: String },
-    #[error("{0} is no message, so nothing is inside it")]
+    #[error("{0} is not a message and has no fields")]
     NoInside(String),
 }
 
 impl Schema {
-    /// What a message (`Cluster`, a full name, a type URL) or a field in it (`Cluster.connect_timeout`, as deep as
-    /// it goes) is: type, number, rules, and the API's own documentation.
+    /// Describes a message or field: type, number, constraints and API documentation.
+    ///
+    /// `path` is a message (`Cluster`, a full name or a type URL), optionally followed by field names at any depth
+    /// (`Cluster.connect_timeout`).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the message or a field is unknown.
     pub fn explain(&self, path: &str) -> Result<String, ExplainError> {
-        let (pool, message, rest) = self.start(path)?;
+        let (pool, message, rest) = self.split_message(path)?;
         let mut place = (message, None::<FieldDescriptor>);
         for name in rest {
             let inside = match &place.1 {
@@ -44,15 +50,16 @@ impl Schema {
         })
     }
 
-    /// The message that a path begins with, and the field names after it. A short name means the resource type of
-    /// that name, else the first message so called.
-    fn start<'a>(&self, path: &'a str) -> Result<(&Pool, MessageDescriptor, Vec<&'a str>), ExplainError> {
+    /// Splits a path into the message at its start and the field names after it.
+    ///
+    /// A short name means the resource type with that name, or else the first message with that name.
+    fn split_message<'a>(&self, path: &'a str) -> Result<(&Pool, MessageDescriptor, Vec<&'a str>), ExplainError> {
         let name = super::message_name(path);
         let parts: Vec<&str> = name.split('.').collect();
         for cut in (1..=parts.len()).rev() {
-            let whole = parts[..cut].join(".");
-            if let Some((pool, _)) = self.find_message(&whole)
-                && let Some(message) = pool.message(&whole)
+            let full_name = parts[..cut].join(".");
+            if let Some((pool, _)) = self.find_message(&full_name)
+                && let Some(message) = pool.message(&full_name)
             {
                 return Ok((pool, message, parts[cut..].to_vec()));
             }
@@ -60,7 +67,7 @@ impl Schema {
         let first = parts[0];
         let resource = crate::wire::event::Kind::parse(first)
             .and_then(|kind| kind.message(crate::wire::event::ApiVersion::V3));
-        let pools = self.user.iter().chain([builtin::v3()]);
+        let pools = self.user_pools.iter().chain([builtin::v3()]);
         for pool in pools {
             let found = resource.and_then(|name| pool.message(name));
             let found =
@@ -73,7 +80,7 @@ impl Schema {
     }
 }
 
-/// Of a map the value's kind, else the field's own.
+/// Returns the kind of a field, or the kind of its values for a map.
 fn value_kind(field: &FieldDescriptor) -> Kind {
     match field.kind() {
         Kind::Message(entry) if field.is_map() => entry.map_entry_value_field().kind(),
@@ -102,7 +109,7 @@ fn about_field(pool: &Pool, field: &FieldDescriptor) -> String {
     if let Some(oneof) = field.containing_oneof().filter(|oneof| oneof.fields().len() > 1) {
         let others: Vec<_> =
             oneof.fields().filter(|o| o.name() != field.name()).map(|o| o.name().to_owned()).collect();
-        let _ = writeln!(out, "  one of {}: only one of it and {}", oneof.name(), others.join(", "));
+        let _ = writeln!(out, "  one of {}: excludes {}", oneof.name(), others.join(", "));
     }
     for rule in rules(pool, field) {
         let _ = writeln!(out, "  rule: {rule}");
@@ -140,7 +147,7 @@ fn docs(name: &str, out: &mut String) {
     }
 }
 
-/// The constraints that clients may check (group J), as `duration.gt = 0s`.
+/// Returns the protoc-gen-validate constraints of a field, such as `duration.gt = 0s`.
 fn rules(pool: &Pool, field: &FieldDescriptor) -> Vec<String> {
     let Some(extension) = pool.descriptors.get_extension_by_name("validate.rules") else { return Vec::new() };
     let options = field.options();

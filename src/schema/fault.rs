@@ -1,6 +1,6 @@
 use std::fmt::{self, Write};
 
-/// Something in a message that can't be read as the schema says.
+/// A part of a message that does not match the descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("invalid UTF-8")]
@@ -15,7 +15,9 @@ pub enum Fault {
     TooDeep,
 }
 
-/// A [`Fault`] and the field it is in: `clusters[0].transport_socket.typed_config`; empty for the message.
+/// A [`Fault`] with the path of its field.
+///
+/// Example path: `clusters[0].transport_socket.typed_config`. The path of the message itself is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultAt {
     pub path: String,
@@ -28,7 +30,7 @@ impl fmt::Display for FaultAt {
     }
 }
 
-/// Collects faults if anyone asked for them, the first hundred of a message.
+/// A collector for the first [`MAX_FAULTS`] faults of a message. Can be disabled.
 pub(super) struct Faults<'a>(Option<&'a mut Vec<FaultAt>>);
 
 const MAX_FAULTS: usize = 100;
@@ -53,11 +55,13 @@ impl<'a> Faults<'a> {
     }
 }
 
-/// Where the walker stands: a chain of steps on its stack, put into words only when a fault is found.
+/// The current position of the walker in a message.
+///
+/// A linked list on the walker's stack, which is formatted only when the walker finds a fault.
 pub(super) struct FieldPath<'p> {
-    up: Option<&'p FieldPath<'p>>,
-    step: PathElement<'p>,
-    /// Messages open around this place.
+    parent: Option<&'p FieldPath<'p>>,
+    element: PathElement<'p>,
+    /// Number of enclosing messages.
     pub depth: u32,
 }
 
@@ -66,22 +70,22 @@ pub(super) enum PathElement<'p> {
     Field(&'p str),
     Index(usize),
     Key(&'p str),
-    /// The payload of an `Any`, by its message name.
+    /// The payload of an `Any`, by message name.
     Any(&'p str),
 }
 
 impl<'p> FieldPath<'p> {
     pub fn root() -> Self {
-        FieldPath { up: None, step: PathElement::Root, depth: 0 }
+        FieldPath { parent: None, element: PathElement::Root, depth: 0 }
     }
 
-    /// A field of the message at this place.
+    /// Returns the path of a field in the message at this path.
     pub fn field(&'p self, name: &'p str) -> FieldPath<'p> {
-        FieldPath { up: Some(self), step: PathElement::Field(name), depth: self.depth + 1 }
+        FieldPath { parent: Some(self), element: PathElement::Field(name), depth: self.depth + 1 }
     }
 
-    pub fn step(&'p self, step: PathElement<'p>) -> FieldPath<'p> {
-        FieldPath { up: Some(self), step, depth: self.depth }
+    pub fn child(&'p self, element: PathElement<'p>) -> FieldPath<'p> {
+        FieldPath { parent: Some(self), element, depth: self.depth }
     }
 
     pub fn deeper(mut self) -> FieldPath<'p> {
@@ -95,12 +99,12 @@ impl fmt::Display for FieldPath<'_> {
         let mut chain = Vec::new();
         let mut at = Some(self);
         while let Some(path) = at {
-            chain.push(&path.step);
-            at = path.up;
+            chain.push(&path.element);
+            at = path.parent;
         }
         let mut first = true;
-        for step in chain.into_iter().rev() {
-            match step {
+        for element in chain.into_iter().rev() {
+            match element {
                 PathElement::Root => continue,
                 PathElement::Index(index) => write!(f, "[{index}]")?,
                 PathElement::Key(key) => write!(f, "[{key:?}]")?,

@@ -1,4 +1,4 @@
-//! What a place in a body is: the way from a path in protobuf JSON to the field's description.
+//! Descriptions of fields by their path in protobuf JSON.
 
 use prost_reflect::DynamicMessage;
 use prost_reflect::text_format::FormatOptions;
@@ -9,7 +9,9 @@ use crate::wire::pb::Fields;
 use super::{ExplainError, Schema};
 
 impl Schema {
-    /// A serialized `Any` in protobuf's text format. `None` if its type is not known or its bytes can't be read.
+    /// Formats a serialized `Any` in the protobuf text format.
+    ///
+    /// Returns `None` if the type is unknown or the bytes cannot be decoded.
     pub fn text_format(&self, any: &[u8]) -> Option<String> {
         let (mut url, mut value) = (String::new(), &[][..]);
         for field in Fields::new(any) {
@@ -24,38 +26,45 @@ impl Schema {
         Some(message.to_text_format_with_options(&FormatOptions::new().pretty(true)))
     }
 
-    /// What the field at `path` of a resource's JSON is: `eds_cluster_config.service_name`, through `Any`s too.
-    /// `body` has the API's own field names, and an `@type`.
+    /// Describes the field at `path` of a resource, such as `eds_cluster_config.service_name`.
+    ///
+    /// `body` is protobuf JSON with the original field names and an `@type`. The path may lead through `Any`s.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `body` has no `@type`, or the message has no such field.
     pub fn explain_at(&self, body: &Value, path: &str) -> Result<String, ExplainError> {
         self.explain(&self.field_at(body, path).ok_or_else(|| ExplainError::NoMessage(path.to_owned()))?)
     }
 
-    /// What the descriptors demand of that field: `duration.gt = 0s`.
+    /// Returns the constraints of the field at `path`, such as `duration.gt = 0s`.
     pub fn rules_at(&self, body: &Value, path: &str) -> Vec<String> {
         let text = self.explain_at(body, path).unwrap_or_default();
         text.lines().filter_map(|line| line.trim_start().strip_prefix("rule: ")).map(str::to_owned).collect()
     }
 
-    /// The path from the innermost `Any` on: `envoy.config.cluster.v3.Cluster.connect_timeout`.
+    /// Returns the full name of the field, starting at the innermost `Any`.
+    ///
+    /// Example: `envoy.config.cluster.v3.Cluster.connect_timeout`.
     fn field_at(&self, body: &Value, path: &str) -> Option<String> {
         let mut message = body.get("@type")?.as_str()?;
         let mut fields: Vec<&str> = Vec::new();
-        let mut here = Some(body);
-        let steps = split(path);
+        let mut current = Some(body);
+        let steps = split_path(path);
         for (i, step) in steps.iter().enumerate() {
             let (name, index) = step.split_once('[').map_or((*step, None), |(name, rest)| (name, Some(rest)));
-            here = here.and_then(|value| value.get(name));
+            current = current.and_then(|value| value.get(name));
             fields.push(name);
             if let Some(index) = index.map(|index| index.trim_end_matches(']').trim_matches('"')) {
-                here = here.and_then(|value| match value {
+                current = current.and_then(|value| match value {
                     Value::Array(items) => items.get(index.parse::<usize>().ok()?),
                     other => other.get(index),
                 });
             }
-            if let Some(inside) = here.and_then(|value| value.get("@type")).and_then(Value::as_str) {
-                // The `Any` itself is described by the field that it is in, what is inside by its own type.
+            if let Some(payload_type) = current.and_then(|value| value.get("@type")).and_then(Value::as_str) {
+                // A path that ends at an `Any` means the field that contains the `Any`.
                 if i + 1 < steps.len() {
-                    message = inside;
+                    message = payload_type;
                     fields.clear();
                 }
             }
@@ -64,12 +73,12 @@ impl Schema {
     }
 }
 
-/// Steps of a path; dots in brackets separate nothing.
-fn split(path: &str) -> Vec<&str> {
-    let mut inside = false;
+/// Splits a path at its dots, except for dots in brackets.
+fn split_path(path: &str) -> Vec<&str> {
+    let mut in_brackets = false;
     path.split(|c: char| {
-        inside = (inside || c == '[') && c != ']';
-        c == '.' && !inside
+        in_brackets = (in_brackets || c == '[') && c != ']';
+        c == '.' && !in_brackets
     })
     .filter(|step| !step.is_empty())
     .collect()

@@ -1,12 +1,13 @@
-//! A message in a file: which of four formats it is in, and its bytes (row C-03).
+//! Reading of a message from a file in any of four formats (`docs/protocol.md#c-03`).
 
 use prost::Message as _;
 use prost_reflect::DynamicMessage;
 use serde_json::Value;
 
-use super::Schema;
+use super::encode::EncodeError;
+use super::{Fault, FaultAt, Schema};
 
-/// What a file's content is written in.
+/// The format of a message in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileFormat {
     Json,
@@ -19,6 +20,7 @@ impl FileFormat {
     pub const ALL: [FileFormat; 4] =
         [FileFormat::Json, FileFormat::Yaml, FileFormat::Text, FileFormat::Binary];
 
+    /// Returns the name of the format for messages to users.
     pub fn word(self) -> &'static str {
         match self {
             FileFormat::Json => "JSON",
@@ -28,7 +30,7 @@ impl FileFormat {
         }
     }
 
-    /// What the ending of a file's name stands for; `None`: it says nothing.
+    /// Returns the format that a file name extension stands for.
     pub fn from_file_name(name: &str) -> Option<FileFormat> {
         Some(match name.rsplit_once('.')?.1 {
             "json" => FileFormat::Json,
@@ -40,62 +42,105 @@ impl FileFormat {
     }
 }
 
-/// A message in no format that is known: what each reader says.
+/// A file that contains the message in none of the known formats.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no {message} in any format: {}", .tried.iter().map(|(format, why)| format!("{}: {why}", format.word())).collect::<Vec<_>>().join("; "))]
+#[error("not a {message} in any known format: {}", .attempts.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct FormatError {
     pub message: String,
-    /// The format that the ending stands for first.
-    pub tried: Vec<(FileFormat, String)>,
+    /// Starts with the format that the file name extension stands for.
+    pub attempts: Vec<FormatAttempt>,
+}
+
+/// A failed attempt to read a message in one format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {error}", .format.word())]
+pub struct FormatAttempt {
+    pub format: FileFormat,
+    pub error: ReadError,
+}
+
+/// An error of reading a message in one format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    #[error("empty")]
+    Empty,
+    #[error("not an object")]
+    NotAnObject,
+    /// The reason of the parser.
+    #[error("{0}")]
+    Syntax(String),
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    #[error("{0}")]
+    Fault(FaultAt),
+}
+
+impl ReadError {
+    fn syntax(error: impl ToString) -> ReadError {
+        ReadError::Syntax(error.to_string())
+    }
+}
+
+/// A message read from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMessage {
+    pub format: FileFormat,
+    /// The serialized message.
+    pub bytes: Vec<u8>,
 }
 
 impl Schema {
-    /// Reads a message of that name out of a file's content: in the format that its ending stands for, else in the first
-    /// that fits. Gives the format and the bytes of the message.
+    /// Reads a message from the content of a file.
+    ///
+    /// Tries the format of the file name extension first, then the other formats.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of each format if none fits.
     pub fn read_file(
         &self,
         message: &str,
-        ending: Option<FileFormat>,
+        extension: Option<FileFormat>,
         content: &[u8],
-    ) -> Result<(FileFormat, Vec<u8>), FormatError> {
-        let rest = FileFormat::ALL.into_iter().filter(|format| Some(*format) != ending);
-        let mut tried = Vec::new();
-        for format in ending.into_iter().chain(rest) {
+    ) -> Result<FileMessage, FormatError> {
+        let rest = FileFormat::ALL.into_iter().filter(|format| Some(*format) != extension);
+        let mut attempts = Vec::new();
+        for format in extension.into_iter().chain(rest) {
             match self.read_as(message, format, content) {
-                Ok(bytes) => return Ok((format, bytes)),
-                Err(why) => tried.push((format, why)),
+                Ok(bytes) => return Ok(FileMessage { format, bytes }),
+                Err(error) => attempts.push(FormatAttempt { format, error }),
             }
         }
-        Err(FormatError { message: message.to_owned(), tried })
+        Err(FormatError { message: message.to_owned(), attempts })
     }
 
-    /// The same in one format.
+    /// Reads a message in one format.
     pub(crate) fn read_as(
         &self,
         message: &str,
         format: FileFormat,
         content: &[u8],
-    ) -> Result<Vec<u8>, String> {
-        let text = || std::str::from_utf8(content).map_err(|error| error.to_string());
-        let object = |value: Value| match value.is_object() {
-            true => self.encode(message, &value),
-            false => Err("not an object".to_owned()),
+    ) -> Result<Vec<u8>, ReadError> {
+        let text = || std::str::from_utf8(content).map_err(ReadError::syntax);
+        let encode_object = |value: Value| {
+            if value.is_object() { Ok(self.encode(message, &value)?) } else { Err(ReadError::NotAnObject) }
         };
         match format {
-            FileFormat::Json => object(serde_json::from_slice(content).map_err(|error| error.to_string())?),
-            FileFormat::Yaml => object(serde_saphyr::from_str(text()?).map_err(|error| error.to_string())?),
+            FileFormat::Json => encode_object(serde_json::from_slice(content).map_err(ReadError::syntax)?),
+            FileFormat::Yaml => encode_object(serde_saphyr::from_str(text()?).map_err(ReadError::syntax)?),
             FileFormat::Text => {
-                let descriptor = self.message(message).ok_or("the type is not known")?;
+                let descriptor = self.message(message);
+                let descriptor = descriptor.ok_or_else(|| EncodeError::UnknownType(message.to_owned()))?;
                 let text = text()?;
                 if text.trim().is_empty() {
-                    return Err("empty".into());
+                    return Err(ReadError::Empty);
                 }
                 let read = DynamicMessage::parse_text_format(descriptor, text);
-                Ok(read.map_err(|error| error.to_string())?.encode_to_vec())
+                Ok(read.map_err(ReadError::syntax)?.encode_to_vec())
             }
-            FileFormat::Binary if content.is_empty() => Err("empty".into()),
-            FileFormat::Binary => match self.faults(message, content).first() {
-                Some(fault) if !matches!(fault.fault, super::Fault::UnknownType(_)) => Err(fault.to_string()),
+            FileFormat::Binary if content.is_empty() => Err(ReadError::Empty),
+            FileFormat::Binary => match self.faults(message, content).into_iter().next() {
+                Some(fault) if !matches!(fault.fault, Fault::UnknownType(_)) => Err(ReadError::Fault(fault)),
                 _ => Ok(content.to_vec()),
             },
         }
@@ -109,12 +154,13 @@ mod tests {
     const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
 
     fn read(name: &str, content: &[u8]) -> Result<(FileFormat, Vec<u8>), FormatError> {
-        Schema::builtin().read_file(RESPONSE, FileFormat::from_file_name(name), content)
+        let read = Schema::builtin().read_file(RESPONSE, FileFormat::from_file_name(name), content);
+        read.map(|message| (message.format, message.bytes))
     }
 
-    /// Row C-03.
+    // docs/protocol.md#c-03
     #[test]
-    fn all_four_formats_say_the_same() {
+    fn reads_the_same_message_in_all_formats() {
         let json = br#"{"versionInfo": "1", "resources": [{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "c"}]}"#;
         let (format, bytes) = read("x.json", json).unwrap();
         assert_eq!(format, FileFormat::Json);
@@ -123,17 +169,17 @@ mod tests {
         let text = b"version_info: \"1\"\nresources { [type.googleapis.com/envoy.config.cluster.v3.Cluster] { name: \"c\" } }";
         assert_eq!(read("x.pb_text", text).unwrap(), (FileFormat::Text, bytes.clone()));
         assert_eq!(read("x.pb", &bytes).unwrap(), (FileFormat::Binary, bytes.clone()));
-        // The ending is wrong, or says nothing.
+        // The extension is wrong or missing.
         assert_eq!(read("x.json", yaml).unwrap(), (FileFormat::Yaml, bytes.clone()));
         assert_eq!(read("x", &bytes).unwrap(), (FileFormat::Binary, bytes.clone()));
         assert_eq!(read("x.pb", text).unwrap().0, FileFormat::Text);
     }
 
     #[test]
-    fn what_fits_no_format_says_why() {
+    fn reports_the_error_of_each_format() {
         let error = read("x.yaml", b"{\"resources\": [").unwrap_err();
-        assert_eq!(error.tried.first().map(|(format, _)| *format), Some(FileFormat::Yaml));
-        assert_eq!(error.tried.len(), 4);
+        assert_eq!(error.attempts.first().map(|attempt| attempt.format), Some(FileFormat::Yaml));
+        assert_eq!(error.attempts.len(), 4);
         for bytes in [b"" as &[u8], b"\xff\xff", b"resources: 1", b"null"] {
             assert!(read("x", bytes).is_err(), "{bytes:?}");
         }

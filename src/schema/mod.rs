@@ -1,9 +1,8 @@
-//! What the bytes mean: descriptors, lookup by type URL, protobuf JSON both ways, docs, redaction.
+//! Protobuf descriptors, conversion to and from JSON, documentation, constraints and redaction.
 //!
-//! The whole Envoy API is built in, compressed, and loaded when a type is first asked for: v3 by itself, v2
-//! in a pool of its own when a v2 type is met. Users' sets come first. Reading is bounded and never fails:
-//! an unknown type, damage, unknown fields, deep nesting and invalid UTF-8 are shown as what they are, under
-//! names that begin with `@`.
+//! The whole Envoy API is built in, compressed, and loaded on first use. The v3 and v2 APIs have separate pools.
+//! Descriptor sets from users take precedence. Decoding is bounded and never fails: unknown types, damage, unknown
+//! fields, deep nesting and invalid UTF-8 appear in the output under names that begin with `@`.
 
 pub mod bootstrap;
 mod builtin;
@@ -34,9 +33,10 @@ use std::sync::Arc;
 use prost_reflect::MessageDescriptor;
 use serde_json::Value;
 
+pub use encode::{EncodeError, LenientEncoding};
 pub use explain::ExplainError;
 pub use fault::{Fault, FaultAt};
-pub use file::{FileFormat, FormatError};
+pub use file::{FileFormat, FileMessage, FormatAttempt, FormatError, ReadError};
 pub use user::UserSetError;
 pub use validate::{Unchecked, Violation};
 pub use yaml::to_yaml;
@@ -47,39 +47,42 @@ use sink::{DiscardSink, JsonSink, JsonWriter, TreeBuilder};
 use table::MessageTable;
 use walk::Walker;
 
-/// Messages, `Any` and `Struct` levels included, that may be open at once; deeper ones are not looked into.
+/// Maximum nesting of messages, including `Any` and `Struct` levels. Deeper messages stay undecoded.
 const MAX_DEPTH: u32 = 100;
 
-/// Which names JSON members have.
+/// The spelling of field names in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldNames {
-    /// `connectTimeout`, as protobuf JSON has it.
+    /// `connectTimeout`, as in protobuf JSON.
     Json,
-    /// `connect_timeout`, as the API's documentation and Envoy's own configuration have it.
+    /// `connect_timeout`, as in the API documentation and Envoy's configuration files.
     #[default]
     Original,
 }
 
-/// All types that are known, by their names.
+/// All known message types, by name.
 #[derive(Debug, Default)]
 pub struct Schema {
-    /// Users' sets, those to be asked first in front.
-    user: Vec<Pool>,
+    /// Descriptor sets from users, in order of precedence.
+    user_pools: Vec<Pool>,
 }
 
-/// The message name in a type URL; a name without «/» is taken as it is (seen of grpc-js).
+/// Returns the message name in a type URL.
+///
+/// A name without `/` is returned unchanged: grpc-js sends such type URLs.
 pub fn message_name(type_url: &str) -> &str {
     memchr::memrchr(b'/', type_url.as_bytes()).map_or(type_url, |slash| &type_url[slash + 1..])
 }
 
 impl Schema {
-    /// The built-in types. Cheap: nothing is loaded before it is needed.
+    /// Returns the built-in types. Loads nothing until a type is used.
     pub fn builtin() -> Arc<Schema> {
         Arc::default()
     }
 
-    /// Loads the built-in v3 types on this thread, if no other has, and finds out which of them can hold secrets: what
-    /// the first resource would wait for.
+    /// Loads the built-in v3 types and determines which of them can hold secrets.
+    ///
+    /// Decoding the first resource would otherwise wait for both.
     pub fn warm(&self) {
         builtin::v3().can_hold_secret(0);
     }
@@ -89,41 +92,46 @@ impl Schema {
         Some((pool, pool.table(place)?))
     }
 
-    /// The first pool that knows the message, and its place there.
+    /// Returns the first pool that contains the message, and the index of the message in that pool.
     fn find_message(&self, name: &str) -> Option<(&Pool, u32)> {
-        let place = |pool| Pool::index_of(pool, name).map(|place| (pool, place));
-        let user = self.user.iter().find_map(place);
-        // Only the Envoy API has a second version.
-        user.or_else(|| place(builtin::v3()))
-            .or_else(|| name.starts_with("envoy.").then(builtin::v2).and_then(place))
+        let index = |pool| Pool::index_of(pool, name).map(|index| (pool, index));
+        let user = self.user_pools.iter().find_map(index);
+        // Only the Envoy API has a v2.
+        user.or_else(|| index(builtin::v3()))
+            .or_else(|| name.starts_with("envoy.").then(builtin::v2).and_then(index))
     }
 
-    /// The descriptor of a message, by type URL or full name.
+    /// Returns the descriptor of a message, by type URL or full name.
     pub fn message(&self, type_url_or_name: &str) -> Option<MessageDescriptor> {
         let name = message_name(type_url_or_name);
         let (pool, place) = self.find_message(name)?;
         pool.messages().get(place as usize).cloned()
     }
 
-    /// A serialized `Any` as protobuf JSON with the API's own field names.
+    /// Decodes a serialized `Any` to protobuf JSON with the original field names.
     pub fn any_to_json(&self, any: &[u8]) -> Value {
         self.message_to_json("google.protobuf.Any", any)
     }
 
-    /// A serialized message as protobuf JSON with the API's own field names. `name` may be a type URL. Of an
-    /// unknown type, the fields by their numbers.
+    /// Decodes a serialized message to protobuf JSON with the original field names.
+    ///
+    /// `name` may be a type URL. For an unknown type the members are field numbers.
     pub fn message_to_json(&self, name: &str, bytes: &[u8]) -> Value {
         self.tree(name, bytes, FieldNames::Original)
     }
 
-    /// The same with the field names of choice.
+    /// Decodes a serialized message to protobuf JSON with the chosen field names.
     pub fn tree(&self, name: &str, bytes: &[u8], names: FieldNames) -> Value {
         let mut tree = TreeBuilder::default();
         self.walk(name, bytes, names, &mut tree, Faults::ignore());
         tree.finish()
     }
 
-    /// The same as compact JSON text, without a tree in between. Fails only if `out` does.
+    /// Decodes a serialized message and writes compact JSON to `out`, without building a tree.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error of `out`.
     pub fn write_json<W: io::Write>(
         &self,
         name: &str,
@@ -136,7 +144,7 @@ impl Schema {
         writer.finish()
     }
 
-    /// What of a message can't be read as its type says, at most a hundred places.
+    /// Returns the fields of a message that do not match the descriptor, at most 100.
     pub fn faults(&self, name: &str, bytes: &[u8]) -> Vec<FaultAt> {
         let mut found = Vec::new();
         self.walk(name, bytes, FieldNames::Original, &mut DiscardSink, Faults::collect(&mut found));
@@ -162,8 +170,9 @@ impl Schema {
         }
     }
 
-    /// Whether two serialized `Any`s say the same although their bytes may differ: maps in another order,
-    /// fields in another order or encoding.
+    /// Whether two serialized `Any`s decode to equal JSON.
+    ///
+    /// The bytes may differ in the order of map entries and fields and in the encoding of values.
     pub fn same_meaning(&self, a: &[u8], b: &[u8]) -> bool {
         a == b || !self.definitely_differ(a, b) && self.any_to_json(a) == self.any_to_json(b)
     }

@@ -11,28 +11,29 @@ use super::table::{FieldInfo, FieldKind, MessageTable};
 use super::validate::MessageRules;
 use crate::wire::pb::field_bit;
 
-/// One descriptor pool and the walker's tables over it, each made when its type is first met.
+/// A descriptor pool with lazily built lookup tables, indexed by message.
 #[derive(Debug)]
 pub(super) struct Pool {
     pub descriptors: DescriptorPool,
-    places: HashMap<Box<str>, u32, RandomState>,
+    index_by_name: HashMap<Box<str>, u32, RandomState>,
     messages: Vec<MessageDescriptor>,
     tables: Vec<OnceLock<MessageTable>>,
-    /// Constraints of each, read when it is first checked.
+    /// Constraints by message.
     rules: Vec<OnceLock<MessageRules>>,
-    sensitive: Vec<ExtensionDescriptor>,
-    /// A user's: what the built-in descriptors call secret is secret here too, even where this set lacks the mark.
-    user: bool,
-    /// By place, whether a secret can be inside.
-    reach: OnceLock<Box<[bool]>>,
-    /// By place, the fields it can be in, a bit each.
+    sensitive_options: Vec<ExtensionDescriptor>,
+    /// Whether a user supplied the set. Fields that are secret in the built-in set are then secret here, too, even
+    /// without the option.
+    is_user_set: bool,
+    /// By message, whether a value can contain a secret.
+    secret_reach: OnceLock<Box<[bool]>>,
+    /// By message, a bit for each field that can contain a secret.
     secret_fields: Vec<OnceLock<u64>>,
 }
 
-/// The options that mark a field as secret.
+/// Names of the options that mark a field as secret.
 const SENSITIVE_OPTIONS: [&str; 2] = ["udpa.annotations.sensitive", "xds.annotations.v3.sensitive"];
 
-/// Fields that hold secrets although the API does not mark them.
+/// Fields that hold secrets although the API does not mark them as sensitive.
 const UNMARKED_SECRET_FIELDS: [&str; 13] = [
     "CallCredentials.access_token",
     "CallCredentials.google_refresh_token",
@@ -56,23 +57,32 @@ impl Pool {
 
     pub fn new(descriptors: DescriptorPool) -> Pool {
         let messages: Vec<_> = descriptors.all_messages().collect();
-        let places = messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
+        let index_by_name = messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
         let tables = messages.iter().map(|_| OnceLock::new()).collect();
         let rules = messages.iter().map(|_| OnceLock::new()).collect();
-        let sensitive =
+        let sensitive_options =
             SENSITIVE_OPTIONS.iter().filter_map(|name| descriptors.get_extension_by_name(name)).collect();
-        let (user, reach) = (false, OnceLock::new());
         let secret_fields = messages.iter().map(|_| OnceLock::new()).collect();
-        Pool { descriptors, places, messages, tables, rules, sensitive, user, reach, secret_fields }
+        Pool {
+            descriptors,
+            index_by_name,
+            messages,
+            tables,
+            rules,
+            sensitive_options,
+            is_user_set: false,
+            secret_reach: OnceLock::new(),
+            secret_fields,
+        }
     }
 
-    /// Marks a user's set.
+    /// Marks the pool as supplied by a user.
     pub fn into_user_set(self) -> Pool {
-        Pool { user: true, ..self }
+        Pool { is_user_set: true, ..self }
     }
 
     pub fn index_of(&self, name: &str) -> Option<u32> {
-        self.places.get(name).copied()
+        self.index_by_name.get(name).copied()
     }
 
     pub fn table(&self, place: u32) -> Option<&MessageTable> {
@@ -84,7 +94,7 @@ impl Pool {
         }))
     }
 
-    /// The constraints of the message at this place.
+    /// Returns the constraints of the message with this index.
     pub fn rules(&self, place: u32) -> Option<&MessageRules> {
         let message = self.messages.get(place as usize)?;
         Some(self.rules.get(place as usize)?.get_or_init(|| MessageRules::new(self, message)))
@@ -98,44 +108,45 @@ impl Pool {
         self.messages.get(self.index_of(name)? as usize).cloned()
     }
 
-    /// All messages, in the order of their places.
+    /// Returns all messages, in the order of their indexes.
     pub fn messages(&self) -> &[MessageDescriptor] {
         &self.messages
     }
 
-    /// Whether the field's value is a secret: marked so, or known to be.
+    /// Whether the value of a field is a secret, by its options or by name.
     pub fn is_secret(&self, field: &FieldDescriptor) -> bool {
         let marked = field.field_descriptor_proto().options.is_some() && {
             let options = field.options();
-            self.sensitive.iter().any(|mark| matches!(*options.get_extension(mark), Value::Bool(true)))
+            let is_set = |option| matches!(*options.get_extension(option), Value::Bool(true));
+            self.sensitive_options.iter().any(is_set)
         };
-        let known = || {
-            let theirs = builtin::v3().message(field.parent_message().full_name());
-            let theirs = theirs.and_then(|message| message.get_field(field.number()));
-            theirs.is_some_and(|field| builtin::v3().is_secret(&field))
+        let is_secret_in_builtin_set = || {
+            let message = builtin::v3().message(field.parent_message().full_name());
+            let builtin_field = message.and_then(|message| message.get_field(field.number()));
+            builtin_field.is_some_and(|field| builtin::v3().is_secret(&field))
         };
         marked
-            || UNMARKED_SECRET_FIELDS.iter().any(|end| field.full_name().ends_with(end))
-            || (self.user && known())
+            || UNMARKED_SECRET_FIELDS.iter().any(|suffix| field.full_name().ends_with(suffix))
+            || (self.is_user_set && is_secret_in_builtin_set())
     }
 
-    /// Whether a message of this type can hold a secret: in a field of its own, or deeper, or in an `Any`.
+    /// Whether a message of this type can hold a secret in a field, a nested message or an `Any`.
     pub fn can_hold_secret(&self, place: u32) -> bool {
-        let reach = self.reach.get_or_init(|| self.compute_secret_reach());
+        let reach = self.secret_reach.get_or_init(|| self.compute_secret_reach());
         reach.get(place as usize).copied().unwrap_or(false)
     }
 
-    /// The [`field_bit`]s of the fields that are secret or can hold a secret: most fields are neither.
+    /// Returns the [`field_bit`]s of the fields that are secret or can hold a secret.
     pub fn secret_fields(&self, place: u32) -> u64 {
-        let found = || {
-            let holds = |field: &&FieldInfo| field.sensitive || self.kind_can_hold_secret(&field.kind);
+        let compute = || {
+            let holds = |field: &&FieldInfo| field.is_secret || self.kind_can_hold_secret(&field.kind);
             let fields = self.table(place).map_or(&[][..], |table| &table.fields);
             fields.iter().filter(holds).fold(0, |bits, field| bits | field_bit(field.number))
         };
-        self.secret_fields.get(place as usize).map_or(0, |fields| *fields.get_or_init(found))
+        self.secret_fields.get(place as usize).map_or(0, |fields| *fields.get_or_init(compute))
     }
 
-    /// Whether a value of this kind can hold a secret somewhere inside.
+    /// Whether a value of this kind can hold a secret.
     pub fn kind_can_hold_secret(&self, kind: &FieldKind) -> bool {
         match kind {
             FieldKind::Message(place) => self.can_hold_secret(*place),
@@ -144,7 +155,7 @@ impl Pool {
         }
     }
 
-    /// Marks what holds secrets itself, then again and again what holds something marked.
+    /// Marks the messages with secret fields, then the messages that contain marked messages.
     fn compute_secret_reach(&self) -> Box<[bool]> {
         let mut holders: Vec<Vec<u32>> = vec![Vec::new(); self.messages.len()];
         let mut reach = vec![false; self.messages.len()];

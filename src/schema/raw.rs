@@ -3,10 +3,10 @@ use super::sink::JsonSink;
 use super::walk::{RawField, Walker};
 use crate::wire::pb::{Fields, Value};
 
-/// What is seen without a descriptor: members are field numbers, values what their wire form allows.
+/// Decoding without a descriptor: member names are field numbers, values depend on the wire type.
 ///
-/// Varints are numbers, texts are strings, what parses as a message is an object; all else is marked
-/// (`{"@bytes": …}`, `{"@fixed32": …}`), so that two different values never look the same.
+/// Varints become numbers, texts become strings, and bytes that parse as a message become an object. Other values
+/// have a marker (`{"@bytes": …}`, `{"@fixed32": …}`), so that different values never look equal.
 impl<'b, S: JsonSink> Walker<'_, 'b, S> {
     pub fn wire_message(&mut self, bytes: &'b [u8], depth: u32) {
         self.sink.begin_object();
@@ -25,7 +25,7 @@ impl<'b, S: JsonSink> Walker<'_, 'b, S> {
         self.sink.end_object();
     }
 
-    /// Fields into an object that is open; those of one number together, as a list.
+    /// Writes fields as members of the current object. Fields with equal numbers become a list.
     pub fn wire_fields(&mut self, fields: &mut [RawField<'b>], depth: u32) {
         fields.sort_by_key(|raw| raw.number);
         for run in fields.chunk_by(|a, b| a.number == b.number) {
@@ -77,7 +77,7 @@ fn guess(bytes: &[u8]) -> Guess<'_> {
     let text = std::str::from_utf8(bytes).ok();
     let printable = |text: &&str| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
     match text.filter(printable) {
-        // A text seldom begins with a line break or tab, a message often does: they are the tags 1 and 2.
+        // Texts rarely begin with a line break or tab. Messages often do: these bytes are the tags of field 1.
         Some(text) if !text.starts_with(['\n', '\t', '\r']) || !parses(bytes) => Guess::Text(text),
         _ if parses(bytes) => Guess::Message,
         _ => Guess::Bytes,

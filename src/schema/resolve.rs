@@ -1,8 +1,8 @@
-//! Finds .proto files under a list of roots, and makes every name in them absolute before protox sees them.
+//! Lookup of .proto files in a list of roots, with all type names made absolute before protox sees them.
 //!
-//! protox looks a name up as a whole in each scope; protoc binds its first component in the innermost scope
-//! that knows it and never looks further out. The Envoy API needs the latter. The build script includes this
-//! file too, so it uses nothing of the crate.
+//! protox looks up the whole name in each scope. protoc binds the first component in the innermost scope that defines
+//! the component, and looks no further. The Envoy API depends on protoc's rule. The build script includes this file,
+//! so the file must not use the rest of the crate.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,17 +16,17 @@ use prost_types::{
 use protox::Error;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
-/// The folders in which imports are looked for; the first that has a file wins.
+/// The folders to search for imports. The first folder that contains a file wins.
 pub struct ProtoFiles {
     roots: Vec<PathBuf>,
     parsed: RefCell<HashMap<String, Rc<FileDescriptorProto>>>,
 }
 
-/// What is wrong with a .proto file, and where.
+/// An error in a .proto file, with its position.
 #[derive(Debug)]
 pub struct ProtoError {
     pub file: String,
-    /// From 1; absent where the place is not known.
+    /// Counts from 1. `None` if the position is unknown.
     pub line: Option<usize>,
     pub column: Option<usize>,
     pub message: String,
@@ -49,7 +49,7 @@ impl ProtoFiles {
         ProtoFiles { roots, parsed: RefCell::default() }
     }
 
-    /// A file as parsed: names as written, options not yet interpreted.
+    /// Parses a file. Names are as written, options are uninterpreted.
     fn parse(&self, name: &str) -> Result<Rc<FileDescriptorProto>, Error> {
         if let Some(file) = self.parsed.borrow().get(name) {
             return Ok(file.clone());
@@ -70,7 +70,7 @@ impl ProtoFiles {
                     })
                 })?
             }
-            // Interpreted already and with absolute names; protox carries the well-known types.
+            // protox contains the well-known types, with absolute names and interpreted options.
             None => GoogleFileResolver::new().open_file(name)?.file_descriptor_proto().clone(),
         };
         let file = Rc::new(file);
@@ -78,7 +78,7 @@ impl ProtoFiles {
         Ok(file)
     }
 
-    /// The names that `file` may use: its own, its imports', and what those import publicly.
+    /// Returns the symbols that `file` can use: its own, those of its imports and of their public imports.
     fn visible_symbols(&self, file: &FileDescriptorProto) -> Result<SymbolTable, Error> {
         let mut names = SymbolTable::default();
         names.add_file(file);
@@ -89,7 +89,7 @@ impl ProtoFiles {
                 continue;
             }
             let Ok(imported) = self.parse(&import) else {
-                // protox opens the import itself next and says who asked for it.
+                // protox opens the import next and reports the error with the importing file.
                 seen.push(import);
                 continue;
             };
@@ -134,7 +134,7 @@ impl ProtoError {
     }
 }
 
-/// Line and column, from 1, of a byte offset.
+/// Returns the line and column of a byte offset, counted from 1.
 fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
     let before = source.as_bytes().get(..offset).unwrap_or(source.as_bytes());
     let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -142,7 +142,7 @@ fn line_and_column(source: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Line and column, from 1, of a descriptor path.
+/// Returns the line and column of a descriptor path, counted from 1.
 fn location(file: &FileDescriptorProto, path: &[i32]) -> Option<(usize, usize)> {
     let info = file.source_code_info.as_ref()?;
     let found = info.location.iter().find(|location| location.path == path)?;
@@ -157,7 +157,7 @@ enum NameKind {
     Extension,
 }
 
-/// Full names without the leading dot.
+/// Kinds of symbols, by full name without the leading dot.
 #[derive(Default)]
 struct SymbolTable(HashMap<String, NameKind>);
 
@@ -192,8 +192,10 @@ impl SymbolTable {
         self.0.insert(name, NameKind::Message);
     }
 
-    /// The absolute form of `name` as used in `scope`, by protoc's rule: the first component binds in the
-    /// innermost scope that knows it; a compound name binds only on a message or package.
+    /// Returns the absolute form of `name` as used in `scope`, by protoc's rule.
+    ///
+    /// The first component binds in the innermost scope that defines the component. The first component of a
+    /// compound name must be a message or package.
     fn find(&self, scope: &str, name: &str, types_only: bool) -> Option<String> {
         let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
         let mut scope = scope;
@@ -218,7 +220,7 @@ fn join(scope: &str, name: &str) -> String {
     if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
 }
 
-/// One walk over a file. `path` is the descriptor path of the element at hand.
+/// A pass over a file that makes names absolute. `path` is the descriptor path of the current element.
 struct NameResolver<'a> {
     names: &'a SymbolTable,
     missing: Vec<(Vec<i32>, String)>,

@@ -4,30 +4,30 @@ use serde_json::{Map, Number, Value};
 
 use super::base64;
 
-/// Where the walker puts what it reads. Calls come in the order of a JSON text; commas are the sink's.
+/// A receiver of JSON tokens, in the order of a JSON text. The sink adds the commas.
 pub(super) trait JsonSink {
     fn begin_object(&mut self);
     fn end_object(&mut self);
     fn begin_array(&mut self);
     fn end_array(&mut self);
-    /// A member's name that needs no escapes: an identifier, or a mark such as `@type`.
+    /// Writes a member name that needs no escapes: an identifier, or a marker such as `@type`.
     fn name(&mut self, name: &str);
-    /// A member's name from the wire.
+    /// Writes a member name from the wire.
     fn key(&mut self, key: &str);
     fn string(&mut self, text: &str);
-    /// Base64 of `bytes`.
+    /// Writes `bytes` in base64.
     fn bytes(&mut self, bytes: &[u8]);
     fn int(&mut self, value: i64);
     fn uint(&mut self, value: u64);
-    /// A number as a string: what protobuf JSON does with 64-bit integers.
+    /// Writes an integer as a string, the form of 64-bit integers in protobuf JSON.
     fn text_int(&mut self, value: i128);
-    /// A number that JSON can hold.
+    /// Writes a finite number.
     fn float(&mut self, value: f64);
     fn bool(&mut self, value: bool);
     fn null(&mut self);
 }
 
-/// Drops everything: for walks that only look for problems.
+/// A sink that discards its input, for walks that only collect faults.
 pub(super) struct DiscardSink;
 
 impl JsonSink for DiscardSink {
@@ -47,20 +47,20 @@ impl JsonSink for DiscardSink {
     fn null(&mut self) {}
 }
 
-/// Writes compact JSON as it comes. The first write error is kept and ends the output.
+/// A sink that writes compact JSON. Stops writing at the first error and returns the error at the end.
 pub(super) struct JsonWriter<W: Write> {
     out: W,
     buffer: Vec<u8>,
-    comma: bool,
+    needs_comma: bool,
     error: Option<io::Error>,
 }
 
-/// How much is collected before it is passed on.
+/// Size of the buffer at which the writer flushes, in bytes.
 const FLUSH_BYTES: usize = 64 << 10;
 
 impl<W: Write> JsonWriter<W> {
     pub fn new(out: W) -> Self {
-        JsonWriter { out, buffer: Vec::new(), comma: false, error: None }
+        JsonWriter { out, buffer: Vec::new(), needs_comma: false, error: None }
     }
 
     pub fn finish(mut self) -> io::Result<W> {
@@ -76,24 +76,24 @@ impl<W: Write> JsonWriter<W> {
     }
 
     fn item(&mut self) {
-        if self.comma {
+        if self.needs_comma {
             self.buffer.push(b',');
         }
         if self.buffer.len() >= FLUSH_BYTES {
             self.flush();
         }
-        self.comma = true;
+        self.needs_comma = true;
     }
 
     fn begin(&mut self, bracket: u8) {
         self.item();
         self.buffer.push(bracket);
-        self.comma = false;
+        self.needs_comma = false;
     }
 
     fn end(&mut self, bracket: u8) {
         self.buffer.push(bracket);
-        self.comma = true;
+        self.needs_comma = true;
     }
 }
 
@@ -115,13 +115,13 @@ impl<W: Write> JsonSink for JsonWriter<W> {
         self.buffer.push(b'"');
         self.buffer.extend_from_slice(name.as_bytes());
         self.buffer.extend_from_slice(b"\":");
-        self.comma = false;
+        self.needs_comma = false;
     }
     fn key(&mut self, key: &str) {
         self.item();
         quote(&mut self.buffer, key);
         self.buffer.push(b':');
-        self.comma = false;
+        self.needs_comma = false;
     }
     fn string(&mut self, text: &str) {
         self.item();
@@ -152,9 +152,9 @@ impl<W: Write> JsonSink for JsonWriter<W> {
     }
     fn float(&mut self, value: f64) {
         self.item();
-        // A Vec takes every write.
+        // Writing to a Vec never fails.
         let _ = match as_integer(value) {
-            Some(whole) => write!(self.buffer, "{whole}"),
+            Some(integer) => write!(self.buffer, "{integer}"),
             None => write!(self.buffer, "{value:?}"),
         };
     }
@@ -168,11 +168,11 @@ impl<W: Write> JsonSink for JsonWriter<W> {
     }
 }
 
-/// The integer that a float is, if it is one that every JSON reader keeps exact.
+/// Returns the integer equal to `value`, if JSON parsers can represent the integer exactly.
 fn as_integer(value: f64) -> Option<i64> {
-    let whole = value as i64;
+    let integer = value as i64;
     (value.fract() == 0.0 && value.abs() < 9e15 && !(value == 0.0 && value.is_sign_negative()))
-        .then_some(whole)
+        .then_some(integer)
 }
 
 fn digits(out: &mut Vec<u8>, mut value: u64) {
@@ -188,8 +188,9 @@ fn digits(out: &mut Vec<u8>, mut value: u64) {
     }
 }
 
-/// Bytes at which a JSON string is interrupted: quotes, backslashes, all controls, and the lead byte of the
-/// C1 controls, which terminals obey too.
+/// Bytes that may need an escape: quotes, backslashes, control characters, and the lead byte of the C1 controls.
+///
+/// Terminals interpret C1 controls, so the writer escapes them, too.
 const NEEDS_ESCAPE: [bool; 256] = {
     let mut stops = [false; 256];
     let mut i = 0;
@@ -204,7 +205,7 @@ const NEEDS_ESCAPE: [bool; 256] = {
     stops
 };
 
-/// Appends `text` as a JSON string in which no control character stands bare.
+/// Appends `text` as a JSON string with all control characters escaped.
 pub(super) fn quote(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();
@@ -238,7 +239,7 @@ pub(super) fn quote(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Builds a tree.
+/// A sink that builds a [`Value`].
 #[derive(Default)]
 pub(super) struct TreeBuilder {
     open: Vec<(Value, String)>,
@@ -324,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_are_json_and_hold_no_control_character() {
+    fn strings_are_json_without_control_characters() {
         for text in ["plain", "q\"b\\", "a\nb\r\t\u{1b}[31m", "\u{7f}\u{9b}31m é \u{a0}", "\u{0}", "日本"]
         {
             let mut out = Vec::new();
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_error_is_reported_once_at_the_end() {
+    fn write_error_is_returned_at_the_end() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_as_short_as_they_can_be() {
+    fn floats_have_the_shortest_form() {
         for (value, text) in
             [(8080.0, "8080"), (-0.0, "-0.0"), (0.5, "0.5"), (1e300, "1e300"), (1e-7, "1e-7"), (-3.0, "-3")]
         {

@@ -4,20 +4,20 @@ use prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, MessageDescrip
 
 use crate::wire::pb::Value;
 
-/// What the walker needs to know of one message type.
+/// The parts of a message descriptor that the walker needs.
 #[derive(Debug)]
 pub(super) struct MessageTable {
     pub name: Box<str>,
-    pub shape: JsonForm,
-    /// In order of their numbers.
+    pub form: JsonForm,
+    /// Sorted by number.
     pub fields: Box<[FieldInfo]>,
-    /// Place in `fields` plus one, by number; zero where there is none.
+    /// By field number, the index in `fields` plus one. Zero for unknown numbers.
     dense: Box<[u16]>,
-    /// There is a oneof that more than one field belongs to.
-    pub oneofs: bool,
+    /// Whether a oneof has more than one member.
+    pub has_oneofs: bool,
 }
 
-/// How a message is written in protobuf JSON.
+/// The form of a message in protobuf JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JsonForm {
     Plain,
@@ -28,7 +28,7 @@ pub(super) enum JsonForm {
     Struct,
     Value,
     ListValue,
-    /// `google.protobuf.StringValue` and its kin: the value of field 1, also when it is zero.
+    /// `google.protobuf.StringValue` and the other wrappers: the value of field 1, even if zero.
     Wrapper,
 }
 
@@ -39,12 +39,12 @@ pub(super) struct FieldInfo {
     pub json_name: Box<str>,
     pub kind: FieldKind,
     pub repeated: bool,
-    /// Absent differs from zero.
-    pub presence: bool,
-    /// Number of the oneof in its message.
+    /// Whether an absent field differs from a field that is zero.
+    pub has_presence: bool,
+    /// Index of the oneof in the message.
     pub oneof: Option<u16>,
-    /// The API marks its value as secret.
-    pub sensitive: bool,
+    /// Whether the value is a secret.
+    pub is_secret: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -65,18 +65,18 @@ pub(super) enum FieldKind {
     String,
     Bytes,
     Enum(Arc<EnumTable>),
-    /// Place of the message in its pool.
+    /// Index of the message in the pool.
     Message(u32),
-    /// Kinds of key and value.
+    /// The kinds of key and value.
     Map(Box<(FieldKind, FieldKind)>),
 }
 
 #[derive(Debug)]
 pub(super) struct EnumTable {
-    /// In order of their numbers; of aliases the first declared, as protobuf JSON has it.
+    /// Sorted by number. Of several names for a number, the first in the declaration, as in protobuf JSON.
     values: Box<[(i32, Box<str>)]>,
-    /// `google.protobuf.NullValue`, which is `null` in JSON.
-    pub null: bool,
+    /// Whether the enum is `google.protobuf.NullValue`, which is `null` in JSON.
+    pub is_null: bool,
 }
 
 impl EnumTable {
@@ -86,7 +86,7 @@ impl EnumTable {
     }
 }
 
-/// Numbers below this are looked up directly.
+/// Field numbers below this limit are looked up in an array.
 const MAX_DENSE_NUMBER: u32 = 256;
 
 impl MessageTable {
@@ -107,14 +107,14 @@ impl MessageTable {
         }
         MessageTable {
             name: message.full_name().into(),
-            shape: JsonForm::of(message.full_name()),
+            form: JsonForm::of(message.full_name()),
             fields: fields.into(),
             dense: dense.into(),
-            oneofs: message.oneofs().any(|oneof| oneof.fields().len() > 1),
+            has_oneofs: message.oneofs().any(|oneof| oneof.fields().len() > 1),
         }
     }
 
-    /// Place in `fields` of the field with this number.
+    /// Returns the index in `fields` of the field with this number.
     pub fn index_of(&self, number: u32) -> Option<u32> {
         match self.dense.get(number as usize) {
             Some(0) => None,
@@ -148,7 +148,7 @@ impl JsonForm {
 }
 
 impl FieldInfo {
-    fn new(field: &FieldDescriptor, place: &dyn Fn(&MessageDescriptor) -> u32, sensitive: bool) -> FieldInfo {
+    fn new(field: &FieldDescriptor, place: &dyn Fn(&MessageDescriptor) -> u32, is_secret: bool) -> FieldInfo {
         let kind = match field.kind() {
             prost_reflect::Kind::Message(entry) if field.is_map() => FieldKind::Map(Box::new((
                 FieldKind::of(entry.map_entry_key_field().kind(), place),
@@ -166,13 +166,13 @@ impl FieldInfo {
             json_name: field.json_name().into(),
             kind,
             repeated: field.cardinality() == Cardinality::Repeated && !field.is_map(),
-            presence: field.supports_presence(),
+            has_presence: field.supports_presence(),
             oneof: index.and_then(|index| u16::try_from(index).ok()),
-            sensitive,
+            is_secret,
         }
     }
 
-    /// Whether a value of this wire form can be one of the field's; any other is an unknown field.
+    /// Whether a value on the wire can belong to the field. Other values count as unknown fields.
     pub fn fits(&self, value: &Value<'_>) -> bool {
         self.kind.fits(value) || self.repeated && self.kind.is_packable() && matches!(value, Value::Len(_))
     }
@@ -214,7 +214,7 @@ impl FieldKind {
         }
     }
 
-    /// Numbers, booleans and enums: what a packed list may hold.
+    /// Whether repeated fields of this kind can be packed: numbers, booleans and enums.
     pub fn is_packable(&self) -> bool {
         !matches!(self, FieldKind::String | FieldKind::Bytes | FieldKind::Message(_) | FieldKind::Map(_))
     }
@@ -222,12 +222,12 @@ impl FieldKind {
 
 impl EnumTable {
     fn new(item: &EnumDescriptor) -> EnumTable {
-        // From the declaration: `EnumDescriptor::values` has aliases in an order of its own.
+        // `EnumDescriptor::values` does not keep the order of the declaration for aliases.
         let declared = &item.enum_descriptor_proto().value;
         let mut values: Vec<(i32, Box<str>)> =
             declared.iter().map(|value| (value.number(), value.name().into())).collect();
         values.sort_by_key(|value| value.0);
         values.dedup_by_key(|value| value.0);
-        EnumTable { values: values.into(), null: item.full_name() == "google.protobuf.NullValue" }
+        EnumTable { values: values.into(), is_null: item.full_name() == "google.protobuf.NullValue" }
     }
 }

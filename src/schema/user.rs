@@ -9,28 +9,34 @@ use super::pool::Pool;
 use super::resolve::ProtoFiles;
 use super::{Schema, builtin};
 
-/// A user's descriptors can't be used.
+/// An error of loading descriptors from a user.
 #[derive(Debug, thiserror::Error)]
 pub enum UserSetError {
-    #[error("{file} is no descriptor set (protoc --include_imports --descriptor_set_out, or buf build -o)")]
+    #[error("{file} is not a descriptor set; make one with protoc --include_imports --descriptor_set_out, or buf build -o")]
     NotADescriptorSet {
         file: String,
         #[source]
         source: prost_reflect::DescriptorError,
     },
-    #[error("what {server} gave by reflection does not fit together")]
+    #[error("the descriptors from the reflection service of {server} are inconsistent")]
     Reflected {
         server: String,
         #[source]
         source: prost_reflect::DescriptorError,
     },
-    #[error("{0}; -I DIR names a folder to look for imports in")]
+    #[error("{0}; use -I DIR to add a folder to search for imports")]
     Proto(protox::Error),
 }
 
 impl Schema {
-    /// The built-in types and users' own: protosets are asked before .proto files, those before the built-in.
-    /// Later ones of a kind come before earlier ones.
+    /// Loads descriptor sets and .proto files from a user in addition to the built-in types.
+    ///
+    /// Descriptor sets take precedence over .proto files, and both over the built-in types. Later descriptor sets
+    /// take precedence over earlier ones.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a descriptor set cannot be decoded or a .proto file does not compile.
     pub fn with(
         protosets: &[(String, Vec<u8>)],
         protos: &[PathBuf],
@@ -39,8 +45,14 @@ impl Schema {
         Schema::with_reflected(protosets, protos, includes, None)
     }
 
-    /// The same with what a server gave by reflection (its name and an encoded `FileDescriptorSet`), asked after
-    /// the other sets and before the built-in types.
+    /// Like [`Schema::with`], with a descriptor set from a server's reflection service.
+    ///
+    /// `reflected` is the name of the server and an encoded `FileDescriptorSet`. The set takes precedence over the
+    /// built-in types only.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a descriptor set cannot be decoded or a .proto file does not compile.
     pub fn with_reflected(
         protosets: &[(String, Vec<u8>)],
         protos: &[PathBuf],
@@ -63,10 +75,10 @@ impl Schema {
             let pool = pool.map_err(|source| UserSetError::Reflected { server: server.clone(), source })?;
             user.push(pool.into_user_set());
         }
-        Ok(Arc::new(Schema { user }))
+        Ok(Arc::new(Schema { user_pools: user }))
     }
 
-    /// Everything that is known as one encoded `FileDescriptorSet`; of files with one name the first stands.
+    /// Encodes all known files as one `FileDescriptorSet`. Of files with equal names, includes the first.
     pub fn descriptor_set(&self) -> Vec<u8> {
         let mut seen = std::collections::BTreeSet::new();
         let mut out = Vec::new();
@@ -80,12 +92,12 @@ impl Schema {
         out
     }
 
-    /// The encoded file of this name among the built-in ones.
+    /// Returns the encoded `FileDescriptorProto` of a built-in file.
     pub fn builtin_file(name: &str) -> Option<Vec<u8>> {
         Some(builtin::v3().descriptors.get_file_by_name(name)?.encode_to_vec())
     }
 
-    /// Where from and full name of every message, in the order in which they are asked.
+    /// Returns the origin and full name of each message, in order of precedence.
     pub fn messages(&self) -> Vec<(&'static str, String)> {
         let names = |(from, pool): (&'static str, &Pool)| -> Vec<_> {
             pool.messages().iter().map(|message| (from, message.full_name().to_owned())).collect()
@@ -94,12 +106,14 @@ impl Schema {
     }
 
     fn pools(&self) -> Vec<(&'static str, &Pool)> {
-        let user = self.user.iter().map(|pool| ("user", pool));
+        let user = self.user_pools.iter().map(|pool| ("user", pool));
         user.chain([("v3", builtin::v3()), ("v2", builtin::v2())]).collect()
     }
 }
 
-/// Compiles .proto files. Imports are looked for in `includes`, then beside each file, then among the built-in.
+/// Compiles .proto files.
+///
+/// Searches imports in `includes`, then beside each file, then among the built-in files.
 fn compile(protos: &[PathBuf], includes: &[PathBuf]) -> Result<Pool, UserSetError> {
     let mut roots = includes.to_vec();
     let mut names = Vec::new();

@@ -8,26 +8,28 @@ use super::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
 use super::{FieldNames, MAX_DEPTH, Schema};
 use crate::wire::pb::{Fields, Value, read_varint};
 
-/// Reads messages off the wire into a [`Sink`], as protobuf JSON. Every byte of the input is looked at a
-/// bounded number of times, whatever it holds; what can't be read is written as what it is.
+/// A decoder that reads messages from their bytes and writes protobuf JSON into a [`JsonSink`].
+///
+/// Visits each byte of the input a bounded number of times, whatever the input. Undecodable parts are written with
+/// markers such as `@damaged_at`.
 pub(super) struct Walker<'s, 'b, S> {
     pub schema: &'s Schema,
     pub sink: &'s mut S,
     pub names: FieldNames,
-    /// The fields of the messages that are open, innermost last.
+    /// Fields of the enclosing messages, innermost last.
     scratch: Vec<RawField<'b>>,
     pub faults: Faults<'s>,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct RawField<'b> {
-    /// Place of the field in its table.
+    /// Index of the field in the message table, or [`UNKNOWN`].
     order: u32,
     pub number: u32,
     pub value: Value<'b>,
 }
 
-/// The order of fields that the table does not know: last.
+/// Sorts unknown fields last.
 const UNKNOWN: u32 = u32::MAX;
 
 impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
@@ -35,13 +37,13 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         Walker { schema, sink, names, scratch: Vec::new(), faults }
     }
 
-    /// A message as one JSON value.
+    /// Writes a message as one JSON value.
     pub fn message(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
         if path.depth > MAX_DEPTH {
             self.faults.add(path, || Fault::TooDeep);
             return self.opaque("@too_deep", bytes);
         }
-        match table.shape {
+        match table.form {
             JsonForm::Plain => self.plain(pool, table, bytes, path),
             JsonForm::Any => self.any(pool, table, bytes, path),
             _ => self.well_known(pool, table, bytes, path),
@@ -54,7 +56,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         self.sink.end_object();
     }
 
-    /// The fields of a message, into an object that is open.
+    /// Writes the fields of a message as members of the current object.
     pub fn members(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
         let base = self.scratch.len();
         let (mut ascending, mut last, mut conflict, mut oneofs) = (true, 0, false, 0u64);
@@ -84,7 +86,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
             last = order;
             self.scratch.push(RawField { order, number: field.number, value: field.value });
         }
-        if table.oneofs && conflict {
+        if table.has_oneofs && conflict {
             self.resolve_oneofs(table, base);
         }
         if let (false, Some(fields)) = (ascending, self.scratch.get_mut(base..)) {
@@ -113,7 +115,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         self.scratch.truncate(base);
     }
 
-    /// Keeps of each oneof only the member that came last, as every reader does.
+    /// Keeps only the last member of each oneof, as protobuf parsers do.
     fn resolve_oneofs(&mut self, table: &MessageTable, base: usize) {
         let fields = self.scratch.split_off(base);
         let mut winners: Vec<(u16, u32, bool)> = Vec::new();
@@ -157,14 +159,14 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
             return self.list(pool, field, name, run, &here);
         }
         let last = self.scratch.get(run.end - 1).map_or(first.value, |raw| raw.value);
-        if !field.presence && is_zero(&last) {
+        if !field.has_presence && is_zero(&last) {
             return;
         }
         self.sink.name(name);
         if let (FieldKind::Message(place), true) = (&field.kind, run.len() > 1) {
-            // Repeated pieces of one message are merged, and that is what reading them in one go does.
+            // Concatenating the occurrences of a message field merges the messages.
             let pieces = self.scratch.get(run).unwrap_or_default();
-            let whole: Vec<u8> = pieces.iter().flat_map(|raw| message_bytes(&raw.value)).copied().collect();
+            let merged: Vec<u8> = pieces.iter().flat_map(|raw| message_bytes(&raw.value)).copied().collect();
             let faults = self.faults.reborrow();
             let mut inner = Walker {
                 schema: self.schema,
@@ -173,7 +175,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
                 scratch: Vec::new(),
                 faults,
             };
-            return inner.nested(pool, *place, &whole, &here);
+            return inner.nested(pool, *place, &merged, &here);
         }
         self.value(pool, &field.kind, last, &here);
     }
@@ -206,7 +208,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
             match raw.value {
                 Value::Len(bytes) if packed => self.packed(pool, &field.kind, bytes, path),
                 value => {
-                    self.value(pool, &field.kind, value, &path.step(PathElement::Index(index)));
+                    self.value(pool, &field.kind, value, &path.child(PathElement::Index(index)));
                     index += 1;
                 }
             }
@@ -256,7 +258,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         let entries = sort_entries(entries);
         self.sink.begin_object();
         for entry in entries {
-            let here = path.step(PathElement::Key(&entry.key));
+            let here = path.child(PathElement::Key(&entry.key));
             if let Some(fault) = entry.fault {
                 self.faults.add(&here, || fault);
             }
@@ -270,7 +272,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         self.sink.end_object();
     }
 
-    /// What a map entry or wrapper without value stands for.
+    /// Writes the default value of a kind, for a map entry or wrapper without a value.
     pub fn zero(&mut self, pool: &'s Pool, kind: &'s FieldKind, path: &FieldPath) {
         let zero = match kind {
             FieldKind::Double | FieldKind::Fixed64 | FieldKind::Sfixed64 => Value::I64(0),
@@ -283,7 +285,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         self.value(pool, kind, zero, path);
     }
 
-    /// One value of a kind that its wire form fits.
+    /// Writes one value. Values that do not fit `kind` are written without a descriptor.
     pub fn value(&mut self, pool: &'s Pool, kind: &'s FieldKind, value: Value<'b>, path: &FieldPath) {
         match (kind, value) {
             (FieldKind::Message(place), value) => self.nested(pool, *place, message_bytes(&value), path),
@@ -294,7 +296,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
             },
             (FieldKind::Bool, Value::Varint(value)) => self.sink.bool(value != 0),
             (FieldKind::Enum(values), Value::Varint(value)) => match values.name(value as i32) {
-                _ if values.null => self.sink.null(),
+                _ if values.is_null => self.sink.null(),
                 Some(name) => self.sink.string(name),
                 None => self.sink.int(i64::from(value as i32)),
             },
@@ -345,7 +347,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
             match field.map(|field| (field.number, field.value)) {
                 Ok((1, Value::Len(text))) => url = text,
                 Ok((2, Value::Len(payload))) => value = payload,
-                // Not the Any that everyone knows; shown as the plain message it is.
+                // Not a regular `Any`: write a plain message.
                 _ => return self.plain(pool, table, bytes, path),
             }
         }
@@ -361,9 +363,9 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
 
     fn payload(&mut self, url: &str, bytes: &'b [u8], path: &FieldPath) {
         let name = super::message_name(url);
-        let here = path.step(PathElement::Any(name)).deeper();
+        let here = path.child(PathElement::Any(name)).deeper();
         match self.schema.find(name) {
-            Some((pool, table)) if table.shape == JsonForm::Plain && here.depth <= MAX_DEPTH => {
+            Some((pool, table)) if table.form == JsonForm::Plain && here.depth <= MAX_DEPTH => {
                 self.members(pool, table, bytes, &here);
             }
             Some((pool, table)) => {
@@ -382,7 +384,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         }
     }
 
-    /// Bytes that are not looked into, in an object that says why.
+    /// Writes undecoded bytes as an object with a marker that names the reason.
     fn opaque(&mut self, mark: &str, bytes: &[u8]) {
         self.sink.begin_object();
         self.sink.name(mark);
@@ -392,7 +394,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         self.sink.end_object();
     }
 
-    /// The members that say where a message broke off, with the bytes from there on.
+    /// Writes the offset at which a message became undecodable, and the remaining bytes.
     pub fn damage(&mut self, bytes: &[u8], offset: usize) {
         self.sink.name("@damaged_at");
         self.sink.uint(offset as u64);
@@ -407,7 +409,7 @@ impl<'b> RawField<'b> {
     }
 }
 
-/// The fields of a message in either of its wire forms.
+/// Returns the bytes of a message, length-delimited or group. Empty for other values.
 pub(super) fn message_bytes<'b>(value: &Value<'b>) -> &'b [u8] {
     match value {
         Value::Len(bytes) | Value::Group(bytes) => bytes,
@@ -427,7 +429,7 @@ fn zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// The double that reads like the float: 0.1, not 0.10000000149011612.
+/// Converts to the double with the same shortest decimal form: 0.1, not 0.10000000149011612.
 fn widen(value: f32) -> f64 {
     if value.fract() == 0.0 || !value.is_finite() {
         return f64::from(value);
@@ -435,7 +437,7 @@ fn widen(value: f32) -> f64 {
     format!("{value:?}").parse().unwrap_or(f64::from(value))
 }
 
-/// The placeholder that redaction left in a field of bytes: ours, or Envoy's in its config dumps.
+/// Returns the text of a redaction placeholder, from xdscope or from Envoy's config dumps.
 pub(super) fn redacted(bytes: &[u8]) -> Option<&str> {
     if bytes == b"[redacted]" {
         return Some("[redacted]");
@@ -451,7 +453,7 @@ pub(super) struct MapEntry<'b> {
     pub fault: Option<Fault>,
 }
 
-/// One map entry: key 1, value 2.
+/// Reads a map entry: field 1 is the key, field 2 the value.
 pub(super) fn read_map_entry<'b>(key_kind: &FieldKind, bytes: &'b [u8]) -> MapEntry<'b> {
     let mut found = MapEntry { key: Cow::Borrowed(""), value: None, fault: None };
     let mut key = None;
@@ -491,7 +493,7 @@ pub(super) fn read_map_entry<'b>(key_kind: &FieldKind, bytes: &'b [u8]) -> MapEn
     found
 }
 
-/// Entries in order of their keys (senders shuffle them), the last of equal keys alone.
+/// Sorts entries by key, because senders shuffle them, and keeps the last of equal keys.
 pub(super) fn sort_entries(mut entries: Vec<MapEntry<'_>>) -> Vec<MapEntry<'_>> {
     entries.reverse();
     entries.sort_by(|a, b| a.key.cmp(&b.key));

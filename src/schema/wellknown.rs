@@ -6,11 +6,13 @@ use super::table::{FieldKind, JsonForm, MessageTable};
 use super::walk::{Walker, read_map_entry, sort_entries};
 use crate::wire::pb::{Fields, Value};
 
-/// The well-known types in their own JSON forms. One that its form can't hold (a duration of mixed signs,
-/// fields that it should not have) is written as a plain message instead.
+/// Well-known types in their special JSON forms.
+///
+/// A message that the form cannot represent, such as a duration of mixed signs or with unknown fields, is written as
+/// a plain message.
 impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
     pub fn well_known(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
-        let done = match table.shape {
+        let done = match table.form {
             JsonForm::Duration => pair(bytes).and_then(duration).map(|text| self.sink.string(&text)),
             JsonForm::Timestamp => pair(bytes).and_then(timestamp).map(|text| self.sink.string(&text)),
             JsonForm::FieldMask => field_mask(bytes).map(|text| self.sink.string(&text)),
@@ -64,7 +66,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         self.sink.begin_object();
         for entry in sort_entries(entries) {
             self.sink.key(&entry.key);
-            let here = path.step(PathElement::Key(&entry.key)).deeper();
+            let here = path.child(PathElement::Key(&entry.key)).deeper();
             match entry.value {
                 Some(value) => self.value(pool, &kinds.1, value, &here),
                 None => self.zero(pool, &kinds.1, &here),
@@ -87,11 +89,11 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
             Some((4, Value::Varint(value))) => self.sink.bool(value != 0),
             Some((5, Value::Len(bytes))) => {
                 let table = pool.find("google.protobuf.Struct")?;
-                self.message(pool, table, bytes, &path.step(PathElement::Root).deeper());
+                self.message(pool, table, bytes, &path.child(PathElement::Root).deeper());
             }
             Some((6, Value::Len(bytes))) => {
                 let table = pool.find("google.protobuf.ListValue")?;
-                self.message(pool, table, bytes, &path.step(PathElement::Root).deeper());
+                self.message(pool, table, bytes, &path.child(PathElement::Root).deeper());
             }
             Some(_) => return None,
         }
@@ -106,16 +108,16 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         let table = pool.find("google.protobuf.Value")?;
         self.sink.begin_array();
         for (index, field) in Fields::new(bytes).map_while(Result::ok).enumerate() {
-            self.message(pool, table, field.bytes(), &path.step(PathElement::Index(index)).deeper());
+            self.message(pool, table, field.bytes(), &path.child(PathElement::Index(index)).deeper());
         }
         self.sink.end_array();
         Some(())
     }
 }
 
-const _: () = assert!(MAX_DEPTH >= 100, "the API's own nesting must fit");
+const _: () = assert!(MAX_DEPTH >= 100, "the nesting of the Envoy API must fit");
 
-/// Seconds and nanoseconds, if the message holds nothing else.
+/// Reads seconds and nanoseconds. Returns `None` if the message has other fields.
 pub(super) fn pair(bytes: &[u8]) -> Option<(i64, i32)> {
     let (mut seconds, mut nanos) = (0, 0);
     for field in Fields::new(bytes) {
@@ -128,7 +130,7 @@ pub(super) fn pair(bytes: &[u8]) -> Option<(i64, i32)> {
     Some((seconds, nanos))
 }
 
-/// `1.500s`: no fraction, or three, six or nine digits of it.
+/// Formats a duration such as `1.500s`, with zero, three, six or nine decimal places.
 pub(super) fn duration((seconds, nanos): (i64, i32)) -> Option<String> {
     let fits = seconds.unsigned_abs() <= 315_576_000_000
         && nanos.unsigned_abs() < 1_000_000_000
@@ -146,7 +148,7 @@ fn fraction(nanos: u32) -> String {
     }
 }
 
-/// RFC 3339 in UTC, for the years 1 to 9999.
+/// Formats a timestamp as RFC 3339 in UTC. Returns `None` outside of the years 1 to 9999.
 pub(super) fn timestamp((seconds, nanos): (i64, i32)) -> Option<String> {
     let nanos = u32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000)?;
     if !(-62_135_596_800..=253_402_300_799).contains(&seconds) {
@@ -159,9 +161,9 @@ pub(super) fn timestamp((seconds, nanos): (i64, i32)) -> Option<String> {
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
 }
 
-/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
+/// Converts days since 1970-01-01 to year, month and day in the Gregorian calendar.
 fn civil(days: i64) -> (i64, i64, i64) {
-    // Counted from 0000-03-01, so that the leap day is the last of its year; 146,097 days are 400 years.
+    // Count from 0000-03-01, so that the leap day is the last day of a year. 400 years have 146,097 days.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day = days.rem_euclid(146_097);
@@ -172,7 +174,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (era * 400 + year + i64::from(month <= 2), month, in_year - (153 * shifted + 2) / 5 + 1)
 }
 
-/// `user.displayName,photo`.
+/// Formats a field mask such as `user.displayName,photo`.
 fn field_mask(bytes: &[u8]) -> Option<String> {
     let mut text = String::new();
     for field in Fields::new(bytes) {
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_protobuf_json_has_them() {
+    fn times_follow_protobuf_json() {
         assert_eq!(duration((1, 500_000_000)).as_deref(), Some("1.500s"));
         assert_eq!(duration((0, -1)).as_deref(), Some("-0.000000001s"));
         assert_eq!(duration((5, 0)).as_deref(), Some("5s"));

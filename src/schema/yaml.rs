@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-/// A JSON value as block YAML that reads back as the same value.
+/// Formats a JSON value as block-style YAML that parses back to an equal value.
 pub fn to_yaml(value: &Value) -> String {
     let mut out = String::new();
     block(value, 0, &mut out);
@@ -16,7 +16,7 @@ fn block(value: &Value, indent: usize, out: &mut String) {
                 }
                 out.push_str(&scalar(key));
                 out.push(':');
-                below(value, indent, matches!(value, Value::Array(_)), out);
+                member_value(value, indent, matches!(value, Value::Array(_)), out);
             }
         }
         Value::Array(items) if !items.is_empty() => {
@@ -35,20 +35,20 @@ fn block(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// What follows a key: a leaf on its line, or a block under it. Lists stand under their key without indent.
-fn below(value: &Value, indent: usize, list: bool, out: &mut String) {
-    let empty = match value {
+/// Writes the value of a key: a scalar on the same line, or a block below. Lists are not indented.
+fn member_value(value: &Value, indent: usize, is_list: bool, out: &mut String) {
+    let is_scalar = match value {
         Value::Object(fields) => fields.is_empty(),
         Value::Array(items) => items.is_empty(),
         _ => true,
     };
-    if empty {
+    if is_scalar {
         out.push(' ');
         out.push_str(&leaf(value));
         out.push('\n');
         return;
     }
-    let indent = if list { indent } else { indent + 2 };
+    let indent = if is_list { indent } else { indent + 2 };
     out.push('\n');
     out.push_str(&" ".repeat(indent));
     block(value, indent, out);
@@ -63,7 +63,7 @@ fn leaf(value: &Value) -> String {
     }
 }
 
-/// A text, quoted as in JSON (which YAML reads) unless it can't be taken for anything else.
+/// Formats a text. Quotes the text as in JSON, which is valid YAML, unless a plain scalar is unambiguous.
 fn scalar(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./|*@ ".contains(c);
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/');
@@ -71,7 +71,7 @@ fn scalar(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let word =
         ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"].contains(&lower.as_str());
-    // A duration such as 5s begins with a digit and is plain all the same.
+    // Durations such as 5s begin with a digit but are unambiguous.
     let duration = text.strip_suffix('s').is_some_and(|n| n.parse::<f64>().is_ok());
     if (starts || duration) && text.chars().all(plain) && !text.ends_with(' ') && !word && !number {
         text.to_owned()
@@ -80,7 +80,7 @@ fn scalar(text: &str) -> String {
     }
 }
 
-/// As in JSON, with the characters escaped that YAML does not allow to stand as they are.
+/// Quotes as in JSON and escapes the characters that YAML does not allow verbatim.
 fn quoted(text: &str) -> String {
     let mut out = String::new();
     for c in Value::String(text.to_owned()).to_string().chars() {
@@ -102,7 +102,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn it_looks_as_people_write_it() {
+    fn formats_block_style() {
         let value = json!({"name": "reviews", "connect_timeout": "0s", "empty": {}, "none": [], "on": "off",
             "list": [{"a": 1, "b": ["x", true]}, "12"], "inner": {"url": "a:b"}});
         insta::assert_snapshot!(to_yaml(&value), @r#"
@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_reads_back(value in values()) {
+        fn parses_back_to_the_same_value(value in values()) {
             let text = to_yaml(&value);
             let back: Value = serde_saphyr::from_str(&text).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
             prop_assert_eq!(back, value, "{}", text);

@@ -100,7 +100,7 @@ fn what_cannot_be_read_is_rejected_here() {
     watch.wait_for("version 1");
     let (half, _) = whole.split_at(40);
     fs::write(&path, half).expect("a file");
-    watch.wait_for("rejected: no DiscoveryResponse: JSON: ");
+    watch.wait_for("rejected: not a DiscoveryResponse: JSON: ");
     watch.wait_for("what was in force stays so");
     fs::write(&path, &whole).expect("a file");
     watch.wait_for("version 2");

@@ -34,7 +34,7 @@ struct BySchema(Arc<Schema>);
 
 impl Codec for BySchema {
     fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
-        self.0.encode(message, json)
+        self.0.encode(message, json).map_err(|error| error.to_string())
     }
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
         Some(self.0.message_to_json(message, bytes))

@@ -75,7 +75,7 @@ impl std::str::FromStr for StreamPick {
 }
 
 pub(super) fn ignored(text: &str) -> Result<diff::IgnorePattern, String> {
-    diff::IgnorePattern::parse(text).map_err(|(at, why)| format!("{why} at column {}", at + 1))
+    diff::IgnorePattern::parse(text).map_err(|error| error.to_string())
 }
 
 pub(super) fn bytes(text: &str) -> Result<u64, String> {

@@ -67,7 +67,7 @@ struct Aside {
 }
 
 pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let options = Options { strict_order: args.strict_order, ignore: args.ignore.clone(), foreign: false };
+    let options = Options { strict_order: args.strict_order, ignore: args.ignore.clone(), has_foreign_seed: false };
     let mut work =
         Work { args, global, options, found: Vec::new(), counts: Counts::new(), aside: Aside::default() };
     match words::read(&args.source.source, &args.words, io)? {
@@ -236,7 +236,7 @@ impl Work<'_> {
                 continue;
             };
             // Marks that were there before the source was read have the ids of some other session.
-            self.options.foreign = foreign || (two && (old.is_marked(a) || new.is_marked(b)));
+            self.options.has_foreign_seed = foreign || (two && (old.is_marked(a) || new.is_marked(b)));
             let mut comparison = compare(&from, &to, &self.options);
             if !self.args.unified && !self.args.side_by_side {
                 // Only lines need the whole of them, and there may be 100,000.

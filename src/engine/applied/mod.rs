@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::{FileFormat, Schema};
+use crate::schema::{FileFormat, LenientEncoding, Schema};
 use crate::wire::discovery::encode::encode_any;
 use crate::wire::event::{Kind, TypeUrl};
 
@@ -213,7 +213,7 @@ impl DumpReader<'_> {
         }
         let id = node["id"].as_str().map(str::to_owned);
         match self.schema.encode_known("envoy.config.core.v3.Node", node) {
-            Ok((bytes, _)) => (Some(bytes), id),
+            Ok(node) => (Some(node.bytes), id),
             Err(why) => {
                 self.note(format!("the node can't be read: {why}"));
                 (None, id)
@@ -233,9 +233,9 @@ impl DumpReader<'_> {
         let label =
             format!("{} {}", crate::wire::text::type_label(url), name.as_deref().unwrap_or("without a name"));
         let bytes = match self.schema.encode_known(url, &body) {
-            Ok((bytes, left_out)) => {
-                if let Some(why) = left_out {
-                    self.note(format!("{label}: left out what these descriptors do not know: {why}"));
+            Ok(LenientEncoding { bytes, unknown_field }) => {
+                if let Some(error) = unknown_field {
+                    self.note(format!("{label}: left out an unknown field: {error}"));
                 }
                 Some(bytes)
             }

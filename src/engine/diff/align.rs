@@ -1,4 +1,4 @@
-//! Brings a content into the order of another one, where order has no meaning.
+//! Reordering of a resource to match another one, where the order does not matter.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use super::keys;
 
-/// `new` with its fields, and the items of its keyed lists, in the order of `old`. What only `new` has stays
-/// behind what it stands behind.
+/// Reorders the fields and keyed lists of `new` to the order of `old`.
+///
+/// Fields and items that only `new` has stay behind their predecessor.
 pub(super) fn aligned(field: &str, old: &Value, new: Value) -> Value {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
@@ -19,14 +20,15 @@ pub(super) fn aligned(field: &str, old: &Value, new: Value) -> Value {
             };
             Value::Object(arrange(entries, &order).into_iter().map(inside).collect::<Map<_, _>>())
         }
-        (Value::Array(old), Value::Array(new)) => match keys::common(field, old, &new) {
+        (Value::Array(old), Value::Array(new)) => match keys::common_key(field, old, &new) {
             Some(by) => {
                 let key = |item: &Value| keys::key(by, field, item).unwrap_or_default();
                 let (before, after): (Vec<_>, Vec<_>) =
                     (old.iter().map(key).collect(), new.iter().map(key).collect());
-                let order = match keys::ordered(field) {
-                    true => (0..new.len()).collect(),
-                    false => order(before.iter(), after.iter().map(String::as_str)),
+                let order = if keys::is_ordered(field) {
+                    (0..new.len()).collect()
+                } else {
+                    order(before.iter(), after.iter().map(String::as_str))
                 };
                 let partner: HashMap<&String, &Value> = before.iter().zip(old).collect();
                 let items = new.into_iter().zip(&after).map(|(item, key)| match partner.get(key) {
@@ -51,7 +53,7 @@ pub(super) fn aligned(field: &str, old: &Value, new: Value) -> Value {
     }
 }
 
-/// Places of `new`'s keys such that the common ones come in the order of `old`.
+/// Returns the indexes of `new`'s keys, with the common keys in the order of `old`.
 fn order<'a>(old: impl Iterator<Item = &'a String>, new: impl Iterator<Item = &'a str>) -> Vec<usize> {
     let old: Vec<&str> = old.map(String::as_str).collect();
     let new: Vec<&str> = new.collect();
@@ -63,7 +65,7 @@ fn order<'a>(old: impl Iterator<Item = &'a String>, new: impl Iterator<Item = &'
             *mark = true;
         }
     }
-    // What is new stands behind the common key before it.
+    // Added keys stay behind the preceding common key.
     let follows = |from: usize| (from..new.len()).take_while(|at| is_common.get(*at) == Some(&false));
     let mut out: Vec<usize> = follows(0).collect();
     for at in common {

@@ -1,51 +1,66 @@
-//! Paths of fields to leave out.
+//! Patterns for fields to ignore.
 
 use serde_json::Value;
 
 use super::keys;
 use super::path::{ListKey, key_text};
 
-/// A path such as `circuit_breakers.thresholds[priority=DEFAULT].max_connections`, with everything below it.
+/// A pattern such as `circuit_breakers.thresholds[priority=DEFAULT].max_connections`.
 ///
-/// `*` is any one field, `**` any number of them; `[*]` any item, and a list without brackets all of its items.
-/// Fields in either spelling of protobuf JSON. A map key that is no identifier stands in brackets and quotes.
+/// Matches the fields at the path and everything below. `*` matches one field, `**` any number of fields and `[*]` any
+/// item. A list without brackets stands for all of its items. Accepts both spellings of field names. A map key that is
+/// not an identifier stands in brackets and quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnorePattern(Vec<PatternPart>);
+
+/// An invalid pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason} at column {}", .at + 1)]
+pub struct PatternError {
+    /// Byte offset of the error.
+    pub at: usize,
+    pub reason: &'static str,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PatternPart {
     Field(String),
     AnyField,
     Deep,
-    /// What stands in the brackets.
+    /// The text in the brackets.
     Item(String),
     AnyItem,
 }
 
 impl IgnorePattern {
-    /// Reads a pattern. The error says what is wrong, and at which byte.
-    pub fn parse(text: &str) -> Result<IgnorePattern, (usize, &'static str)> {
+    /// Parses a pattern.
+    ///
+    /// # Errors
+    ///
+    /// Returns the byte offset and the reason if the pattern is invalid.
+    pub fn parse(text: &str) -> Result<IgnorePattern, PatternError> {
+        let error = |at, reason| PatternError { at, reason };
         let mut parts = Vec::new();
         let mut at = 0;
         while at < text.len() {
             let rest = text.get(at..).unwrap_or_default();
             if let Some(inner) = rest.strip_prefix('[') {
-                let end = closing(inner).ok_or((at, "`[` without `]`"))?;
-                parts.push(item(inner.get(..end).unwrap_or_default()).ok_or((at + 1, "an empty item"))?);
+                let end = closing(inner).ok_or(error(at, "`[` without `]`"))?;
+                parts.push(item(inner.get(..end).unwrap_or_default()).ok_or(error(at + 1, "an empty item"))?);
                 at += end + 2;
                 let after = text.get(at..).unwrap_or_default();
                 if !after.is_empty() && !after.starts_with(['.', '[']) {
-                    return Err((at, "expected `.` or `[`"));
+                    return Err(error(at, "expected `.` or `[`"));
                 }
                 at += usize::from(after.starts_with('.'));
                 if after == "." {
-                    return Err((at, "an empty field"));
+                    return Err(error(at, "an empty field"));
                 }
                 continue;
             }
             let end = rest.find(['.', '[']).unwrap_or(rest.len());
             parts.push(match rest.get(..end).unwrap_or_default() {
-                "" => return Err((at, "an empty field")),
+                "" => return Err(error(at, "an empty field")),
                 "*" => PatternPart::AnyField,
                 "**" => PatternPart::Deep,
                 name => PatternPart::Field(spelled(name)),
@@ -54,19 +69,19 @@ impl IgnorePattern {
             if text.get(at..).is_some_and(|after| after.starts_with('.')) {
                 at += 1;
                 if at == text.len() {
-                    return Err((at, "an empty field"));
+                    return Err(error(at, "an empty field"));
                 }
             }
         }
         match parts.last() {
-            None => Err((0, "an empty path")),
-            Some(PatternPart::Deep) => Err((0, "a path that ends in `**` leaves out everything")),
+            None => Err(error(0, "an empty path")),
+            Some(PatternPart::Deep) => Err(error(0, "a path that ends in `**` ignores everything")),
             Some(_) => Ok(IgnorePattern(parts)),
         }
     }
 }
 
-/// Where the bracket ends; brackets in quotes do not count.
+/// Returns the offset of the closing bracket, ignoring brackets in quotes.
 fn closing(text: &str) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     for (at, c) in text.char_indices() {
@@ -92,18 +107,20 @@ fn item(text: &str) -> Option<PatternPart> {
     }
 }
 
-/// `serviceName` and `service_name` alike.
+/// Normalizes the spelling of a field name: `serviceName` and `service_name` become equal.
 fn spelled(name: &str) -> String {
     name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()
 }
 
-/// The value without what the patterns name.
+/// Removes the fields that match the patterns.
 pub(super) fn without(value: &Value, patterns: &[IgnorePattern]) -> Value {
     let states: Vec<&[PatternPart]> = patterns.iter().map(|pattern| pattern.0.as_slice()).collect();
     prune("", value, &states).unwrap_or(Value::Null)
 }
 
-/// `None` if it goes. `states`: what is left of each pattern that fits so far.
+/// Removes matching fields. Returns `None` if the value itself matches.
+///
+/// `states` has the remaining parts of each pattern that matches so far.
 fn prune(field: &str, value: &Value, states: &[&[PatternPart]]) -> Option<Value> {
     if states.iter().any(|state| state.is_empty()) {
         return None;
@@ -164,7 +181,7 @@ fn into_item<'a>(
                 out.push(*state);
                 out.extend(into_item(&[rest], field, at, item));
             }
-            // A list without brackets stands for all of its items.
+            // A field without brackets stands for all items of a list.
             [PatternPart::Field(_) | PatternPart::AnyField, ..] => out.push(*state),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! By what the items of a list are told apart.
+//! Keys of list items.
 
 use std::collections::HashSet;
 
@@ -6,29 +6,30 @@ use serde_json::Value;
 
 use super::path::ListKey;
 
-/// Keyed lists whose order the API gives a meaning: filters run and routes match in this order.
+/// Keyed lists whose order matters: filters run and routes match in this order.
 const ORDERED: [&str; 5] = ["filters", "http_filters", "upstream_http_filters", "listener_filters", "routes"];
 
-/// Whether the order of a list under this field has a meaning.
-pub(super) fn ordered(field: &str) -> bool {
+/// Whether the order of a list in this field matters.
+pub(super) fn is_ordered(field: &str) -> bool {
     ORDERED.contains(&field)
 }
 
-/// What tells the items of both lists apart: each has it, and none has it twice. `field` is what they stand
-/// under.
-pub(super) fn common(field: &str, old: &[Value], new: &[Value]) -> Option<ListKey> {
+/// Returns the first key that all items of both lists have, with no duplicates in either list.
+///
+/// `field` is the name of the field with the lists.
+pub(super) fn common_key(field: &str, old: &[Value], new: &[Value]) -> Option<ListKey> {
     if old.is_empty() && new.is_empty() {
         return None;
     }
-    ListKey::ALL.into_iter().find(|by| unique(*by, field, old) && unique(*by, field, new))
+    ListKey::ALL.into_iter().find(|by| is_unique(*by, field, old) && is_unique(*by, field, new))
 }
 
-fn unique(by: ListKey, field: &str, items: &[Value]) -> bool {
+fn is_unique(by: ListKey, field: &str, items: &[Value]) -> bool {
     let mut seen = HashSet::new();
     items.iter().all(|item| key(by, field, item).is_some_and(|key| seen.insert(key)))
 }
 
-/// The key of an item; `None` if it has none of that sort.
+/// Returns the key of an item, or `None` if the item lacks the key.
 pub(super) fn key(by: ListKey, field: &str, item: &Value) -> Option<String> {
     if !item.is_object() {
         return None;
@@ -57,7 +58,7 @@ pub(super) fn key(by: ListKey, field: &str, item: &Value) -> Option<String> {
             }
             Some(key)
         }
-        // Left out of the content where it is the default.
+        // The content omits the default priority.
         ListKey::Priority => match (item.get("priority"), field) {
             (Some(priority), _) => text(priority),
             (None, "thresholds" | "per_host_thresholds") => Some("DEFAULT".to_owned()),
@@ -67,7 +68,7 @@ pub(super) fn key(by: ListKey, field: &str, item: &Value) -> Option<String> {
     }
 }
 
-/// An `envoy.config.core.v3.Address` on one line.
+/// Formats an `envoy.config.core.v3.Address` on one line.
 fn address(value: Option<&Value>) -> Option<String> {
     let value = value?;
     if let Some(socket) = value.get("socket_address") {
@@ -85,7 +86,7 @@ fn address(value: Option<&Value>) -> Option<String> {
     text(value)
 }
 
-/// A text or number as a key.
+/// Formats a text or number as a key.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

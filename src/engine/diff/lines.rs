@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use similar::{ChangeTag, DiffOp, TextDiff};
 
-/// What a line diff may take; what is not lined up by then counts as changed.
+/// Time limit of a line diff. Lines that are not aligned in time count as changed.
 const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longer lines are not looked into for the words that changed.
+/// Maximum length of a line with highlighted words, in bytes.
 const MAX_EMPHASIS_BYTES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,15 +15,16 @@ pub enum LineTag {
     Added,
 }
 
-/// The old or the new text.
+/// The side of a text in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffSide {
     Old,
     New,
 }
 
-/// One row of a unified diff: numbers of its line in the two texts, from 0. A removed line that another one
-/// stands for has that one's number as `new`, an added one likewise.
+/// A row of a unified diff, with line numbers in the two texts, from 0.
+///
+/// A removed line that was replaced has the number of its replacement in `new`, and vice versa.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiffRow {
     pub tag: LineTag,
@@ -31,7 +32,7 @@ pub struct DiffRow {
     pub new: Option<u32>,
 }
 
-/// One row of two columns: numbers of lines in the two texts, from 0.
+/// A row of a side-by-side diff, with line numbers in the two texts, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SideBySideRow {
     pub left: Option<u32>,
@@ -52,7 +53,7 @@ impl Text {
         Text { text, starts }
     }
 
-    /// Lines; what follows the last line break is none if it is empty.
+    /// Returns the number of lines. A final line break does not begin another line.
     fn len(&self) -> usize {
         let open = self.starts.last().is_some_and(|last| *last < self.text.len());
         self.starts.len() - usize::from(!open)
@@ -70,7 +71,7 @@ impl Text {
     }
 }
 
-/// Two texts, compared line by line. Holds the texts once and numbers for the rest.
+/// A line diff of two texts. Rows refer to lines by number.
 #[derive(Debug, Default)]
 pub struct LineDiff {
     old: Text,
@@ -91,17 +92,17 @@ impl LineDiff {
         LineDiff { rows, pairs, old, new }
     }
 
-    /// Removed lines before the added ones that stand for them.
+    /// Returns the rows of a unified diff, with removed lines before their replacements.
     pub fn rows(&self) -> &[DiffRow] {
         &self.rows
     }
 
-    /// The same in two columns.
+    /// Returns the rows of a side-by-side diff.
     pub fn pairs(&self) -> &[SideBySideRow] {
         &self.pairs
     }
 
-    /// A line without its line break.
+    /// Returns a line without its line break.
     pub fn line(&self, side: DiffSide, number: u32) -> &str {
         match side {
             DiffSide::Old => self.old.line(number),
@@ -128,15 +129,17 @@ fn put(op: &DiffOp, rows: &mut Vec<DiffRow>, pairs: &mut Vec<SideBySideRow>) {
     }
 }
 
-/// A piece of a line.
+/// A part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinePart<'a> {
     pub text: &'a str,
-    /// It is not in the line on the other side.
+    /// Whether the other line lacks this part.
     pub changed: bool,
 }
 
-/// Two lines in pieces, by words. Lines that have next to nothing in common are changed as a whole.
+/// Splits two lines into changed and unchanged parts, by words.
+///
+/// Lines with little in common count as entirely changed. Returns the parts of the old and the new line.
 pub fn emphasis<'a>(old: &'a str, new: &'a str) -> (Vec<LinePart<'a>>, Vec<LinePart<'a>>) {
     let whole = |text| vec![LinePart { text, changed: true }];
     if old.len().max(new.len()) > MAX_EMPHASIS_BYTES {

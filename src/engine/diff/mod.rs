@@ -1,9 +1,9 @@
-//! What differs between two contents: by field path, by line, and between two sets of resources.
+//! Differences between two resources, by field path or line, and between two sets of resources.
 //!
-//! By meaning first: a list whose items have a key (a name, domains, an address) is compared by that key, a map
-//! by its keys, an `Any` by what is in it. Where the API gives the order of a keyed list no meaning, its order is
-//! left out and said so. Same input, same output. Works on protobuf JSON with the API's own field names
-//! ([`crate::schema::Names::Original`]); knows no screen and no file.
+//! Compares lists whose items have a key (a name, domains, an address) by key, maps by key, and `Any`s by payload.
+//! Reports a changed order of a keyed list separately if the order does not matter to the API. The comparison is
+//! deterministic. The input is protobuf JSON with the original field names
+//! ([`crate::schema::FieldNames::Original`]).
 
 mod align;
 mod ignore;
@@ -17,7 +17,7 @@ mod tests;
 mod tree;
 mod versions;
 
-pub use ignore::IgnorePattern;
+pub use ignore::{IgnorePattern, PatternError};
 pub use lines::{DiffRow, DiffSide, LineDiff, LinePart, LineTag, SideBySideRow, emphasis, fold_unchanged};
 pub use path::{DiffPath, DiffStep, ListKey};
 pub use push::{PushDiff, PushEntry, contents_around};

@@ -2,21 +2,21 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// What the items of a list are told apart by.
+/// The key that identifies the items of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListKey {
     Name,
-    /// `key`, also that of a `header`.
+    /// `key`, also of the `header` in an item.
     Key,
     Domains,
-    /// A socket address, pipe or CIDR range, also that of an `endpoint`.
+    /// A socket address, pipe or CIDR range, also of the `endpoint` in an item.
     Address,
     Locality,
     Priority,
 }
 
 impl ListKey {
-    /// In the order in which they are tried.
+    /// All keys, in order of preference.
     pub const ALL: [ListKey; 6] = [
         ListKey::Name,
         ListKey::Domains,
@@ -26,7 +26,7 @@ impl ListKey {
         ListKey::Priority,
     ];
 
-    /// As it stands in a path: `[name=shop]`.
+    /// Returns the name of the key in a path, such as `name` in `[name=shop]`.
     pub fn word(self) -> &'static str {
         match self {
             ListKey::Name => "name",
@@ -39,23 +39,23 @@ impl ListKey {
     }
 }
 
-/// One step down into a value.
+/// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiffStep {
     /// A field of a message or a key of a map.
     Field(String),
-    /// An item of a keyed list. `at`: where it stands in the new list, where order has a meaning.
+    /// An item of a keyed list. `at` is the index in the new list if the order matters.
     Item { by: ListKey, key: String, at: Option<usize> },
-    /// An item of any other list, with its place in each of the two that it is in.
+    /// An item of another list, with its index in the old and new list.
     Index { old: Option<usize>, new: Option<usize> },
 }
 
-/// Where in a content: `circuit_breakers.thresholds[priority=DEFAULT].max_connections`.
+/// A path in a resource, such as `circuit_breakers.thresholds[priority=DEFAULT].max_connections`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiffPath(pub Vec<DiffStep>);
 
 impl DiffPath {
-    /// The path one step further down.
+    /// Returns the path with `step` appended.
     pub fn then(&self, step: DiffStep) -> DiffPath {
         let mut steps = self.0.clone();
         steps.push(step);
@@ -67,7 +67,7 @@ impl fmt::Display for DiffPath {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
             match step {
-                DiffStep::Field(name) if plain(name) => {
+                DiffStep::Field(name) if is_plain(name) => {
                     write!(out, "{}{name}", if at == 0 { "" } else { "." })?;
                 }
                 DiffStep::Field(name) => write!(out, "[{}]", quoted(name))?,
@@ -82,8 +82,8 @@ impl fmt::Display for DiffPath {
     }
 }
 
-/// A name that can't be taken for anything else.
-fn plain(name: &str) -> bool {
+/// Whether a name needs no quotes in a path.
+fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '@'))
 }
 
@@ -91,7 +91,7 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// A key as it stands between `=` and `]`.
+/// Formats a key for the place between `=` and `]`.
 pub(super) fn key_text(key: &str) -> String {
     let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '[' | ']' | '"' | '\\');
     if key.is_empty() || key.chars().any(odd) { quoted(key) } else { key.to_owned() }

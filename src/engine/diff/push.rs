@@ -10,46 +10,48 @@ use super::sets::diff_sets;
 use super::tree::Op;
 use super::versions::sent;
 
-/// Rows that are looked through for the push before one, or the verdict on it.
+/// Maximum number of rows to search for the previous response, or for the answer to a response.
 const MAX_SCANNED_ROWS: usize = 1 << 14;
-/// The same for what one resource held before.
+/// Maximum number of rows to search for the previous content of a resource.
 const MAX_CONTENT_ROWS: usize = 1 << 12;
 
-/// A resource that a push changed.
+/// A resource that a response changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushEntry {
     pub op: Op,
     pub name: Arc<str>,
 }
 
-/// What a push changed: against what was sent before it, or against another push.
+/// The changes of a response compared with the previous state or another response.
 #[derive(Clone, Debug)]
 pub struct PushDiff {
     pub n: Seq,
-    /// The push that it is compared with, if that is not what the client held.
+    /// The other response, if the comparison is not with the previous state.
     pub against: Option<Seq>,
     pub stream: StreamId,
     pub type_url: TypeUrl,
     pub version: Arc<str>,
-    /// Version of the push before it, or of the other one.
+    /// Version of the previous or other response.
     pub before: Option<Arc<str>>,
-    /// Changed, added, removed.
+    /// Changed, added and removed resources, in this order.
     pub entries: Vec<PushEntry>,
-    /// Resources re-sent unchanged, and their bytes; then all bytes.
+    /// Number of resources that were sent again unchanged.
     pub same: u64,
+    /// Size of the unchanged resources in bytes.
     pub bytes_same: u64,
+    /// Size of the response in bytes.
     pub bytes: u64,
-    /// The client refused it.
+    /// Whether the client rejected the response.
     pub refused: bool,
 }
 
 impl PushDiff {
-    /// How many entries went through this.
+    /// Returns the number of resources with this kind of change.
     pub fn count(&self, op: Op) -> usize {
         self.entries.iter().filter(|entry| entry.op == op).count()
     }
 
-    /// What response `n` changed, as of the first `rows` rows; `None` if there is no such response in them.
+    /// Returns the changes of response `n`, or `None` if the first `rows` rows do not contain the response.
     pub fn of(store: &Store, n: Seq, rows: usize) -> Option<PushDiff> {
         let row = store.row_of(n).filter(|row| *row < rows)?;
         let fact = store.row(row).filter(|fact| fact.dir == Some(Dir::Resp))?;
@@ -59,10 +61,10 @@ impl PushDiff {
         {
             entries.extend(names.iter().map(|name| PushEntry { op, name: name.clone() }));
         }
-        let here = |line: &LineFact| line.stream == fact.stream && line.type_url == fact.type_url;
+        let is_same_type = |line: &LineFact| line.stream == fact.stream && line.type_url == fact.type_url;
         let earlier = (row.saturating_sub(MAX_SCANNED_ROWS)..row).rev().filter_map(|row| store.line(row));
         let before =
-            earlier.filter(&here).find(|line| line.dir == Some(Dir::Resp)).map(|line| line.row.version);
+            earlier.filter(&is_same_type).find(|line| line.dir == Some(Dir::Resp)).map(|line| line.row.version);
         let mut push = PushDiff {
             n,
             against: None,
@@ -80,7 +82,7 @@ impl PushDiff {
         Some(push)
     }
 
-    /// Takes in what the client said to it in these rows.
+    /// Looks for a NACK of the response in these rows.
     pub fn update_verdict(&mut self, store: &Store, rows: Range<usize>) {
         let last = store.row_of(self.n).map_or(0, |row| row.saturating_add(MAX_SCANNED_ROWS));
         let mut later = (rows.start..rows.end.min(last)).filter_map(|row| store.line(row));
@@ -92,7 +94,7 @@ impl PushDiff {
         });
     }
 
-    /// What response `n` holds other than response `against`, whatever came between them.
+    /// Compares response `n` with response `against`.
     pub fn between(store: &Store, against: Seq, n: Seq, rows: usize) -> Option<PushDiff> {
         let push = PushDiff::of(store, n, rows)?;
         let other = store.line(store.row_of(against)?)?;
@@ -123,7 +125,7 @@ impl PushDiff {
     }
 }
 
-/// Names and contents of a response.
+/// Returns the names and contents of the resources in a response.
 fn contents(store: &Store, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
     let catalog = store.catalog();
     let mut met = HashSet::new();
@@ -136,7 +138,7 @@ fn contents(store: &Store, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
     Some(list.filter_map(entry).collect())
 }
 
-/// Bytes of the resources of a response that it did not change.
+/// Returns the size of the unchanged resources of a response in bytes.
 fn unchanged(store: &Store, n: Seq, entries: &[PushEntry]) -> u64 {
     let catalog = store.catalog();
     let strings = catalog.strings();
@@ -147,7 +149,7 @@ fn unchanged(store: &Store, n: Seq, entries: &[PushEntry]) -> u64 {
     same.map(|id| u64::from(catalog.blob(*id).size)).sum()
 }
 
-/// The content that a resource had before response `n` on its stream, and the one in it.
+/// Returns the content of a resource before response `n` (or in response `against`), and in response `n`.
 pub fn contents_around(
     store: &Store,
     n: Seq,

@@ -1,20 +1,22 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// How a set of resources differs from an older one, by places in the two lists.
+/// The difference between two lists of keys, as indexes in the lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetDiff {
-    /// In the new list.
+    /// Indexes in the new list.
     pub added: Vec<usize>,
-    /// In the old and in the new list, in the order of the new one.
+    /// Indexes in the old and new list, in the order of the new list.
     pub changed: Vec<(usize, usize)>,
-    /// In the old list.
+    /// Indexes in the old list.
     pub removed: Vec<usize>,
-    /// What is in both with the same content.
+    /// Number of keys with equal content in both lists.
     pub same: usize,
 }
 
-/// Compares two lists in which no key stands twice. `same` tells whether the contents at these places are equal.
+/// Compares two lists of unique keys.
+///
+/// `same` takes an index in each list and returns whether the contents are equal.
 pub fn diff_sets<K: Hash + Eq>(old: &[K], new: &[K], mut same: impl FnMut(usize, usize) -> bool) -> SetDiff {
     let place: HashMap<&K, usize> = old.iter().enumerate().map(|(at, key)| (key, at)).collect();
     let mut met = vec![false; old.len()];

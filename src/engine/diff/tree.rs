@@ -8,30 +8,32 @@ use super::ignore::{IgnorePattern, without};
 use super::keys;
 use super::path::{DiffPath, DiffStep, ListKey};
 
-/// How contents are compared.
+/// Options of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The order of keyed lists counts (`--strict-order`).
+    /// Whether the order of all keyed lists matters (`--strict-order`).
     pub strict_order: bool,
-    /// Fields that are left out (`--ignore`).
+    /// Fields to ignore (`--ignore`).
     pub ignore: Vec<IgnorePattern>,
-    /// The two come from sessions that key their secrets differently: redacted values can't be compared.
-    pub foreign: bool,
+    /// Whether the two resources come from sessions with different redaction seeds, so that redacted values cannot be
+    /// compared.
+    pub has_foreign_seed: bool,
 }
 
-/// What happened at a path, or to a resource: `op` of the JSON contract.
+/// The kind of a change: `op` in the JSON output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
     Removed,
     Added,
     Changed,
-    /// The same items in another order, where order counts.
+    /// Equal items in a different order, in a list whose order matters.
     Reordered,
 }
 
 impl Op {
     pub const ALL: [Op; 4] = [Op::Removed, Op::Added, Op::Changed, Op::Reordered];
 
+    /// Returns the word for the change in JSON and messages.
     pub fn word(self) -> &'static str {
         match self {
             Op::Removed => "removed",
@@ -41,7 +43,7 @@ impl Op {
         }
     }
 
-    /// `+ ~ -`, as everywhere.
+    /// Returns the sign of the change: `+`, `~` or `-`.
     pub fn sign(self) -> char {
         match self {
             Op::Removed => '-',
@@ -51,7 +53,7 @@ impl Op {
     }
 }
 
-/// One difference. A reordered list has the keys of its items as values.
+/// A change at a path. For a reordered list, the values are the keys of its items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub path: DiffPath,
@@ -60,12 +62,12 @@ pub struct Change {
     pub to: Option<Value>,
 }
 
-/// Two contents, compared.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// In the order of the old content; what only the new one has comes last on its level.
+    /// In the order of the old resource. Additions come last on each level.
     pub changes: Vec<Change>,
-    /// Keyed lists that differ in their order, which was left out.
+    /// Keyed lists that differ in their order, which does not matter.
     pub reordered: Vec<DiffPath>,
     /// Secrets of which can't be told whether they differ.
     pub uncertain: Vec<DiffPath>,
@@ -83,7 +85,7 @@ impl Comparison {
     }
 }
 
-/// Compares two contents.
+/// Compares two resources.
 pub fn compare(old: &Value, new: &Value, options: &Options) -> Comparison {
     let (old, new) = (without(old, &options.ignore), without(new, &options.ignore));
     let mut walk = Walk { options, path: DiffPath::default(), found: Comparison::default() };
@@ -98,23 +100,22 @@ struct Walk<'a> {
     found: Comparison,
 }
 
-/// Unkeyed lists are lined up item by item where that takes fewer comparisons than this; beyond it they are
-/// compared place by place.
+/// Maximum number of item pairs to align in lists without keys. Larger lists are compared index by index.
 const MAX_ALIGNED_PAIRS: usize = 4_000_000;
 
 impl Walk<'_> {
-    /// `field` is the name of the field that the values are in.
+    /// Compares two values. `field` is the name of the field with the values.
     fn value(&mut self, field: &str, old: &Value, new: &Value) {
         if old == new {
             return;
         }
         match (old, new) {
             (Value::Object(a), Value::Object(b)) if a.get("@type") == b.get("@type") => self.fields(a, b),
-            (Value::Array(a), Value::Array(b)) => match keys::common(field, a, b) {
+            (Value::Array(a), Value::Array(b)) => match keys::common_key(field, a, b) {
                 Some(by) => self.keyed(by, field, a, b),
                 None => self.list(field, a, b),
             },
-            (Value::String(a), Value::String(b)) if self.options.foreign && incomparable(a, b) => {
+            (Value::String(a), Value::String(b)) if self.options.has_foreign_seed && incomparable(a, b) => {
                 self.found.uncertain.push(self.path.clone());
             }
             _ => self.change(Op::Changed, Some(old), Some(new)),
@@ -134,7 +135,7 @@ impl Walk<'_> {
     }
 
     fn keyed(&mut self, by: ListKey, field: &str, old: &[Value], new: &[Value]) {
-        let ordered = self.options.strict_order || keys::ordered(field);
+        let ordered = self.options.strict_order || keys::is_ordered(field);
         let key = |item: &Value| keys::key(by, field, item).unwrap_or_default();
         let place: HashMap<String, usize> =
             new.iter().enumerate().map(|(place, item)| (key(item), place)).collect();
@@ -168,7 +169,7 @@ impl Walk<'_> {
     }
 
     fn list(&mut self, field: &str, old: &[Value], new: &[Value]) {
-        for op in line_up(old, new) {
+        for op in align_items(old, new) {
             let (olds, news) = (op.old_range(), op.new_range());
             if matches!(op, DiffOp::Equal { .. }) {
                 continue;
@@ -199,18 +200,20 @@ impl Walk<'_> {
     }
 }
 
-/// Which items of two lists are the same, in order. The other way round gives the same pairs: of several ways
-/// to line the lists up equally well, the one taken does not depend on which of them is the old one.
-fn line_up(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
+/// Aligns equal items of two lists.
+///
+/// Swapping the lists gives the same pairs, even if there are several equally good alignments.
+fn align_items(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let first = |list: &[Value]| list.get(head).map(Value::to_string);
-    match first(old) <= first(new) {
-        true => line_up_in_order(old, new),
-        false => line_up_in_order(new, old).into_iter().map(swapped).collect(),
+    if first(old) <= first(new) {
+        align_in_order(old, new)
+    } else {
+        align_in_order(new, old).into_iter().map(swapped).collect()
     }
 }
 
-fn line_up_in_order(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
+fn align_in_order(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut number = |item: &Value| {
         let next = numbers.len() as u32;
@@ -228,7 +231,7 @@ fn line_up_in_order(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
     vec![DiffOp::Replace { old_index: head, old_len: m, new_index: head, new_len: n }]
 }
 
-/// The same seen from the other list.
+/// Returns the operation with the two lists swapped.
 fn swapped(op: DiffOp) -> DiffOp {
     match op {
         DiffOp::Equal { old_index, new_index, len } => {
@@ -246,11 +249,12 @@ fn swapped(op: DiffOp) -> DiffOp {
     }
 }
 
-/// Two secrets of which one can't say whether they are one: both redacted, of one length, under other keys; or one of them
-/// by Envoy, which leaves no trace.
+/// Whether two redacted secrets cannot be compared.
+///
+/// Ids from different seeds are incomparable if the lengths are equal. Envoy's placeholder has neither length nor id.
 fn incomparable(a: &str, b: &str) -> bool {
-    const ENVOYS: &str = "[redacted]";
-    if a == ENVOYS || b == ENVOYS {
+    const ENVOY_PLACEHOLDER: &str = "[redacted]";
+    if a == ENVOY_PLACEHOLDER || b == ENVOY_PLACEHOLDER {
         return true;
     }
     let len = |text: &str| -> Option<u64> {

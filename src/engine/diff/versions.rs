@@ -5,15 +5,17 @@ use crate::engine::store::{MessageKind, Store};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl};
 
-/// What the client said to a version.
+/// The client's answer to a version of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// No answer yet.
     Open,
     Accepted,
     Refused,
 }
 
 impl Verdict {
+    /// Returns the answer in words.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Open => "not answered",
@@ -23,27 +25,28 @@ impl Verdict {
     }
 }
 
-/// One content of a resource as it was sent on a stream, with what re-sent it unchanged.
+/// A version of a resource on a stream, including responses that sent the version again.
 #[derive(Clone, Debug)]
 pub struct ResourceVersion {
-    /// The response that brought it first.
+    /// The first response with this version.
     pub n: Seq,
     pub at: Time,
     pub stream: StreamId,
     /// The resource's own version, or that of the response.
     pub version: Arc<str>,
     pub nonce: Arc<str>,
-    /// For [`crate::wire::content::Catalog::bytes`]. `None`: taken away by this response.
+    /// The content in the catalog. `None` if the response removed the resource.
     pub content: Option<BlobId>,
-    /// How often it was sent in a row.
+    /// How many times the server sent the version in a row.
     pub times: u32,
-    /// The newest response that brought it, and what was said to that one.
+    /// The newest response with this version. `verdict` is the answer to this response.
     pub last: Seq,
     pub verdict: Verdict,
 }
 
-/// Every content of one resource in the order in which it was sent, on the streams that `wanted` picks, as far as
-/// these rows tell. Messages whose bodies the history has dropped are not among them.
+/// Returns the versions of a resource in `rows` on the streams that `wanted` selects, in order.
+///
+/// Skips messages whose bodies the history has dropped.
 pub fn versions(
     store: &Store,
     rows: Range<usize>,
@@ -56,7 +59,7 @@ pub fn versions(
     out
 }
 
-/// Goes on where [`versions`] ended, with the rows that have come since.
+/// Adds the versions in the rows after the ones that [`versions`] has read.
 pub fn extend_versions(
     out: &mut Vec<ResourceVersion>,
     store: &Store,
@@ -66,7 +69,7 @@ pub fn extend_versions(
     name: &str,
 ) {
     let Some(name) = store.catalog().strings().find(name) else { return };
-    // The list of the last response that was looked through, and what was in it.
+    // Fingerprint of the previous response's list, and the resource in the list.
     let mut seen = None;
     for row in rows {
         if store.place_of(row).is_none_or(|(stream, url)| !wanted(stream) || !is_type(&url)) {
@@ -121,7 +124,7 @@ pub fn extend_versions(
     }
 }
 
-/// The entry of that name in a response: its own version, where it has one, and its content.
+/// Returns the version, if the resource has its own, and the content of a resource in a response.
 pub(super) fn sent(store: &Store, n: Seq, name: Sym) -> Option<(Option<Arc<str>>, BlobId)> {
     let catalog = store.catalog();
     let message = store.message(n)?;

@@ -37,7 +37,7 @@ fn graph(nodes: &[(Kind, &str, NodeState, &[(Kind, &str)])]) -> Graph {
             kind: *kind,
             name: (*name).to_owned(),
             source: None,
-            way: None,
+            authority: None,
         });
         out.nodes[id].state = state.clone();
     }
@@ -50,7 +50,7 @@ fn graph(nodes: &[(Kind, &str, NodeState, &[(Kind, &str)])]) -> Graph {
                     kind: *kind,
                     name: (*name).to_owned(),
                     source: None,
-                    way: None,
+                    authority: None,
                 },
             );
         }

@@ -1,7 +1,7 @@
-//! Which resources a resource refers to, found by its fields.
+//! References from resources to other resources.
 //!
-//! A table of fields, by the message that has them, says what each refers to; the body is walked beside its
-//! descriptors, through `Any`s. No text is taken for a name because it looks like one.
+//! A table lists the fields that hold names, with the type of the named resource. The search follows the descriptors
+//! of a resource, also through `Any`s. Texts in other fields never count as names.
 
 mod names;
 mod source;
@@ -9,7 +9,7 @@ mod source;
 mod tests;
 mod walk;
 
-pub use names::ReferenceFinder;
+pub use names::{FoundReference, ReferenceFinder};
 pub use source::{AuthorityLookup, SourceKind};
 
 use serde_json::Value;
@@ -17,23 +17,23 @@ use serde_json::Value;
 use crate::schema::Schema;
 use crate::wire::event::Kind;
 
-/// One reference: from a field to a resource.
+/// A reference from a field to a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The field in the referring resource, `eds_cluster_config.service_name`.
+    /// Path of the field in the referring resource, such as `eds_cluster_config.service_name`.
     pub path: String,
-    /// The type referred to.
+    /// Type of the referenced resource.
     pub kind: Kind,
-    /// The name referred to. A name that ends in `/*` stands for all names with that beginning (VHDS).
+    /// Name of the referenced resource. A VHDS or SRDS name that ends in `*` stands for all names with that prefix.
     pub name: String,
-    /// Where the resource says that the other one comes from (row I-06); `None` where it does not say.
+    /// The config source of the referenced resource, if stated (`docs/protocol.md#i-06`).
     pub source: Option<SourceKind>,
-    /// How the server for a structured name is found (row K-23); `None` for a plain name.
-    pub way: Option<AuthorityLookup>,
+    /// The lookup of the authority of an `xdstp://` name (`docs/protocol.md#k-23`). `None` for other names.
+    pub authority: Option<AuthorityLookup>,
 }
 
 impl Link {
-    /// Whether a resource of that name is meant.
+    /// Whether the reference covers a resource with this name.
     pub fn matches_name(&self, name: &str) -> bool {
         match self.name.strip_suffix('*') {
             Some(start) if self.kind == Kind::Vhds || self.kind == Kind::Srds => name.starts_with(start),
@@ -42,8 +42,9 @@ impl Link {
     }
 }
 
-/// References of one resource, in the order of its fields. `body` is its protobuf JSON with the API's own field names
-/// and an `@type`.
+/// Returns the references of a resource, in the order of its fields.
+///
+/// `body` is protobuf JSON with the original field names and an `@type`.
 pub fn links_of(schema: &Schema, body: &Value) -> Vec<Link> {
     let mut links = Vec::new();
     if let Some(message) = body.get("@type").and_then(Value::as_str).and_then(|url| schema.message(url)) {
@@ -52,7 +53,7 @@ pub fn links_of(schema: &Schema, body: &Value) -> Vec<Link> {
     links
 }
 
-/// The types whose resources can refer to this one.
+/// Returns the types whose resources can refer to resources of this type.
 pub fn referring_kinds(kind: Kind) -> &'static [Kind] {
     match kind {
         Kind::Rds => &[Kind::Lds, Kind::Srds],

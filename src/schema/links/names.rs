@@ -5,89 +5,107 @@ use foldhash::fast::RandomState;
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 
 use super::SourceKind;
-use super::source;
-use super::walk::{NAME_FIELDS, inner_message};
+use super::source::CONFIG_SOURCE_FIELDS;
+use super::walk::{inner_message, name_field_kind};
 use crate::schema::{Schema, message_name};
 use crate::wire::event::Kind;
 use crate::wire::pb::{Field, Fields, Value, field_bit};
 
-/// Levels that are looked into, as in [`of`](super::of).
+/// Maximum nesting of messages, as in [`links_of`](super::links_of).
 const MAX_DEPTH: u32 = 100;
 
-/// Finds what resources refer to in their bytes, without their paths: what [`of`](super::of) finds, at a small part of
-/// its cost, for whoever looks at every resource that passes. Only the fields that can lead to a name are looked at;
-/// which these are is found out when a type is first met. A field that stands twice counts twice.
+/// A finder of the names that serialized resources refer to, without the paths of the fields.
+///
+/// Finds the same references as [`links_of`](super::links_of) at a small part of the cost, for callers that scan every
+/// resource. Scans only the fields that can lead to a name, determined when a type first occurs. A field that occurs
+/// twice counts twice.
 pub struct ReferenceFinder {
     schema: Arc<Schema>,
-    nodes: Vec<MessagePlan>,
-    /// By full name, in one number each.
-    places: HashMap<String, usize>,
-    /// By what stands in an `Any`; none: unknown, or nothing to be found there.
-    types: HashMap<Box<[u8]>, Option<usize>, RandomState>,
+    plans: Vec<MessagePlan>,
+    /// Indexes in `plans` by full message name.
+    index_by_name: HashMap<String, usize>,
+    /// Indexes in `plans` by the type URL of an `Any`. `None` for types that are unknown or lead to no name.
+    index_by_type_url: HashMap<Box<[u8]>, Option<usize>, RandomState>,
 }
 
-/// Type and name of a reference, and where the resource says that it comes from.
-type Found = (Kind, String, Option<SourceKind>);
+/// A reference to a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundReference {
+    pub kind: Kind,
+    pub name: String,
+    /// The config source of the referenced resource, if stated.
+    pub source: Option<SourceKind>,
+}
 
-/// What matters of one message type.
+/// The fields of a message type that can lead to a name.
 #[derive(Default)]
 struct MessagePlan {
-    /// By field number.
-    steps: Vec<(u32, FieldRole)>,
-    whole: Option<CompositeReference>,
-    /// The field that says where what is named comes from (row I-06).
+    roles: Vec<(u32, FieldRole)>,
+    composite: Option<CompositeReference>,
+    /// The field that holds the config source of the names beside it.
     source: Option<u32>,
-    /// There can be a name in it.
-    reaches: bool,
-    /// A bit for each field of `steps` and `whole`, the last for all numbers from there on: most fields are neither.
+    /// Whether a message of this type can contain a name.
+    reaches_name: bool,
+    /// The [`field_bit`]s of the fields in `roles` and `composite`.
     fields: u64,
 }
 
 impl MessagePlan {
-    fn looks_at(&self, number: u32) -> bool {
+    fn includes(&self, number: u32) -> bool {
         self.fields & field_bit(number) != 0
+    }
+
+    fn role(&self, number: u32) -> Option<&FieldRole> {
+        self.roles.iter().find(|(known, _)| *known == number).map(|(_, role)| role)
     }
 }
 
+/// The way in which a field leads to a name.
 enum FieldRole {
     /// The field holds a name.
     Name(Kind),
-    /// The field holds a message that may lead to one.
-    Inner(usize),
-    /// The same for the values of a map.
+    /// The field holds a message that can contain a name.
+    Message(usize),
+    /// The field is a map whose values are messages that can contain a name.
     Map(usize),
-    /// A message of any type.
+    /// The field holds an `Any`.
     Any,
 }
 
-/// A reference that a message makes by more than one of its fields.
+/// A reference that consists of several fields of a message.
 struct CompositeReference {
-    /// Where this field is set,
+    /// The message refers to a resource if this field is set
     when: u32,
-    /// and this field within it is not,
+    /// and this field of the message in `when` is not set.
     unless: Option<u32>,
-    /// what this field holds is a name; without it, all names are meant.
+    /// The field that holds the name. `None` for a reference to all names.
     name: Option<u32>,
-    /// Within the first field, the one that says where it comes from; without it the field itself does.
+    /// The field of the message in `when` that holds the config source. `None` if `when` itself is the config source.
     source: Option<u32>,
-    /// What follows the name.
-    end: &'static str,
+    /// Appended to the name.
+    suffix: &'static str,
     kind: Kind,
 }
 
 impl ReferenceFinder {
+    /// Creates a finder. Inspects no types until they occur.
     pub fn new(schema: Arc<Schema>) -> ReferenceFinder {
-        ReferenceFinder { schema, nodes: Vec::new(), places: HashMap::new(), types: HashMap::default() }
+        ReferenceFinder {
+            schema,
+            plans: Vec::new(),
+            index_by_name: HashMap::new(),
+            index_by_type_url: HashMap::default(),
+        }
     }
 
-    /// Each reference of a serialized `Any`: type, name, and where the resource says that it comes from.
-    pub fn of(&mut self, any: &[u8]) -> Vec<Found> {
+    /// Returns the references of a serialized `Any`.
+    pub fn references(&mut self, any: &[u8]) -> Vec<FoundReference> {
         let mut found = Vec::new();
         self.any(any, MAX_DEPTH, &mut found);
         found
     }
 
-    fn any(&mut self, bytes: &[u8], depth: u32, found: &mut Vec<Found>) {
+    fn any(&mut self, bytes: &[u8], depth: u32, found: &mut Vec<FoundReference>) {
         let (mut url, mut value) = (&[][..], &[][..]);
         for field in Fields::new(bytes).map_while(Result::ok) {
             match field.number {
@@ -96,170 +114,182 @@ impl ReferenceFinder {
                 _ => {}
             }
         }
-        let node = match self.types.get(url) {
-            Some(node) => *node,
-            None => {
-                let text = std::str::from_utf8(url).ok();
-                let message = text.and_then(|url| self.schema.message(message_name(url)));
-                let node = message.map(|message| self.plan_for(&message));
-                let node = node.filter(|node| self.nodes.get(*node).is_some_and(|node| node.reaches));
-                // Whoever sends ever new types is asked about each anew.
-                if self.types.len() < MAX_CACHED_TYPES {
-                    self.types.insert(url.into(), node);
-                }
-                node
-            }
-        };
-        if let Some(node) = node {
-            self.message(node, value, depth, found);
+        if let Some(plan) = self.plan_for_type_url(url) {
+            self.message(plan, value, depth, found);
         }
     }
 
-    fn message(&mut self, node: usize, bytes: &[u8], depth: u32, found: &mut Vec<Found>) {
+    /// Returns the plan of the type, or `None` if the type is unknown or leads to no name.
+    fn plan_for_type_url(&mut self, url: &[u8]) -> Option<usize> {
+        if let Some(plan) = self.index_by_type_url.get(url) {
+            return *plan;
+        }
+        let text = std::str::from_utf8(url).ok();
+        let message = text.and_then(|url| self.schema.message(message_name(url)));
+        let plan = message.map(|message| self.plan_for(&message));
+        let plan = plan.filter(|plan| self.plans.get(*plan).is_some_and(|plan| plan.reaches_name));
+        // Bounds the memory of a peer that sends ever new types.
+        if self.index_by_type_url.len() < MAX_CACHED_TYPES {
+            self.index_by_type_url.insert(url.into(), plan);
+        }
+        plan
+    }
+
+    fn message(&mut self, plan: usize, bytes: &[u8], depth: u32, found: &mut Vec<FoundReference>) {
         let Some(depth) = depth.checked_sub(1) else { return };
         let (first, mut when, mut name) = (found.len(), None, None);
         for field in Fields::new(bytes).map_while(Result::ok) {
-            let Some(node) = self.nodes.get(node) else { return };
-            if !node.looks_at(field.number) {
+            let Some(plan) = self.plans.get(plan) else { return };
+            if !plan.includes(field.number) {
                 continue;
             }
-            if let Some(whole) = &node.whole {
-                when = if field.number == whole.when { Some(field) } else { when };
-                name = if Some(field.number) == whole.name { Some(field) } else { name };
+            if let Some(composite) = &plan.composite {
+                when = if field.number == composite.when { Some(field) } else { when };
+                name = if Some(field.number) == composite.name { Some(field) } else { name };
             }
-            let step = node.steps.iter().find(|(number, _)| *number == field.number);
-            let (Value::Len(inside) | Value::Group(inside)) = field.value else { continue };
-            match step.map(|(_, step)| step) {
-                Some(FieldRole::Name(kind)) if !inside.is_empty() => {
-                    let config = node.source.and_then(|number| last(number, bytes));
+            let (Value::Len(value) | Value::Group(value)) = field.value else { continue };
+            match plan.role(field.number) {
+                Some(FieldRole::Name(kind)) if !value.is_empty() => {
+                    let config = plan.source.and_then(|number| last_field(number, bytes));
                     let source = config.and_then(|config| SourceKind::from_bytes(config.bytes()));
-                    found.push((*kind, field.text().into_owned(), source));
+                    found.push(FoundReference { kind: *kind, name: field.text().into_owned(), source });
                 }
-                Some(FieldRole::Inner(inner)) => self.message(*inner, inside, depth, found),
-                Some(FieldRole::Any) => self.any(inside, depth, found),
-                Some(FieldRole::Map(inner)) => {
-                    let inner = *inner;
-                    for value in Fields::new(inside).map_while(Result::ok).filter(|field| field.number == 2) {
-                        match inner {
-                            ANY => self.any(value.bytes(), depth, found),
-                            inner => self.message(inner, value.bytes(), depth, found),
-                        }
-                    }
-                }
+                Some(FieldRole::Message(inner)) => self.message(*inner, value, depth, found),
+                Some(FieldRole::Any) => self.any(value, depth, found),
+                Some(FieldRole::Map(inner)) => self.map_entry(*inner, value, depth, found),
                 _ => {}
             }
         }
-        let whole = self.nodes.get(node).and_then(|node| node.whole.as_ref());
-        if let Some(reference) = whole.and_then(|whole| whole.read(&when?, name)) {
+        let composite = self.plans.get(plan).and_then(|plan| plan.composite.as_ref());
+        if let Some(reference) = composite.and_then(|composite| composite.read(&when?, name)) {
             found.insert(first, reference);
         }
     }
 
-    /// The node of a message, made with those of all messages in it.
-    fn plan_for(&mut self, root: &MessageDescriptor) -> usize {
-        if let Some(place) = self.places.get(root.full_name()) {
-            return *place;
+    fn map_entry(&mut self, plan: usize, entry: &[u8], depth: u32, found: &mut Vec<FoundReference>) {
+        for value in Fields::new(entry).map_while(Result::ok).filter(|field| field.number == 2) {
+            match plan {
+                ANY => self.any(value.bytes(), depth, found),
+                plan => self.message(plan, value.bytes(), depth, found),
+            }
         }
-        let first = self.nodes.len();
-        let mut todo = vec![root.clone()];
-        let mut made = Vec::new();
-        let mut place_of = |message: &MessageDescriptor, todo: &mut Vec<MessageDescriptor>| {
-            let next = self.places.len();
-            *self.places.entry(message.full_name().to_owned()).or_insert_with(|| {
-                todo.push(message.clone());
-                next
-            })
-        };
-        let place = place_of(root, &mut Vec::new());
-        let mut at = 0;
-        while let Some(message) = todo.get(at).cloned() {
-            at += 1;
-            let steps = message.fields().filter_map(|field| {
-                let step = match (named(&message, &field), inner_message(&field)) {
-                    (Some(kind), _) => FieldRole::Name(kind),
-                    (None, None) => return None,
-                    (None, Some(inside)) => {
-                        match (inside.full_name() == "google.protobuf.Any", field.is_map()) {
-                            (true, true) => FieldRole::Map(ANY),
-                            (true, false) => FieldRole::Any,
-                            (false, true) => FieldRole::Map(place_of(&inside, &mut todo)),
-                            (false, false) => FieldRole::Inner(place_of(&inside, &mut todo)),
-                        }
-                    }
-                };
-                Some((field.number(), step))
-            });
-            let steps: Vec<_> = steps.collect();
-            let source = source::CONFIG_SOURCE_FIELDS.iter().find_map(|name| message.get_field_by_name(name));
-            let source = source.map(|field| field.number());
-            made.push(MessagePlan {
-                steps,
-                whole: CompositeReference::of(&message),
-                source,
-                reaches: false,
-                fields: 0,
-            });
-        }
-        self.nodes.extend(made);
-        self.prune(first);
-        place
     }
 
-    /// Drops the steps from `first` on that lead to no name.
+    /// Returns the plan of a message. Creates plans for all messages that the message can contain.
+    fn plan_for(&mut self, root: &MessageDescriptor) -> usize {
+        if let Some(index) = self.index_by_name.get(root.full_name()) {
+            return *index;
+        }
+        let first = self.plans.len();
+        let mut queue = Vec::new();
+        let index = index_or_enqueue(root, &mut self.index_by_name, &mut queue);
+        let mut next = 0;
+        while let Some(message) = queue.get(next).cloned() {
+            next += 1;
+            let roles: Vec<_> = message
+                .fields()
+                .filter_map(|field| {
+                    let role = field_role(&message, &field, &mut self.index_by_name, &mut queue)?;
+                    Some((field.number(), role))
+                })
+                .collect();
+            let source = CONFIG_SOURCE_FIELDS.iter().find_map(|name| message.get_field_by_name(name));
+            let source = source.map(|field| field.number());
+            let composite = CompositeReference::of(&message);
+            self.plans.push(MessagePlan { roles, composite, source, reaches_name: false, fields: 0 });
+        }
+        self.prune(first);
+        index
+    }
+
+    /// Drops the roles that lead to no name from the plans from `first` on.
     fn prune(&mut self, first: usize) {
-        let leads = |nodes: &[MessagePlan], step: &FieldRole| match step {
+        let leads = |plans: &[MessagePlan], role: &FieldRole| match role {
             FieldRole::Name(_) | FieldRole::Any | FieldRole::Map(ANY) => true,
-            FieldRole::Inner(inner) | FieldRole::Map(inner) => {
-                nodes.get(*inner).is_some_and(|node| node.reaches)
+            FieldRole::Message(inner) | FieldRole::Map(inner) => {
+                plans.get(*inner).is_some_and(|plan| plan.reaches_name)
             }
         };
         loop {
-            let reach = |node: &MessagePlan| {
-                !node.reaches
-                    && (node.whole.is_some() || node.steps.iter().any(|(_, step)| leads(&self.nodes, step)))
+            let reaches = |plan: &MessagePlan| {
+                !plan.reaches_name
+                    && (plan.composite.is_some()
+                        || plan.roles.iter().any(|(_, role)| leads(&self.plans, role)))
             };
             let found: Vec<usize> =
-                (first..self.nodes.len()).filter(|at| self.nodes.get(*at).is_some_and(reach)).collect();
+                (first..self.plans.len()).filter(|at| self.plans.get(*at).is_some_and(reaches)).collect();
             if found.is_empty() {
                 break;
             }
             for at in found {
-                self.nodes[at].reaches = true;
+                self.plans[at].reaches_name = true;
             }
         }
-        for at in first..self.nodes.len() {
-            let mut steps = std::mem::take(&mut self.nodes[at].steps);
-            steps.retain(|(_, step)| leads(&self.nodes, step));
-            let node = &mut self.nodes[at];
-            let whole = node.whole.iter().flat_map(|whole| [Some(whole.when), whole.name]).flatten();
-            let numbers = steps.iter().map(|(number, _)| *number).chain(whole);
-            node.fields = numbers.fold(0, |fields, number| fields | field_bit(number));
-            node.steps = steps;
+        for at in first..self.plans.len() {
+            let mut roles = std::mem::take(&mut self.plans[at].roles);
+            roles.retain(|(_, role)| leads(&self.plans, role));
+            let plan = &mut self.plans[at];
+            let composite = plan.composite.iter().flat_map(|part| [Some(part.when), part.name]).flatten();
+            let numbers = roles.iter().map(|(number, _)| *number).chain(composite);
+            plan.fields = numbers.fold(0, |fields, number| fields | field_bit(number));
+            plan.roles = roles;
         }
     }
 }
 
-/// Stands for the node of `google.protobuf.Any`.
+/// Stands for the plan of `google.protobuf.Any`.
 const ANY: usize = usize::MAX;
 
-/// Types that are remembered.
+/// Maximum number of type URLs to remember.
 const MAX_CACHED_TYPES: usize = 4096;
 
-/// The type that a field's value is a name of.
-fn named(message: &MessageDescriptor, field: &FieldDescriptor) -> Option<Kind> {
-    let named = NAME_FIELDS.iter().find(|(of, name, _)| *of == message.full_name() && *name == field.name());
-    named.filter(|_| matches!(field.kind(), FieldKind::String)).map(|(_, _, kind)| *kind)
+/// Returns the index of a message's plan, and queues the message if the plan does not exist.
+fn index_or_enqueue(
+    message: &MessageDescriptor,
+    index_by_name: &mut HashMap<String, usize>,
+    queue: &mut Vec<MessageDescriptor>,
+) -> usize {
+    let next = index_by_name.len();
+    *index_by_name.entry(message.full_name().to_owned()).or_insert_with(|| {
+        queue.push(message.clone());
+        next
+    })
 }
 
-/// The last field of that number.
-fn last(number: u32, bytes: &[u8]) -> Option<Field<'_>> {
+/// Returns the role of a field, or `None` if the field holds neither a name nor a message.
+fn field_role(
+    message: &MessageDescriptor,
+    field: &FieldDescriptor,
+    index_by_name: &mut HashMap<String, usize>,
+    queue: &mut Vec<MessageDescriptor>,
+) -> Option<FieldRole> {
+    if let Some(kind) = named_kind(message, field) {
+        return Some(FieldRole::Name(kind));
+    }
+    let inner = inner_message(field)?;
+    Some(match (inner.full_name() == "google.protobuf.Any", field.is_map()) {
+        (true, true) => FieldRole::Map(ANY),
+        (true, false) => FieldRole::Any,
+        (false, true) => FieldRole::Map(index_or_enqueue(&inner, index_by_name, queue)),
+        (false, false) => FieldRole::Message(index_or_enqueue(&inner, index_by_name, queue)),
+    })
+}
+
+/// Returns the type of resource that the value of a field names.
+fn named_kind(message: &MessageDescriptor, field: &FieldDescriptor) -> Option<Kind> {
+    let kind = name_field_kind(message.full_name(), field.name())?;
+    matches!(field.kind(), FieldKind::String).then_some(kind)
+}
+
+/// Returns the last field with this number.
+fn last_field(number: u32, bytes: &[u8]) -> Option<Field<'_>> {
     Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == number).last()
 }
 
 impl CompositeReference {
     fn of(message: &MessageDescriptor) -> Option<CompositeReference> {
         let number = |name: &str| message.get_field_by_name(name).map(|field| field.number());
-        let (when, name, kind, end) = match message.full_name() {
+        let (when, name, kind, suffix) = match message.full_name() {
             "envoy.config.cluster.v3.Cluster" => ("eds_cluster_config", Some("name"), Kind::Eds, ""),
             "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig" => {
                 ("sds_config", Some("name"), Kind::Sds, "")
@@ -276,21 +306,21 @@ impl CompositeReference {
         let unless = unless.and_then(|inner| Some(inner.get_field_by_name("service_name")?.number()));
         let source = message.get_field_by_name(when).and_then(|field| inner_message(&field));
         let source = source.and_then(|inner| {
-            let fields = source::CONFIG_SOURCE_FIELDS.iter().chain([&"scoped_rds_config_source"]);
+            let fields = CONFIG_SOURCE_FIELDS.iter().chain([&"scoped_rds_config_source"]);
             Some(fields.into_iter().find_map(|name| inner.get_field_by_name(name))?.number())
         });
         let name = match name {
             Some(name) => Some(number(name)?),
             None => None,
         };
-        Some(CompositeReference { when: number(when)?, unless, name, source, end, kind })
+        Some(CompositeReference { when: number(when)?, unless, name, source, suffix, kind })
     }
 
-    /// The reference, by the last fields of the message that have the numbers `when` and `name`.
-    fn read(&self, when: &Field<'_>, name: Option<Field<'_>>) -> Option<Found> {
+    /// Reads the reference from the last fields with the numbers `when` and `name`.
+    fn read(&self, when: &Field<'_>, name: Option<Field<'_>>) -> Option<FoundReference> {
         if self
             .unless
-            .and_then(|number| last(number, when.bytes()))
+            .and_then(|number| last_field(number, when.bytes()))
             .is_some_and(|field| !field.bytes().is_empty())
         {
             return None;
@@ -300,10 +330,11 @@ impl CompositeReference {
             None => String::new(),
         };
         let config = match self.source {
-            Some(number) => last(number, when.bytes()),
+            Some(number) => last_field(number, when.bytes()),
             None => Some(*when),
         };
         let source = config.and_then(|config| SourceKind::from_bytes(config.bytes()));
-        (self.name.is_none() || !name.is_empty()).then(|| (self.kind, name + self.end, source))
+        let is_complete = self.name.is_none() || !name.is_empty();
+        is_complete.then(|| FoundReference { kind: self.kind, name: name + self.suffix, source })
     }
 }

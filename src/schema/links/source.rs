@@ -3,11 +3,12 @@ use serde_json::Value;
 use crate::wire::event::Variant;
 use crate::wire::pb::Fields;
 
-/// Fields that hold the `ConfigSource` of what is named beside them.
+/// Fields that hold the `ConfigSource` of the names beside them.
 pub(super) const CONFIG_SOURCE_FIELDS: [&str; 4] =
     ["config_source", "eds_config", "sds_config", "leds_config"];
 
-// Fields of `ConfigSource` and `ApiConfigSource`, and the values of `api_type`. A test holds them against the descriptors.
+// Field numbers of `ConfigSource` and `ApiConfigSource`, and values of `api_type`. The tests of `ReferenceFinder` compare
+// them with the descriptors.
 const PATH: u32 = 1;
 const API_CONFIG_SOURCE: u32 = 2;
 const ADS: u32 = 3;
@@ -20,19 +21,20 @@ const DELTA_GRPC: u64 = 3;
 const AGGREGATED_GRPC: u64 = 5;
 const AGGREGATED_DELTA_GRPC: u64 = 6;
 
-/// What kind of source a resource names for another one: the `ConfigSource` beside the name (rows I-05, I-06).
+/// The kind of a `ConfigSource` (`docs/protocol.md#i-05`, `docs/protocol.md#i-06`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SourceKind {
-    /// `ads`, and an `api_config_source` of an aggregated type.
+    /// `ads`, or an `api_config_source` with an aggregated `api_type`.
     Ads,
-    /// `self`: the source that the resource itself came from.
+    /// `self`: the source of the referring resource.
     Own,
-    /// A stream of the type's own.
+    /// A separate SotW stream for the type.
     Grpc,
-    /// The same, delta.
+    /// A separate delta stream for the type.
     DeltaGrpc,
+    /// Polling with HTTP requests.
     Rest,
-    /// A file.
+    /// A watched file.
     Path,
 }
 
@@ -46,7 +48,7 @@ impl SourceKind {
         SourceKind::Path,
     ];
 
-    /// As a `ConfigSource` says it.
+    /// Returns the field name or `api_type` that stands for the kind in a `ConfigSource`.
     pub fn word(self) -> &'static str {
         match self {
             SourceKind::Ads => "ads",
@@ -58,7 +60,7 @@ impl SourceKind {
         }
     }
 
-    /// Whether a subscription of this variant is one to such a source; `None` where it can't be told.
+    /// Whether a subscription of this protocol variant uses a source of this kind. `None` if unknown.
     pub fn matches_variant(self, variant: Variant) -> Option<bool> {
         Some(match self {
             SourceKind::Ads => variant.is_aggregated(),
@@ -70,7 +72,7 @@ impl SourceKind {
         })
     }
 
-    /// Of a `ConfigSource` in protobuf JSON with the API's own field names.
+    /// Returns the kind of a `ConfigSource` in protobuf JSON with the original field names.
     pub fn of(config: &Value) -> Option<SourceKind> {
         if config.get("ads").is_some() {
             return Some(SourceKind::Ads);
@@ -90,7 +92,7 @@ impl SourceKind {
         }
     }
 
-    /// Of the bytes of a `ConfigSource`.
+    /// Returns the kind of a serialized `ConfigSource`.
     pub(super) fn from_bytes(config: &[u8]) -> Option<SourceKind> {
         let kinds = Fields::new(config).map_while(Result::ok).filter_map(|field| match field.number {
             PATH | PATH_CONFIG_SOURCE => Some(Some(SourceKind::Path)),
@@ -109,47 +111,37 @@ impl SourceKind {
             }
             _ => None,
         });
-        // Of a oneof the last stands.
+        // The last member of a oneof wins.
         kinds.last().flatten()
     }
 }
 
-/// The `ConfigSource` that stands beside a reference: `value` is the message that refers.
+/// Returns the `ConfigSource` in a message that refers to a resource.
 pub(super) fn config_source_of(value: &Value) -> Option<&Value> {
     CONFIG_SOURCE_FIELDS.iter().find_map(|field| value.get(field))
 }
 
-/// How the server for a structured name is found: by the authority in it (rows K-23 and K-24).
+/// The lookup of the server for an `xdstp://` name by the authority in the name.
+///
+/// See `docs/protocol.md#k-23` and `docs/protocol.md#k-24`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthorityLookup {
-    /// The source beside the name lists its authority.
+    /// The config source beside the name lists the authority.
     ConfigSource { authority: String },
-    /// It does not, so the bootstrap tells.
+    /// The config source does not list the authority, so the client looks in its bootstrap.
     Bootstrap { authority: String },
 }
 
 impl AuthorityLookup {
-    /// `config` is the `ConfigSource` beside the name.
+    /// Returns the lookup for a name with the `ConfigSource` beside the name. `None` if the name has no authority.
     pub(super) fn of(name: &str, config: Option<&Value>) -> Option<AuthorityLookup> {
         let authority = name.strip_prefix("xdstp://")?.split('/').next().unwrap_or_default().to_owned();
         let listed = config.and_then(|config| config.get("authorities")).and_then(Value::as_array);
-        let is_it = |one: &Value| one.get("name").and_then(Value::as_str).unwrap_or_default() == authority;
-        Some(match listed.is_some_and(|all| all.iter().any(is_it)) {
-            true => AuthorityLookup::ConfigSource { authority },
-            false => AuthorityLookup::Bootstrap { authority },
+        let is_authority = |one: &Value| one.get("name").and_then(Value::as_str).unwrap_or_default() == authority;
+        Some(if listed.is_some_and(|all| all.iter().any(is_authority)) {
+            AuthorityLookup::ConfigSource { authority }
+        } else {
+            AuthorityLookup::Bootstrap { authority }
         })
-    }
-}
-
-impl std::fmt::Display for AuthorityLookup {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            AuthorityLookup::ConfigSource { authority } => {
-                write!(f, "by the source beside it, which lists authority `{authority}`")
-            }
-            AuthorityLookup::Bootstrap { authority } => {
-                write!(f, "by the bootstrap's authority `{authority}`")
-            }
-        }
     }
 }

@@ -3,17 +3,18 @@ use serde_json::{Value, json};
 use super::*;
 use crate::wire::event::ApiVersion;
 
-/// The references of a resource, those of its bytes the same.
+/// Returns the references of a resource. Checks that the finder finds the same references in the bytes.
 fn read(kind: Kind, mut body: Value) -> Vec<Link> {
     body["@type"] = kind.type_url(ApiVersion::V3).unwrap().as_str().into();
     let schema = Schema::builtin();
     let any = schema.encode("google.protobuf.Any", &body).unwrap();
     let links = links_of(&schema, &schema.any_to_json(&any));
     let mut names: Vec<_> = links.iter().map(|link| (link.kind, link.name.clone(), link.source)).collect();
-    let mut fast = ReferenceFinder::new(schema).of(&any);
+    let fast = ReferenceFinder::new(schema).references(&any).into_iter();
+    let mut fast: Vec<_> = fast.map(|found| (found.kind, found.name, found.source)).collect();
     names.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
     fast.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-    assert_eq!(names, fast, "by their bytes");
+    assert_eq!(names, fast, "in the bytes");
     links
 }
 
@@ -39,7 +40,7 @@ const HCM: &str = "envoy.extensions.filters.network.http_connection_manager.v3.H
 const TCP: &str = "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy";
 const IN_FILTER: &str = "filter_chains[0].filters[0].typed_config";
 
-/// Row A-15.
+// docs/protocol.md#a-15
 #[test]
 fn listeners_refer_to_routes() {
     let body = with_filter(HCM, json!({"rds": {"route_config_name": "r1", "config_source": {"ads": {}}}}));
@@ -83,7 +84,7 @@ fn listeners_refer_to_clusters_secrets_and_filters() {
     );
 }
 
-/// Row A-15.
+// docs/protocol.md#a-15
 #[test]
 fn routes_refer_to_clusters() {
     let body = json!({"name": "r", "virtual_hosts": [{"routes": [
@@ -109,7 +110,7 @@ fn routes_refer_to_clusters() {
     assert_eq!(links(Kind::Vhds, host), one("routes[0].route.cluster", Kind::Cds, "late"));
 }
 
-/// Row A-15.
+// docs/protocol.md#a-15
 #[test]
 fn clusters_refer_to_endpoints_secrets_and_clusters() {
     let eds = |config: Value| json!({"name": "c", "type": "EDS", "eds_cluster_config": config});
@@ -139,14 +140,14 @@ fn clusters_refer_to_endpoints_secrets_and_clusters() {
 }
 
 #[test]
-fn a_name_elsewhere_is_no_link() {
+fn ignores_names_in_other_fields() {
     let body = json!({"name": "c", "alt_stat_name": "cluster", "metadata": {"filter_metadata": {"x": {"cluster": "a",
         "route_config_name": "r"}}}});
     assert_eq!(links(Kind::Cds, body), []);
 }
 
 #[test]
-fn the_source_beside_a_name_is_told() {
+fn finds_config_source_of_reference() {
     let sources =
         |kind: Kind, body: Value| read(kind, body).into_iter().map(|link| link.source).collect::<Vec<_>>();
     let eds =
@@ -174,13 +175,13 @@ fn the_source_beside_a_name_is_told() {
     assert_eq!(sources(Kind::Rds, vhds), [Some(SourceKind::DeltaGrpc)]);
 }
 
-/// Row K-23.
+// docs/protocol.md#k-23
 #[test]
-fn the_authority_of_a_name_is_looked_for_beside_it_first() {
+fn looks_up_authority_in_config_source_first() {
     let way = |name: &str, authorities: Value| {
         let config = json!({"ads": {}, "authorities": authorities});
         let eds = json!({"service_name": name, "eds_config": config});
-        read(Kind::Cds, json!({"name": "c", "type": "EDS", "eds_cluster_config": eds})).remove(0).way
+        read(Kind::Cds, json!({"name": "c", "type": "EDS", "eds_cluster_config": eds})).remove(0).authority
     };
     let name = "xdstp://shop.example/envoy.config.endpoint.v3.ClusterLoadAssignment/cart";
     let authority = || "shop.example".to_owned();
@@ -197,7 +198,7 @@ fn the_authority_of_a_name_is_looked_for_beside_it_first() {
 }
 
 #[test]
-fn every_field_of_the_table_is_the_apis() {
+fn name_fields_exist_in_the_api() {
     let schema = Schema::builtin();
     for (message, field, _) in walk::NAME_FIELDS {
         let known = schema.message(message).unwrap_or_else(|| panic!("{message}"));
@@ -206,7 +207,6 @@ fn every_field_of_the_table_is_the_apis() {
 }
 
 proptest::proptest! {
-    /// Wherever a cluster is named by a route, the link's path leads back to that name.
     #[test]
     fn paths_lead_to_the_names(names in proptest::collection::vec("[a-z|.0-9]{1,12}", 1..8)) {
         let routes: Vec<Value> = names.iter().map(|name| json!({"route": {"cluster": name}})).collect();
@@ -216,7 +216,7 @@ proptest::proptest! {
         let links = links_of(&schema, &body);
         proptest::prop_assert_eq!(links.len(), names.len());
         let any = schema.encode("google.protobuf.Any", &body).unwrap();
-        let fast: Vec<_> = ReferenceFinder::new(schema).of(&any).into_iter().map(|(_, name, _)| name).collect();
+        let fast: Vec<_> = ReferenceFinder::new(schema).references(&any).into_iter().map(|found| found.name).collect();
         proptest::prop_assert_eq!(&fast, &names);
         for (link, name) in links.iter().zip(&names) {
             proptest::prop_assert_eq!(&link.name, name);

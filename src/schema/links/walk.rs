@@ -7,7 +7,7 @@ use crate::wire::event::Kind;
 use super::source::config_source_of;
 use super::{AuthorityLookup, Link, SourceKind};
 
-/// Fields that hold the name of a resource (or a list of names): message, field, type referred to.
+/// Fields that hold a name or list of names: message, field, type of the named resource.
 pub(super) const NAME_FIELDS: [(&str, &str, Kind); 16] = [
     ("envoy.extensions.filters.network.http_connection_manager.v3.Rds", "route_config_name", Kind::Rds),
     ("envoy.config.route.v3.ScopedRouteConfiguration", "route_configuration_name", Kind::Rds),
@@ -35,7 +35,7 @@ pub(super) const NAME_FIELDS: [(&str, &str, Kind); 16] = [
     ("envoy.config.endpoint.v3.LedsClusterLocalityConfig", "leds_collection_name", Kind::Leds),
 ];
 
-/// Levels that are looked into; deeper ones are not opened by the reader either.
+/// Maximum nesting of messages. The decoder does not decode deeper messages either.
 const MAX_DEPTH: usize = 100;
 
 pub(super) fn message(
@@ -47,16 +47,18 @@ pub(super) fn message(
     out: &mut Vec<Link>,
 ) {
     let (Value::Object(members), true) = (value, depth < MAX_DEPTH) else { return };
-    let inside = (message.full_name() == "google.protobuf.Any")
+    let payload = (message.full_name() == "google.protobuf.Any")
         .then(|| members.get("@type").and_then(Value::as_str).and_then(|url| schema.message(url)))
         .flatten();
-    let here = inside.as_ref().unwrap_or(message);
-    composite_links(value, here, path, out);
+    let descriptor = payload.as_ref().unwrap_or(message);
+    composite_links(value, descriptor, path, out);
     for (name, member) in members {
-        let Some(field) = here.get_field_by_name(name) else { continue };
+        let Some(field) = descriptor.get_field_by_name(name) else { continue };
         let length = path.len();
         push_field(path, name);
-        field_links(here, &field, (value, member), path, out);
+        if let Some(kind) = name_field_kind(descriptor.full_name(), field.name()) {
+            name_links(kind, member, config_source_of(value), path, out);
+        }
         if let Some(inner) = inner_message(&field) {
             for_each_item(member, field.is_map(), path, &mut |item, path| {
                 self::message(schema, item, &inner, path, depth + 1, out);
@@ -66,7 +68,7 @@ pub(super) fn message(
     }
 }
 
-/// References that a message makes by more than one of its fields.
+/// Adds the references that consist of several fields of a message.
 fn composite_links(value: &Value, message: &MessageDescriptor, path: &mut String, out: &mut Vec<Link>) {
     let text = |field: &str| value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let mut add = |field: &str, kind, name: String, config: Option<&Value>| {
@@ -77,7 +79,7 @@ fn composite_links(value: &Value, message: &MessageDescriptor, path: &mut String
     };
     let inside = |field: &str| value.get(field).and_then(config_source_of);
     match message.full_name() {
-        // The endpoints of a cluster go by its own name unless another is given.
+        // EDS resources have the name of the cluster unless `service_name` is set.
         "envoy.config.cluster.v3.Cluster" => {
             let eds = value.get("eds_cluster_config");
             let own = eds.is_some_and(|eds| eds.get("service_name").is_none_or(|name| name == ""));
@@ -85,7 +87,7 @@ fn composite_links(value: &Value, message: &MessageDescriptor, path: &mut String
                 add("eds_cluster_config", Kind::Eds, name.to_owned(), inside("eds_cluster_config"));
             }
         }
-        // Without a source the secret is one of the bootstrap's.
+        // Without a config source the secret is in the bootstrap.
         "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig" if value.get("sds_config").is_some() => {
             if let Some(name) = text("name") {
                 add("name", Kind::Sds, name.to_owned(), config_source_of(value));
@@ -102,7 +104,7 @@ fn composite_links(value: &Value, message: &MessageDescriptor, path: &mut String
             let source = value.get("scoped_rds").and_then(|scoped| scoped.get("scoped_rds_config_source"));
             add("scoped_rds", Kind::Srds, "*".to_owned(), source);
         }
-        // A filter whose configuration is discovered is a resource of the filter's name.
+        // A discovered filter configuration is a resource with the name of the filter.
         name if message.get_field_by_name("config_discovery").is_some() => {
             let filter = name.ends_with("Filter");
             if let (true, Some(_), Some(name)) = (filter, value.get("config_discovery"), text("name")) {
@@ -113,47 +115,46 @@ fn composite_links(value: &Value, message: &MessageDescriptor, path: &mut String
     }
 }
 
-/// `config` is the `ConfigSource` that is said for it.
+/// Creates a link. `config` is the `ConfigSource` of the referenced resource.
 fn link(path: &str, kind: Kind, name: String, config: Option<&Value>) -> Link {
-    let way = AuthorityLookup::of(&name, config);
-    Link { path: path.to_owned(), kind, name, source: config.and_then(SourceKind::of), way }
+    let authority = AuthorityLookup::of(&name, config);
+    Link { path: path.to_owned(), kind, name, source: config.and_then(SourceKind::of), authority }
 }
 
-fn field_links(
-    message: &MessageDescriptor,
-    field: &FieldDescriptor,
-    (whole, value): (&Value, &Value),
-    path: &mut String,
-    out: &mut Vec<Link>,
-) {
-    let named = NAME_FIELDS.iter().find(|(of, name, _)| *of == message.full_name() && *name == field.name());
-    let Some((_, _, kind)) = named else { return };
+/// Adds a link for each name in `value`. `config` is the `ConfigSource` of the named resources.
+fn name_links(kind: Kind, value: &Value, config: Option<&Value>, path: &mut String, out: &mut Vec<Link>) {
     for_each_item(value, false, path, &mut |item, path| {
         if let Some(name) = item.as_str().filter(|name| !name.is_empty()) {
-            out.push(link(path, *kind, name.to_owned(), config_source_of(whole)));
+            out.push(link(path, kind, name.to_owned(), config));
         }
     });
 }
 
-/// The items of a list, the values of a map, or the value itself, each with its path.
-fn for_each_item(value: &Value, map: bool, path: &mut String, see: &mut dyn FnMut(&Value, &mut String)) {
+/// Returns the type of the resources that a field names.
+pub(super) fn name_field_kind(message: &str, field: &str) -> Option<Kind> {
+    let found = NAME_FIELDS.iter().find(|(of, name, _)| *of == message && *name == field);
+    found.map(|(_, _, kind)| *kind)
+}
+
+/// Calls `visit` with the items of a list, the values of a map, or the value itself, with its path.
+fn for_each_item(value: &Value, is_map: bool, path: &mut String, visit: &mut dyn FnMut(&Value, &mut String)) {
     let length = path.len();
     match value {
         Value::Array(items) => {
             for (i, item) in items.iter().enumerate() {
                 path.push_str(&format!("[{i}]"));
-                see(item, path);
+                visit(item, path);
                 path.truncate(length);
             }
         }
-        Value::Object(members) if map => {
+        Value::Object(members) if is_map => {
             for (key, item) in members {
                 path.push_str(&format!("[\"{key}\"]"));
-                see(item, path);
+                visit(item, path);
                 path.truncate(length);
             }
         }
-        value => see(value, path),
+        value => visit(value, path),
     }
 }
 
@@ -164,7 +165,7 @@ fn push_field(path: &mut String, field: &str) {
     path.push_str(field);
 }
 
-/// The message in a field, of a map its value.
+/// Returns the message type of a field, or of the values of a map.
 pub(super) fn inner_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
     let kind = match field.kind() {
         FieldKind::Message(entry) if field.is_map() => entry.map_entry_value_field().kind(),

@@ -1,4 +1,4 @@
-//! Private keys in bytes of which nothing else is known: by the lines around them.
+//! Detection of private keys in arbitrary bytes by the lines of PEM blocks.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -7,20 +7,23 @@ use memchr::memmem;
 
 use crate::wire::pb::{Fields, Value, WIRE_LEN, read_varint};
 
-/// What both lines of a PEM block of a private key end with, whatever the key's kind.
+/// The end of the first and last line of a PEM block with a private key of any kind.
 static LABEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("PRIVATE KEY-----"));
 
-/// The longest known word before the label is `ENCRYPTED`.
+/// Maximum distance between `-----BEGIN` or `-----END` and the label, in bytes. The longest known word is `ENCRYPTED`.
 const MAX_LABEL_PREFIX: usize = 32;
 
-/// The bytes with keys overwritten, or `None` if there are none. The length stays, and so does each byte that
-/// can't be part of a key. A key without its first or last line is overwritten as far as it can reach.
+/// Overwrites private keys. Returns `None` if there are none.
+///
+/// Keeps the length and all bytes that cannot belong to a key. A key without its first or last line is overwritten
+/// up to the first byte that cannot belong to the key.
 pub(super) fn clean(bytes: &[u8], mark: &dyn Fn(&[u8]) -> String) -> Option<Vec<u8>> {
     cover(bytes, &[], mark)
 }
 
-/// The same for fields in a row. A key may seem to lie across some, for many a tag or length is a letter too: those
-/// are left, and the key is overwritten around them.
+/// Overwrites private keys in a sequence of fields and keeps tags and lengths.
+///
+/// Many tags and lengths are letters, so that a key can seem to extend across several fields.
 pub(super) fn clean_fields(bytes: &[u8], mark: &dyn Fn(&[u8]) -> String) -> Option<Vec<u8>> {
     LABEL.find(bytes)?;
     let mut heads = Vec::new();
@@ -28,7 +31,7 @@ pub(super) fn clean_fields(bytes: &[u8], mark: &dyn Fn(&[u8]) -> String) -> Opti
     cover(bytes, &heads, mark)
 }
 
-/// Overwrites keys but for what is `fixed`, which is in order.
+/// Overwrites private keys except for the ranges in `fixed`, which must be sorted.
 fn cover(bytes: &[u8], fixed: &[Range<usize>], mark: &dyn Fn(&[u8]) -> String) -> Option<Vec<u8>> {
     let mut out: Option<Vec<u8>> = None;
     for at in LABEL.find_iter(bytes) {
@@ -37,7 +40,7 @@ fn cover(bytes: &[u8], fixed: &[Range<usize>], mark: &dyn Fn(&[u8]) -> String) -
         let within = fixed.get(fixed.partition_point(|range| range.end <= place.start)..).unwrap_or_default();
         let within = within.iter().take_while(|range| range.start < place.end);
         let mut cover = mark(secret).into_bytes();
-        // A mark in pieces would be read as a part of a key, when this is cleaned again.
+        // A placeholder in pieces would look like part of a key if the result is redacted again.
         if cover.len() > secret.len() || within.clone().next().is_some() {
             cover.clear();
         }
@@ -59,8 +62,9 @@ fn cover(bytes: &[u8], fixed: &[Range<usize>], mark: &dyn Fn(&[u8]) -> String) -
     out
 }
 
-/// Where tags and lengths are, also within groups, also of a last field that can't be read. `from`: where the bytes
-/// begin.
+/// Collects the ranges of tags and lengths, including those in groups and of an undecodable last field.
+///
+/// `from` is the offset of `bytes`.
 fn put_heads(bytes: &[u8], from: usize, heads: &mut Vec<Range<usize>>) {
     let mut at = 0;
     for field in Fields::new(bytes).map_while(Result::ok) {
@@ -87,7 +91,7 @@ fn tag_of(field: &[u8]) -> usize {
     read_varint(field).map_or(0, |(_, len)| len)
 }
 
-/// Of a field that can't be read its tag (0 if there is none), and the length of that with the length behind it.
+/// Returns the tag of an undecodable field (0 if absent), and the size of the tag and length in bytes.
 pub(super) fn unreadable_head(rest: &[u8]) -> (u64, usize) {
     let (tag, mut len) = read_varint(rest).unwrap_or((0, 0));
     if tag & 7 == u64::from(WIRE_LEN) {
@@ -96,25 +100,25 @@ pub(super) fn unreadable_head(rest: &[u8]) -> (u64, usize) {
     (tag, len)
 }
 
-/// Where the key is that the label at `at` belongs to: after a BEGIN line, before an END line.
+/// Returns the range of the key whose label is at `at`: behind a BEGIN line, or in front of an END line.
 fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let head = bytes.get(at.saturating_sub(MAX_LABEL_PREFIX)..at)?;
     let begin = memmem::rfind(head, b"-----BEGIN ");
     let end = memmem::rfind(head, b"-----END ");
     if end > begin {
         let line = at.saturating_sub(MAX_LABEL_PREFIX) + end?;
-        let body = bytes.get(..line)?.iter().rev().take_while(|byte| of_body(**byte)).count();
+        let body = bytes.get(..line)?.iter().rev().take_while(|byte| is_key_byte(**byte)).count();
         return Some(line - body..line);
     }
     begin?;
     let from = at + LABEL.needle().len();
     let rest = bytes.get(from..)?;
     let line = memmem::find(rest, b"-----").unwrap_or(rest.len());
-    let body = rest.iter().take(line).take_while(|byte| of_body(**byte) || b":,-".contains(byte)).count();
+    let body = rest.iter().take(line).take_while(|byte| is_key_byte(**byte) || b":,-".contains(byte)).count();
     Some(from..from + body)
 }
 
-/// Base64, line ends plain and escaped, and the words of header lines.
-fn of_body(byte: u8) -> bool {
+/// Whether a byte can belong to a key: base64, line breaks (also escaped), and the words of header lines.
+fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=\r\n\t \\".contains(&byte)
 }

@@ -25,8 +25,8 @@ fn secret(key: &str) -> Json {
 }
 
 #[test]
-fn a_private_key_goes_and_the_rest_stays() {
-    let clean = redactor().resource(&any(SECRET, &secret(KEY))).expect("there is a secret");
+fn redacts_private_key_and_keeps_the_rest() {
+    let clean = redactor().resource(&any(SECRET, &secret(KEY))).expect("a redacted resource");
     let shown = Schema::builtin().any_to_json(&clean);
     assert_eq!(shown["tls_certificate"]["certificate_chain"]["inline_string"], "public");
     let key = shown["tls_certificate"]["private_key"]["inline_string"].as_str().unwrap();
@@ -34,17 +34,17 @@ fn a_private_key_goes_and_the_rest_stays() {
 }
 
 #[test]
-fn equal_secrets_are_seen_to_be_equal() {
+fn equal_secrets_have_equal_ids() {
     let redactor = redactor();
     let clean = |key: &str| redactor.resource(&any(SECRET, &secret(key)));
     assert_eq!(clean(KEY), clean(KEY));
     assert_ne!(clean(KEY), clean("another key altogether"));
     let other = Redactor::new(Schema::builtin(), 8).resource(&any(SECRET, &secret(KEY)));
-    assert_ne!(clean(KEY), other, "ids mean nothing outside of their session");
+    assert_ne!(clean(KEY), other, "ids differ between sessions");
 }
 
 #[test]
-fn a_key_inside_of_an_any_in_a_cluster_goes() {
+fn redacts_key_in_any_of_cluster() {
     let context = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
     let cluster = |tls: Json| {
         any(
@@ -56,7 +56,7 @@ fn a_key_inside_of_an_any_in_a_cluster_goes() {
     let bytes = cluster(json!({"tls_certificates": [
         {"private_key": {"inline_bytes": "c2VjcmV0LWtleS1ieXRlcw=="}, "password": {"inline_string": "hunter22"}},
         {"private_key": {"filename": "/etc/key.pem"}}]}));
-    let clean = redactor().resource(&bytes).expect("there are secrets");
+    let clean = redactor().resource(&bytes).expect("a redacted resource");
     for secret in ["secret-key-bytes", "hunter22"] {
         assert!(!clean.windows(secret.len()).any(|part| part == secret.as_bytes()), "{secret}");
     }
@@ -67,7 +67,7 @@ fn a_key_inside_of_an_any_in_a_cluster_goes() {
 }
 
 #[test]
-fn what_holds_no_secret_is_left_alone() {
+fn keeps_values_without_secrets() {
     let redactor = redactor();
     assert_eq!(
         redactor.resource(&any("envoy.config.cluster.v3.Cluster", &json!({"name": "private_key"}))),
@@ -77,9 +77,9 @@ fn what_holds_no_secret_is_left_alone() {
     assert_eq!(redactor.text("Error adding/updating cluster(s) a: connect_timeout must be > 0s"), None);
 }
 
-/// Every way in which peers were seen, or may be expected, to print a key.
+/// Covers the known and expected forms in which peers print a key.
 #[test]
-fn no_form_of_a_key_survives_in_a_text() {
+fn redacts_all_forms_of_a_key_in_texts() {
     let escaped = KEY.escape_default().to_string();
     let base64 = "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk1JSUV2UUlCQURBTkJn";
     let texts = [
@@ -107,7 +107,7 @@ fn no_form_of_a_key_survives_in_a_text() {
 }
 
 #[test]
-fn a_secret_seen_in_a_resource_is_found_in_any_text() {
+fn redacts_secrets_of_resources_in_texts() {
     let redactor = redactor();
     redactor.resource(&any(SECRET, &secret("an unusual \"secret\" value")));
     for text in [
@@ -121,7 +121,7 @@ fn a_secret_seen_in_a_resource_is_found_in_any_text() {
 }
 
 #[test]
-fn metadata_that_authenticates_goes() {
+fn redacts_authenticating_metadata() {
     for name in ["authorization", "x-goog-api-key", "x-auth-token", "cookie"] {
         assert_eq!(metadata(name, "Bearer x").as_deref(), Some("[redacted 8 B]"), "{name}");
     }
@@ -130,7 +130,7 @@ fn metadata_that_authenticates_goes() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_harms(text in "(private_key|[\\\\\"'{}<>: a]|\u{e9}|-----BEGIN PRIVATE KEY-----){0,40}") {
+    fn accepts_any_text(text in "(private_key|[\\\\\"'{}<>: a]|\u{e9}|-----BEGIN PRIVATE KEY-----){0,40}") {
         let _ = redactor().text(&text);
     }
 }

@@ -1,4 +1,6 @@
-//! Texts that peers write: NACKs in which Envoy dumps a whole Secret, Go prints a resource, JSON stands in a log.
+//! Redaction of texts from peers.
+//!
+//! Examples are NACKs with an Envoy dump of a Secret, with a resource printed by Go, or with JSON.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -7,7 +9,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use regex::Regex;
 
-/// Names that secrets stand under, in text format, JSON, Go's dumps and `name=value`.
+/// Names of secrets in the protobuf text format, JSON, Go's dumps and `name=value`.
 static NAMES: LazyLock<Regex> = LazyLock::new(|| {
     let names = "\\w*(private_?key|private_?key_?provider|passwords?|ticket_?keys|secrets?|secret_?data|token|json_?key\
                  |access_?key|api[_-]?key|authorization|hmac_?key|pkcs12|auth_?username|(token|credentials)_?data_?source)\
@@ -15,18 +17,18 @@ static NAMES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r#"(?i)\b({names})\b\\?"?\s*(:\s*[\[{{]?|[{{<]|=)"#)).expect("a pattern of ours")
 });
 
-/// Bearer tokens, by their scheme. A word without a digit is none.
+/// Bearer tokens. A word without a digit is not a token.
 static BEARER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]*[0-9][A-Za-z0-9._~+/=-]*)").expect("a pattern of ours")
 });
 
-/// PEM blocks of private keys, also with escaped line ends, also cut short.
+/// PEM blocks of private keys, including truncated blocks and blocks with escaped line breaks.
 static PEM: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(-----END [A-Z0-9 ]*PRIVATE KEY-----|$)")
         .expect("a pattern of ours")
 });
 
-/// The text without secrets, or `None` if none was found.
+/// Redacts a text. Returns `None` if the text has no secrets.
 pub(super) fn clean(text: &str, known: &[Vec<u8>], mark: &dyn Fn(&[u8]) -> String) -> Option<String> {
     let mut holes: Vec<(Range<usize>, String)> = Vec::new();
     for secret in known {
@@ -53,7 +55,7 @@ pub(super) fn clean(text: &str, known: &[Vec<u8>], mark: &dyn Fn(&[u8]) -> Strin
     if holes.is_empty() {
         return None;
     }
-    // Overlapping ones become one, the first's mark stands: it is that of the known secret where there is one.
+    // Merge overlapping ranges. The sort is stable, so that the placeholder of a known secret wins.
     holes.sort_by_key(|(place, _)| (place.start, std::cmp::Reverse(place.end)));
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -70,14 +72,14 @@ pub(super) fn clean(text: &str, known: &[Vec<u8>], mark: &dyn Fn(&[u8]) -> Strin
     Some(out)
 }
 
-/// The forms in which a peer may print a secret.
+/// Returns the forms in which a peer may print a secret.
 fn forms(secret: &[u8]) -> Vec<String> {
     let escaped = secret.escape_ascii().to_string();
     let mut forms = vec![escaped.replace("\\'", "'"), escaped, BASE64_STANDARD.encode(secret)];
     if let Ok(text) = std::str::from_utf8(secret) {
         forms.push(serde_json::Value::from(text).to_string().trim_matches('"').to_owned());
         forms.push(text.to_owned());
-        // Escaped once more, as inside of a quoted dump.
+        // Escaped twice, as in a quoted dump.
         forms.push(text.escape_default().to_string().replace('\\', "\\\\"));
     }
     forms.sort();
@@ -85,8 +87,9 @@ fn forms(secret: &[u8]) -> Vec<String> {
     forms
 }
 
-/// The quoted texts in the value that follows a name: one text, or all in a block up to its end (or the text's).
-/// Quoted keys of JSON stay.
+/// Returns the ranges of the values behind a name: one value, or all quoted texts of a block.
+///
+/// A block extends to its closing bracket or the end of the text. Excludes JSON keys.
 fn quoted(text: &str, name: Range<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut open = usize::from(text[name.clone()].ends_with(['{', '<', '[']));
@@ -97,10 +100,10 @@ fn quoted(text: &str, name: Range<usize>) -> Vec<Range<usize>> {
         match bytes[at] {
             b'"' | b'\'' => {
                 let quote = bytes[at];
-                // In a dump inside of quotes the quotes themselves are escaped.
-                let inner = at > 0 && bytes[at - 1] == b'\\';
-                let end = end_of_quoted(bytes, at + 1, quote, inner);
-                let close = if inner { end.saturating_sub(1).max(at + 1) } else { end };
+                // Inside a quoted dump the quotes are escaped.
+                let is_escaped = at > 0 && bytes[at - 1] == b'\\';
+                let end = end_of_quoted(bytes, at + 1, quote, is_escaped);
+                let close = if is_escaped { end.saturating_sub(1).max(at + 1) } else { end };
                 let after = text.get(end + 1..).unwrap_or("").trim_start();
                 let key = after.starts_with(':');
                 if !key && text.is_char_boundary(at + 1) && text.is_char_boundary(close) {
@@ -119,7 +122,7 @@ fn quoted(text: &str, name: Range<usize>) -> Vec<Range<usize>> {
                     break;
                 }
             }
-            // A bare value, as Go prints numbers and YAML texts: up to the next blank.
+            // An unquoted value, as in YAML or Go's dumps of numbers, ends at the next space or bracket.
             c if !block && open == 0 && !c.is_ascii_whitespace() && !b":=\\".contains(&c) => {
                 let len = text[at..].find([' ', ',', '\n', '}', ']', ')']).unwrap_or(text.len() - at);
                 found.push(at..at + len);
@@ -132,11 +135,11 @@ fn quoted(text: &str, name: Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// Where the quoted text that begins at `at` ends: its closing quote, or the end of everything.
-fn end_of_quoted(bytes: &[u8], mut at: usize, quote: u8, inner: bool) -> usize {
+/// Returns the offset of the closing quote, or the length of the text if there is none.
+fn end_of_quoted(bytes: &[u8], mut at: usize, quote: u8, is_escaped: bool) -> usize {
     while at < bytes.len() {
         match bytes[at] {
-            b'\\' if inner && bytes.get(at + 1) == Some(&quote) => return at + 1,
+            b'\\' if is_escaped && bytes.get(at + 1) == Some(&quote) => return at + 1,
             b'\\' => at += 2,
             c if c == quote => return at,
             _ => at += 1,

@@ -1,18 +1,18 @@
 use serde_json::{Value, json};
 
-use crate::schema::Schema;
+use crate::schema::{EncodeError, Schema};
 
 const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 
 #[test]
-fn both_spellings_of_names_are_read() {
+fn accepts_both_spellings_of_names() {
     let value = json!({"connectTimeout": "1.5s", "name": "c", "lb_policy": "ROUND_ROBIN", "type": "EDS"});
     let bytes = Schema::builtin().encode(CLUSTER, &value);
     assert_eq!(bytes.as_deref(), Ok(&b"\x0a\x01c\x10\x03\x22\x08\x08\x01\x10\x80\xca\xb5\xee\x01"[..]));
 }
 
 #[test]
-fn an_empty_any_needs_no_value() {
+fn accepts_any_of_empty_without_value() {
     let schema = Schema::builtin();
     let socket = "envoy.config.core.v3.TransportSocket";
     let bare = json!({"typed_config": {"@type": "type.googleapis.com/google.protobuf.Empty"}});
@@ -24,19 +24,19 @@ fn an_empty_any_needs_no_value() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn error_names_the_field_or_type() {
     let schema = Schema::builtin();
-    let error = |value: Value| schema.encode(CLUSTER, &value).expect_err("it does not fit");
+    let error = |value: Value| schema.encode(CLUSTER, &value).expect_err("an error").to_string();
     assert!(error(json!({"connect_timeut": "1s"})).contains("connect_timeut"));
     assert!(error(json!({"lb_policy": "ROUNDROBIN"})).contains("ROUNDROBIN"));
     let typed = json!({"transport_socket": {"typed_config": {"@type": "type.googleapis.com/acme.Tls"}}});
     assert!(error(typed).contains("acme.Tls"));
-    assert_eq!(schema.encode("acme.A", &json!({})), Err("the type acme.A is not known".into()));
+    assert_eq!(schema.encode("acme.A", &json!({})), Err(EncodeError::UnknownType("acme.A".into())));
     let mut deep = json!(1);
     for _ in 0..200 {
         deep = json!([deep]);
     }
-    // Deeper than any reader goes, so it may be refused; it must come back whole if it is not.
+    // The encoder may refuse values nested deeper than the decoder's limit.
     if let Ok(bytes) = schema.encode("google.protobuf.Value", &deep) {
         assert!(schema.message_to_json("google.protobuf.Value", &bytes).to_string().contains("@too_deep"));
     }

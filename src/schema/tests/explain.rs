@@ -1,7 +1,7 @@
 use crate::schema::{ExplainError, Schema};
 
 #[test]
-fn a_field_is_explained_with_type_docs_and_rules() {
+fn explains_field_with_type_docs_and_rules() {
     let schema = Schema::builtin();
     for path in [
         "Cluster.connect_timeout",
@@ -19,7 +19,7 @@ fn a_field_is_explained_with_type_docs_and_rules() {
 }
 
 #[test]
-fn a_path_goes_through_lists_maps_and_messages() {
+fn follows_paths_through_lists_maps_and_messages() {
     let schema = Schema::builtin();
     let name = |path| {
         let text = schema.explain(path).expect(path);
@@ -34,19 +34,19 @@ fn a_path_goes_through_lists_maps_and_messages() {
 }
 
 #[test]
-fn secrets_choices_and_enum_values_are_said() {
+fn explains_secrets_oneofs_and_enum_values() {
     let schema = Schema::builtin();
     let text = |path| schema.explain(path).expect(path);
     assert!(text("TlsCertificate.private_key").contains("secret: its value is redacted"));
     let choice = text("Cluster.type");
-    assert!(choice.contains("one of cluster_discovery_type: only one of it and cluster_type"), "{choice}");
+    assert!(choice.contains("one of cluster_discovery_type: excludes cluster_type"), "{choice}");
     assert!(choice.contains("values: STATIC, STRICT_DNS"), "{choice}");
     let cluster = text("Cluster");
     assert!(cluster.contains("4    connect_timeout  google.protobuf.Duration"), "{cluster}");
 }
 
 #[test]
-fn what_is_not_known_is_said_with_what_is() {
+fn rejects_unknown_names() {
     let schema = Schema::builtin();
     let error = |path| schema.explain(path).expect_err(path);
     let ExplainError::NoField { message, field, known } = error("Cluster.conect_timeout") else { panic!() };

@@ -4,11 +4,11 @@ use super::random::Random;
 use super::{field, packed};
 use crate::schema::{FieldNames, Schema};
 
-/// Far more than any of these takes, even unoptimised on a loaded machine; quadratic work would take hours.
+/// Time limit of each test. Linear work takes far less even in a debug build; quadratic work would take hours.
 const BOUND: Duration = Duration::from_secs(20);
 
 #[test]
-fn any_in_any_without_end_is_cut_at_the_limit() {
+fn limits_nesting_of_any() {
     let schema = Schema::builtin();
     let mut bytes = field(1, b"core");
     for _ in 0..5_000 {
@@ -23,7 +23,7 @@ fn any_in_any_without_end_is_cut_at_the_limit() {
 }
 
 #[test]
-fn structs_without_end_are_cut_at_the_limit() {
+fn limits_nesting_of_structs() {
     let schema = Schema::builtin();
     let mut value = field(3, b"x");
     for _ in 0..5_000 {
@@ -34,7 +34,7 @@ fn structs_without_end_are_cut_at_the_limit() {
 }
 
 #[test]
-fn wire_forms_without_end_are_cut_at_the_limit() {
+fn limits_nesting_of_unknown_messages() {
     let schema = Schema::builtin();
     let mut bytes = field(1, &[1, 2, 3]);
     for _ in 0..5_000 {
@@ -48,9 +48,9 @@ fn wire_forms_without_end_are_cut_at_the_limit() {
 }
 
 #[test]
-fn a_million_small_fields_are_read_in_one_pass() {
+fn reads_a_million_small_fields_in_linear_time() {
     let schema = Schema::builtin();
-    // Every way to make one run long: a list, a map with equal keys, a message in pieces, unknown fields.
+    // The ways to make a long run: a list, a map with equal keys, a message in pieces, unknown fields.
     for (name, piece) in [
         ("envoy.config.route.v3.VirtualHost", field(2, b"a")),
         ("envoy.config.cluster.v3.Cluster", field(36, &field(1, b"k"))),
@@ -67,7 +67,7 @@ fn a_million_small_fields_are_read_in_one_pass() {
 }
 
 #[test]
-fn damaged_messages_are_shown_and_never_panic() {
+fn shows_damaged_messages_without_panic() {
     let schema = Schema::builtin();
     let mut random = Random(7);
     for name in [
@@ -98,7 +98,7 @@ fn damaged_messages_are_shown_and_never_panic() {
                 .write_json(name, &bytes, FieldNames::Json, Vec::new())
                 .expect("a Vec takes every write");
             let read: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
-            // Through text both ways: serde_json does not read every float back to the last bit.
+            // Compare parsed texts, because serde_json does not parse every float exactly.
             let tree: serde_json::Value = serde_json::from_str(&tree.to_string()).expect("JSON");
             assert_eq!(read, tree);
             schema.faults(name, &bytes);

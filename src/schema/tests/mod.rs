@@ -1,4 +1,4 @@
-//! The descriptors, and what is made of them: over every type there is, over random messages, over damage.
+//! Tests of descriptors and decoding, with all message types, random messages and damaged messages.
 
 mod encoder;
 mod explain;
@@ -10,7 +10,7 @@ mod walker;
 
 use crate::wire::pb::put_len_field;
 
-/// An `Any` of a message by full name.
+/// Encodes an `Any` with the payload `value` of the message `name`.
 pub fn packed(name: &str, value: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     put_len_field(&mut out, 1, format!("type.googleapis.com/{name}").as_bytes());
@@ -18,7 +18,7 @@ pub fn packed(name: &str, value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A message of one length-delimited field.
+/// Encodes a message with one length-delimited field.
 pub fn field(number: u32, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     put_len_field(&mut out, number, payload);

@@ -2,7 +2,7 @@
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value};
 
-/// A small generator with a fixed sequence for each seed (splitmix64).
+/// A pseudorandom number generator (splitmix64) with a fixed sequence for each seed.
 pub struct Random(pub u64);
 
 impl Random {
@@ -31,7 +31,7 @@ impl Random {
             "google.protobuf.Any" => {
                 let names =
                     ["envoy.config.core.v3.Node", "google.protobuf.Duration", "google.protobuf.Empty"];
-                // Version 2 has no Node by that name.
+                // The v2 pool does not have this Node.
                 let known = |name: &&str| desc.parent_pool().get_message_by_name(name).is_some();
                 let names: Vec<_> = names.into_iter().filter(known).collect();
                 let name = names[self.below(names.len() as u64) as usize];
@@ -107,7 +107,7 @@ impl Random {
         let float = [0.0, -0.0, 0.1, 1.5, -2.5e10, 8080.0][self.below(6) as usize];
         match field.kind() {
             Kind::Double => Value::F64(float),
-            // Only what a double holds too: prost-reflect writes 0.1 as 0.10000000149011612.
+            // Only floats with an exact double: prost-reflect writes 0.1 as 0.10000000149011612.
             Kind::Float => Value::F32(if float == 0.1 { 0.25 } else { float as f32 }),
             Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => Value::I32(int as i32),
             Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => Value::I64(int as i64),

@@ -20,17 +20,17 @@ fn holds(bytes: &[u8], text: &str) -> bool {
     memchr::memmem::find(bytes, text.as_bytes()).is_some()
 }
 
-/// The resource as JSON after redaction; it has to change.
+/// Redacts a resource, which must contain a secret, and returns its JSON.
 fn clean(redactor: &Redactor, name: &str, value: &Json) -> Json {
     let schema = Schema::builtin();
     let bytes = packed(name, &schema.encode(name, value).expect("a message"));
     let clean = redactor.resource(&bytes).expect("a secret");
-    assert_eq!(redactor.resource(&clean), None, "clean stays clean");
+    assert_eq!(redactor.resource(&clean), None, "redaction is idempotent");
     assert_eq!(schema.faults("google.protobuf.Any", &clean), []);
     schema.any_to_json(&clean)
 }
 
-/// A value of the field with the secret in all texts, however deep, but not where a file is named.
+/// Creates a value of the field with the secret in all texts, except for the location of a `DataSource`.
 fn secret(field: &FieldDescriptor, depth: u32) -> Option<Value> {
     Some(match field.kind() {
         _ if ["filename", "environment_variable", "watched_directory"].contains(&field.name()) => {
@@ -70,7 +70,7 @@ fn put(message: &mut DynamicMessage, field: &FieldDescriptor, depth: u32) {
 }
 
 #[test]
-fn every_field_that_is_marked_loses_its_secret() {
+fn redacts_every_secret_field() {
     let (schema, redactor) = (Schema::builtin(), redactor());
     let mut found = 0;
     for pool in [builtin::v3(), builtin::v2()] {
@@ -84,7 +84,7 @@ fn every_field_that_is_marked_loses_its_secret() {
                 assert!(!holds(&clean, HUNTER), "{}", field.full_name());
                 assert!(holds(&clean, "[redacted "), "{}", field.full_name());
                 assert_eq!(schema.faults("google.protobuf.Any", &clean), [], "{}", field.full_name());
-                assert_eq!(redactor.resource(&clean), None, "{} stays clean", field.full_name());
+                assert_eq!(redactor.resource(&clean), None, "redaction of {} is idempotent", field.full_name());
                 found += 1;
             }
         }
@@ -93,15 +93,15 @@ fn every_field_that_is_marked_loses_its_secret() {
 }
 
 #[test]
-fn every_field_that_is_marked_is_known_by_name_in_texts() {
+fn recognizes_names_of_secret_fields_in_texts() {
     let mut missed = std::collections::BTreeSet::new();
     for pool in [builtin::v3(), builtin::v2()] {
         for field in pool.messages().iter().flat_map(|message| message.fields().collect::<Vec<_>>()) {
-            // What is inside of a provider is secret by the provider's name.
+            // The name of the provider marks its fields as secret.
             if !pool.is_secret(&field) || ["typed_config", "config"].contains(&field.name()) {
                 continue;
             }
-            // A redactor for each: one that has seen the secret finds it under any name.
+            // Use a new redactor for each, because a redactor finds known secrets under any name.
             for name in [field.name(), field.json_name()] {
                 let text = format!("{name} {{ inline_string: \"{HUNTER}\" }}");
                 if redactor().text(&text).is_none_or(|shown| shown.contains(HUNTER)) {
@@ -114,7 +114,7 @@ fn every_field_that_is_marked_is_known_by_name_in_texts() {
 }
 
 #[test]
-fn random_messages_stay_valid_and_lose_every_secret() {
+fn redacted_random_messages_stay_valid() {
     let (schema, redactor) = (Schema::builtin(), redactor());
     let mut random = Random(11);
     let mut changed = 0;
@@ -130,7 +130,7 @@ fn random_messages_stay_valid_and_lose_every_secret() {
 }
 
 #[test]
-fn a_secret_deep_in_any_and_map_is_found() {
+fn redacts_secrets_in_any_and_map() {
     let typed = |name: &str, mut value: Json| {
         value["@type"] = json!(format!("type.googleapis.com/{name}"));
         value
@@ -150,7 +150,7 @@ fn a_secret_deep_in_any_and_map_is_found() {
 }
 
 #[test]
-fn keys_in_places_that_nobody_marks_are_overwritten_in_place() {
+fn overwrites_private_keys_in_unmarked_fields() {
     let redactor = redactor();
     let metadata = json!({"filter_metadata": {"x": {"note": KEY}}});
     let after = clean(&redactor, "envoy.config.core.v3.Metadata", &metadata).to_string();
@@ -163,7 +163,7 @@ fn keys_in_places_that_nobody_marks_are_overwritten_in_place() {
 }
 
 #[test]
-fn damage_and_unknown_fields_in_a_secret_go_too() {
+fn redacts_damage_and_unknown_fields_in_secrets() {
     let redactor = redactor();
     let mut certificate = field(2, &field(77, b"future secret"));
     certificate.extend(b"\x12\x7fbroken secret");
@@ -179,7 +179,7 @@ fn damage_and_unknown_fields_in_a_secret_go_too() {
 }
 
 #[test]
-fn no_cut_of_a_secret_lets_it_out() {
+fn redacts_truncated_secrets() {
     let redactor = redactor();
     let certificate = [field(1, &field(3, b"public")), field(2, &field(3, HUNTER.as_bytes()))].concat();
     let whole = packed(SECRET, &[field(1, b"edge"), field(2, &certificate)].concat());
@@ -188,19 +188,19 @@ fn no_cut_of_a_secret_lets_it_out() {
         let after = after.as_deref().unwrap_or(&whole[..cut]);
         assert!(!holds(after, "hun"), "cut at {cut}");
     }
-    // The same inside of messages that are whole.
+    // Truncation inside of complete messages.
     for cut in 0..certificate.len() {
         let bytes = packed(SECRET, &field(2, &certificate[..cut]));
         let after = redactor.resource(&bytes).unwrap_or(bytes);
         assert!(!holds(&after, "hun"), "cut at {cut}");
     }
-    // A cut elsewhere is left alone.
+    // Truncation outside of secrets changes nothing.
     let name = &packed("envoy.config.cluster.v3.Cluster", b"\x0a\x20the name")[..];
     assert_eq!(redactor.resource(name), None);
 }
 
 #[test]
-fn deeper_than_anyone_looks_nothing_is_kept() {
+fn overwrites_messages_beyond_the_depth_limit() {
     let mut bytes = packed(SECRET, &field(5, &field(1, &field(3, HUNTER.as_bytes()))));
     assert!(redactor().resource(&bytes).is_some_and(|clean| !holds(&clean, HUNTER)));
     for _ in 0..150 {
@@ -210,7 +210,7 @@ fn deeper_than_anyone_looks_nothing_is_kept() {
 }
 
 #[test]
-fn a_key_in_raw_bytes_goes_with_or_without_its_lines() {
+fn overwrites_keys_in_raw_bytes_with_and_without_pem_lines() {
     let redactor = redactor();
     let rsa = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES,0F\n\nMIIEabcd+/==\n-----END RSA PRIVATE KEY-----";
     let escaped = KEY.replace('\n', "\\n");
@@ -223,7 +223,7 @@ fn a_key_in_raw_bytes_goes_with_or_without_its_lines() {
         }
         assert!(after.starts_with(b"\xff\x00 before ") || !text.starts_with('-'), "{after:?}");
         assert!(after.ends_with(b"\x00 after \xfe"), "{after:?}");
-        assert_eq!(redactor.raw(&after), None, "clean stays clean");
+        assert_eq!(redactor.raw(&after), None, "redaction is idempotent");
     }
     for text in ["-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "PRIVATE KEY-----", ""] {
         assert_eq!(redactor.raw(text.as_bytes()), None, "{text}");
@@ -231,7 +231,7 @@ fn a_key_in_raw_bytes_goes_with_or_without_its_lines() {
 }
 
 #[test]
-fn hostile_texts_take_no_longer_than_others() {
+fn redacts_hostile_texts_in_linear_time() {
     let redactor = redactor();
     let start = std::time::Instant::now();
     for piece in [
@@ -250,7 +250,7 @@ fn hostile_texts_take_no_longer_than_others() {
 }
 
 #[test]
-fn tokens_in_texts_go_too() {
+fn redacts_tokens_in_texts() {
     let redactor = redactor();
     for text in [
         format!("refused: token={HUNTER}, try again"),
@@ -268,7 +268,7 @@ fn tokens_in_texts_go_too() {
 }
 
 #[test]
-fn texts_keep_what_is_no_secret() {
+fn keeps_texts_without_secrets() {
     let redactor = redactor();
     for text in [
         "Error adding/updating cluster(s) reviews: Proto constraint validation failed (ClusterValidationError.ConnectTimeout: value must be greater than 0s)",

@@ -11,7 +11,7 @@ use crate::schema::{Schema, builtin};
 use crate::wire::content::Redact;
 use crate::wire::event::{ApiVersion, Kind};
 
-/// The descriptor set that protoc made of the same sources, as the locked package carries it.
+/// Returns the descriptor set that protoc made from the same sources, from the locked package.
 fn protoc_set() -> Vec<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let mut command = Command::new(cargo);
@@ -25,7 +25,7 @@ fn protoc_set() -> Vec<u8> {
 }
 
 #[test]
-fn the_built_in_set_is_what_protoc_makes_of_the_sources() {
+fn builtin_set_matches_protoc() {
     let theirs = DescriptorPool::decode(protoc_set().as_slice()).expect("a descriptor set");
     let schema = Schema::builtin();
     let mut fields = 0;
@@ -62,7 +62,7 @@ fn the_built_in_set_is_what_protoc_makes_of_the_sources() {
 }
 
 #[test]
-fn both_versions_and_the_extensions_are_there() {
+fn contains_both_versions_and_the_extensions() {
     let schema = Schema::builtin();
     for name in [
         "envoy.config.listener.v3.Listener",
@@ -92,7 +92,7 @@ fn both_versions_and_the_extensions_are_there() {
 }
 
 #[test]
-fn the_built_set_reads_back_whole() {
+fn encoded_descriptor_set_decodes() {
     let set = Schema::builtin().descriptor_set();
     let pool = DescriptorPool::decode(set.as_slice()).expect("other tools can read it");
     assert!(pool.get_message_by_name("envoy.api.v2.Cluster").is_some());
@@ -109,7 +109,7 @@ fn write(folder: &tempfile::TempDir, name: &str, text: &str) -> PathBuf {
 }
 
 #[test]
-fn users_protos_may_import_each_other_and_the_api() {
+fn user_protos_import_each_other_and_the_api() {
     let folder = tempfile::tempdir().expect("a folder");
     let base = "syntax = \"proto3\"; package acme.base; message Size { uint32 bytes = 1; }";
     write(&folder, "acme/base.proto", base);
@@ -132,7 +132,7 @@ fn users_protos_may_import_each_other_and_the_api() {
     let widget = json!({"size": {"bytes": 3}, "node": {"id": "n"}, "pin": "1234"});
     let bytes = packed("acme.v1.Widget", &schema.encode("acme.v1.Widget", &widget).expect("known"));
     assert_eq!(schema.any_to_json(&bytes), value);
-    // Within a built-in message too, and its secrets are known.
+    // The type is also known inside a built-in message, and its secrets are redacted.
     let mut socket = Vec::new();
     crate::wire::pb::put_len_field(&mut socket, 3, &bytes);
     let shown = schema.message_to_json("envoy.config.core.v3.TransportSocket", &socket);
@@ -142,12 +142,12 @@ fn users_protos_may_import_each_other_and_the_api() {
 }
 
 #[test]
-fn a_protoset_comes_before_the_built_in_types() {
+fn user_sets_take_precedence_over_builtin_types() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "syntax = \"proto3\"; package envoy.config.cluster.v3; message Cluster { string label = 1; }";
     let file = write(&folder, "own.proto", text);
     let own = Schema::with(&[], &[file], &[]).expect("it compiles");
-    let pool = &own.user[0].descriptors;
+    let pool = &own.user_pools[0].descriptors;
     let schema = Schema::with(&[("own.bin".to_owned(), pool.encode_to_vec())], &[], &[]).expect("a set");
     let shown = schema.message_to_json("envoy.config.cluster.v3.Cluster", b"\x0a\x01x");
     assert_eq!(shown, json!({"label": "x"}));
@@ -155,13 +155,13 @@ fn a_protoset_comes_before_the_built_in_types() {
 }
 
 #[test]
-fn what_a_server_gives_is_asked_last_and_hides_no_secret() {
+fn reflected_set_comes_after_user_sets_and_keeps_secrets_redacted() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = r#"syntax = "proto3"; package acme.v1;
         message One { string own = 1; } message Two { string own = 1; }"#;
     let own = Schema::with(&[], &[write(&folder, "own.proto", text)], &[]).expect("it compiles");
-    let own = ("own.bin".to_owned(), own.user[0].descriptors.encode_to_vec());
-    // The same file of the server's, and the Secret's, without any mark.
+    let own = ("own.bin".to_owned(), own.user_pools[0].descriptors.encode_to_vec());
+    // The server's version of the file, and of the Secret's file, without `sensitive` options.
     let text = text.replace("own = 1", "theirs = 1").replace("package", "import \"secret.proto\"; package");
     let secret = r#"syntax = "proto3"; package envoy.extensions.transport_sockets.tls.v3;
         message GenericSecret { DataSource secret = 1; } message DataSource { string inline_string = 3; }
@@ -169,7 +169,7 @@ fn what_a_server_gives_is_asked_last_and_hides_no_secret() {
     write(&folder, "secret.proto", secret);
     let theirs = write(&folder, "theirs.proto", &text);
     let theirs = Schema::with(&[], &[theirs], &[folder.path().to_owned()]).expect("it compiles");
-    let theirs = ("cp:1".to_owned(), theirs.user[0].descriptors.encode_to_vec());
+    let theirs = ("cp:1".to_owned(), theirs.user_pools[0].descriptors.encode_to_vec());
 
     let schema = Schema::with_reflected(&[own], &[], &[], Some(&theirs)).expect("sets");
     assert_eq!(schema.message_to_json("acme.v1.One", b"\x0a\x01x"), json!({"own": "x"}));
@@ -177,15 +177,15 @@ fn what_a_server_gives_is_asked_last_and_hides_no_secret() {
     let value = json!({"name": "a", "generic_secret": {"secret": {"inline_string": "hunter2-of-the-tests"}}});
     let bytes = packed(name, &schema.encode(name, &value).expect("known"));
     let clean = Redactor::new(schema, 1).resource(&bytes).expect("a secret");
-    assert!(!String::from_utf8_lossy(&clean).contains("hunter2"), "the built-in mark holds");
+    assert!(!String::from_utf8_lossy(&clean).contains("hunter2"), "the built-in option applies");
 
     let broken = ("cp:1".to_owned(), b"garbage".to_vec());
     let error = Schema::with_reflected(&[], &[], &[], Some(&broken)).expect_err("no set").to_string();
-    assert!(error.contains("what cp:1 gave by reflection"), "{error}");
+    assert!(error.contains("the reflection service of cp:1"), "{error}");
 }
 
 #[test]
-fn errors_of_protos_say_where_and_what_to_do() {
+fn proto_errors_have_position_and_hint() {
     let folder = tempfile::tempdir().expect("a folder");
     let compile = |text: &str| {
         let file = write(&folder, "bad.proto", text);

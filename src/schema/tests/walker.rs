@@ -13,7 +13,7 @@ use crate::schema::pool::Pool;
 use crate::schema::{FieldNames, Schema, builtin};
 use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 
-/// For each name of an enum value that is not the first of its number: the first.
+/// Maps each alias of an enum value to the first name of its number.
 static ALIASES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     let mut aliases = HashMap::new();
     for pool in [builtin::v3(), builtin::v2()] {
@@ -30,9 +30,11 @@ static ALIASES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     aliases
 });
 
-/// Numbers that are whole are integers, as the walker writes them; an Empty in an Any is, as C++ has it, no value of
-/// its own. Of the names of one enum value the reference takes any; here the first stands for all.
-fn normal(value: &mut Value) {
+/// Converts the JSON of prost-reflect to the conventions of the walker.
+///
+/// Whole numbers become integers, the `value` of an `Any` of an `Empty` is removed as in C++, and aliases of enum
+/// values become the first name.
+fn normalize(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(normal),
         Value::Object(members) => {
@@ -58,19 +60,18 @@ fn normal(value: &mut Value) {
     }
 }
 
-/// Both ways of reading a random message say the same, in both spellings of names; what the walker wrote reads back
-/// as the same message.
+/// Checks that the walker and prost-reflect decode a random message to equal JSON, and that the JSON encodes back.
 fn check(pool: &Pool, at: usize, seed: u64) -> Result<(), TestCaseError> {
     let schema = Schema::builtin();
     let messages = pool.messages();
     let message = &messages[at % messages.len()];
     let name = message.full_name();
-    // A version 2 type by that name is only asked for if it is Envoy's.
+    // The schema searches the v2 pool for Envoy's types only.
     if message.is_map_entry() || schema.message(name).as_ref() != Some(message) {
         return Ok(());
     }
     let bytes = Random(seed).message(message, 4).encode_to_vec();
-    // What the bytes say: the encoder leaves out a negative zero in a map.
+    // Decode the bytes again, because the encoder omits a negative zero in a map.
     let random = DynamicMessage::decode(message.clone(), &bytes[..]).expect("its own bytes");
     prop_assert_eq!(schema.faults(name, &bytes), vec![], "{} {}", name, seed);
     for names in [FieldNames::Original, FieldNames::Json] {
@@ -78,16 +79,16 @@ fn check(pool: &Pool, at: usize, seed: u64) -> Result<(), TestCaseError> {
         let options = SerializeOptions::new()
             .use_proto_field_name(names == FieldNames::Original)
             .stringify_64_bit_integers(true);
-        // What its serializer refuses (an infinite number in a Value) it can't be asked about.
+        // prost-reflect refuses some values, such as an infinite number in a Value.
         if let Ok(mut expected) = random.serialize_with_options(serde_json::value::Serializer, &options) {
             let mut found = tree.clone();
-            normal(&mut found);
-            normal(&mut expected);
+            normalize(&mut found);
+            normalize(&mut expected);
             prop_assert_eq!(found, expected, "{} {}", name, seed);
         }
         let text = schema.write_json(name, &bytes, names, Vec::new()).expect("a Vec takes every write");
         let read: Value = serde_json::from_slice(&text).expect("JSON");
-        // Through text both ways: serde_json does not read every float back to the last bit.
+        // Compare parsed texts, because serde_json does not parse every float exactly.
         let same: Value = serde_json::from_str(&tree.to_string()).expect("JSON");
         prop_assert_eq!(read, same, "{} {}", name, seed);
         let again = match schema.encode(name, &tree) {
@@ -102,13 +103,13 @@ fn check(pool: &Pool, at: usize, seed: u64) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
-    fn any_message_reads_as_prost_reflect_reads_it_and_comes_back(at in 0usize..10_000, seed in any::<u64>()) {
+    fn random_messages_match_prost_reflect_and_round_trip(at in 0usize..10_000, seed in any::<u64>()) {
         check(builtin::v3(), at, seed)?;
     }
 }
 
 #[test]
-fn a_message_of_every_type_reads_as_prost_reflect_reads_it_and_comes_back() {
+fn all_types_match_prost_reflect_and_round_trip() {
     for pool in [builtin::v3(), builtin::v2()] {
         for at in 0..pool.messages().len() {
             check(pool, at, at as u64).unwrap_or_else(|error| panic!("{error}"));
@@ -117,8 +118,8 @@ fn a_message_of_every_type_reads_as_prost_reflect_reads_it_and_comes_back() {
 }
 
 #[test]
-fn of_names_for_one_number_the_first_declared_is_shown() {
-    // The other name, BEST_COMPRESSION, is declared after it.
+fn shows_the_first_name_of_an_enum_number() {
+    // The declaration of the alias BEST_COMPRESSION comes later.
     let name = "envoy.extensions.compression.gzip.compressor.v3.Gzip";
     let message = Schema::builtin().message(name).expect("in the set");
     let field = message.get_field_by_name("compression_level").expect("a field");
@@ -130,7 +131,7 @@ fn of_names_for_one_number_the_first_declared_is_shown() {
 }
 
 #[test]
-fn an_any_is_opened_by_name_with_or_without_a_prefix() {
+fn decodes_any_with_and_without_type_url_prefix() {
     let schema = Schema::builtin();
     let cluster = field(1, b"reviews");
     let opened = schema.any_to_json(&pack("envoy.config.cluster.v3.Cluster", &cluster));
@@ -143,7 +144,7 @@ fn an_any_is_opened_by_name_with_or_without_a_prefix() {
 }
 
 #[test]
-fn what_has_no_descriptor_is_shown_by_its_wire_form() {
+fn shows_fields_of_unknown_types() {
     let schema = Schema::builtin();
     let mut inner = field(1, b"text");
     put_tag(&mut inner, 2, WIRE_VARINT);
@@ -166,7 +167,7 @@ fn what_has_no_descriptor_is_shown_by_its_wire_form() {
 }
 
 #[test]
-fn unknown_fields_and_bad_text_are_named_and_the_rest_is_still_shown() {
+fn marks_unknown_fields_and_invalid_utf8() {
     let schema = Schema::builtin();
     let mut address = field(2, &[b'h', 0xff]);
     put_tag(&mut address, 3, WIRE_VARINT);
@@ -189,7 +190,7 @@ fn unknown_fields_and_bad_text_are_named_and_the_rest_is_still_shown() {
 }
 
 #[test]
-fn a_message_that_breaks_off_shows_what_came_before() {
+fn shows_the_fields_before_damage() {
     let schema = Schema::builtin();
     let mut bytes = field(1, b"c1");
     bytes.extend([0x12, 0x20, 1]);
@@ -198,7 +199,7 @@ fn a_message_that_breaks_off_shows_what_came_before() {
 }
 
 #[test]
-fn pieces_merge_and_the_last_of_a_oneof_stands() {
+fn merges_message_pieces_and_keeps_the_last_oneof_member() {
     let schema = Schema::builtin();
     // Cluster.connect_timeout (4) in two pieces; Cluster.type (2) then cluster_type (38), then type again.
     let mut bytes = field(4, &[0x08, 5]);
@@ -210,7 +211,7 @@ fn pieces_merge_and_the_last_of_a_oneof_stands() {
 }
 
 #[test]
-fn meaning_does_not_depend_on_order() {
+fn same_meaning_ignores_order_of_fields_and_map_entries() {
     let schema = Schema::builtin();
     let entry = |key: &[u8], value: &[u8]| {
         let mut entry = field(1, key);
@@ -223,7 +224,7 @@ fn meaning_does_not_depend_on_order() {
     let cluster = |parts: &[&[u8]]| pack("envoy.config.cluster.v3.Cluster", &parts.concat());
     assert!(schema.same_meaning(&cluster(&[&name, &a, &b]), &cluster(&[&b, &name, &a])));
     assert!(!schema.same_meaning(&cluster(&[&name, &a, &b]), &cluster(&[&name, &a])));
-    // The order of a list is part of what it says.
+    // The order of a list matters.
     let (x, y) = (field(2, b"x"), field(2, b"y"));
     let host = |parts: &[&[u8]]| pack("envoy.config.route.v3.VirtualHost", &parts.concat());
     assert!(!schema.same_meaning(&host(&[&x, &y]), &host(&[&y, &x])));

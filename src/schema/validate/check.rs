@@ -1,32 +1,34 @@
-//! Messages held against rules.
+//! Checks of decoded messages against their rules.
+
+use std::collections::HashMap;
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value as Val};
 
 use super::super::pool::Pool;
 use super::super::{MAX_DEPTH, Schema, message_name};
-use super::compile::number;
+use super::compile::{CheckedField, number};
 use super::rules::*;
 use super::{MAX_VIOLATIONS, Violation, demands};
 use crate::wire::pb::Fields;
 
 pub(super) const ANY: &str = "google.protobuf.Any";
 
-/// Values of one message that are looked at; a message of more is not looked at further.
+/// Maximum number of values checked in a message.
 const MAX_VALUES: usize = 1 << 22;
 
-/// Items of a list whose uniqueness is checked; what is more is not.
+/// Maximum number of items checked for duplicates in a list.
 const MAX_UNIQUE_ITEMS: usize = 1 << 12;
 
-/// One look at one message.
+/// The check of one message.
 pub(super) struct Check<'s> {
     schema: &'s Schema,
     pub(super) found: Vec<Violation>,
-    /// The field that is being looked at.
+    /// Path of the current field.
     path: String,
-    looked: usize,
+    checked_values: usize,
 }
 
-/// Type URL and value of an `Any`.
+/// Splits an `Any` into type URL and value. Returns `None` if the bytes cannot be decoded.
 pub(super) fn any_parts(bytes: &[u8]) -> Option<(String, &[u8])> {
     let (mut url, mut value) = (String::new(), &[][..]);
     for field in Fields::new(bytes) {
@@ -42,7 +44,7 @@ pub(super) fn any_parts(bytes: &[u8]) -> Option<(String, &[u8])> {
 
 impl<'s> Check<'s> {
     pub(super) fn new(schema: &'s Schema) -> Check<'s> {
-        Check { schema, found: Vec::new(), path: String::new(), looked: 0 }
+        Check { schema, found: Vec::new(), path: String::new(), checked_values: 0 }
     }
 
     fn add(&mut self, demand: impl Into<String>) {
@@ -51,7 +53,7 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// Runs at a place below this one.
+    /// Runs a check with `step` appended to the path.
     fn at(&mut self, step: &str, run: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         if length > 0 && !step.starts_with('[') {
@@ -82,97 +84,47 @@ impl<'s> Check<'s> {
                 self.at(name, |this| this.add(demand));
             }
         }
-        for (field, rules) in &compiled.fields {
-            self.looked += 1;
-            if self.looked > MAX_VALUES || self.found.len() >= MAX_VIOLATIONS {
+        for field in &compiled.fields {
+            if !self.take_value() {
                 return;
             }
-            let set = message.has_field(field);
-            if !set && rules.is_empty() {
-                continue;
+            let is_set = message.has_field(&field.descriptor);
+            if is_set || !field.rules.is_empty() {
+                self.at(field.descriptor.name(), |this| this.field(pool, field, message, depth));
             }
-            self.at(field.name(), |this| this.field(pool, (field, rules), message, set, depth));
         }
     }
 
-    fn field(
-        &mut self,
-        pool: &Pool,
-        (field, rules): (&FieldDescriptor, &Rules),
-        message: &DynamicMessage,
-        set: bool,
-        depth: u32,
-    ) {
-        // Of a oneof the member that is there is judged.
-        if !set && field.containing_oneof().is_some_and(|oneof| !oneof.is_synthetic()) {
+    /// Counts a value. Returns false once a limit is reached.
+    fn take_value(&mut self) -> bool {
+        self.checked_values += 1;
+        self.checked_values <= MAX_VALUES && self.found.len() < MAX_VIOLATIONS
+    }
+
+    fn field(&mut self, pool: &Pool, field: &CheckedField, message: &DynamicMessage, depth: u32) {
+        let CheckedField { descriptor, rules } = field;
+        let is_set = message.has_field(descriptor);
+        // Check only the member of a oneof that is set.
+        if !is_set && descriptor.containing_oneof().is_some_and(|oneof| !oneof.is_synthetic()) {
             return;
         }
-        if rules.required && !set {
+        if rules.required && !is_set {
             return self.add("must be set");
         }
-        // What may be absent is judged where it is there; the rest has a value at all times.
-        if !set && field.supports_presence() {
+        // Fields without presence always have a value.
+        if !is_set && descriptor.supports_presence() {
             return;
         }
-        let value = message.get_field(field);
-        self.value(pool, field.kind(), rules, &value, depth);
+        let value = message.get_field(descriptor);
+        self.value(pool, descriptor.kind(), rules, &value, depth);
     }
 
     fn value(&mut self, pool: &Pool, kind: Kind, rules: &Rules, value: &Val, depth: u32) {
         match (&rules.value, value) {
-            (ValueRule::Anything, Val::List(items)) => {
-                for (i, item) in items.iter().enumerate().filter(|(_, item)| matches!(item, Val::Message(_)))
-                {
-                    self.at(&format!("[{i}]"), |this| this.inside(pool, rules, item, depth));
-                }
-            }
-            (ValueRule::List { items: lengths, unique, each, ignore_empty }, Val::List(items)) => {
-                if *ignore_empty && items.is_empty() {
-                    return;
-                }
-                self.count(*lengths, items.len(), "item");
-                if *unique && has_duplicates(items) {
-                    self.add("must not have the same item twice");
-                }
-                for (i, item) in items.iter().enumerate() {
-                    self.looked += 1;
-                    if self.looked > MAX_VALUES || self.found.len() >= MAX_VIOLATIONS {
-                        return;
-                    }
-                    let kind = kind.clone();
-                    self.at(&format!("[{i}]"), |this| this.value(pool, kind, each, item, depth));
-                }
-            }
-            (of, Val::Map(entries)) => {
-                let none = Rules::default();
-                let (keys, values) = match of {
-                    ValueRule::Map { pairs, keys, values, ignore_empty } => {
-                        if *ignore_empty && entries.is_empty() {
-                            return;
-                        }
-                        self.count(*pairs, entries.len(), "entry");
-                        (&**keys, &**values)
-                    }
-                    _ => (&none, &none),
-                };
-                let Kind::Message(entry) = kind else { return };
-                let kinds = (entry.map_entry_key_field().kind(), entry.map_entry_value_field().kind());
-                let mut entries: Vec<_> = entries.iter().collect();
-                entries.sort_by_key(|(key, _)| key_text(key));
-                for (key, item) in entries {
-                    self.looked += 1;
-                    if self.looked > MAX_VALUES || self.found.len() >= MAX_VIOLATIONS {
-                        return;
-                    }
-                    let (key_kind, item_kind) = kinds.clone();
-                    self.at(&format!("[{:?}]", key_text(key)), |this| {
-                        this.value(pool, key_kind, keys, &Val::from(key.clone()), depth);
-                        this.value(pool, item_kind, values, item, depth);
-                    });
-                }
-            }
+            (_, Val::List(items)) => self.list(pool, &kind, rules, items, depth),
+            (_, Val::Map(entries)) => self.map(pool, &kind, rules, entries, depth),
             (_, Val::Message(inner)) => {
-                self.of_message(rules, inner);
+                self.message_value(rules, inner);
                 self.inside(pool, rules, value, depth);
             }
             (ValueRule::Number(range), value) => {
@@ -180,29 +132,81 @@ impl<'s> Check<'s> {
                     self.add(demand);
                 }
             }
-            (ValueRule::Bool(wanted), Val::Bool(is)) if wanted != is => self.add(format!("must be {wanted}")),
+            (ValueRule::Bool(wanted), Val::Bool(is)) if wanted != is => {
+                self.add(format!("must be {wanted}"));
+            }
             (ValueRule::Text(text), Val::String(is)) => self.text(text, is.as_bytes(), Some(is)),
             (ValueRule::Text(text), Val::Bytes(is)) => self.text(text, is, None),
-            (ValueRule::Enum { is, defined_only, one_of, none_of }, Val::EnumNumber(number)) => {
-                let Kind::Enum(values) = kind else { return };
-                let defined = values.get_value(*number).is_some();
-                let wrong = is.is_some_and(|is| is != *number)
-                    || (!one_of.is_empty() && !one_of.contains(number))
-                    || none_of.contains(number);
-                let name =
-                    values.get_value(*number).map_or_else(|| number.to_string(), |v| v.name().to_owned());
-                if *defined_only && !defined {
-                    self.add(format!("must be a value that is defined, not {number}"));
-                } else if wrong {
-                    self.add(format!("must not be {name}"));
-                }
-            }
+            (ValueRule::Enum(rule), Val::EnumNumber(number)) => self.enumeration(&kind, rule, *number),
             _ => {}
         }
     }
 
-    /// Rules about the message as one value: of a wrapper about what it wraps, of an `Any` about its type.
-    fn of_message(&mut self, rules: &Rules, inner: &DynamicMessage) {
+    fn list(&mut self, pool: &Pool, kind: &Kind, rules: &Rules, items: &[Val], depth: u32) {
+        let ValueRule::List { items: lengths, unique, each, ignore_empty } = &rules.value else {
+            for (i, item) in items.iter().enumerate().filter(|(_, item)| matches!(item, Val::Message(_))) {
+                self.at(&format!("[{i}]"), |this| this.inside(pool, rules, item, depth));
+            }
+            return;
+        };
+        if *ignore_empty && items.is_empty() {
+            return;
+        }
+        self.count(*lengths, items.len(), "item");
+        if *unique && has_duplicates(items) {
+            self.add("must not contain duplicate items");
+        }
+        for (i, item) in items.iter().enumerate() {
+            if !self.take_value() {
+                return;
+            }
+            self.at(&format!("[{i}]"), |this| this.value(pool, kind.clone(), each, item, depth));
+        }
+    }
+
+    fn map(&mut self, pool: &Pool, kind: &Kind, rules: &Rules, entries: &HashMap<MapKey, Val>, depth: u32) {
+        let no_rules = Rules::default();
+        let (keys, values) = match &rules.value {
+            ValueRule::Map { pairs, keys, values, ignore_empty } => {
+                if *ignore_empty && entries.is_empty() {
+                    return;
+                }
+                self.count(*pairs, entries.len(), "entry");
+                (&**keys, &**values)
+            }
+            _ => (&no_rules, &no_rules),
+        };
+        let Kind::Message(entry) = kind else { return };
+        let (key_kind, value_kind) = (entry.map_entry_key_field().kind(), entry.map_entry_value_field().kind());
+        let mut entries: Vec<_> = entries.iter().collect();
+        entries.sort_by_key(|(key, _)| key_text(key));
+        for (key, item) in entries {
+            if !self.take_value() {
+                return;
+            }
+            self.at(&format!("[{:?}]", key_text(key)), |this| {
+                this.value(pool, key_kind.clone(), keys, &Val::from(key.clone()), depth);
+                this.value(pool, value_kind.clone(), values, item, depth);
+            });
+        }
+    }
+
+    fn enumeration(&mut self, kind: &Kind, rule: &EnumRule, number: i32) {
+        let Kind::Enum(values) = kind else { return };
+        let known = values.get_value(number);
+        let is_forbidden = rule.is.is_some_and(|is| is != number)
+            || (!rule.one_of.is_empty() && !rule.one_of.contains(&number))
+            || rule.none_of.contains(&number);
+        if rule.defined_only && known.is_none() {
+            self.add(format!("must be a defined value, not {number}"));
+        } else if is_forbidden {
+            let name = known.map_or_else(|| number.to_string(), |value| value.name().to_owned());
+            self.add(format!("must not be {name}"));
+        }
+    }
+
+    /// Checks the rules on a message as a value: on the value of a wrapper, a time, or the type of an `Any`.
+    fn message_value(&mut self, rules: &Rules, inner: &DynamicMessage) {
         let descriptor = inner.descriptor();
         match &rules.value {
             ValueRule::Any { one_of, none_of } => {
@@ -214,7 +218,7 @@ impl<'s> Check<'s> {
                     self.add(format!("must not be of type {url}"));
                 }
             }
-            ValueRule::Number(range) if range.time => {
+            ValueRule::Number(range) if range.is_time => {
                 if let Some(demand) = number(&Val::Message(inner.clone())).and_then(|n| range.demand(n)) {
                     self.add(demand);
                 }
@@ -239,7 +243,7 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// What is in a message.
+    /// Checks the fields of a message value.
     fn inside(&mut self, pool: &Pool, rules: &Rules, value: &Val, depth: u32) {
         if let (Val::Message(inner), false) = (value, rules.skip) {
             self.message(pool, inner, depth + 1);
@@ -270,13 +274,13 @@ impl<'s> Check<'s> {
     }
 
     fn text(&mut self, rules: &TextRule, bytes: &[u8], text: Option<&str>) {
-        if let Some(demand) = demands::demand(rules, bytes, text) {
+        if let Some(demand) = demands::text_demand(rules, bytes, text) {
             self.add(demand);
         }
     }
 }
 
-/// The value in a `google.protobuf.UInt32Value` or one of its kin.
+/// Returns the value of a wrapper such as `google.protobuf.UInt32Value`.
 fn wrapped(name: &str, message: &DynamicMessage) -> Option<Val> {
     let wrapper = name.starts_with("google.protobuf.") && name.ends_with("Value");
     Some(message.get_field_by_name("value").filter(|_| wrapper)?.into_owned())
@@ -293,7 +297,7 @@ fn key_text(key: &MapKey) -> String {
     }
 }
 
-/// Whether an item is in the list twice; of a long list the beginning is looked at.
+/// Whether a list contains equal items. Checks the first [`MAX_UNIQUE_ITEMS`] items only.
 fn has_duplicates(items: &[Val]) -> bool {
     let mut texts: Vec<String> =
         items.iter().take(MAX_UNIQUE_ITEMS).map(|item| format!("{item:?}")).collect();

@@ -1,4 +1,4 @@
-//! Out of the options in descriptors: the rules of each field of a message.
+//! Conversion of `validate.rules` options to the rules of a message.
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value as Val};
 use regex::RegexBuilder;
@@ -6,19 +6,26 @@ use regex::RegexBuilder;
 use super::super::pool::Pool;
 use super::rules::*;
 
-/// What is demanded of one message type.
+/// The constraints of one message type.
 #[derive(Debug, Default)]
 pub(in crate::schema) struct MessageRules {
-    /// Name of each oneof that must be set, and its members.
+    /// Names and members of the oneofs that must be set.
     pub(super) oneofs: Vec<(String, Vec<FieldDescriptor>)>,
-    /// The fields with rules, and those with messages inside.
-    pub(super) fields: Vec<(FieldDescriptor, Rules)>,
+    /// Fields with rules, and fields that contain messages.
+    pub(super) fields: Vec<CheckedField>,
 }
 
-/// Compiled patterns larger than this are not applied; the API's are far smaller.
+/// A field to check.
+#[derive(Debug)]
+pub(super) struct CheckedField {
+    pub(super) descriptor: FieldDescriptor,
+    pub(super) rules: Rules,
+}
+
+/// Maximum size of a compiled pattern. Ignores larger patterns; the API's patterns are far smaller.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 
-/// Lists of lists of rules that are read.
+/// Maximum nesting of rules for items, keys and values.
 const MAX_RULE_DEPTH: usize = 4;
 
 impl MessageRules {
@@ -43,7 +50,7 @@ impl MessageRules {
                 Some(Val::Message(stated)) => read(stated, MAX_RULE_DEPTH),
                 _ => Rules::default(),
             };
-            // What stood there may have been taken out.
+            // The value may be redacted.
             if pool.is_secret(&field) {
                 rules.value = ValueRule::Anything;
             }
@@ -54,15 +61,15 @@ impl MessageRules {
                 kind => matches!(kind, Kind::Message(_)),
             };
             if !rules.is_empty() || inside {
-                out.fields.push((field, rules));
+                out.fields.push(CheckedField { descriptor: field, rules });
             }
         }
-        out.fields.sort_by_key(|(field, _)| field.number());
+        out.fields.sort_by_key(|field| field.descriptor.number());
         out
     }
 }
 
-/// A `FieldRules`.
+/// Reads a `FieldRules` message.
 fn read(stated: &DynamicMessage, depth: usize) -> Rules {
     let mut out = Rules::default();
     if depth == 0 {
@@ -83,12 +90,12 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
             "string" | "bytes" => out.value = ValueRule::Text(rules.text(field.name() == "string")),
             "enum" => {
                 let numbers = |name: &str| rules.list(name).filter_map(Val::as_i32).collect();
-                out.value = ValueRule::Enum {
+                out.value = ValueRule::Enum(EnumRule {
                     is: rules.get("const").and_then(Val::as_i32),
                     defined_only: rules.is("defined_only"),
                     one_of: numbers("in"),
                     none_of: numbers("not_in"),
-                };
+                });
             }
             "repeated" => {
                 out.value = ValueRule::List {
@@ -98,7 +105,7 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
                     ignore_empty: rules.is("ignore_empty"),
                 };
             }
-            // `no_sparse` is about values that are nil in a program; on the wire there are none.
+            // `no_sparse` concerns nil values in a program, which cannot occur on the wire.
             "map" => {
                 out.value = ValueRule::Map {
                     pairs: rules.lengths("", "min_pairs", "max_pairs"),
@@ -115,8 +122,8 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
             }
             "duration" | "timestamp" => {
                 out.required |= rules.is("required");
-                // `lt_now` and its kin need a clock; the API does not use them.
-                out.value = ValueRule::Number(NumberRule { time: true, ..rules.range() });
+                // `lt_now` and similar rules need a clock, and the API does not use them.
+                out.value = ValueRule::Number(NumberRule { is_time: true, ..rules.range() });
             }
             _ => out.value = ValueRule::Number(rules.range()),
         }
@@ -124,11 +131,11 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
     out
 }
 
-/// The rules of one kind, as the descriptors state them.
+/// A rules message such as `StringRules`.
 struct RuleMessage<'a>(&'a DynamicMessage);
 
 impl<'a> RuleMessage<'a> {
-    /// What is stated, not what would hold by default.
+    /// Returns a field that is set, without defaults.
     fn get(&self, name: &str) -> Option<&'a Val> {
         let mut fields = self.0.fields();
         fields.find(|(field, _)| field.name() == name).map(|(_, value)| value)
@@ -142,9 +149,9 @@ impl<'a> RuleMessage<'a> {
         self.get(name).and_then(Val::as_list).into_iter().flatten()
     }
 
-    fn lengths(&self, is: &str, least: &str, most: &str) -> LengthRule {
+    fn lengths(&self, is: &str, min: &str, max: &str) -> LengthRule {
         let get = |name: &str| self.get(name).and_then(Val::as_u64);
-        LengthRule { is: get(is), least: get(least), most: get(most) }
+        LengthRule { is: get(is), min: get(min), max: get(max) }
     }
 
     fn nested(&self, name: &str, depth: usize) -> Rules {
@@ -157,63 +164,70 @@ impl<'a> RuleMessage<'a> {
     fn range(&self) -> NumberRule {
         let get = |name: &str| self.get(name).and_then(number);
         let bound = |open: &str, closed: &str| {
-            get(open).map(|bound| (bound, false)).or_else(|| get(closed).map(|bound| (bound, true)))
+            let exclusive = get(open).map(|value| Bound { value, is_inclusive: false });
+            exclusive.or_else(|| get(closed).map(|value| Bound { value, is_inclusive: true }))
         };
         NumberRule {
             is: get("const"),
-            below: bound("lt", "lte"),
-            above: bound("gt", "gte"),
+            upper: bound("lt", "lte"),
+            lower: bound("gt", "gte"),
             one_of: self.list("in").filter_map(number).collect(),
             none_of: self.list("not_in").filter_map(number).collect(),
             ignore_empty: self.is("ignore_empty"),
-            time: false,
+            is_time: false,
         }
     }
 
-    fn text(&self, string: bool) -> TextRule {
-        let get = |name: &str| self.get(name).and_then(raw);
+    fn well_known(&self) -> Option<WellKnown> {
+        if let Some((_, form)) = WELL_KNOWN_RULES.into_iter().find(|(rule, _)| self.is(rule)) {
+            return Some(form);
+        }
+        let strict = self.get("strict").and_then(Val::as_bool) != Some(false);
+        match self.get("well_known_regex").and_then(Val::as_enum_number)? {
+            1 => Some(WellKnown::HeaderName { strict }),
+            2 => Some(WellKnown::HeaderValue { strict }),
+            _ => None,
+        }
+    }
+
+    fn text(&self, is_string: bool) -> TextRule {
+        let get = |name: &str| self.get(name).and_then(text_bytes);
         let pattern = self.get("pattern").and_then(Val::as_str);
         let chars = self.lengths("len", "min_len", "max_len");
-        let strict = self.get("strict").and_then(Val::as_bool) != Some(false);
-        let well_known = || {
-            Some(match () {
-                () if self.is("email") => WellKnown::Email,
-                () if self.is("hostname") => WellKnown::Hostname,
-                () if self.is("ip") => WellKnown::Ip,
-                () if self.is("ipv4") => WellKnown::Ipv4,
-                () if self.is("ipv6") => WellKnown::Ipv6,
-                () if self.is("uri") => WellKnown::Uri,
-                () if self.is("uri_ref") => WellKnown::UriRef,
-                () if self.is("address") => WellKnown::Address,
-                () if self.is("uuid") => WellKnown::Uuid,
-                () => match self.get("well_known_regex").and_then(Val::as_enum_number)? {
-                    1 => WellKnown::HeaderName { strict },
-                    2 => WellKnown::HeaderValue { strict },
-                    _ => return None,
-                },
-            })
-        };
         TextRule {
             is: get("const"),
-            chars: if string { chars } else { LengthRule::default() },
-            bytes: if string { self.lengths("len_bytes", "min_bytes", "max_bytes") } else { chars },
-            // A pattern that can't be compiled is no reason to call anything wrong.
+            chars: if is_string { chars } else { LengthRule::default() },
+            bytes: if is_string { self.lengths("len_bytes", "min_bytes", "max_bytes") } else { chars },
+            // Ignore invalid patterns.
             pattern: pattern
                 .and_then(|pattern| RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build().ok()),
             prefix: get("prefix"),
             suffix: get("suffix"),
             contains: get("contains"),
             not_contains: get("not_contains"),
-            one_of: self.list("in").filter_map(raw).collect(),
-            none_of: self.list("not_in").filter_map(raw).collect(),
-            well_known: well_known(),
+            one_of: self.list("in").filter_map(text_bytes).collect(),
+            none_of: self.list("not_in").filter_map(text_bytes).collect(),
+            well_known: self.well_known(),
             ignore_empty: self.is("ignore_empty"),
         }
     }
 }
 
-/// The bytes of a text.
-pub(super) fn raw(value: &Val) -> Option<Vec<u8>> {
+/// The rules that select a well-known form.
+const WELL_KNOWN_RULES: [(&str, WellKnown); 9] = [
+    ("email", WellKnown::Email),
+    ("hostname", WellKnown::Hostname),
+    ("ip", WellKnown::Ip),
+    ("ipv4", WellKnown::Ipv4),
+    ("ipv6", WellKnown::Ipv6),
+    ("uri", WellKnown::Uri),
+    ("uri_ref", WellKnown::UriRef),
+    ("address", WellKnown::Address),
+    ("uuid", WellKnown::Uuid),
+];
+
+/// Returns the bytes of a string or bytes value.
+pub(super) fn text_bytes(value: &Val) -> Option<Vec<u8>> {
     match value {
         Val::String(text) => Some(text.as_bytes().to_vec()),
         Val::Bytes(bytes) => Some(bytes.to_vec()),
@@ -221,7 +235,7 @@ pub(super) fn raw(value: &Val) -> Option<Vec<u8>> {
     }
 }
 
-/// A number, or the nanoseconds of a `Duration` or `Timestamp`.
+/// Returns a number, or the nanoseconds of a `Duration` or `Timestamp`.
 pub(super) fn number(value: &Val) -> Option<Number> {
     Some(match value {
         Val::I32(n) => Number::Int((*n).into()),

@@ -1,13 +1,13 @@
-//! What a rule demands, in words, where a value does not keep it.
+//! Evaluation of rules, with a description of the violated constraint.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::rules::*;
 
 impl Number {
-    fn text(self, time: bool) -> String {
+    fn text(self, is_time: bool) -> String {
         match self {
-            Number::Int(nanos) if time => format!("{}s", nanos as f64 / 1e9),
+            Number::Int(nanos) if is_time => format!("{}s", nanos as f64 / 1e9),
             Number::Int(number) => number.to_string(),
             Number::Float(number) => number.to_string(),
         }
@@ -19,12 +19,12 @@ impl Number {
 }
 
 impl NumberRule {
-    /// What the number fails; `None` where it keeps all.
+    /// Returns the constraint that a number violates, if any.
     pub(super) fn demand(&self, number: Number) -> Option<String> {
         if self.ignore_empty && number.is_zero() {
             return None;
         }
-        let text = |number: Number| number.text(self.time);
+        let text = |number: Number| number.text(self.is_time);
         let list = |numbers: &[Number]| numbers.iter().map(|n| text(*n)).collect::<Vec<_>>().join(", ");
         if let Some(is) = self.is.filter(|is| *is != number) {
             return Some(format!("must be {}", text(is)));
@@ -35,31 +35,33 @@ impl NumberRule {
         if self.none_of.contains(&number) {
             return Some(format!("must be none of {}", list(&self.none_of)));
         }
-        let above = self.above.map(|(bound, reached)| number > bound || (reached && number == bound));
-        let below = self.below.map(|(bound, reached)| number < bound || (reached && number == bound));
-        let over = |(bound, reached): (Number, bool)| {
-            format!("{} {}", if reached { "at least" } else { "greater than" }, text(bound))
+        let reaches = |bound: Bound| bound.is_inclusive && number == bound.value;
+        let is_above = self.lower.is_none_or(|lower| number > lower.value || reaches(lower));
+        let is_below = self.upper.is_none_or(|upper| number < upper.value || reaches(upper));
+        let at_least = |bound: Bound| {
+            let word = if bound.is_inclusive { "at least" } else { "greater than" };
+            format!("{word} {}", text(bound.value))
         };
-        let under = |(bound, reached): (Number, bool)| {
-            format!("{} {}", if reached { "at most" } else { "less than" }, text(bound))
+        let at_most = |bound: Bound| {
+            let word = if bound.is_inclusive { "at most" } else { "less than" };
+            format!("{word} {}", text(bound.value))
         };
-        match (self.above.zip(above), self.below.zip(below)) {
-            // Bounds the wrong way round mean what is outside of them.
-            (Some((a, above)), Some((b, below))) if b.0 < a.0 => {
-                (!above && !below).then(|| format!("must be {} or {}", under(b), over(a)))
+        match (self.lower, self.upper) {
+            // Reversed bounds exclude the range between them.
+            (Some(lower), Some(upper)) if upper.value < lower.value => {
+                (!is_above && !is_below).then(|| format!("must be {} or {}", at_most(upper), at_least(lower)))
             }
-            (Some((a, false)), Some((b, _))) | (Some((a, _)), Some((b, false))) => {
-                Some(format!("must be {} and {}", over(a), under(b)))
-            }
-            (Some((a, false)), _) => Some(format!("must be {}", over(a))),
-            (_, Some((b, false))) => Some(format!("must be {}", under(b))),
-            _ => None,
+            _ if is_above && is_below => None,
+            (Some(lower), Some(upper)) => Some(format!("must be {} and {}", at_least(lower), at_most(upper))),
+            (Some(lower), None) => Some(format!("must be {}", at_least(lower))),
+            (None, Some(upper)) => Some(format!("must be {}", at_most(upper))),
+            (None, None) => None,
         }
     }
 }
 
 impl LengthRule {
-    /// What a length of so many (`item`s, `entry`s) fails.
+    /// Returns the constraint that a length violates, if any. `what` is the unit, such as `item` or `entry`.
     pub(super) fn demand(self, length: u64, what: &str) -> Option<String> {
         let some = |n: u64| match (n, what) {
             (1, _) => format!("1 {what}"),
@@ -69,19 +71,21 @@ impl LengthRule {
         if let Some(is) = self.is.filter(|is| *is != length) {
             return Some(format!("must have {}", some(is)));
         }
-        if let Some(least) = self.least.filter(|least| length < *least) {
-            return Some(match (least, length) {
+        if let Some(min) = self.min.filter(|min| length < *min) {
+            return Some(match (min, length) {
                 (1, 0) if matches!(what, "character" | "byte") => "must not be empty".to_owned(),
-                _ => format!("must have at least {}", some(least)),
+                _ => format!("must have at least {}", some(min)),
             });
         }
-        let most = self.most.filter(|most| length > *most)?;
-        Some(format!("must have at most {}", some(most)))
+        let max = self.max.filter(|max| length > *max)?;
+        Some(format!("must have at most {}", some(max)))
     }
 }
 
-/// What of the rules a text, or bytes, fails. Values are not repeated: they are hostile, and may be long.
-pub(super) fn demand(rules: &TextRule, bytes: &[u8], text: Option<&str>) -> Option<String> {
+/// Returns the constraint that a string or bytes value violates, if any.
+///
+/// The description does not repeat the value, which is untrusted and may be long. `text` is `None` for bytes.
+pub(super) fn text_demand(rules: &TextRule, bytes: &[u8], text: Option<&str>) -> Option<String> {
     if rules.ignore_empty && bytes.is_empty() {
         return None;
     }
@@ -123,7 +127,7 @@ pub(super) fn demand(rules: &TextRule, bytes: &[u8], text: Option<&str>) -> Opti
         return Some(format!("must match {:?}", pattern.as_str()));
     }
     let form = rules.well_known?;
-    (!form.is(text, bytes)).then(|| format!("must be {}", form.word()))
+    (!form.matches(text, bytes)).then(|| format!("must be {}", form.word()))
 }
 
 impl WellKnown {
@@ -143,8 +147,8 @@ impl WellKnown {
         }
     }
 
-    /// Of bytes, addresses are in their binary form.
-    fn is(self, text: &str, bytes: &[u8]) -> bool {
+    /// Whether a value has this form. Addresses in bytes values are binary.
+    fn matches(self, text: &str, bytes: &[u8]) -> bool {
         let ip = |text: &str| text.parse::<IpAddr>().is_ok();
         match self {
             WellKnown::Email => text
@@ -173,12 +177,14 @@ impl WellKnown {
     }
 }
 
-/// Neither NUL nor an end of line.
+/// Whether a text has neither NUL nor line breaks.
 fn is_line(text: &str) -> bool {
     !text.bytes().any(|byte| matches!(byte, 0 | b'\r' | b'\n'))
 }
 
-/// What header names are made of. The API's own pattern has a range (`+-.`) that takes in the comma.
+/// Whether a byte may occur in a header name.
+///
+/// Accepts the comma, because the API's pattern contains the range `+-.`.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+,-.^_|~`".contains(&byte)
 }

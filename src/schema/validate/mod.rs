@@ -1,7 +1,7 @@
-//! Whether a message keeps the constraints that the API states beside its fields (protoc-gen-validate, group J).
+//! Validation of messages against the protoc-gen-validate constraints of the API.
 //!
-//! The rules are read out of the descriptors when a type is first met, and held against decoded messages, through
-//! `Any`s of known types. Secrets may have been taken out of a message, so their values are not judged.
+//! Reads the constraints of a type from its descriptor on first use, and checks decoded messages, including the
+//! payloads of `Any`s with known types. Ignores the values of secret fields, which may be redacted.
 
 mod check;
 mod compile;
@@ -21,9 +21,9 @@ pub(super) use compile::MessageRules;
 /// A constraint that a message breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The field: `load_assignment.endpoints[0].priority`; empty for the message itself.
+    /// Path of the field, such as `load_assignment.endpoints[0].priority`. Empty for the message itself.
     pub path: String,
-    /// What is demanded: `must be greater than 0s`.
+    /// The constraint, such as `must be greater than 0s`.
     pub demand: String,
 }
 
@@ -36,21 +36,27 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Why nothing can be said of a message.
+/// A message that cannot be validated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unchecked {
     #[error("no descriptor for {0}")]
     UnknownType(String),
-    #[error("it can't be read as a {0}")]
+    #[error("not a valid {0}")]
     Unreadable(String),
 }
 
-/// Violations of one message; what is beyond is not looked for.
+/// Maximum number of violations reported for a message.
 pub(super) const MAX_VIOLATIONS: usize = 100;
 
 impl Schema {
-    /// The constraints that a serialized message breaks, at most a hundred, in the order of its fields. Of an `Any` those
-    /// of what is in it; one of an unknown type at the top is [`Unchecked`], deeper ones are passed over.
+    /// Returns the constraints that a serialized message violates, at most 100, in the order of its fields.
+    ///
+    /// For an `Any`, validates the payload. Skips nested `Any`s of unknown types.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the type of the message, or of the payload of an outermost `Any`, is unknown, or the bytes
+    /// cannot be decoded.
     pub fn violations(&self, type_url_or_name: &str, bytes: &[u8]) -> Result<Vec<Violation>, Unchecked> {
         let name = message_name(type_url_or_name);
         if name == check::ANY {

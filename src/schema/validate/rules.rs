@@ -1,10 +1,10 @@
-//! The rules of one field, as the checker needs them.
+//! The rules of a field in the form that the checker uses.
 
 use std::cmp::Ordering;
 
 use regex::Regex;
 
-/// A number of any kind; times are in nanoseconds.
+/// A number of any kind. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Int(i128),
@@ -22,29 +22,35 @@ impl PartialOrd for Number {
     }
 }
 
-/// What numbers, durations and timestamps may be.
+/// A bound of a range.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    pub(super) value: Number,
+    pub(super) is_inclusive: bool,
+}
+
+/// Constraints on a number, duration or timestamp.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NumberRule {
     pub(super) is: Option<Number>,
-    /// The bound, and whether it may be reached.
-    pub(super) below: Option<(Number, bool)>,
-    pub(super) above: Option<(Number, bool)>,
+    pub(super) upper: Option<Bound>,
+    pub(super) lower: Option<Bound>,
     pub(super) one_of: Vec<Number>,
     pub(super) none_of: Vec<Number>,
     pub(super) ignore_empty: bool,
-    /// In seconds, not plain numbers.
-    pub(super) time: bool,
+    /// Whether the value is a time, shown in seconds.
+    pub(super) is_time: bool,
 }
 
-/// Lengths that something may have.
+/// Constraints on a length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LengthRule {
     pub(super) is: Option<u64>,
-    pub(super) least: Option<u64>,
-    pub(super) most: Option<u64>,
+    pub(super) min: Option<u64>,
+    pub(super) max: Option<u64>,
 }
 
-/// A form that texts have by convention.
+/// A well-known form of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WellKnown {
     Email,
@@ -65,7 +71,7 @@ pub(super) enum WellKnown {
     },
 }
 
-/// What texts and bytes may be. Of bytes, `chars` is not used.
+/// Constraints on a string or bytes value. `chars` applies to strings only.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TextRule {
     pub(super) is: Option<Vec<u8>>,
@@ -82,7 +88,16 @@ pub(super) struct TextRule {
     pub(super) ignore_empty: bool,
 }
 
-/// What one value may be.
+/// Constraints on an enum value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EnumRule {
+    pub(super) is: Option<i32>,
+    pub(super) defined_only: bool,
+    pub(super) one_of: Vec<i32>,
+    pub(super) none_of: Vec<i32>,
+}
+
+/// Constraints on a value.
 #[derive(Clone, Debug, Default)]
 pub(super) enum ValueRule {
     #[default]
@@ -90,12 +105,7 @@ pub(super) enum ValueRule {
     Number(NumberRule),
     Bool(bool),
     Text(TextRule),
-    Enum {
-        is: Option<i32>,
-        defined_only: bool,
-        one_of: Vec<i32>,
-        none_of: Vec<i32>,
-    },
+    Enum(EnumRule),
     Any {
         one_of: Vec<String>,
         none_of: Vec<String>,
@@ -114,18 +124,18 @@ pub(super) enum ValueRule {
     },
 }
 
-/// `validate.rules` of a field, of the items of a list, or of the keys or values of a map.
+/// Constraints on a field, the items of a list, or the keys or values of a map.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rules {
-    /// It must be there.
+    /// Whether the field must be set.
     pub(super) required: bool,
-    /// Messages in it are not looked into.
+    /// Whether to skip the constraints inside the message.
     pub(super) skip: bool,
     pub(super) value: ValueRule,
 }
 
 impl Rules {
-    /// Nothing is demanded of the value itself.
+    /// Whether there are no constraints on the value itself.
     pub(super) fn is_empty(&self) -> bool {
         !self.required && matches!(self.value, ValueRule::Anything)
     }

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Path and demand of each violation of a message in protobuf JSON.
+/// Returns the violations of a message in protobuf JSON as texts.
 fn broken(name: &str, body: Value) -> Vec<String> {
     let schema = Schema::builtin();
     let bytes = schema.encode(name, &body).unwrap();
@@ -12,7 +12,7 @@ fn broken(name: &str, body: Value) -> Vec<String> {
 const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 
 #[test]
-fn what_keeps_all_constraints_breaks_none() {
+fn accepts_valid_messages() {
     let eds = json!({"name": "c", "type": "EDS", "connect_timeout": "1s",
         "eds_cluster_config": {"eds_config": {"ads": {}, "resource_api_version": "V3"}}});
     assert_eq!(broken(CLUSTER, eds), Vec::<String>::new());
@@ -23,13 +23,13 @@ fn what_keeps_all_constraints_breaks_none() {
 }
 
 #[test]
-fn each_kind_of_rule_is_held_against_its_field() {
+fn reports_violations_of_each_kind_of_rule() {
     let route = "envoy.config.route.v3.RouteConfiguration";
     let host = |host: Value| json!({"name": "r", "virtual_hosts": [host]});
     for (name, body, wanted) in [
         (CLUSTER, json!({}), "name must not be empty"),
         (CLUSTER, json!({"name": "c", "connect_timeout": "0s"}), "connect_timeout must be greater than 0s"),
-        (CLUSTER, json!({"name": "c", "type": 99}), "type must be a value that is defined, not 99"),
+        (CLUSTER, json!({"name": "c", "type": 99}), "type must be a defined value, not 99"),
         (
             CLUSTER,
             json!({"name": "c", "per_connection_buffer_limit_bytes": 1, "health_checks": [{"timeout": "0s"}]}),
@@ -39,7 +39,7 @@ fn each_kind_of_rule_is_held_against_its_field() {
         (
             CLUSTER,
             json!({"name": "c", "lb_subset_config": {"subset_selectors": [{"fallback_policy": 77}]}}),
-            "lb_subset_config.subset_selectors[0].fallback_policy must be a value that is defined, not 77",
+            "lb_subset_config.subset_selectors[0].fallback_policy must be a defined value, not 77",
         ),
         (route, host(json!({"name": "v"})), "virtual_hosts[0].domains must have at least 1 item"),
         (
@@ -66,7 +66,7 @@ fn each_kind_of_rule_is_held_against_its_field() {
 }
 
 #[test]
-fn an_any_is_looked_into() {
+fn validates_payloads_of_any() {
     let manager = "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
     let body = json!({"name": "l", "filter_chains": [{"filters": [{"name": "f", "typed_config": {"@type": manager}}]}]});
     let found = broken("envoy.config.listener.v3.Listener", body);
@@ -85,14 +85,14 @@ fn an_any_is_looked_into() {
 }
 
 #[test]
-fn what_can_not_be_read_is_not_judged() {
+fn rejects_unknown_types_and_undecodable_bytes() {
     let schema = Schema::builtin();
     assert_eq!(schema.violations("no.such.Type", b""), Err(Unchecked::UnknownType("no.such.Type".into())));
     assert_eq!(schema.violations(CLUSTER, b"\x0a\xff"), Err(Unchecked::Unreadable(CLUSTER.into())));
 }
 
 #[test]
-fn the_number_of_violations_is_bounded() {
+fn limits_the_number_of_violations() {
     let hosts: Vec<Value> = (0..500).map(|_| json!({})).collect();
     assert_eq!(
         broken("envoy.config.route.v3.RouteConfiguration", json!({"virtual_hosts": hosts})).len(),
@@ -100,9 +100,9 @@ fn the_number_of_violations_is_bounded() {
     );
 }
 
-/// Rules that the API uses nowhere near a resource, in a set of our own.
+/// Covers rules that the API does not use in resources, with a user's descriptor set.
 #[test]
-fn rules_of_a_users_set_are_kept_too() {
+fn applies_rules_of_user_sets() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("own.proto");
     std::fs::write(
@@ -144,7 +144,7 @@ fn rules_of_a_users_set_are_kept_too() {
         (json!({"map": {"aa": 1, "bb": 1}}), "map must have at most 1 entry"),
         (
             json!({"list": ["a", "a", "b"]}),
-            "list must have at most 2 items; list must not have the same item twice",
+            "list must have at most 2 items; list must not contain duplicate items",
         ),
         (json!({"outside": 0.5}), "outside must be less than -1 or greater than 1"),
         (json!({"outside": 2}), ""),

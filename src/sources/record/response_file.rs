@@ -36,7 +36,7 @@ impl ResponseFile {
         let ending = FileFormat::from_file_name(&self.name);
         let read = schema.read_file(RESPONSE, ending, content);
         let bytes = match &read {
-            Ok((_, bytes)) => bytes.as_slice(),
+            Ok(message) => message.bytes.as_slice(),
             // An empty file is no empty message.
             Err(_) if content.is_empty() => b"\n",
             Err(_) => content,
@@ -44,11 +44,11 @@ impl ResponseFile {
         let message = Message::parse(Shape::SotwResponse, bytes, catalog);
         if !self.open {
             self.open = true;
-            let open = self.opening(&message, ending, read.as_ref().ok().map(|(format, _)| *format), catalog);
+            let open = self.opening(&message, ending, read.as_ref().ok().map(|message| message.format), catalog);
             out.push(Frame { at, stream: self.stream, what: FramePayload::Open(Box::new(open)) });
         }
         out.push(Frame { at, stream: self.stream, what: FramePayload::Message(message.into()) });
-        read.map(|(format, _)| format)
+        read.map(|message| message.format)
     }
 
     fn opening(

@@ -26,7 +26,7 @@ struct Codec(Arc<Schema>);
 
 impl script::Codec for Codec {
     fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
-        self.0.encode(message, json)
+        self.0.encode(message, json).map_err(|error| error.to_string())
     }
     fn decode(&self, _: &str, _: &[u8]) -> Option<Value> {
         None

@@ -44,7 +44,7 @@ pub struct ByDescriptors;
 
 impl Codec for ByDescriptors {
     fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
-        schema().encode(message, json)
+        schema().encode(message, json).map_err(|error| error.to_string())
     }
 
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {

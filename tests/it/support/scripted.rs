@@ -46,7 +46,7 @@ struct SchemaCodec(Arc<Schema>);
 
 impl Codec for SchemaCodec {
     fn encode(&self, message: &str, json: &serde_json::Value) -> Result<Vec<u8>, String> {
-        self.0.encode(message, json)
+        self.0.encode(message, json).map_err(|error| error.to_string())
     }
 
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<serde_json::Value> {

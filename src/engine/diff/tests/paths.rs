@@ -18,7 +18,7 @@ fn bad_patterns_say_where() {
     for (text, at) in
         [("", 0), ("a.", 2), ("a..b", 2), (".a", 0), ("a[", 1), ("a[]", 2), ("a[x]b", 4), ("**", 0)]
     {
-        assert_eq!(IgnorePattern::parse(text).map_err(|(at, _)| at), Err(at), "{text}");
+        assert_eq!(IgnorePattern::parse(text).map_err(|error| error.at), Err(at), "{text}");
     }
 }
 

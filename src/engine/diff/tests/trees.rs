@@ -150,7 +150,7 @@ fn secrets_of_two_sessions_can_not_be_compared() {
     let (a, b) = (secret("[redacted 16 B, id 0001]"), secret("[redacted 16 B, id 0002]"));
     assert_eq!(simple(&a, &b).len(), 1, "of one session other ids are other values");
     assert_eq!(simple(&a, &a).len(), 0);
-    let foreign = Options { foreign: true, ..Options::default() };
+    let foreign = Options { has_foreign_seed: true, ..Options::default() };
     let found = compare(&a, &b, &foreign);
     assert_eq!((found.changes.len(), found.uncertain.len()), (0, 1));
     let longer = secret("[redacted 17 B, id 0002]");

@@ -11,7 +11,7 @@ struct Real(Arc<Schema>);
 
 impl Codec for Real {
     fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
-        self.0.encode(message, json)
+        self.0.encode(message, json).map_err(|error| error.to_string())
     }
 
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {

@@ -1,6 +1,7 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
+use crate::present::authority::authority_text;
 use crate::present::report::Role;
 use crate::tui::screens::resources::{Focus, Place, Row, parts};
 use crate::tui::shell::model::Model;
@@ -309,8 +310,8 @@ fn notes(model: &Model, path: &str, folded: bool) -> Vec<Span> {
         };
         spans.push(span(format!("   {} {} ", glyphs.to, reference.link.kind.label()), Role::Key));
         spans.push(span(word, role));
-        if let Some(way) = &reference.link.way {
-            spans.push(span(format!("  {}", display_safe(&way.to_string())), Role::Muted));
+        if let Some(lookup) = &reference.link.authority {
+            spans.push(span(format!("  {}", display_safe(&authority_text(lookup))), Role::Muted));
         }
     }
     spans
