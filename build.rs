@@ -1,7 +1,7 @@
 //! Compiles the built-in descriptor sets from the .proto files of two locked dependencies.
 //!
-//! The dependencies themselves are never compiled. `descriptors/README.md` describes the selection of files and how
-//! to update the sets.
+//! The dependencies themselves are never compiled. `descriptors/README.md` describes the selection
+//! of files and how to update the sets.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -17,7 +17,8 @@ mod resolve;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Environment variable that names a folder of unpacked packages, for builds without a cargo registry.
+/// Environment variable that names a folder of unpacked packages, for builds without a cargo
+/// registry.
 const SOURCES_VARIABLE: &str = "XDSCOPE_PROTO_SOURCES";
 
 fn main() -> Result<()> {
@@ -147,7 +148,8 @@ const SOURCE_CODE_INFO: u32 = 9;
 
 /// Removes the source info from each file of a descriptor set.
 ///
-/// Copies all other bytes unchanged, because decoding into prost's types would lose the custom options.
+/// Copies all other bytes unchanged, because decoding into prost's types would lose the custom
+/// options.
 fn strip_source_info(set: &[u8]) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(set.len());
     for RawField { number, payload, .. } in fields(set)? {
@@ -212,7 +214,8 @@ impl Docs {
     }
 }
 
-/// Removes the left margin, the directives for Envoy's documentation tools, and NULs from a comment.
+/// Removes the left margin, the directives for Envoy's documentation tools, and NULs from a
+/// comment.
 fn clean_comment(comment: &str) -> String {
     let lines = comment.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end());
     let lines: Vec<&str> = lines.filter(|line| !(line.starts_with("[#") && line.ends_with(']'))).collect();

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::engine::nack::{self, Extracted, NackReport};
 use crate::engine::store::{MessageFact, MessageKind, Store};
 use crate::present::json;
+use crate::present::partial_use::partial_use_text;
 use crate::schema::Schema;
 use crate::wire::text::display_safe;
 
@@ -27,7 +28,7 @@ pub(super) fn add_to(object: &mut Value, store: &Store, schema: &Schema, fact: &
     let mut nack = json::nack(&card.nack);
     if let Value::Object(members) = &mut nack {
         members.insert("client".into(), json!(card.client.map(|client| client.word())));
-        members.insert("partly".into(), json!(card.partly));
+        members.insert("partly".into(), json!(card.partial_use.map(partial_use_text)));
         let refused = card.subjects.iter().map(|subject| {
             json!({
                 "name": subject.name.value,
@@ -60,8 +61,8 @@ pub(super) fn write(
         line(format!("resource {}   field {}", say(&entry.name), say(&entry.field)))?;
         line(format!("  {}", entry.reason))?;
     }
-    if let Some(partly) = card.partly {
-        line(partly.to_owned())?;
+    if let Some(partial_use) = card.partial_use {
+        line(partial_use_text(partial_use).to_owned())?;
     }
     for subject in &card.subjects {
         let good = subject.good.as_ref().map(|(version, _)| format!(", last good {}", version.version));

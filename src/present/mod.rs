@@ -3,4 +3,5 @@
 pub mod authority;
 pub mod json;
 pub mod logs;
+pub mod partial_use;
 pub mod report;

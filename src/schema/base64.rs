@@ -22,7 +22,8 @@ pub fn encode(bytes: &[u8]) -> String {
     STANDARD_ENGINE.encode(bytes)
 }
 
-/// Decodes the standard or URL-safe alphabet, with or without padding. Returns `None` for invalid input.
+/// Decodes the standard or URL-safe alphabet, with or without padding. Returns `None` for invalid
+/// input.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=');
     STANDARD_ENGINE.decode(text).or_else(|_| URL_SAFE_ENGINE.decode(text)).ok()

@@ -8,8 +8,8 @@ use crate::wire::pb::{Fields, Value};
 impl Schema {
     /// Whether two serialized `Any`s are known to decode to different JSON, without decoding them.
     ///
-    /// Most updates of a resource change a value or an element and keep the order of the other bytes. A result of
-    /// `false` is inconclusive.
+    /// Most updates of a resource change a value or an element and keep the order of the other
+    /// bytes. A result of `false` is inconclusive.
     pub(super) fn definitely_differ(&self, a: &[u8], b: &[u8]) -> bool {
         any(self, a, b, 0)
     }
@@ -27,7 +27,8 @@ fn any(schema: &Schema, a: &[u8], b: &[u8], depth: u32) -> bool {
     message(schema, pool, table, a.1, b.1, depth + 1)
 }
 
-/// Splits an `Any` into type URL and value. Returns `None` if the `Any` has other fields or lacks one of the two.
+/// Splits an `Any` into type URL and value. Returns `None` if the `Any` has other fields or lacks
+/// one of the two.
 fn split_any(any: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut fields = Fields::new(any);
     let (url, value) = (fields.next()?.ok()?, fields.next()?.ok()?);
@@ -63,7 +64,8 @@ fn message(schema: &Schema, pool: &Pool, table: &MessageTable, a: &[u8], b: &[u8
     if !field.fits(&first.value) || !field.fits(&second.value) || matches!(field.kind, FieldKind::Map(_)) {
         return false;
     }
-    // A later occurrence replaces a singular value or merges with it, so only unique occurrences are conclusive.
+    // A later occurrence replaces a singular value or merges with it, so only unique occurrences
+    // are conclusive.
     let is_unique = |message| {
         let same = |other: &FieldInfo| {
             other.number == field.number || other.oneof.is_some() && other.oneof == field.oneof
@@ -71,7 +73,7 @@ fn message(schema: &Schema, pool: &Pool, table: &MessageTable, a: &[u8], b: &[u8
         let all = Fields::new(message).flatten();
         all.filter(|one| table.field(one.number).is_some_and(same)).count() == 1
     };
-    if !field.repeated && !(is_unique(a) && is_unique(b)) {
+    if !(field.repeated || is_unique(a) && is_unique(b)) {
         return false;
     }
     value(schema, pool, field, first.value, second.value, depth)
@@ -109,7 +111,9 @@ fn value(schema: &Schema, pool: &Pool, field: &FieldInfo, a: Value<'_>, b: Value
         // Packed and unpacked lists have different numbers of fields.
         _ if field.repeated => false,
         (FieldKind::Bool, Value::Varint(a), Value::Varint(b)) => (a != 0) != (b != 0),
-        (FieldKind::Enum(values), Value::Varint(a), Value::Varint(b)) => !values.is_null && a as u32 != b as u32,
+        (FieldKind::Enum(values), Value::Varint(a), Value::Varint(b)) => {
+            !values.is_null && a as u32 != b as u32
+        }
         (FieldKind::Int32 | FieldKind::Uint32 | FieldKind::Sint32, Value::Varint(a), Value::Varint(b)) => {
             a as u32 != b as u32
         }

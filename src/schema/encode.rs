@@ -34,7 +34,8 @@ impl Schema {
         let name = message_name(name);
         let descriptor = self.message(name).ok_or_else(|| EncodeError::UnknownType(name.to_owned()))?;
         let json = with_empty_values(json);
-        let message = DynamicMessage::deserialize(descriptor, &*json).map_err(|error| EncodeError::Invalid(error.to_string()))?;
+        let message = DynamicMessage::deserialize(descriptor, &*json)
+            .map_err(|error| EncodeError::Invalid(error.to_string()))?;
         Ok(message.encode_to_vec())
     }
 

@@ -19,8 +19,8 @@ pub enum ExplainError {
 impl Schema {
     /// Describes a message or field: type, number, constraints and API documentation.
     ///
-    /// `path` is a message (`Cluster`, a full name or a type URL), optionally followed by field names at any depth
-    /// (`Cluster.connect_timeout`).
+    /// `path` is a message (`Cluster`, a full name or a type URL), optionally followed by field
+    /// names at any depth (`Cluster.connect_timeout`).
     ///
     /// # Errors
     ///
@@ -52,8 +52,12 @@ impl Schema {
 
     /// Splits a path into the message at its start and the field names after it.
     ///
-    /// A short name means the resource type with that name, or else the first message with that name.
-    fn split_message<'a>(&self, path: &'a str) -> Result<(&Pool, MessageDescriptor, Vec<&'a str>), ExplainError> {
+    /// A short name means the resource type with that name, or else the first message with that
+    /// name.
+    fn split_message<'a>(
+        &self,
+        path: &'a str,
+    ) -> Result<(&Pool, MessageDescriptor, Vec<&'a str>), ExplainError> {
         let name = super::message_name(path);
         let parts: Vec<&str> = name.split('.').collect();
         for cut in (1..=parts.len()).rev() {

@@ -17,7 +17,8 @@ pub enum Fault {
 
 /// A [`Fault`] with the path of its field.
 ///
-/// Example path: `clusters[0].transport_socket.typed_config`. The path of the message itself is empty.
+/// Example path: `clusters[0].transport_socket.typed_config`. The path of the message itself is
+/// empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultAt {
     pub path: String,

@@ -28,7 +28,8 @@ impl Schema {
 
     /// Describes the field at `path` of a resource, such as `eds_cluster_config.service_name`.
     ///
-    /// `body` is protobuf JSON with the original field names and an `@type`. The path may lead through `Any`s.
+    /// `body` is protobuf JSON with the original field names and an `@type`. The path may lead
+    /// through `Any`s.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! Protobuf descriptors, conversion to and from JSON, documentation, constraints and redaction.
 //!
-//! The whole Envoy API is built in, compressed, and loaded on first use. The v3 and v2 APIs have separate pools.
-//! Descriptor sets from users take precedence. Decoding is bounded and never fails: unknown types, damage, unknown
-//! fields, deep nesting and invalid UTF-8 appear in the output under names that begin with `@`.
+//! The whole Envoy API is built in, compressed, and loaded on first use. The v3 and v2 APIs have
+//! separate pools. Descriptor sets from users take precedence. Decoding is bounded and never fails:
+//! unknown types, damage, unknown fields, deep nesting and invalid UTF-8 appear in the output under
+//! names that begin with `@`.
 
 pub mod bootstrap;
 mod builtin;
@@ -47,7 +48,8 @@ use sink::{DiscardSink, JsonSink, JsonWriter, TreeBuilder};
 use table::MessageTable;
 use walk::Walker;
 
-/// Maximum nesting of messages, including `Any` and `Struct` levels. Deeper messages stay undecoded.
+/// Maximum nesting of messages, including `Any` and `Struct` levels. Deeper messages stay
+/// undecoded.
 const MAX_DEPTH: u32 = 100;
 
 /// The spelling of field names in JSON.

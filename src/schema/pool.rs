@@ -21,8 +21,8 @@ pub(super) struct Pool {
     /// Constraints by message.
     rules: Vec<OnceLock<MessageRules>>,
     sensitive_options: Vec<ExtensionDescriptor>,
-    /// Whether a user supplied the set. Fields that are secret in the built-in set are then secret here, too, even
-    /// without the option.
+    /// Whether a user supplied the set. Fields that are secret in the built-in set are then secret
+    /// here, too, even without the option.
     is_user_set: bool,
     /// By message, whether a value can contain a secret.
     secret_reach: OnceLock<Box<[bool]>>,
@@ -57,7 +57,8 @@ impl Pool {
 
     pub fn new(descriptors: DescriptorPool) -> Pool {
         let messages: Vec<_> = descriptors.all_messages().collect();
-        let index_by_name = messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
+        let index_by_name =
+            messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
         let tables = messages.iter().map(|_| OnceLock::new()).collect();
         let rules = messages.iter().map(|_| OnceLock::new()).collect();
         let sensitive_options =

@@ -5,8 +5,9 @@ use crate::wire::pb::{Fields, Value};
 
 /// Decoding without a descriptor: member names are field numbers, values depend on the wire type.
 ///
-/// Varints become numbers, texts become strings, and bytes that parse as a message become an object. Other values
-/// have a marker (`{"@bytes": …}`, `{"@fixed32": …}`), so that different values never look equal.
+/// Varints become numbers, texts become strings, and bytes that parse as a message become an
+/// object. Other values have a marker (`{"@bytes": …}`, `{"@fixed32": …}`), so that different
+/// values never look equal.
 impl<'b, S: JsonSink> Walker<'_, 'b, S> {
     pub fn wire_message(&mut self, bytes: &'b [u8], depth: u32) {
         self.sink.begin_object();
@@ -77,7 +78,8 @@ fn guess(bytes: &[u8]) -> Guess<'_> {
     let text = std::str::from_utf8(bytes).ok();
     let printable = |text: &&str| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
     match text.filter(printable) {
-        // Texts rarely begin with a line break or tab. Messages often do: these bytes are the tags of field 1.
+        // Texts rarely begin with a line break or tab. Messages often do: these bytes are the tags
+        // of field 1.
         Some(text) if !text.starts_with(['\n', '\t', '\r']) || !parses(bytes) => Guess::Text(text),
         _ if parses(bytes) => Guess::Message,
         _ => Guess::Bytes,

@@ -1,8 +1,9 @@
-//! Lookup of .proto files in a list of roots, with all type names made absolute before protox sees them.
+//! Lookup of .proto files in a list of roots, with all type names made absolute before protox sees
+//! them.
 //!
-//! protox looks up the whole name in each scope. protoc binds the first component in the innermost scope that defines
-//! the component, and looks no further. The Envoy API depends on protoc's rule. The build script includes this file,
-//! so the file must not use the rest of the crate.
+//! protox looks up the whole name in each scope. protoc binds the first component in the innermost
+//! scope that defines the component, and looks no further. The Envoy API depends on protoc's rule.
+//! The build script includes this file, so the file must not use the rest of the crate.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -78,7 +79,8 @@ impl ProtoFiles {
         Ok(file)
     }
 
-    /// Returns the symbols that `file` can use: its own, those of its imports and of their public imports.
+    /// Returns the symbols that `file` can use: its own, those of its imports and of their public
+    /// imports.
     fn visible_symbols(&self, file: &FileDescriptorProto) -> Result<SymbolTable, Error> {
         let mut names = SymbolTable::default();
         names.add_file(file);
@@ -194,8 +196,8 @@ impl SymbolTable {
 
     /// Returns the absolute form of `name` as used in `scope`, by protoc's rule.
     ///
-    /// The first component binds in the innermost scope that defines the component. The first component of a
-    /// compound name must be a message or package.
+    /// The first component binds in the innermost scope that defines the component. The first
+    /// component of a compound name must be a message or package.
     fn find(&self, scope: &str, name: &str, types_only: bool) -> Option<String> {
         let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
         let mut scope = scope;
@@ -220,7 +222,8 @@ fn join(scope: &str, name: &str) -> String {
     if scope.is_empty() { name.to_owned() } else { format!("{scope}.{name}") }
 }
 
-/// A pass over a file that makes names absolute. `path` is the descriptor path of the current element.
+/// A pass over a file that makes names absolute. `path` is the descriptor path of the current
+/// element.
 struct NameResolver<'a> {
     names: &'a SymbolTable,
     missing: Vec<(Vec<i32>, String)>,

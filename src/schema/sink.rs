@@ -47,7 +47,8 @@ impl JsonSink for DiscardSink {
     fn null(&mut self) {}
 }
 
-/// A sink that writes compact JSON. Stops writing at the first error and returns the error at the end.
+/// A sink that writes compact JSON. Stops writing at the first error and returns the error at the
+/// end.
 pub(super) struct JsonWriter<W: Write> {
     out: W,
     buffer: Vec<u8>,
@@ -188,7 +189,8 @@ fn digits(out: &mut Vec<u8>, mut value: u64) {
     }
 }
 
-/// Bytes that may need an escape: quotes, backslashes, control characters, and the lead byte of the C1 controls.
+/// Bytes that may need an escape: quotes, backslashes, control characters, and the lead byte of the
+/// C1 controls.
 ///
 /// Terminals interpret C1 controls, so the writer escapes them, too.
 const NEEDS_ESCAPE: [bool; 256] = {

@@ -73,7 +73,8 @@ pub(super) enum FieldKind {
 
 #[derive(Debug)]
 pub(super) struct EnumTable {
-    /// Sorted by number. Of several names for a number, the first in the declaration, as in protobuf JSON.
+    /// Sorted by number. Of several names for a number, the first in the declaration, as in
+    /// protobuf JSON.
     values: Box<[(i32, Box<str>)]>,
     /// Whether the enum is `google.protobuf.NullValue`, which is `null` in JSON.
     pub is_null: bool,

@@ -12,7 +12,9 @@ use super::{Schema, builtin};
 /// An error of loading descriptors from a user.
 #[derive(Debug, thiserror::Error)]
 pub enum UserSetError {
-    #[error("{file} is not a descriptor set; make one with protoc --include_imports --descriptor_set_out, or buf build -o")]
+    #[error(
+        "{file} is not a descriptor set; make one with protoc --include_imports --descriptor_set_out, or buf build -o"
+    )]
     NotADescriptorSet {
         file: String,
         #[source]
@@ -31,8 +33,8 @@ pub enum UserSetError {
 impl Schema {
     /// Loads descriptor sets and .proto files from a user in addition to the built-in types.
     ///
-    /// Descriptor sets take precedence over .proto files, and both over the built-in types. Later descriptor sets
-    /// take precedence over earlier ones.
+    /// Descriptor sets take precedence over .proto files, and both over the built-in types. Later
+    /// descriptor sets take precedence over earlier ones.
     ///
     /// # Errors
     ///
@@ -47,8 +49,8 @@ impl Schema {
 
     /// Like [`Schema::with`], with a descriptor set from a server's reflection service.
     ///
-    /// `reflected` is the name of the server and an encoded `FileDescriptorSet`. The set takes precedence over the
-    /// built-in types only.
+    /// `reflected` is the name of the server and an encoded `FileDescriptorSet`. The set takes
+    /// precedence over the built-in types only.
     ///
     /// # Errors
     ///
@@ -78,7 +80,8 @@ impl Schema {
         Ok(Arc::new(Schema { user_pools: user }))
     }
 
-    /// Encodes all known files as one `FileDescriptorSet`. Of files with equal names, includes the first.
+    /// Encodes all known files as one `FileDescriptorSet`. Of files with equal names, includes the
+    /// first.
     pub fn descriptor_set(&self) -> Vec<u8> {
         let mut seen = std::collections::BTreeSet::new();
         let mut out = Vec::new();

@@ -10,8 +10,8 @@ use crate::wire::pb::{Fields, Value, read_varint};
 
 /// A decoder that reads messages from their bytes and writes protobuf JSON into a [`JsonSink`].
 ///
-/// Visits each byte of the input a bounded number of times, whatever the input. Undecodable parts are written with
-/// markers such as `@damaged_at`.
+/// Visits each byte of the input a bounded number of times, whatever the input. Undecodable parts
+/// are written with markers such as `@damaged_at`.
 pub(super) struct Walker<'s, 'b, S> {
     pub schema: &'s Schema,
     pub sink: &'s mut S,

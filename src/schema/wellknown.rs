@@ -8,8 +8,8 @@ use crate::wire::pb::{Fields, Value};
 
 /// Well-known types in their special JSON forms.
 ///
-/// A message that the form cannot represent, such as a duration of mixed signs or with unknown fields, is written as
-/// a plain message.
+/// A message that the form cannot represent, such as a duration of mixed signs or with unknown
+/// fields, is written as a plain message.
 impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
     pub fn well_known(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
         let done = match table.form {
@@ -163,7 +163,8 @@ pub(super) fn timestamp((seconds, nanos): (i64, i32)) -> Option<String> {
 
 /// Converts days since 1970-01-01 to year, month and day in the Gregorian calendar.
 fn civil(days: i64) -> (i64, i64, i64) {
-    // Count from 0000-03-01, so that the leap day is the last day of a year. 400 years have 146,097 days.
+    // Count from 0000-03-01, so that the leap day is the last day of a year. 400 years have 146,097
+    // days.
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day = days.rem_euclid(146_097);

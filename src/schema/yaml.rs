@@ -63,7 +63,8 @@ fn leaf(value: &Value) -> String {
     }
 }
 
-/// Formats a text. Quotes the text as in JSON, which is valid YAML, unless a plain scalar is unambiguous.
+/// Formats a text. Quotes the text as in JSON, which is valid YAML, unless a plain scalar is
+/// unambiguous.
 fn scalar(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./|*@ ".contains(c);
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/');

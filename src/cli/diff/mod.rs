@@ -67,7 +67,8 @@ struct Aside {
 }
 
 pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let options = Options { strict_order: args.strict_order, ignore: args.ignore.clone(), has_foreign_seed: false };
+    let options =
+        Options { strict_order: args.strict_order, ignore: args.ignore.clone(), has_foreign_seed: false };
     let mut work =
         Work { args, global, options, found: Vec::new(), counts: Counts::new(), aside: Aside::default() };
     match words::read(&args.source.source, &args.words, io)? {

@@ -15,7 +15,8 @@ use crate::wire::text::{count, plural};
 
 use super::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 
-/// One type of one stream: each resource that the client was given, by what became of it; names in order of appearance.
+/// One type of one stream: each resource that the client was given, by what became of it; names in
+/// order of appearance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AppliedDiff {
     /// Resources that the client was given.
@@ -168,7 +169,8 @@ impl AppliedState {
         account
     }
 
-    /// Whether a content is the newest that was sent: by what it says, and by its version where one of them is not known.
+    /// Whether a content is the newest that was sent: by what it says, and by its version where one
+    /// of them is not known.
     fn same(&self, content: &DumpContent, fact: &ResourceFact, store: &Store) -> bool {
         let sent = fact.content.and_then(|id| store.catalog().bytes(id));
         let (Some(sent), Some(any)) = (sent, &content.any) else {

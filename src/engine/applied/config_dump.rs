@@ -1,5 +1,5 @@
-//! Envoy's config dump: a section for each type, and in it what came by xDS (`dynamic_...`); what the bootstrap holds
-//! (`static_...`) was never sent and is left out.
+//! Envoy's config dump: a section for each type, and in it what came by xDS (`dynamic_...`); what
+//! the bootstrap holds (`static_...`) was never sent and is left out.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -92,8 +92,8 @@ fn kind_of(entry: &DumpEntry) -> Option<Kind> {
     Kind::of_type_url(entry.type_url.as_str()).map(|(kind, _)| kind)
 }
 
-/// Names of the endpoints that clusters get by EDS: the dump lists those of all other clusters, too. `None`: it has no
-/// clusters to tell by.
+/// Names of the endpoints that clusters get by EDS: the dump lists those of all other clusters,
+/// too. `None`: it has no clusters to tell by.
 fn by_eds(dump: &Value) -> Option<BTreeSet<&str>> {
     let is_clusters =
         |config: &&Value| config["@type"].as_str().is_some_and(|url| url.ends_with(".ClustersConfigDump"));
@@ -177,7 +177,8 @@ fn item(kind: Kind, item: &Value, place: &EntryList, client: &mut DumpClient, re
     }
 }
 
-/// Takes out of endpoints what Envoy adds when it dumps them: health where that is good, weights and other defaults.
+/// Takes out of endpoints what Envoy adds when it dumps them: health where that is good, weights
+/// and other defaults.
 pub(super) fn without_additions(assignment: &mut Value) {
     let is = |fields: &Map<String, Value>, name: &str, value: &Value| fields.get(name) == Some(value);
     let empty = Value::Object(Map::new());

@@ -1,5 +1,5 @@
-//! CSDS: `ClientStatusResponse`, with a list of resources for each client (gRPC, and Envoy of today), or with the
-//! sections of a config dump (`xds_config`, of older servers).
+//! CSDS: `ClientStatusResponse`, with a list of resources for each client (gRPC, and Envoy of
+//! today), or with the sections of a config dump (`xds_config`, of older servers).
 
 use serde_json::Value;
 
@@ -17,7 +17,8 @@ const SECTIONS: [(&str, &str); 6] = [
     ("ecds_config", "EcdsConfigDump"),
 ];
 
-/// The clients; what one node says in several scopes (a gRPC channel and a server have one each) is put together.
+/// The clients; what one node says in several scopes (a gRPC channel and a server have one each) is
+/// put together.
 pub(super) fn clients(response: &Value, reader: &mut DumpReader<'_>) -> Vec<DumpClient> {
     let mut clients: Vec<DumpClient> = Vec::new();
     for config in list(&response["config"]) {

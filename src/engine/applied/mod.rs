@@ -1,7 +1,9 @@
-//! What a client says that it has applied: Envoy's config dump, and the answers of CSDS (Envoy and gRPC).
+//! What a client says that it has applied: Envoy's config dump, and the answers of CSDS (Envoy and
+//! gRPC).
 //!
-//! A dump is a state, not a session. [`Dump::frames`] tells it as the session that would have led to it, so that it
-//! is a source like any other; [`Beside::account`] holds it against what was sent.
+//! A dump is a state, not a session. [`Dump::frames`] tells it as the session that would have led
+//! to it, so that it is a source like any other; [`Beside::account`] holds it against what was
+//! sent.
 
 mod applied_diff;
 mod config_dump;
@@ -45,7 +47,8 @@ pub struct DumpClient {
     pub node: Option<Vec<u8>>,
     /// The node's id.
     pub id: Option<String>,
-    /// Types that the dump is about, those without a resource too, with the version of the type where there is one.
+    /// Types that the dump is about, those without a resource too, with the version of the type
+    /// where there is one.
     pub types: Vec<(TypeUrl, Option<Arc<str>>)>,
     pub entries: Vec<DumpEntry>,
 }
@@ -112,7 +115,8 @@ pub fn detect(value: &Value) -> Option<DumpOrigin> {
     (clients.is_empty() && fields.len() == 1 || clients.iter().any(is_client)).then_some(DumpOrigin::Csds)
 }
 
-/// Reads a dump: JSON, YAML, and of CSDS also binary protobuf. `name` is the file's, for its ending.
+/// Reads a dump: JSON, YAML, and of CSDS also binary protobuf. `name` is the file's, for its
+/// ending.
 ///
 /// # Errors
 /// It is damaged, or something else.

@@ -1,5 +1,6 @@
-//! A dump as the session that would have led to it: for each type a subscription, what is in use and was
-//! acknowledged, what was refused, and what is warming and so not acknowledged yet. Times are not known.
+//! A dump as the session that would have led to it: for each type a subscription, what is in use
+//! and was acknowledged, what was refused, and what is warming and so not acknowledged yet. Times
+//! are not known.
 
 use crate::wire::content::Catalog;
 use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields};

@@ -7,9 +7,9 @@ use super::path::{ListKey, key_text};
 
 /// A pattern such as `circuit_breakers.thresholds[priority=DEFAULT].max_connections`.
 ///
-/// Matches the fields at the path and everything below. `*` matches one field, `**` any number of fields and `[*]` any
-/// item. A list without brackets stands for all of its items. Accepts both spellings of field names. A map key that is
-/// not an identifier stands in brackets and quotes.
+/// Matches the fields at the path and everything below. `*` matches one field, `**` any number of
+/// fields and `[*]` any item. A list without brackets stands for all of its items. Accepts both
+/// spellings of field names. A map key that is not an identifier stands in brackets and quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnorePattern(Vec<PatternPart>);
 

@@ -139,7 +139,8 @@ pub struct LinePart<'a> {
 
 /// Splits two lines into changed and unchanged parts, by words.
 ///
-/// Lines with little in common count as entirely changed. Returns the parts of the old and the new line.
+/// Lines with little in common count as entirely changed. Returns the parts of the old and the new
+/// line.
 pub fn emphasis<'a>(old: &'a str, new: &'a str) -> (Vec<LinePart<'a>>, Vec<LinePart<'a>>) {
     let whole = |text| vec![LinePart { text, changed: true }];
     if old.len().max(new.len()) > MAX_EMPHASIS_BYTES {
@@ -190,8 +191,8 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// What of `len` rows is shown: runs of places, those that are folded away marked. `context` unchanged rows stay
-/// on each side of a change; a single row is never folded.
+/// What of `len` rows is shown: runs of places, those that are folded away marked. `context`
+/// unchanged rows stay on each side of a change; a single row is never folded.
 pub fn fold_unchanged(
     len: usize,
     context: usize,

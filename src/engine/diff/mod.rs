@@ -1,9 +1,9 @@
 //! Differences between two resources, by field path or line, and between two sets of resources.
 //!
-//! Compares lists whose items have a key (a name, domains, an address) by key, maps by key, and `Any`s by payload.
-//! Reports a changed order of a keyed list separately if the order does not matter to the API. The comparison is
-//! deterministic. The input is protobuf JSON with the original field names
-//! ([`crate::schema::FieldNames::Original`]).
+//! Compares lists whose items have a key (a name, domains, an address) by key, maps by key, and
+//! `Any`s by payload. Reports a changed order of a keyed list separately if the order does not
+//! matter to the API. The comparison is deterministic. The input is protobuf JSON with the original
+//! field names ([`crate::schema::FieldNames::Original`]).
 
 mod align;
 mod ignore;

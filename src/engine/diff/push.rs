@@ -51,7 +51,8 @@ impl PushDiff {
         self.entries.iter().filter(|entry| entry.op == op).count()
     }
 
-    /// Returns the changes of response `n`, or `None` if the first `rows` rows do not contain the response.
+    /// Returns the changes of response `n`, or `None` if the first `rows` rows do not contain the
+    /// response.
     pub fn of(store: &Store, n: Seq, rows: usize) -> Option<PushDiff> {
         let row = store.row_of(n).filter(|row| *row < rows)?;
         let fact = store.row(row).filter(|fact| fact.dir == Some(Dir::Resp))?;
@@ -63,8 +64,10 @@ impl PushDiff {
         }
         let is_same_type = |line: &LineFact| line.stream == fact.stream && line.type_url == fact.type_url;
         let earlier = (row.saturating_sub(MAX_SCANNED_ROWS)..row).rev().filter_map(|row| store.line(row));
-        let before =
-            earlier.filter(&is_same_type).find(|line| line.dir == Some(Dir::Resp)).map(|line| line.row.version);
+        let before = earlier
+            .filter(&is_same_type)
+            .find(|line| line.dir == Some(Dir::Resp))
+            .map(|line| line.row.version);
         let mut push = PushDiff {
             n,
             against: None,
@@ -149,7 +152,8 @@ fn unchanged(store: &Store, n: Seq, entries: &[PushEntry]) -> u64 {
     same.map(|id| u64::from(catalog.blob(*id).size)).sum()
 }
 
-/// Returns the content of a resource before response `n` (or in response `against`), and in response `n`.
+/// Returns the content of a resource before response `n` (or in response `against`), and in
+/// response `n`.
 pub fn contents_around(
     store: &Store,
     n: Seq,

@@ -15,8 +15,8 @@ pub struct Options {
     pub strict_order: bool,
     /// Fields to ignore (`--ignore`).
     pub ignore: Vec<IgnorePattern>,
-    /// Whether the two resources come from sessions with different redaction seeds, so that redacted values cannot be
-    /// compared.
+    /// Whether the two resources come from sessions with different redaction seeds, so that
+    /// redacted values cannot be compared.
     pub has_foreign_seed: bool,
 }
 
@@ -71,8 +71,8 @@ pub struct Comparison {
     pub reordered: Vec<DiffPath>,
     /// Secrets of which can't be told whether they differ.
     pub uncertain: Vec<DiffPath>,
-    /// Both as they were compared: without what is ignored, the new one in the order of the old one where
-    /// order was left out. For diffs by line.
+    /// Both as they were compared: without what is ignored, the new one in the order of the old one
+    /// where order was left out. For diffs by line.
     pub old: Value,
     pub new: Value,
 }
@@ -100,7 +100,8 @@ struct Walk<'a> {
     found: Comparison,
 }
 
-/// Maximum number of item pairs to align in lists without keys. Larger lists are compared index by index.
+/// Maximum number of item pairs to align in lists without keys. Larger lists are compared index by
+/// index.
 const MAX_ALIGNED_PAIRS: usize = 4_000_000;
 
 impl Walk<'_> {
@@ -251,7 +252,8 @@ fn swapped(op: DiffOp) -> DiffOp {
 
 /// Whether two redacted secrets cannot be compared.
 ///
-/// Ids from different seeds are incomparable if the lengths are equal. Envoy's placeholder has neither length nor id.
+/// Ids from different seeds are incomparable if the lengths are equal. Envoy's placeholder has
+/// neither length nor id.
 fn incomparable(a: &str, b: &str) -> bool {
     const ENVOY_PLACEHOLDER: &str = "[redacted]";
     if a == ENVOY_PLACEHOLDER || b == ENVOY_PLACEHOLDER {

@@ -9,8 +9,8 @@ use super::pattern::Pattern;
 
 /// Where a row's content comes from, decoded. Implemented over the descriptors by whoever filters.
 pub trait ContentLookup {
-    /// Shows the bodies in a message (protobuf JSON), one after the other, until `see` says that it has seen
-    /// enough. What can't be decoded is not shown.
+    /// Shows the bodies in a message (protobuf JSON), one after the other, until `see` says that it
+    /// has seen enough. What can't be decoded is not shown.
     fn message(&self, n: Seq, see: &mut dyn FnMut(&Value) -> bool);
     /// The same for the one body of a resource.
     fn resource(&self, fact: &ResourceFact, see: &mut dyn FnMut(&Value) -> bool);
@@ -24,8 +24,8 @@ impl ContentLookup for NoContent {
     fn resource(&self, _fact: &ResourceFact, _see: &mut dyn FnMut(&Value) -> bool) {}
 }
 
-/// A field path such as `eds_cluster_config.service_name`, found at any depth, in either spelling of protobuf
-/// JSON (`service_name`, `serviceName`). Steps into lists by itself.
+/// A field path such as `eds_cluster_config.service_name`, found at any depth, in either spelling
+/// of protobuf JSON (`service_name`, `serviceName`). Steps into lists by itself.
 #[derive(Clone, Debug)]
 pub(super) struct ContentPath(Vec<String>);
 

@@ -78,8 +78,8 @@ fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn C
     }
 }
 
-/// A known word means the kind in either API version; anything else the type URL, with or without its prefix,
-/// or the last part of the message's name.
+/// A known word means the kind in either API version; anything else the type URL, with or without
+/// its prefix, or the last part of the message's name.
 fn is_type(type_url: &TypeUrl, kind: Option<Kind>, url: &Pattern) -> bool {
     let text = type_url.as_str();
     if let (Some(wanted), Some((have, _))) = (kind, Kind::of_type_url(text)) {

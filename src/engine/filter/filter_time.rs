@@ -36,8 +36,8 @@ impl FilterTime {
             .or_else(|| text.parse().ok().map(FilterTime::Date))
     }
 
-    /// The time in a source whose clock stands at `now`; zero if it is before the source's start. `None` for a
-    /// message's number, and for a date where the source has none.
+    /// The time in a source whose clock stands at `now`; zero if it is before the source's start.
+    /// `None` for a message's number, and for a date where the source has none.
     pub fn time(&self, clock: Clock, now: Time, zone: &TimeZone) -> Option<Time> {
         let nanos = self.nanos(clock, now, zone)?.max(0);
         Some(Time(u64::try_from(nanos).unwrap_or(u64::MAX)))

@@ -1,4 +1,5 @@
-//! The filter language of `/`, `--filter` and `:goto`: one language everywhere, checked while typed.
+//! The filter language of `/`, `--filter` and `:goto`: one language everywhere, checked while
+//! typed.
 //!
 //! ```text
 //! reviews kind:nack                 words match the row; a space is "and"
@@ -8,8 +9,9 @@
 //! has:eds_cluster_config field:connect_timeout=0s
 //! ```
 //!
-//! Smart-case: a pattern without capital letters matches any case. Owns the language; knows no screen, no
-//! table and no file. Content is looked up through [`Lookup`], which its caller implements.
+//! Smart-case: a pattern without capital letters matches any case. Owns the language; knows no
+//! screen, no table and no file. Content is looked up through [`Lookup`], which its caller
+//! implements.
 
 mod content;
 mod eval;
@@ -78,7 +80,8 @@ impl Default for Filter {
 }
 
 impl Filter {
-    /// Reads an expression; the empty one matches everything. Times of day are UTC until [`Filter::in_zone`].
+    /// Reads an expression; the empty one matches everything. Times of day are UTC until
+    /// [`Filter::in_zone`].
     pub fn parse(text: &str) -> Result<Filter, FilterError> {
         Ok(Filter { expr: parse::expression(text)?, zone: TimeZone::UTC })
     }
@@ -117,7 +120,8 @@ impl Filter {
         found.into_iter()
     }
 
-    /// Whether a row of the timeline matches, content not looked at (`has:` and `field:` match nothing).
+    /// Whether a row of the timeline matches, content not looked at (`has:` and `field:` match
+    /// nothing).
     pub fn message(&self, fact: &MessageFact, store: &Store) -> bool {
         self.message_with(fact, store, &NoContent)
     }
@@ -137,8 +141,8 @@ impl Filter {
         self.matches(&FilterRow::View(view), store, &NoContent)
     }
 
-    /// A word in lowercase letters of ASCII: a row with a text that has it somewhere, in any case, matches whatever
-    /// else is known of it. `None`: there is no such word.
+    /// A word in lowercase letters of ASCII: a row with a text that has it somewhere, in any case,
+    /// matches whatever else is known of it. `None`: there is no such word.
     pub fn plain_word(&self) -> Option<&str> {
         match &self.expr {
             Some(Expr::Term(Term { test: Predicate::Row(pattern), .. })) => pattern.plain(),

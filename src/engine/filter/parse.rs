@@ -25,7 +25,8 @@ impl Expr {
     }
 }
 
-/// Deeper nesting is refused: it is no expression that a person typed, and it would exhaust the stack.
+/// Deeper nesting is refused: it is no expression that a person typed, and it would exhaust the
+/// stack.
 const MAX_DEPTH: usize = 64;
 
 /// `None` for an empty expression.

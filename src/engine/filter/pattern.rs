@@ -13,7 +13,8 @@ pub(super) enum Extent {
     Part,
 }
 
-/// A compiled pattern. All forms are a regex; for a plain word it is asked only where its cases are more than those of ASCII.
+/// A compiled pattern. All forms are a regex; for a plain word it is asked only where its cases are
+/// more than those of ASCII.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     regex: Regex,
@@ -56,7 +57,8 @@ impl Pattern {
     }
 
     pub(super) fn matches(&self, text: &str) -> bool {
-        // What is typed as a rule, without the cost of a regex, which alone knows that `ſ` is an `s` in other case.
+        // What is typed as a rule, without the cost of a regex, which alone knows that `ſ` is an
+        // `s` in other case.
         let plain = self.plain.as_ref().is_some_and(|word| has(text.as_bytes(), word.as_bytes()));
         plain || ((self.plain.is_none() || !text.is_ascii()) && self.regex.is_match(text))
     }

@@ -204,7 +204,8 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
     let operator = OPERATORS.iter().find(|(sign, _)| starts_with(rest, sign));
     if let (Some((sign, compare)), false) = (operator, name.is_empty()) {
         let value = &rest[sign.len()..];
-        // `xdstp://…` and unknown words before a comparison are text; an unknown word with a colon is a typo.
+        // `xdstp://…` and unknown words before a comparison are text; an unknown word with a colon
+        // is a typo.
         let is_text = *sign != ":" || starts_with(rest, "://");
         if FilterField::parse(&name).is_some() || !is_text {
             let field = known(at, &name)?;

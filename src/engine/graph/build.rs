@@ -9,7 +9,8 @@ use super::{Graph, NodeId, References};
 /// Nodes are looked at this many times in all.
 const PASSES_PER_NODE: usize = 3;
 
-/// A graph in the making: step by step, so that no frame waits for all of it, and all of it as of one moment.
+/// A graph in the making: step by step, so that no frame waits for all of it, and all of it as of
+/// one moment.
 #[derive(Clone, Debug)]
 pub struct GraphBuilder {
     glance: StreamsSnapshot,
@@ -60,8 +61,8 @@ impl GraphBuilder {
         (self.done.saturating_mul(100) / (self.total * PASSES_PER_NODE).max(1)).min(99)
     }
 
-    /// Goes on by so many nodes. True once it is whole. References are looked up among those known; the known ones that
-    /// are not part of it are forgotten.
+    /// Goes on by so many nodes. True once it is whole. References are looked up among those known;
+    /// the known ones that are not part of it are forgotten.
     pub fn step(&mut self, store: &Store, known: &mut References, most: usize) -> bool {
         self.done = self.done.saturating_add(most);
         match self.stage {
@@ -112,7 +113,8 @@ impl Graph {
         }
     }
 
-    /// Lets go of so many of its nodes: to drop 100,000 at once takes longer than a frame. True once there is none.
+    /// Lets go of so many of its nodes: to drop 100,000 at once takes longer than a frame. True
+    /// once there is none.
     pub fn drop_nodes(&mut self, most: usize) -> bool {
         for _ in 0..most {
             let Some(node) = self.nodes.pop() else { return true };

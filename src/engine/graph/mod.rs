@@ -1,8 +1,10 @@
-//! What hangs together: Listener → Route → Cluster → Endpoints and secrets of one client, with the state of each.
+//! What hangs together: Listener → Route → Cluster → Endpoints and secrets of one client, with the
+//! state of each.
 //!
-//! Nodes are the resources that the client's streams know and those that these refer to; edges are the
-//! references that [`crate::schema::links`] finds in the newest content of each. References are looked up once for each
-//! content and kept by the reader ([`References`]), a slice at a time, so that no frame waits for 100,000 of them.
+//! Nodes are the resources that the client's streams know and those that these refer to; edges are
+//! the references that [`crate::schema::links`] finds in the newest content of each. References are
+//! looked up once for each content and kept by the reader ([`References`]), a slice at a time, so
+//! that no frame waits for 100,000 of them.
 
 mod build;
 mod draw;
@@ -98,7 +100,8 @@ pub struct Graph {
     loose: Vec<NodeId>,
 }
 
-/// The streams of a stream's client that are open, or the stream alone: types may come on streams of their own.
+/// The streams of a stream's client that are open, or the stream alone: types may come on streams
+/// of their own.
 pub fn streams_of(store: &Store, stream: StreamId) -> Vec<StreamId> {
     store.streams_of_client(stream)
 }
@@ -129,7 +132,8 @@ impl Graph {
         Graph::build(store, streams, &mut known)
     }
 
-    /// The graph of these streams as far as references are known. What is not part of it is forgotten.
+    /// The graph of these streams as far as references are known. What is not part of it is
+    /// forgotten.
     pub fn build(store: &Store, streams: &[StreamId], known: &mut References) -> Graph {
         let mut building = GraphBuilder::new(store, streams);
         while !building.step(store, known, usize::MAX) {}

@@ -8,14 +8,15 @@ use super::{Graph, NodeId};
 pub enum NodeState {
     /// Sent and accepted.
     Ready,
-    /// The same, and nothing that the client was sent refers to it (any more). It stays: the protocol has no deletion of
-    /// such types (rows E-45, L-11).
+    /// The same, and nothing that the client was sent refers to it (any more). It stays: the
+    /// protocol has no deletion of such types (rows E-45, L-11).
     Orphan,
     /// Sent, no answer yet.
     Sent,
     /// Its newest content was refused.
     Refused,
-    /// Sent, and waits for what it refers to (rows H-01 to H-06): since the oldest question for that.
+    /// Sent, and waits for what it refers to (rows H-01 to H-06): since the oldest question for
+    /// that.
     Warming { since: Option<Time> },
     /// Asked for and not sent: when and by which request.
     Waiting { since: Option<(Time, Seq)> },
@@ -105,10 +106,11 @@ fn referring_kinds(kind: Kind) -> &'static [Kind] {
 }
 
 impl Graph {
-    /// What follows from the whole for one node, with all nodes and edges there: dangling, warming, orphaned. Of the
-    /// `wild` types the client gets all.
+    /// What follows from the whole for one node, with all nodes and edges there: dangling, warming,
+    /// orphaned. Of the `wild` types the client gets all.
     pub(super) fn derive_state(&mut self, id: NodeId, wild: &[Kind]) {
-        // Listeners warm up on routes, clusters on endpoints and secrets; routes are not warmed (row H-03).
+        // Listeners warm up on routes, clusters on endpoints and secrets; routes are not warmed
+        // (row H-03).
         let warming = self.warming(id);
         let Some(node) = self.nodes.get_mut(id) else { return };
         let used = !node.users.is_empty();
@@ -154,7 +156,8 @@ impl Graph {
     /// Since when a node that is sent waits for what it refers to.
     fn warming(&self, id: NodeId) -> Option<Option<Time>> {
         let node = self.nodes.get(id)?;
-        // A client that asks for the endpoints of a new cluster took it, whatever it refused of the same push.
+        // A client that asks for the endpoints of a new cluster took it, whatever it refused of the
+        // same push.
         let taken = match node.state {
             NodeState::Ready | NodeState::Sent => true,
             NodeState::Refused => node.acked_version.is_none(),

@@ -6,7 +6,8 @@ use super::*;
 use crate::engine::store::Options;
 use crate::wire::content::{Catalog, MemoryBodies};
 
-/// A store out of steps: stream, direction and message are written by hand, so that no reader of scripts is needed.
+/// A store out of steps: stream, direction and message are written by hand, so that no reader of
+/// scripts is needed.
 struct World {
     store: Store,
     schema: Arc<Schema>,

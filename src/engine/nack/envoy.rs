@@ -1,16 +1,20 @@
-//! Envoy's texts: `Error adding/updating cluster(s) a: why, b: why`, or the reason alone.
+//! Parser for Envoy's NACK texts: `Error adding/updating cluster(s) a: reason, b: reason`, or a
+//! reason only.
 
 use std::collections::HashSet;
 
 use super::{ClientKind, Extracted, NackFault, RefusedPush};
 
-/// How a dump of a message begins; the name of the form is followed by random blanks.
+/// The beginning of a message dump. The name of the format is followed by random spaces.
 const DUMP_MARKER: &str = "goo.gle/debug";
-/// Places of a text where a name may begin, and bytes in which it and its colon are looked for.
+/// Maximum number of places to try as the beginning of a name.
 const MAX_NAME_STARTS: usize = 4096;
+/// Maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = 1024;
 
-/// `None` if the text is not Envoy's.
+/// Parses a text from Envoy, or takes a text of unknown format as the reason.
+///
+/// Returns `None` if the text is malformed.
 pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<ClientKind>, Vec<NackFault>)> {
     if let Some(rest) = text.trim_start().strip_prefix("Error adding/updating ") {
         let (_, list) = rest.split_once("(s) ")?;
@@ -29,7 +33,9 @@ pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<ClientK
     Some((client, vec![reason(text)]))
 }
 
-/// Splits `a: why, b: why` where a name of the push begins a part. Reasons may hold commas, colons and lines.
+/// Splits `a: reason, b: reason` in front of the names of the response.
+///
+/// Reasons may contain commas, colons and line breaks.
 fn named<'t>(list: &'t str, push: &dyn RefusedPush) -> Vec<(&'t str, &'t str)> {
     let names: HashSet<&str> = push.names().iter().map(|name| &**name).collect();
     let seams = list.match_indices(", ").map(|(at, _)| at + 2);
@@ -44,7 +50,7 @@ fn named<'t>(list: &'t str, push: &dyn RefusedPush) -> Vec<(&'t str, &'t str)> {
         }
     }
     if parts.is_empty() {
-        // What was pushed is not known: the first name is all that the text itself makes sure.
+        // Without the response, only the first name is certain.
         return list.split_once(": ").into_iter().collect();
     }
     let ends = parts.iter().skip(1).map(|(start, _)| *start).chain([list.len()]);
@@ -54,14 +60,14 @@ fn named<'t>(list: &'t str, push: &dyn RefusedPush) -> Vec<(&'t str, &'t str)> {
     parts.iter().zip(ends).filter_map(cut).collect()
 }
 
-/// Length of the longest name of the push that stands at `start`, with `: ` after it.
+/// Returns the length of the longest resource name at `start` that is followed by `: `.
 fn name_at(list: &str, start: usize, names: &HashSet<&str>) -> Option<usize> {
     let rest = super::prefix(list.get(start..)?, MAX_NAME_BYTES);
     let ends = rest.match_indices(": ").take(16).map(|(at, _)| at);
     ends.filter(|at| rest.get(..*at).is_some_and(|name| names.contains(name))).last()
 }
 
-/// A reason without dumps; the name of the resource if a dump of it says one.
+/// Reads a reason. Removes dumps, and takes the name of the resource from a dump.
 fn reason(text: &str) -> NackFault {
     let (mut words, mut rest) = (String::new(), text);
     let mut name = None;
@@ -84,7 +90,7 @@ fn reason(text: &str) -> NackFault {
     NackFault { name: name.map(Extracted::stated), reason, ..NackFault::default() }
 }
 
-/// The value of a text field that stands in a dump without indent.
+/// Returns the value of a top-level text field of a dump.
 fn top_level(dump: &str, fields: &[&str]) -> Option<String> {
     dump.lines().find_map(|line| {
         let (field, value) = line.split_once(": ")?;
@@ -93,7 +99,7 @@ fn top_level(dump: &str, fields: &[&str]) -> Option<String> {
     })
 }
 
-/// A dump that is nothing but a duration, as protobuf JSON writes it.
+/// Formats a dump of a duration as in protobuf JSON.
 fn duration(dump: &str) -> Option<String> {
     let mut lines = dump.lines().skip(1).filter(|line| !line.trim().is_empty());
     let seconds: i64 = lines.next()?.strip_prefix("seconds: ")?.trim().parse().ok()?;

@@ -1,8 +1,8 @@
-//! The texts of the gRPC clients.
+//! Parsers for the NACK texts of gRPC clients.
 
 use super::{ClientKind, Extracted, NackFault, RefusedPush, path};
 
-/// `None` if the text is none of theirs.
+/// Parses the text of a gRPC client. Returns `None` for other formats.
 pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<ClientKind>, Vec<NackFault>)> {
     let text = text.trim();
     if let Some(list) = text.strip_prefix("xDS response validation errors: [") {
@@ -15,7 +15,9 @@ pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<ClientK
     java(text).map(|entries| (Some(ClientKind::GrpcJava), entries))
 }
 
-/// C-core and grpc-js: `resource index 0: NAME: INVALID_ARGUMENT: why; resource index 1: …`.
+/// Parses the format of C-core and grpc-js.
+///
+/// `resource index 0: NAME: INVALID_ARGUMENT: reason; resource index 1: …`
 fn indexed(list: &str, push: &dyn RefusedPush) -> (Option<ClientKind>, Vec<NackFault>) {
     let mut client = ClientKind::GrpcCore;
     let mut entries = Vec::new();
@@ -52,7 +54,7 @@ fn indexed(list: &str, push: &dyn RefusedPush) -> (Option<ClientKind>, Vec<NackF
     (Some(client), entries)
 }
 
-/// JavaScript joins a list with bare commas.
+/// Splits a list that JavaScript has joined with commas without spaces.
 fn split_list(list: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut from = 0;
@@ -66,7 +68,7 @@ fn split_list(list: &str) -> Vec<&str> {
     parts
 }
 
-/// `NAME: INVALID_ARGUMENT: why`, or without the name.
+/// Splits `NAME: INVALID_ARGUMENT: reason` into name and reason. The name is optional.
 fn name_and_status<'t>(text: &'t str, known: Option<&str>) -> (Option<String>, &'t str) {
     let code = |text: &'t str| {
         let (word, rest) = text.split_once(": ")?;
@@ -88,7 +90,8 @@ fn name_and_status<'t>(text: &'t str, known: Option<&str>) -> (Option<String>, &
     (None, text)
 }
 
-/// `[field:a.b error:why; field:c error:why]`, wherever it stands in the text.
+/// Finds `[field:a.b error:reason; field:c error:reason]` in a text. Returns pairs of field and
+/// reason.
 fn fields(text: &str) -> Vec<(&str, &str)> {
     let one = |part: &'_ str| {
         let (field, error) = part.split_once(" error:")?;
@@ -99,7 +102,7 @@ fn fields(text: &str) -> Vec<(&str, &str)> {
         if let Some((field, _)) = one(part) {
             let reason = part.get(field + " error:".len()..).unwrap_or_default();
             let reason = reason.trim_end_matches([' ', ';']);
-            // The bracket that closes the list, not one of the reason's own.
+            // Strip the bracket that closes the list, unless the reason opens it.
             let open = reason.matches('[').count() < reason.matches(']').count();
             let reason = if open { reason.strip_suffix(']').unwrap_or(reason) } else { reason };
             found.extend(part.get(..field).map(|field| (field, reason)));
@@ -108,7 +111,10 @@ fn fields(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// grpc-go: `resource "a": why;\nresource "b": why`, and `top level errors: why` for what has no name.
+/// Parses the format of grpc-go.
+///
+/// `resource "a": reason;\nresource "b": reason`, and `top level errors: reason` for errors without
+/// a resource name.
 fn go(list: &str) -> Vec<NackFault> {
     let mut entries: Vec<NackFault> = Vec::new();
     let mut top_level = false;
@@ -130,7 +136,7 @@ fn go(list: &str) -> Vec<NackFault> {
             None if top_level || entries.is_empty() => {
                 entries.push(NackFault { reason: without_dump(part), ..NackFault::default() });
             }
-            // A reason that goes on in the next line.
+            // The previous reason continues on this line.
             None => {
                 if let Some(last) = entries.last_mut() {
                     last.reason.push_str("; ");
@@ -142,7 +148,7 @@ fn go(list: &str) -> Vec<NackFault> {
     entries
 }
 
-/// Go prints the whole resource after the reason.
+/// Removes the dump of the resource that grpc-go prints after the reason.
 fn without_dump(why: &str) -> String {
     let end = [" in response: name:", " in LDS response: name:", " in response: "]
         .iter()
@@ -151,7 +157,9 @@ fn without_dump(why: &str) -> String {
     why.get(..end.unwrap_or(why.len())).unwrap_or(why).trim().to_owned()
 }
 
-/// grpc-java: a line per fault, `CDS response Cluster 'a' validation error: why`.
+/// Parses the format of grpc-java, with a line per fault.
+///
+/// `CDS response Cluster 'a' validation error: reason`
 fn java(text: &str) -> Option<Vec<NackFault>> {
     let mut entries: Vec<NackFault> = Vec::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! What a text does not state, looked for in the push that it is about.
+//! Search of the rejected response for the resource and field that a NACK does not state.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,17 +12,17 @@ use crate::schema::Schema;
 use super::path::{self, PathStep};
 use super::{Extracted, NackFault, RefusedPush};
 
-/// Resources of a push that are looked into for a value.
+/// Maximum number of resources to search for a value.
 const MAX_SEARCHED_RESOURCES: usize = 50;
-/// Words of a reason that are taken for values or fields.
+/// Maximum number of words of a reason to try as values or fields.
 const MAX_WORDS: usize = 32;
-/// Bytes of a reason in which names are looked for.
+/// Length of the part of a reason to search for names, in bytes.
 const MAX_NAME_SEARCH_BYTES: usize = 1024;
-/// Capitals that name a protocol, not a value.
+/// Upper-case words that name a protocol rather than an enum value.
 const ACRONYMS: [&str; 14] =
     ["EDS", "CDS", "LDS", "RDS", "SDS", "ADS", "ECDS", "TLS", "HTTP", "URL", "DNS", "TCP", "UDP", "PGV"];
 
-/// A push whose bodies are opened once, however often they are looked into.
+/// A response that decodes each resource at most once.
 pub(super) struct DecodedPush<'a> {
     push: &'a dyn RefusedPush,
     bodies: RefCell<HashMap<usize, Option<Rc<Value>>>>,
@@ -39,18 +39,18 @@ impl<'a> DecodedPush<'a> {
     }
 }
 
-/// Fills in name and field where they can be found.
+/// Fills in the name and field of a fault if the search finds them.
 pub(super) fn complete(entry: &mut NackFault, opened: &DecodedPush<'_>, schema: &Schema) {
     let push = opened.push;
     if entry.name.is_none() {
         let by_index = entry.index.and_then(|index| push.names().get(index));
         entry.name = match by_index {
             Some(name) => Some(Extracted::stated(name.to_string())),
-            None => name_in(&entry.reason, push).map(Extracted::guess),
+            None => find_name(&entry.reason, push).map(Extracted::guess),
         };
     }
-    let only = place(entry, push);
-    // Of a resource that is not in the push there is nothing to look into.
+    let only = resource_index(entry, push);
+    // There is nothing to search if the named resource is not in the response.
     let places = match (only, &entry.name) {
         (Some(only), _) => only..only.saturating_add(1),
         (None, Some(_)) => 0..0,
@@ -58,10 +58,10 @@ pub(super) fn complete(entry: &mut NackFault, opened: &DecodedPush<'_>, schema: 
     };
     let bodies = SearchRange { push, opened, places };
     if entry.field.is_none() {
-        violated(entry, &bodies, schema);
+        complete_from_violation(entry, &bodies, schema);
     }
     if entry.field.is_none() {
-        let (found, at) = look(entry, &bodies, schema).unwrap_or_default();
+        let (found, at) = find_field(entry, &bodies, schema).unwrap_or_default();
         entry.field = found;
         if let (None, Some(name)) = (&entry.name, at.and_then(|at| push.names().get(at))) {
             entry.name = Some(Extracted::guess(name.to_string()));
@@ -73,8 +73,8 @@ pub(super) fn complete(entry: &mut NackFault, opened: &DecodedPush<'_>, schema: 
     entry.name = entry.name.take().filter(|name| !name.value.is_empty());
 }
 
-/// The resource in the push that an entry is about.
-fn place(entry: &NackFault, push: &dyn RefusedPush) -> Option<usize> {
+/// Returns the index of the faulty resource in the response.
+fn resource_index(entry: &NackFault, push: &dyn RefusedPush) -> Option<usize> {
     let named = || {
         let name = entry.name.as_ref()?;
         push.names().iter().position(|known| **known == *name.value)
@@ -82,6 +82,7 @@ fn place(entry: &NackFault, push: &dyn RefusedPush) -> Option<usize> {
     entry.index.or_else(named).or((push.names().len() == 1).then_some(0))
 }
 
+/// The resources of a response to search.
 struct SearchRange<'a> {
     push: &'a dyn RefusedPush,
     opened: &'a DecodedPush<'a>,
@@ -89,16 +90,18 @@ struct SearchRange<'a> {
 }
 
 impl SearchRange<'_> {
-    /// The first that `see` finds something in.
-    fn find<T>(&self, mut see: impl FnMut(&Value) -> Option<T>) -> Option<(T, usize)> {
-        self.places.clone().find_map(|place| Some((see(&*self.opened.body(place)?)?, place)))
+    /// Returns the first result of `search`, with the index of the resource.
+    fn find<T>(&self, mut search: impl FnMut(&Value) -> Option<T>) -> Option<(T, usize)> {
+        self.places.clone().find_map(|place| Some((search(&*self.opened.body(place)?)?, place)))
     }
 }
 
-/// The longest name of the push that stands in the text as a word of its own; short ones only in quotes.
-fn name_in(text: &str, push: &dyn RefusedPush) -> Option<String> {
+/// Returns the longest resource name that occurs in the text as a separate word.
+///
+/// Names of one letter must be in quotes.
+fn find_name(text: &str, push: &dyn RefusedPush) -> Option<String> {
     let text = super::prefix(text, MAX_NAME_SEARCH_BYTES);
-    let stands = |name: &str| {
+    let occurs = |name: &str| {
         text.match_indices(name).any(|(at, _)| {
             let before = text.get(..at).and_then(|text| text.chars().next_back());
             let after = text.get(at + name.len()..).and_then(|text| text.chars().next());
@@ -107,12 +110,12 @@ fn name_in(text: &str, push: &dyn RefusedPush) -> Option<String> {
             if name.len() < 2 { quoted(before) && quoted(after) } else { !word(before) && !word(after) }
         })
     };
-    let names = push.names().iter().filter(|name| !name.is_empty() && stands(name));
+    let names = push.names().iter().filter(|name| !name.is_empty() && occurs(name));
     names.max_by_key(|name| name.len()).map(|name| name.to_string())
 }
 
-/// A violated constraint names its field.
-fn violated(entry: &mut NackFault, bodies: &SearchRange<'_>, schema: &Schema) {
+/// Reads the field from the text of a violated constraint.
+fn complete_from_violation(entry: &mut NackFault, bodies: &SearchRange<'_>, schema: &Schema) {
     let Some(violation) = path::violation(&entry.reason) else { return };
     let root = schema.message(bodies.push.type_url());
     let mut steps = violation.steps;
@@ -120,8 +123,8 @@ fn violated(entry: &mut NackFault, bodies: &SearchRange<'_>, schema: &Schema) {
         && path::to_api_names(root.as_ref(), &mut steps);
     let mut prefix = String::new();
     if !known {
-        // A message inside of an `Any`: where in the resource is it?
-        let inside = bodies.find(|body| any_of(body, &violation.root));
+        // The message may be the payload of an `Any` in the resource.
+        let inside = bodies.find(|body| find_any(body, &violation.root));
         let message = inside.as_ref().and_then(|((_, url), _)| schema.message(url));
         known = path::to_api_names(message.as_ref(), &mut steps);
         prefix = inside.map(|((path, _), _)| format!("{path}.")).unwrap_or_default();
@@ -131,8 +134,8 @@ fn violated(entry: &mut NackFault, bodies: &SearchRange<'_>, schema: &Schema) {
     entry.reason = violation.reason;
 }
 
-/// Path and type URL of the first `Any` with a message of that short name.
-fn any_of(body: &Value, short: &str) -> Option<(String, String)> {
+/// Returns the path and type URL of the first `Any` whose message has this short name.
+fn find_any(body: &Value, short: &str) -> Option<(String, String)> {
     let is = |url: &str| url.rsplit(['.', '/']).next() == Some(short);
     let path = find(body, &mut |key, value| key == "@type" && value.as_str().is_some_and(is))?;
     let path = path.strip_suffix(".@type")?.to_owned();
@@ -140,15 +143,15 @@ fn any_of(body: &Value, short: &str) -> Option<(String, String)> {
     Some((path, url))
 }
 
-/// A field by what the reason says, and the resource it was found in.
-fn look(
+/// Searches the response for a field that the reason mentions.
+fn find_field(
     entry: &NackFault,
     bodies: &SearchRange<'_>,
     schema: &Schema,
 ) -> Option<(Option<Extracted>, Option<usize>)> {
     let reason = &entry.reason;
     let root = schema.message(bodies.push.type_url());
-    // A path with dots that the descriptors know to its end was meant as one.
+    // A path with dots is stated if the descriptors know all of its fields.
     for token in tokens(reason, "_.[]").filter(|token| token.contains('.')) {
         let steps = path::steps(token);
         let inside = bodies.find(|body| dotted(&steps, root.as_ref(), body, schema));
@@ -160,11 +163,11 @@ fn look(
         }
     }
     let name = entry.name.as_ref().map(|name| name.value.as_str());
-    // A single letter stands in too many places.
+    // Ignore single letters, which occur in too many values.
     let values = values(reason).filter(|value| Some(*value) != name && value.len() > 1);
-    let by_value = |value: &str| bodies.find(|body| value_in(body, value));
+    let by_value = |value: &str| bodies.find(|body| find_value(body, value));
     if let Some((path, place)) = values.take(MAX_WORDS).find_map(by_value) {
-        return Some((field_not_name(path), Some(place)));
+        return Some((guess_unless_name(path), Some(place)));
     }
     for token in tokens(reason, "_").filter(|token| looks_like_a_field(token)) {
         let field = path::snake(token);
@@ -182,16 +185,18 @@ fn look(
             && !ACRONYMS.contains(token)
     };
     let mut enums = tokens(reason, "_").filter(capitals);
-    let (path, place) = enums.find_map(|word| bodies.find(|body| value_in(body, word)))?;
-    Some((field_not_name(path), Some(place)))
+    let (path, place) = enums.find_map(|word| bodies.find(|body| find_value(body, word)))?;
+    Some((guess_unless_name(path), Some(place)))
 }
 
-/// The field that names the resource says which one is meant, not what is wrong with it.
-fn field_not_name(path: String) -> Option<Extracted> {
+/// Marks a path as a guess, unless the path is the name of the resource.
+fn guess_unless_name(path: String) -> Option<Extracted> {
     (!["name", "cluster_name"].contains(&path.as_str())).then(|| Extracted::guess(path))
 }
 
-/// A path as written in a reason, from the resource or from an `Any` in it named by its type; whether all is known.
+/// Finds a path from a reason in the resource, or in an `Any` that the first step names by type.
+///
+/// Returns the known part of the path, and whether the whole path is known.
 fn dotted(
     steps: &[PathStep],
     root: Option<&prost_reflect::MessageDescriptor>,
@@ -208,26 +213,27 @@ fn dotted(
     if first.index.is_some() || !first.field.starts_with(|c: char| c.is_ascii_uppercase()) {
         return None;
     }
-    let (prefix, url) = any_of(body, &first.field)?;
+    let (prefix, url) = find_any(body, &first.field)?;
     let known = path::known_steps(&schema.message(&url)?, rest, None, schema);
     let inside = path::join(rest.get(..known).unwrap_or_default());
     (known > 0).then(|| (format!("{prefix}.{inside}"), known == rest.len()))
 }
 
-/// Words made of letters, digits and `also`.
+/// Splits a text into words of letters, digits and the characters in `also`.
 fn tokens<'t>(text: &'t str, also: &'static str) -> impl Iterator<Item = &'t str> {
     let parts = text.split(move |c: char| !c.is_ascii_alphanumeric() && !also.contains(c));
     parts.map(|part| part.trim_matches('.')).filter(|part| !part.is_empty()).take(MAX_WORDS)
 }
 
-/// `lb_policy`, `lbPolicy`, `ApiListener`: more than a plain word, less than a shout.
+/// Whether a word looks like a field name: `lb_policy`, `lbPolicy` or `ApiListener`.
 fn looks_like_a_field(token: &str) -> bool {
     let lower = token.chars().any(|c| c.is_lowercase());
     let hump = token.chars().skip(1).any(|c| c.is_uppercase());
     lower && (token.contains('_') || hump)
 }
 
-/// What may be a value of the resource: what is in quotes, what follows a colon, what is no plain word.
+/// Returns the possible values in a text: quoted texts, words after a colon, and words with digits
+/// or punctuation.
 fn values(text: &str) -> impl Iterator<Item = &str> {
     let quoted = ['\'', '"', '`'].into_iter().flat_map(move |mark| quoted(text, mark));
     let words = move || text.split_whitespace();
@@ -241,7 +247,7 @@ fn values(text: &str) -> impl Iterator<Item = &str> {
     quoted.chain(bare)
 }
 
-/// What stands between two quotes, each at the edge of a word: an apostrophe is none.
+/// Returns the texts between quotes at the edges of words. Ignores apostrophes.
 fn quoted(text: &str, mark: char) -> Vec<&str> {
     let word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let (mut found, mut open) = (Vec::new(), None);
@@ -253,7 +259,7 @@ fn quoted(text: &str, mark: char) -> Vec<&str> {
                 found.extend(text.get(from..at).filter(|part| !part.is_empty()));
                 open = None;
             }
-            // `field:"value"` is a piece of a dump.
+            // `field:"value"` belongs to a dump.
             None if !word(before) && before != Some(':') => open = Some(at + quote.len()),
             _ => {}
         }
@@ -265,13 +271,13 @@ fn trimmed(word: &str) -> &str {
     word.trim_matches(|c: char| ",;:()[]'\"`".contains(c)).trim_end_matches('.')
 }
 
-/// Path of the first text in the body that is `wanted`, or the type of an `Any` that is.
-fn value_in(body: &Value, wanted: &str) -> Option<String> {
+/// Returns the path of the first text equal to `wanted`, or of the first `Any` of this type.
+fn find_value(body: &Value, wanted: &str) -> Option<String> {
     let path = find(body, &mut |key, value| {
         let Value::String(text) = value else { return false };
         text == wanted || (key == "@type" && text.rsplit('/').next() == Some(wanted))
     })?;
-    // The type of an `Any` is the `Any`'s; of the resource itself it says nothing.
+    // A type URL stands for its `Any`, except for the type URL of the resource itself.
     match path.strip_suffix("@type") {
         Some("") => None,
         Some(any) => Some(any.trim_end_matches('.').to_owned()),
@@ -279,7 +285,7 @@ fn value_in(body: &Value, wanted: &str) -> Option<String> {
     }
 }
 
-/// Path of the first member for which `is` says yes, depth first.
+/// Returns the path of the first member that matches, depth first.
 fn find(value: &Value, is: &mut dyn FnMut(&str, &Value) -> bool) -> Option<String> {
     match value {
         Value::Object(members) => members.iter().find_map(|(key, member)| {

@@ -1,8 +1,9 @@
-//! What a NACK says: resource and field, read out of the client's own words.
+//! Resources and fields that a NACK complains about, read from the client's error text.
 //!
-//! `error_detail.message` is for people and follows no standard (row E-25); nothing here decides a state. Known are
-//! the formats of Envoy, gRPC C-core, grpc-go, grpc-java and grpc-js. What stands in a place that the format keeps for
-//! it is stated; what was found by looking for names and values of the refused push is a guess, and marked.
+//! `error_detail.message` is for people and has no standard format (`docs/protocol.md#e-25`), so
+//! nothing here affects the state of a stream. The parser knows the formats of Envoy, gRPC C-core,
+//! grpc-go, grpc-java and grpc-js. A value in its place of the format is stated. A value found by
+//! searching the rejected response is a guess, and marked so.
 
 mod envoy;
 mod grpc;
@@ -22,7 +23,7 @@ use serde_json::Value;
 use crate::schema::Schema;
 use crate::wire::event::Kind;
 
-/// Whose words a NACK is written in.
+/// The implementation of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClientKind {
     Envoy,
@@ -41,6 +42,7 @@ impl ClientKind {
         ClientKind::GrpcJs,
     ];
 
+    /// Returns the name of the implementation in JSON and messages.
     pub fn word(self) -> &'static str {
         match self {
             ClientKind::Envoy => "envoy",
@@ -51,43 +53,53 @@ impl ClientKind {
         }
     }
 
-    /// By the node's `user_agent_name`.
+    /// Returns the implementation with this `user_agent_name`.
     pub fn of_user_agent(name: &str) -> Option<ClientKind> {
         let name = name.to_ascii_lowercase();
         let is = |part: &str| name.contains(part);
-        match () {
-            () if is("envoy") => Some(ClientKind::Envoy),
-            () if is("grpc go") || is("grpc-go") => Some(ClientKind::GrpcGo),
-            () if is("grpc java") || is("grpc-java") => Some(ClientKind::GrpcJava),
-            () if is("grpc node") || is("grpc-js") => Some(ClientKind::GrpcJs),
-            () if is("grpc c-core") || is("grpc-c") => Some(ClientKind::GrpcCore),
-            () => None,
+        if is("envoy") {
+            Some(ClientKind::Envoy)
+        } else if is("grpc go") || is("grpc-go") {
+            Some(ClientKind::GrpcGo)
+        } else if is("grpc java") || is("grpc-java") {
+            Some(ClientKind::GrpcJava)
+        } else if is("grpc node") || is("grpc-js") {
+            Some(ClientKind::GrpcJs)
+        } else if is("grpc c-core") || is("grpc-c") {
+            Some(ClientKind::GrpcCore)
+        } else {
+            None
         }
     }
 
-    /// What this client does with the rest of a push that it refuses; `None` where it is not known to use any of it.
-    pub fn partly(self, kind: Option<Kind>) -> Option<&'static str> {
+    /// Returns how the client uses the rest of a rejected response, or `None` if the client uses
+    /// nothing of it.
+    pub fn partial_use(self, kind: Option<Kind>) -> Option<PartialUse> {
         match (self, kind) {
-            (ClientKind::Envoy, Some(Kind::Lds | Kind::Cds)) => Some(
-                "Envoy uses the good resources of a refused LDS or CDS push all the same: those are at the refused \
-                 version, although it goes on to report the one before",
-            ),
+            (ClientKind::Envoy, Some(Kind::Lds | Kind::Cds)) => Some(PartialUse::Envoy),
             (ClientKind::Envoy, _) => None,
-            (ClientKind::GrpcCore | ClientKind::GrpcJs, _) => Some(
-                "gRPC uses the good resources of a refused push, and then reports the refused version as its own; a \
-                 cluster or listener that the push left out is gone",
-            ),
-            (ClientKind::GrpcGo | ClientKind::GrpcJava, _) => Some(
-                "gRPC uses the good resources of a refused push; a cluster or listener that the push left out is gone",
-            ),
+            (ClientKind::GrpcCore | ClientKind::GrpcJs, _) => Some(PartialUse::GrpcNewVersion),
+            (ClientKind::GrpcGo | ClientKind::GrpcJava, _) => Some(PartialUse::Grpc),
         }
     }
 }
 
-/// A value, and whether it was stated or guessed.
+/// The use of the valid resources of a rejected response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartialUse {
+    /// Uses the valid listeners or clusters, and reports the previous version.
+    Envoy,
+    /// Uses the valid resources and reports the rejected version.
+    GrpcNewVersion,
+    /// Uses the valid resources.
+    Grpc,
+}
+
+/// A value from the text of a NACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
     pub value: String,
+    /// Whether the value was found by searching rather than stated in the text.
     pub guessed: bool,
 }
 
@@ -101,61 +113,63 @@ impl Extracted {
     }
 }
 
-/// One fault that a NACK names.
+/// A fault that a NACK reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NackFault {
-    /// The resource at fault; `None` if the text does not tell.
+    /// Name of the resource, if known.
     pub name: Option<Extracted>,
-    /// Path in the resource, `virtual_hosts[0].routes[0].match`; through an `Any` it goes on inside.
+    /// Path of the field, such as `virtual_hosts[0].routes[0].match`. Continues into the payload of
+    /// an `Any`.
     pub field: Option<Extracted>,
-    /// Why, in the client's words, without dumps of the resource.
+    /// The reason in the client's words, without dumps of the resource.
     pub reason: String,
-    /// Position in the refused push, where the text has one.
+    /// Index of the resource in the rejected response, if stated.
     index: Option<usize>,
 }
 
-/// A NACK's text, read.
+/// The parsed text of a NACK.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nack {
-    /// By the form of the text.
+    /// The implementation that writes texts of this format.
     pub client: Option<ClientKind>,
     pub entries: Vec<NackFault>,
 }
 
-/// Faults that are read out of one text.
+/// Maximum number of faults to read from a text.
 const MAX_FAULTS: usize = 64;
-/// Those of them that are completed from the push.
+/// Maximum number of faults to complete by searching the response.
 const MAX_COMPLETED_FAULTS: usize = 16;
-/// Bytes of a text that are looked at: a dump of a resource in it may be of any size.
+/// Maximum length of a text to parse, in bytes. The text may contain a dump of a resource of any
+/// size.
 const MAX_TEXT_BYTES: usize = 256 << 10;
 
-/// What was refused, as far as it is known.
+/// The response that a NACK rejects, as far as it is available.
 pub trait RefusedPush {
-    /// The type that was pushed.
+    /// Type URL of the response.
     fn type_url(&self) -> &str;
-    /// Names in the order of the response; empty if the response is not known.
+    /// Names of the resources in the order of the response. Empty if the response is unavailable.
     fn names(&self) -> &[Arc<str>];
-    /// A resource as protobuf JSON with the API's own field names. `None` if it is not held, or too large to look into.
+    /// A resource as protobuf JSON with the original field names. `None` if unavailable or too
+    /// large to search.
     fn body(&self, index: usize) -> Option<Value>;
 }
 
-/// Reads the text of a NACK of `push`.
+/// Parses the text of a NACK of `push`.
 pub fn read(text: &str, push: &dyn RefusedPush, schema: &Schema) -> Nack {
     let text = prefix(text, MAX_TEXT_BYTES);
-    let (client, mut entries) =
-        grpc::read(text, push).or_else(|| envoy::read(text, push)).unwrap_or_default();
-    if entries.is_empty() {
-        entries.push(NackFault { reason: text.trim().to_owned(), ..NackFault::default() });
+    let (client, mut faults) = grpc::read(text, push).or_else(|| envoy::read(text, push)).unwrap_or_default();
+    if faults.is_empty() {
+        faults.push(NackFault { reason: text.trim().to_owned(), ..NackFault::default() });
     }
-    entries.truncate(MAX_FAULTS);
-    let opened = guess::DecodedPush::new(push);
-    for entry in entries.iter_mut().take(MAX_COMPLETED_FAULTS) {
-        guess::complete(entry, &opened, schema);
+    faults.truncate(MAX_FAULTS);
+    let decoded = guess::DecodedPush::new(push);
+    for fault in faults.iter_mut().take(MAX_COMPLETED_FAULTS) {
+        guess::complete(fault, &decoded, schema);
     }
-    Nack { client, entries }
+    Nack { client, entries: faults }
 }
 
-/// The first `bytes` of a text, or a few less.
+/// Returns at most the first `bytes` bytes of a text.
 fn prefix(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }

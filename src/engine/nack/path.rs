@@ -1,19 +1,19 @@
-//! Paths of fields: out of clients' notations, and through a resource.
+//! Field paths in the notations of clients, and lookup of paths in resources.
 
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 use serde_json::Value;
 
 use crate::schema::Schema;
 
-/// One step of a path: a field, and with it an index or a map key.
+/// A step of a path: a field with an optional index or map key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathStep {
     pub field: String,
-    /// What stands in brackets; empty for `[]`.
+    /// The text in brackets. Empty for `[]`.
     pub index: Option<String>,
 }
 
-/// The steps of `a.b[0].c["k"]`. Dots inside of brackets separate nothing.
+/// Splits a path such as `a.b[0].c["k"]` at its dots, except for dots in brackets.
 pub fn steps(path: &str) -> Vec<PathStep> {
     let mut steps: Vec<PathStep> = vec![PathStep { field: String::new(), index: None }];
     let mut inside = false;
@@ -35,7 +35,7 @@ pub fn steps(path: &str) -> Vec<PathStep> {
     steps
 }
 
-/// The steps as a path again.
+/// Joins steps to a path.
 pub fn join(steps: &[PathStep]) -> String {
     let text = |step: &PathStep| match &step.index {
         Some(index) => format!("{}[{index}]", step.field),
@@ -44,7 +44,8 @@ pub fn join(steps: &[PathStep]) -> String {
     steps.iter().map(text).collect::<Vec<_>>().join(".")
 }
 
-/// C-core's notation: `typed_config.value[pkg.Type].field` is `typed_config.field` in protobuf JSON.
+/// Converts C-core's notation to protobuf JSON: `typed_config.value[pkg.Type].field` to
+/// `typed_config.field`.
 pub(super) fn from_core(path: &str) -> String {
     let mut steps = steps(path);
     let is_any = |step: &PathStep| {
@@ -54,13 +55,13 @@ pub(super) fn from_core(path: &str) -> String {
     join(&steps)
 }
 
-/// The value at a path. A name in brackets stands for the item of that name (grpc-js).
+/// Returns the value at a path. A name in brackets selects the item with this name, as in grpc-js.
 pub fn value_at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
-    let mut here = value;
+    let mut current = value;
     for step in steps(path) {
-        here = here.get(&step.field)?;
+        current = current.get(&step.field)?;
         let Some(index) = step.index.filter(|index| !index.is_empty()) else { continue };
-        here = match here {
+        current = match current {
             Value::Array(items) => match index.parse::<usize>() {
                 Ok(index) => items.get(index)?,
                 Err(_) => items.iter().find(|item| item.get("name") == Some(&Value::from(index.as_str())))?,
@@ -68,10 +69,12 @@ pub fn value_at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
             other => other.get(&index)?,
         };
     }
-    Some(here)
+    Some(current)
 }
 
-/// How many steps of a path the descriptors know, from a message on; `Any`s are looked into in `body`.
+/// Returns how many steps of a path the descriptors know, starting at `message`.
+///
+/// Takes the types of `Any`s from `body`.
 pub(super) fn known_steps(
     message: &MessageDescriptor,
     steps: &[PathStep],
@@ -97,7 +100,7 @@ pub(super) fn known_steps(
     steps.len()
 }
 
-/// The message in a field, of a map its value.
+/// Returns the message type of a field, or of the values of a map.
 pub(super) fn inner(field: &FieldDescriptor) -> Option<MessageDescriptor> {
     match field.kind() {
         Kind::Message(entry) if field.is_map() => match entry.map_entry_value_field().kind() {
@@ -109,17 +112,18 @@ pub(super) fn inner(field: &FieldDescriptor) -> Option<MessageDescriptor> {
     }
 }
 
-/// What a violated constraint says.
+/// The text of a violated constraint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Violation {
-    /// The message that the path starts in, by its short name.
+    /// Short name of the message in which the path starts.
     pub root: String,
     pub steps: Vec<PathStep>,
     pub reason: String,
 }
 
-/// Reads `AValidationError.Field[0]: … | caused by BValidationError.Other: why`, wherever it stands in a text. Names
-/// are in Go's capitals: [`settle`] finds the fields they stand for.
+/// Finds `AValidationError.Field[0]: … | caused by BValidationError.Other: reason` in a text.
+///
+/// Field names are in Go's spelling; [`to_api_names`] converts them.
 pub(super) fn violation(text: &str) -> Option<Violation> {
     let (mut root, mut steps, mut reason) = (None, Vec::new(), "");
     let start = text.find("ValidationError.")?;
@@ -137,7 +141,8 @@ pub(super) fn violation(text: &str) -> Option<Violation> {
     Some(Violation { root: root?, steps, reason: reason.to_owned() })
 }
 
-/// Turns Go's names into the API's, as far as the descriptors know them. True if they know all.
+/// Converts Go's field names to the names of the API. Returns whether the descriptors know all
+/// fields.
 pub(super) fn to_api_names(message: Option<&MessageDescriptor>, steps: &mut [PathStep]) -> bool {
     let mut message = message.cloned();
     let mut all = true;
@@ -155,14 +160,14 @@ pub(super) fn to_api_names(message: Option<&MessageDescriptor>, steps: &mut [Pat
     all
 }
 
-/// Equal but for capitals and underscores.
+/// Whether two field names are equal except for case and underscores.
 pub(super) fn is_same_field(ours: &str, theirs: &str) -> bool {
     let plain =
         |text: &str| text.bytes().filter(|b| *b != b'_').map(|b| b.to_ascii_lowercase()).collect::<Vec<_>>();
     plain(ours) == plain(theirs)
 }
 
-/// `ConnectTimeout` as `connect_timeout`.
+/// Converts `ConnectTimeout` to `connect_timeout`.
 pub(super) fn snake(name: &str) -> String {
     let mut out = String::new();
     for (i, c) in name.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! A refusal with all that belongs to it: what screen 6 and `log --body` tell of it.
+//! A report on the NACKs of a version, for the NACK screen and `log --body`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,55 +10,57 @@ use crate::schema::Schema;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
 
-use super::{ClientKind, Extracted, Nack, RefusedPush, read};
+use super::{ClientKind, Extracted, Nack, PartialUse, RefusedPush, read};
 
-/// Bytes of a resource that is looked into for what its refusal means, and of one that is shown.
+/// Maximum size of a resource to search for faults.
 const MAX_SEARCHED_BYTES: u64 = 1 << 20;
+/// Maximum size of a resource to show.
 const MAX_SHOWN_BYTES: u64 = 4 << 20;
-/// Resources at fault whose content is shown.
+/// Maximum number of faulty resources with content.
 const MAX_RESOURCES: usize = 3;
 
-/// The ACK that ended a refusal.
+/// The ACK that ended a series of NACKs.
 pub type Recovery = AcceptedFact;
 
-/// One version refused once or several times in a row.
+/// A report on consecutive NACKs of one version.
 #[derive(Clone, Debug, Default)]
 pub struct NackReport {
     pub nack: Nack,
-    /// Whose words these are, by the text or by the node.
+    /// The implementation of the client, by the text or the node.
     pub client: Option<ClientKind>,
-    /// What this client does with the rest of the push.
-    pub partly: Option<&'static str>,
-    /// Resources of the refused push; `None` if it is not held any more.
+    /// How the client uses the rest of the response.
+    pub partial_use: Option<PartialUse>,
+    /// Number of resources in the rejected response. `None` if the response is no longer available.
     pub pushed: Option<u64>,
-    /// How many of them no fault is known of; only where all faults have a name.
+    /// Number of resources without a known fault. `None` unless all faults have a name.
     pub others: Option<u64>,
-    /// The same error each time.
+    /// Whether all NACKs have the same error.
     pub same_error: bool,
-    /// The server sent the same resources each time; `None` if that is not known, or it was refused once.
+    /// Whether the server sent the same resources each time. `None` if unknown or for a single
+    /// NACK.
     pub same_push: Option<bool>,
-    /// Times between the pushes.
+    /// Times between the responses.
     pub gaps: Vec<Duration>,
-    /// The resources at fault, the first few.
+    /// The first few faulty resources.
     pub subjects: Vec<RefusedResource>,
     pub recovery: Option<Recovery>,
 }
 
-/// A resource at fault, as refused and as last accepted.
+/// A faulty resource with the rejected and the last accepted content.
 #[derive(Clone, Debug)]
 pub struct RefusedResource {
     pub name: Extracted,
-    /// Paths of its fields that the NACK names, with the reasons.
+    /// Paths of the fields that the NACK names, with the reasons.
     pub faults: Vec<(Extracted, String)>,
-    /// What the descriptors demand of the first of these fields: `duration.gt = 0s`.
+    /// The constraints on the first of these fields, such as `duration.gt = 0s`.
     pub rules: Vec<String>,
-    /// `None` if it is not held, or is not in the push.
+    /// The rejected content. `None` if unavailable or not in the response.
     pub refused: Option<Value>,
-    /// The newest content accepted before it.
+    /// The newest content that the client accepted before.
     pub good: Option<(VersionFact, Value)>,
 }
 
-/// The push that a NACK refused, in a store.
+/// The rejected response in a store.
 struct StoredPush<'a> {
     store: &'a Store,
     schema: &'a Schema,
@@ -98,14 +100,14 @@ fn stored_push<'a>(
     StoredPush { store, schema, type_url, names, contents }
 }
 
-/// Reads the NACK that message `n` is. `None` if it is none, or has no text.
+/// Parses the text of NACK `n`. Returns `None` if the message is not a NACK or has no text.
 pub fn of_message(store: &Store, schema: &Schema, n: Seq) -> Option<Nack> {
     let fact = store.line(store.row_of(n)?)?;
     let (_, text) = fact.error.as_ref()?;
     Some(read(text, &stored_push(store, schema, &fact.type_url, fact.answers), schema))
 }
 
-/// All about the refusals `nacks` of one version, oldest first.
+/// Returns the report on `nacks` of one version, oldest first.
 pub fn nack_report(
     store: &Store,
     schema: &Schema,
@@ -123,41 +125,47 @@ pub fn nack_report(
     let time = |n: Seq| store.row_of(n).and_then(|row| store.line(row)).map(|line| line.at);
     let gaps = pairs().filter_map(|(a, b)| Some(time(*b)?.since(time(*a)?)));
     let mut named: Vec<&str> =
-        nack.entries.iter().flat_map(|entry| &entry.name).map(|n| n.value.as_str()).collect();
+        nack.entries.iter().flat_map(|fault| &fault.name).map(|n| n.value.as_str()).collect();
     let all_named = named.len() == nack.entries.len();
     named.sort_unstable();
     named.dedup();
     let pushed = push.names.len() as u64;
     NackReport {
         client,
-        partly: client
-            .and_then(|client| client.partly(Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind))),
+        partial_use: client.and_then(|client| {
+            client.partial_use(Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind))
+        }),
         pushed: (pushed > 0).then_some(pushed),
         others: (pushed > 0 && all_named).then(|| pushed.saturating_sub(named.len() as u64)),
         same_error: nacks.iter().all(|nack| nack.message == last.message),
         same_push: pairs().map(|(a, b)| store.same_push(*a, *b)).reduce(|a, b| Some(a? && b?)).flatten(),
         gaps: gaps.collect(),
-        subjects: subjects(&nack, &push, stream, last),
+        subjects: refused_resources(&nack, &push, stream, last),
         recovery: store.accepted_after(stream, type_url, last.n),
         nack,
     }
 }
 
-fn subjects(nack: &Nack, push: &StoredPush<'_>, stream: StreamId, last: &NackFact) -> Vec<RefusedResource> {
-    let mut subjects: Vec<RefusedResource> = Vec::new();
-    for entry in &nack.entries {
-        let Some(name) = &entry.name else { continue };
-        let fault = entry.field.clone().map(|field| (field, entry.reason.clone()));
-        if let Some(known) = subjects.iter_mut().find(|subject| subject.name.value == name.value) {
-            known.faults.extend(fault);
-        } else if subjects.len() < MAX_RESOURCES {
-            subjects.push(subject(name, fault, push, stream, last));
+fn refused_resources(
+    nack: &Nack,
+    push: &StoredPush<'_>,
+    stream: StreamId,
+    last: &NackFact,
+) -> Vec<RefusedResource> {
+    let mut resources: Vec<RefusedResource> = Vec::new();
+    for fault in &nack.entries {
+        let Some(name) = &fault.name else { continue };
+        let field = fault.field.clone().map(|field| (field, fault.reason.clone()));
+        if let Some(known) = resources.iter_mut().find(|resource| resource.name.value == name.value) {
+            known.faults.extend(field);
+        } else if resources.len() < MAX_RESOURCES {
+            resources.push(refused_resource(name, field, push, stream, last));
         }
     }
-    subjects
+    resources
 }
 
-fn subject(
+fn refused_resource(
     name: &Extracted,
     fault: Option<(Extracted, String)>,
     push: &StoredPush<'_>,

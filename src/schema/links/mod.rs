@@ -1,7 +1,8 @@
 //! References from resources to other resources.
 //!
-//! A table lists the fields that hold names, with the type of the named resource. The search follows the descriptors
-//! of a resource, also through `Any`s. Texts in other fields never count as names.
+//! A table lists the fields that hold names, with the type of the named resource. The search
+//! follows the descriptors of a resource, also through `Any`s. Texts in other fields never count as
+//! names.
 
 mod names;
 mod source;
@@ -24,11 +25,13 @@ pub struct Link {
     pub path: String,
     /// Type of the referenced resource.
     pub kind: Kind,
-    /// Name of the referenced resource. A VHDS or SRDS name that ends in `*` stands for all names with that prefix.
+    /// Name of the referenced resource. A VHDS or SRDS name that ends in `*` stands for all names
+    /// with that prefix.
     pub name: String,
     /// The config source of the referenced resource, if stated (`docs/protocol.md#i-06`).
     pub source: Option<SourceKind>,
-    /// The lookup of the authority of an `xdstp://` name (`docs/protocol.md#k-23`). `None` for other names.
+    /// The lookup of the authority of an `xdstp://` name (`docs/protocol.md#k-23`). `None` for
+    /// other names.
     pub authority: Option<AuthorityLookup>,
 }
 

@@ -16,15 +16,16 @@ const MAX_DEPTH: u32 = 100;
 
 /// A finder of the names that serialized resources refer to, without the paths of the fields.
 ///
-/// Finds the same references as [`links_of`](super::links_of) at a small part of the cost, for callers that scan every
-/// resource. Scans only the fields that can lead to a name, determined when a type first occurs. A field that occurs
-/// twice counts twice.
+/// Finds the same references as [`links_of`](super::links_of) at a small part of the cost, for
+/// callers that scan every resource. Scans only the fields that can lead to a name, determined when
+/// a type first occurs. A field that occurs twice counts twice.
 pub struct ReferenceFinder {
     schema: Arc<Schema>,
     plans: Vec<MessagePlan>,
     /// Indexes in `plans` by full message name.
     index_by_name: HashMap<String, usize>,
-    /// Indexes in `plans` by the type URL of an `Any`. `None` for types that are unknown or lead to no name.
+    /// Indexes in `plans` by the type URL of an `Any`. `None` for types that are unknown or lead to
+    /// no name.
     index_by_type_url: HashMap<Box<[u8]>, Option<usize>, RandomState>,
 }
 
@@ -80,7 +81,8 @@ struct CompositeReference {
     unless: Option<u32>,
     /// The field that holds the name. `None` for a reference to all names.
     name: Option<u32>,
-    /// The field of the message in `when` that holds the config source. `None` if `when` itself is the config source.
+    /// The field of the message in `when` that holds the config source. `None` if `when` itself is
+    /// the config source.
     source: Option<u32>,
     /// Appended to the name.
     suffix: &'static str,

@@ -7,8 +7,8 @@ use crate::wire::pb::Fields;
 pub(super) const CONFIG_SOURCE_FIELDS: [&str; 4] =
     ["config_source", "eds_config", "sds_config", "leds_config"];
 
-// Field numbers of `ConfigSource` and `ApiConfigSource`, and values of `api_type`. The tests of `ReferenceFinder` compare
-// them with the descriptors.
+// Field numbers of `ConfigSource` and `ApiConfigSource`, and values of `api_type`. The tests of
+// `ReferenceFinder` compare them with the descriptors.
 const PATH: u32 = 1;
 const API_CONFIG_SOURCE: u32 = 2;
 const ADS: u32 = 3;
@@ -60,7 +60,8 @@ impl SourceKind {
         }
     }
 
-    /// Whether a subscription of this protocol variant uses a source of this kind. `None` if unknown.
+    /// Whether a subscription of this protocol variant uses a source of this kind. `None` if
+    /// unknown.
     pub fn matches_variant(self, variant: Variant) -> Option<bool> {
         Some(match self {
             SourceKind::Ads => variant.is_aggregated(),
@@ -133,11 +134,13 @@ pub enum AuthorityLookup {
 }
 
 impl AuthorityLookup {
-    /// Returns the lookup for a name with the `ConfigSource` beside the name. `None` if the name has no authority.
+    /// Returns the lookup for a name with the `ConfigSource` beside the name. `None` if the name
+    /// has no authority.
     pub(super) fn of(name: &str, config: Option<&Value>) -> Option<AuthorityLookup> {
         let authority = name.strip_prefix("xdstp://")?.split('/').next().unwrap_or_default().to_owned();
         let listed = config.and_then(|config| config.get("authorities")).and_then(Value::as_array);
-        let is_authority = |one: &Value| one.get("name").and_then(Value::as_str).unwrap_or_default() == authority;
+        let is_authority =
+            |one: &Value| one.get("name").and_then(Value::as_str).unwrap_or_default() == authority;
         Some(if listed.is_some_and(|all| all.iter().any(is_authority)) {
             AuthorityLookup::ConfigSource { authority }
         } else {

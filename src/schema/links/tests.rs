@@ -3,7 +3,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::wire::event::ApiVersion;
 
-/// Returns the references of a resource. Checks that the finder finds the same references in the bytes.
+/// Returns the references of a resource. Checks that the finder finds the same references in the
+/// bytes.
 fn read(kind: Kind, mut body: Value) -> Vec<Link> {
     body["@type"] = kind.type_url(ApiVersion::V3).unwrap().as_str().into();
     let schema = Schema::builtin();

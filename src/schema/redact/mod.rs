@@ -1,8 +1,9 @@
 //! Redaction of secrets before anything is stored.
 //!
-//! In resources, the API's descriptors mark the secret fields. In texts from peers, redaction looks for known secrets,
-//! PEM blocks, and values behind names such as `private_key`, and prefers to redact too much. In undecodable bytes,
-//! redaction looks for PEM blocks only. Undecodable parts of a field that may hold a secret are overwritten entirely.
+//! In resources, the API's descriptors mark the secret fields. In texts from peers, redaction looks
+//! for known secrets, PEM blocks, and values behind names such as `private_key`, and prefers to
+//! redact too much. In undecodable bytes, redaction looks for PEM blocks only. Undecodable parts of
+//! a field that may hold a secret are overwritten entirely.
 
 mod raw;
 mod text;
@@ -22,7 +23,8 @@ use crate::wire::pb::{Field, Fields, Value, WIRE_LEN, field_bit, rebuild};
 pub struct Redactor {
     schema: Arc<Schema>,
     seed: u64,
-    /// Secrets from resources, to redact in texts. Excludes short secrets, which would match ordinary text.
+    /// Secrets from resources, to redact in texts. Excludes short secrets, which would match
+    /// ordinary text.
     known: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -196,9 +198,11 @@ fn overwrite(bytes: &[u8], kept: usize) -> Option<Vec<u8>> {
     (out != bytes).then_some(out)
 }
 
-/// Overwrites bytes that begin with an undecodable field, except for the tag and length of the field.
+/// Overwrites bytes that begin with an undecodable field, except for the tag and length of the
+/// field.
 ///
-/// The message remains undecodable at the same offset. Keeps the bytes of a field that cannot hold a secret.
+/// The message remains undecodable at the same offset. Keeps the bytes of a field that cannot hold
+/// a secret.
 fn overwrite_rest(rest: &[u8], may_hold: impl FnOnce(u32) -> bool) -> Option<Vec<u8>> {
     let (tag, kept) = raw::unreadable_head(rest);
     if tag & 7 == u64::from(WIRE_LEN) && !u32::try_from(tag >> 3).is_ok_and(may_hold) {

@@ -10,13 +10,14 @@ use crate::wire::pb::{Fields, Value, WIRE_LEN, read_varint};
 /// The end of the first and last line of a PEM block with a private key of any kind.
 static LABEL: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("PRIVATE KEY-----"));
 
-/// Maximum distance between `-----BEGIN` or `-----END` and the label, in bytes. The longest known word is `ENCRYPTED`.
+/// Maximum distance between `-----BEGIN` or `-----END` and the label, in bytes. The longest known
+/// word is `ENCRYPTED`.
 const MAX_LABEL_PREFIX: usize = 32;
 
 /// Overwrites private keys. Returns `None` if there are none.
 ///
-/// Keeps the length and all bytes that cannot belong to a key. A key without its first or last line is overwritten
-/// up to the first byte that cannot belong to the key.
+/// Keeps the length and all bytes that cannot belong to a key. A key without its first or last line
+/// is overwritten up to the first byte that cannot belong to the key.
 pub(super) fn clean(bytes: &[u8], mark: &dyn Fn(&[u8]) -> String) -> Option<Vec<u8>> {
     cover(bytes, &[], mark)
 }
@@ -62,7 +63,8 @@ fn cover(bytes: &[u8], fixed: &[Range<usize>], mark: &dyn Fn(&[u8]) -> String) -
     out
 }
 
-/// Collects the ranges of tags and lengths, including those in groups and of an undecodable last field.
+/// Collects the ranges of tags and lengths, including those in groups and of an undecodable last
+/// field.
 ///
 /// `from` is the offset of `bytes`.
 fn put_heads(bytes: &[u8], from: usize, heads: &mut Vec<Range<usize>>) {
@@ -91,7 +93,8 @@ fn tag_of(field: &[u8]) -> usize {
     read_varint(field).map_or(0, |(_, len)| len)
 }
 
-/// Returns the tag of an undecodable field (0 if absent), and the size of the tag and length in bytes.
+/// Returns the tag of an undecodable field (0 if absent), and the size of the tag and length in
+/// bytes.
 pub(super) fn unreadable_head(rest: &[u8]) -> (u64, usize) {
     let (tag, mut len) = read_varint(rest).unwrap_or((0, 0));
     if tag & 7 == u64::from(WIRE_LEN) {
@@ -100,7 +103,8 @@ pub(super) fn unreadable_head(rest: &[u8]) -> (u64, usize) {
     (tag, len)
 }
 
-/// Returns the range of the key whose label is at `at`: behind a BEGIN line, or in front of an END line.
+/// Returns the range of the key whose label is at `at`: behind a BEGIN line, or in front of an END
+/// line.
 fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let head = bytes.get(at.saturating_sub(MAX_LABEL_PREFIX)..at)?;
     let begin = memmem::rfind(head, b"-----BEGIN ");
@@ -118,7 +122,8 @@ fn key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     Some(from..from + body)
 }
 
-/// Whether a byte can belong to a key: base64, line breaks (also escaped), and the words of header lines.
+/// Whether a byte can belong to a key: base64, line breaks (also escaped), and the words of header
+/// lines.
 fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=\r\n\t \\".contains(&byte)
 }

@@ -122,7 +122,8 @@ fn quoted(text: &str, name: Range<usize>) -> Vec<Range<usize>> {
                     break;
                 }
             }
-            // An unquoted value, as in YAML or Go's dumps of numbers, ends at the next space or bracket.
+            // An unquoted value, as in YAML or Go's dumps of numbers, ends at the next space or
+            // bracket.
             c if !block && open == 0 && !c.is_ascii_whitespace() && !b":=\\".contains(&c) => {
                 let len = text[at..].find([' ', ',', '\n', '}', ']', ')']).unwrap_or(text.len() - at);
                 found.push(at..at + len);

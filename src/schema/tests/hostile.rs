@@ -4,7 +4,8 @@ use super::random::Random;
 use super::{field, packed};
 use crate::schema::{FieldNames, Schema};
 
-/// Time limit of each test. Linear work takes far less even in a debug build; quadratic work would take hours.
+/// Time limit of each test. Linear work takes far less even in a debug build; quadratic work would
+/// take hours.
 const BOUND: Duration = Duration::from_secs(20);
 
 #[test]
@@ -50,7 +51,8 @@ fn limits_nesting_of_unknown_messages() {
 #[test]
 fn reads_a_million_small_fields_in_linear_time() {
     let schema = Schema::builtin();
-    // The ways to make a long run: a list, a map with equal keys, a message in pieces, unknown fields.
+    // The ways to make a long run: a list, a map with equal keys, a message in pieces, unknown
+    // fields.
     for (name, piece) in [
         ("envoy.config.route.v3.VirtualHost", field(2, b"a")),
         ("envoy.config.cluster.v3.Cluster", field(36, &field(1, b"k"))),

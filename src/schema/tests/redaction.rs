@@ -30,7 +30,8 @@ fn clean(redactor: &Redactor, name: &str, value: &Json) -> Json {
     schema.any_to_json(&clean)
 }
 
-/// Creates a value of the field with the secret in all texts, except for the location of a `DataSource`.
+/// Creates a value of the field with the secret in all texts, except for the location of a
+/// `DataSource`.
 fn secret(field: &FieldDescriptor, depth: u32) -> Option<Value> {
     Some(match field.kind() {
         _ if ["filename", "environment_variable", "watched_directory"].contains(&field.name()) => {
@@ -84,7 +85,12 @@ fn redacts_every_secret_field() {
                 assert!(!holds(&clean, HUNTER), "{}", field.full_name());
                 assert!(holds(&clean, "[redacted "), "{}", field.full_name());
                 assert_eq!(schema.faults("google.protobuf.Any", &clean), [], "{}", field.full_name());
-                assert_eq!(redactor.resource(&clean), None, "redaction of {} is idempotent", field.full_name());
+                assert_eq!(
+                    redactor.resource(&clean),
+                    None,
+                    "redaction of {} is idempotent",
+                    field.full_name()
+                );
                 found += 1;
             }
         }

@@ -32,16 +32,16 @@ static ALIASES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
 
 /// Converts the JSON of prost-reflect to the conventions of the walker.
 ///
-/// Whole numbers become integers, the `value` of an `Any` of an `Empty` is removed as in C++, and aliases of enum
-/// values become the first name.
+/// Whole numbers become integers, the `value` of an `Any` of an `Empty` is removed as in C++, and
+/// aliases of enum values become the first name.
 fn normalize(value: &mut Value) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(normal),
+        Value::Array(items) => items.iter_mut().for_each(normalize),
         Value::Object(members) => {
             if members.get("@type").is_some_and(|url| url == "type.googleapis.com/google.protobuf.Empty") {
                 members.remove("value");
             }
-            members.values_mut().for_each(normal);
+            members.values_mut().for_each(normalize);
         }
         Value::String(text) => {
             if let Some(first) = ALIASES.get(text) {
@@ -60,7 +60,8 @@ fn normalize(value: &mut Value) {
     }
 }
 
-/// Checks that the walker and prost-reflect decode a random message to equal JSON, and that the JSON encodes back.
+/// Checks that the walker and prost-reflect decode a random message to equal JSON, and that the
+/// JSON encodes back.
 fn check(pool: &Pool, at: usize, seed: u64) -> Result<(), TestCaseError> {
     let schema = Schema::builtin();
     let messages = pool.messages();
@@ -201,7 +202,8 @@ fn shows_the_fields_before_damage() {
 #[test]
 fn merges_message_pieces_and_keeps_the_last_oneof_member() {
     let schema = Schema::builtin();
-    // Cluster.connect_timeout (4) in two pieces; Cluster.type (2) then cluster_type (38), then type again.
+    // Cluster.connect_timeout (4) in two pieces; Cluster.type (2) then cluster_type (38), then type
+    // again.
     let mut bytes = field(4, &[0x08, 5]);
     put_len_field(&mut bytes, 38, &field(1, b"x"));
     bytes.extend([0x10, 3]);

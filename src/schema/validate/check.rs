@@ -177,7 +177,8 @@ impl<'s> Check<'s> {
             _ => (&no_rules, &no_rules),
         };
         let Kind::Message(entry) = kind else { return };
-        let (key_kind, value_kind) = (entry.map_entry_key_field().kind(), entry.map_entry_value_field().kind());
+        let (key_kind, value_kind) =
+            (entry.map_entry_key_field().kind(), entry.map_entry_value_field().kind());
         let mut entries: Vec<_> = entries.iter().collect();
         entries.sort_by_key(|(key, _)| key_text(key));
         for (key, item) in entries {
@@ -205,7 +206,8 @@ impl<'s> Check<'s> {
         }
     }
 
-    /// Checks the rules on a message as a value: on the value of a wrapper, a time, or the type of an `Any`.
+    /// Checks the rules on a message as a value: on the value of a wrapper, a time, or the type of
+    /// an `Any`.
     fn message_value(&mut self, rules: &Rules, inner: &DynamicMessage) {
         let descriptor = inner.descriptor();
         match &rules.value {

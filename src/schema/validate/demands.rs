@@ -61,7 +61,8 @@ impl NumberRule {
 }
 
 impl LengthRule {
-    /// Returns the constraint that a length violates, if any. `what` is the unit, such as `item` or `entry`.
+    /// Returns the constraint that a length violates, if any. `what` is the unit, such as `item` or
+    /// `entry`.
     pub(super) fn demand(self, length: u64, what: &str) -> Option<String> {
         let some = |n: u64| match (n, what) {
             (1, _) => format!("1 {what}"),
@@ -84,7 +85,8 @@ impl LengthRule {
 
 /// Returns the constraint that a string or bytes value violates, if any.
 ///
-/// The description does not repeat the value, which is untrusted and may be long. `text` is `None` for bytes.
+/// The description does not repeat the value, which is untrusted and may be long. `text` is `None`
+/// for bytes.
 pub(super) fn text_demand(rules: &TextRule, bytes: &[u8], text: Option<&str>) -> Option<String> {
     if rules.ignore_empty && bytes.is_empty() {
         return None;

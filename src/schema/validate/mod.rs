@@ -1,7 +1,8 @@
 //! Validation of messages against the protoc-gen-validate constraints of the API.
 //!
-//! Reads the constraints of a type from its descriptor on first use, and checks decoded messages, including the
-//! payloads of `Any`s with known types. Ignores the values of secret fields, which may be redacted.
+//! Reads the constraints of a type from its descriptor on first use, and checks decoded messages,
+//! including the payloads of `Any`s with known types. Ignores the values of secret fields, which
+//! may be redacted.
 
 mod check;
 mod compile;
@@ -21,7 +22,8 @@ pub(super) use compile::MessageRules;
 /// A constraint that a message breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Path of the field, such as `load_assignment.endpoints[0].priority`. Empty for the message itself.
+    /// Path of the field, such as `load_assignment.endpoints[0].priority`. Empty for the message
+    /// itself.
     pub path: String,
     /// The constraint, such as `must be greater than 0s`.
     pub demand: String,
@@ -49,14 +51,15 @@ pub enum Unchecked {
 pub(super) const MAX_VIOLATIONS: usize = 100;
 
 impl Schema {
-    /// Returns the constraints that a serialized message violates, at most 100, in the order of its fields.
+    /// Returns the constraints that a serialized message violates, at most 100, in the order of its
+    /// fields.
     ///
     /// For an `Any`, validates the payload. Skips nested `Any`s of unknown types.
     ///
     /// # Errors
     ///
-    /// Returns an error if the type of the message, or of the payload of an outermost `Any`, is unknown, or the bytes
-    /// cannot be decoded.
+    /// Returns an error if the type of the message, or of the payload of an outermost `Any`, is
+    /// unknown, or the bytes cannot be decoded.
     pub fn violations(&self, type_url_or_name: &str, bytes: &[u8]) -> Result<Vec<Violation>, Unchecked> {
         let name = message_name(type_url_or_name);
         if name == check::ANY {

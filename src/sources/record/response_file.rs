@@ -44,7 +44,8 @@ impl ResponseFile {
         let message = Message::parse(Shape::SotwResponse, bytes, catalog);
         if !self.open {
             self.open = true;
-            let open = self.opening(&message, ending, read.as_ref().ok().map(|message| message.format), catalog);
+            let open =
+                self.opening(&message, ending, read.as_ref().ok().map(|message| message.format), catalog);
             out.push(Frame { at, stream: self.stream, what: FramePayload::Open(Box::new(open)) });
         }
         out.push(Frame { at, stream: self.stream, what: FramePayload::Message(message.into()) });

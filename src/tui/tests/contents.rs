@@ -206,7 +206,7 @@ fn the_card_tells_field_last_good_and_repeats() {
         (model.nacks.group().map(|g| g.nacks.len()), card.same_error, card.same_push),
         (Some(2), true, Some(true))
     );
-    assert!(card.partly.is_some_and(|text| text.starts_with("Envoy")));
+    assert_eq!(card.partial_use, Some(crate::engine::nack::PartialUse::Envoy));
     assert_eq!(card.recovery, None);
     let fixed = typed(&real, "6j");
     assert_eq!(fixed.nacks.card.recovery.as_ref().map(|fact| &*fact.version), Some("43"));

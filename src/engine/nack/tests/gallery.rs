@@ -1,4 +1,4 @@
-//! The rest of the gallery: what each client wrote about each bad resource, and what is found in it.
+//! Texts that each client wrote about faulty resources, with the faults that the parser finds.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What clients really wrote, and what is read out of it.
+//! Texts from real clients and the faults that the parser reads from them.
 
 mod gallery;
 
@@ -49,7 +49,7 @@ fn told(kind: Kind, bodies: Value, text: &str) -> (Option<ClientKind>, Vec<Strin
     (nack.client, nack.entries.iter().map(line).collect())
 }
 
-/// Name and field only.
+/// Returns the name and field of each fault.
 fn found(kind: Kind, bodies: Value, text: &str) -> Vec<String> {
     let (_, lines) = told(kind, bodies, text);
     lines.into_iter().map(|line| line.split(": ").next().unwrap_or_default().to_owned()).collect()
@@ -69,7 +69,7 @@ fn clusters() -> Value {
 }
 
 #[test]
-fn envoy_names_all_bad_clusters() {
+fn envoy_names_all_faulty_clusters() {
     let text = "Error adding/updating cluster(s) c-bad1: cannot create an EDS cluster without an EDS config, c-bad2: \
                 malformed IP address: not-an-ip. Consider setting resolver_name or setting cluster type to \
                 'STRICT_DNS' or 'LOGICAL_DNS'";
@@ -87,7 +87,7 @@ fn envoy_names_all_bad_clusters() {
 }
 
 #[test]
-fn envoy_says_one_thing_in_many_ways() {
+fn reads_all_forms_of_envoy() {
     let table = [
         ("c-both: eds_cluster_config set in a non-EDS cluster", "c-both eds_cluster_config?"),
         (
@@ -121,18 +121,18 @@ fn envoy_says_one_thing_in_many_ways() {
 }
 
 #[test]
-fn names_with_colons_and_commas_are_taken_whole() {
+fn reads_names_with_colons_and_commas() {
     let names = json!([{"name": "a"}, {"name": "a: b, c"}, {"name": "c: d"}]);
     let text = "Error adding/updating cluster(s) a: b, c: why, and: more, c: d: because";
     let (_, lines) = told(Kind::Cds, names, text);
     assert_eq!(lines, ["a: b, c -: why, and: more", "c: d -: because"]);
-    // Of an unknown push the first name is all there is.
+    // Without the response, only the first name is certain.
     let (_, lines) = told(Kind::Cds, json!([]), "Error adding/updating cluster(s) x: why, y: too");
     assert_eq!(lines, ["x -: why, y: too"]);
 }
 
 #[test]
-fn constraints_lead_through_embedded_messages() {
+fn follows_constraints_into_embedded_messages() {
     let route = json!([{"name": "r1", "virtual_hosts": [{"name": "v"}]}]);
     let text = "goo.gle/debugproto    \nname: \"r1\"\nvirtual_hosts {\n  name: \"v\"\n}\n: Proto constraint validation \
                 failed (RouteConfigurationValidationError.VirtualHosts[0]: embedded message failed validation | caused \
@@ -147,7 +147,7 @@ fn constraints_lead_through_embedded_messages() {
         told(Kind::Eds, endpoints, text).1,
         ["c1 endpoints[0].priority: value must be less than or equal to 128"]
     );
-    // In an extension: the path goes on inside of the Any.
+    // The path continues into the payload of an Any.
     let listener = json!([{"name": "l", "filter_chains": [{"filters": [{"name": "hcm", "typed_config": {"@type":
         "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"}}]}]}]);
     let text = "Error adding/updating listener(s) l: Proto constraint validation failed \
@@ -161,7 +161,7 @@ fn constraints_lead_through_embedded_messages() {
 }
 
 #[test]
-fn what_is_not_said_is_looked_for_and_marked() {
+fn marks_guesses() {
     let table = [
         (
             Kind::Cds,
@@ -190,7 +190,7 @@ fn what_is_not_said_is_looked_for_and_marked() {
 }
 
 #[test]
-fn grpc_core_names_fields() {
+fn reads_fields_of_grpc_core() {
     let text = "xDS response validation errors: [resource index 0: c-echo: INVALID_ARGUMENT: errors validating Cluster \
                 resource: [field:eds_cluster_config.eds_config error:ConfigSource is not ads or self; \
                 field:outlier_detection.base_ejection_time.seconds error:value must be in the range [0, 315576000000]; \
@@ -212,14 +212,14 @@ fn grpc_core_names_fields() {
     let text = "xDS response validation errors: [resource index 0: echo.test: INVALID_ARGUMENT: Listener has neither \
                 address nor ApiListener]";
     assert_eq!(found(Kind::Lds, json!([{"name": "echo.test"}]), text), ["echo.test api_listener?"]);
-    // By the index alone, where the client could not read the name.
+    // Only the index, because the client could not read the name.
     let text =
         "xDS response validation errors: [resource index 1: INVALID_ARGUMENT: Can't parse Cluster resource.]";
     assert_eq!(found(Kind::Cds, json!([{"name": "a1"}, {"name": "x1"}]), text), ["x1 -"]);
 }
 
 #[test]
-fn grpc_js_counts_resources() {
+fn reads_indexes_of_grpc_js() {
     let text = "xDS response validation errors: [resource index 0: Cluster message validation failed: \
                 [outlier_detection.base_ejection_time out of range,eds_cluster_config.eds_config.ads and \
                 eds_cluster_config.eds_config.self both unset]; resource index 1: Cluster message validation failed: \
@@ -243,7 +243,7 @@ fn grpc_js_counts_resources() {
 }
 
 #[test]
-fn grpc_go_quotes_names_and_prints_resources() {
+fn reads_names_and_drops_dumps_of_grpc_go() {
     let text = "error parsing \"ClusterResource\" response: resource \"c-echo\": unexpected lbPolicy MAGLEV in response: \
                 name:\"c-echo\"  type:EDS  lb_policy:MAGLEV;\nresource \"c-two\": unsupported cluster type (STATIC, \
                 <nil>) in response: name:\"c-two\"  type:STATIC;\nresource \"c-three\": \
@@ -259,14 +259,14 @@ fn grpc_go_quotes_names_and_prints_resources() {
             "c-three outlier_detection.base_ejection_time: outlier_detection.base_ejection_time = -1s; must be >= 0",
         ]
     );
-    // Random no-break spaces are Go's habit.
+    // Go inserts random no-break spaces.
     let text = "error parsing \"ClusterResource\" response: top level errors: failed to unmarshal resource: \
                 proto:\u{a0}cannot parse invalid wire-format data";
     assert_eq!(found(Kind::Cds, json!([{"name": "a1"}, {"name": "b1"}]), text), ["- -"]);
 }
 
 #[test]
-fn grpc_java_writes_a_line_for_each() {
+fn reads_lines_of_grpc_java() {
     let text = "CDS response Cluster 'c-echo' validation error: Cluster c-echo: unsupported lb policy: MAGLEV\n\
                 CDS response Resource index 1 - can't decode Cluster: bad bytes";
     let bodies = json!([{"name": "c-echo", "lb_policy": "MAGLEV"}, {"name": "c-two"}]);
@@ -282,10 +282,10 @@ fn grpc_java_writes_a_line_for_each() {
 }
 
 #[test]
-fn what_is_said_of_the_rest_depends_on_the_client() {
-    assert!(ClientKind::Envoy.partly(Some(Kind::Cds)).is_some_and(|text| text.contains("Envoy")));
-    assert_eq!(ClientKind::Envoy.partly(Some(Kind::Eds)), None);
-    assert!(ClientKind::GrpcGo.partly(Some(Kind::Eds)).is_some());
+fn partial_use_depends_on_the_client() {
+    assert_eq!(ClientKind::Envoy.partial_use(Some(Kind::Cds)), Some(PartialUse::Envoy));
+    assert_eq!(ClientKind::Envoy.partial_use(Some(Kind::Eds)), None);
+    assert_eq!(ClientKind::GrpcGo.partial_use(Some(Kind::Eds)), Some(PartialUse::Grpc));
     for (agent, client) in [
         ("envoy", ClientKind::Envoy),
         ("gRPC C-core", ClientKind::GrpcCore),
@@ -299,7 +299,7 @@ fn what_is_said_of_the_rest_depends_on_the_client() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_is_too_odd(text in "\\PC{0,200}", head in 0usize..6) {
+    fn accepts_any_text(text in "\\PC{0,200}", head in 0usize..6) {
         let heads = ["", "Error adding/updating cluster(s) ", "xDS response validation errors: [resource index ",
             "error parsing \"X\" response: ", "CDS response Cluster '", "goo.gle/debugstr "];
         let nack = read(&format!("{}{text}", heads[head]), &pushed(Kind::Cds, clusters()), &Schema::builtin());
@@ -307,9 +307,9 @@ proptest::proptest! {
     }
 }
 
-/// Some seconds would be a screen that stands still; what is looked for is bounded.
+/// Hostile texts must not block the screen.
 #[test]
-fn hostile_texts_are_read_in_bounded_steps() {
+fn reads_hostile_texts_in_bounded_time() {
     let names: Vec<Value> = (0..2000).map(|i| json!({"name": format!("c-{i}")})).collect();
     let push = pushed(Kind::Cds, Value::from(names));
     for part in [

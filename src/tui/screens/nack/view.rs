@@ -2,6 +2,7 @@ use ratatui::layout::Position;
 
 use crate::engine::nack::{Extracted, RefusedResource};
 use crate::engine::store::Verdict;
+use crate::present::partial_use::partial_use_text;
 use crate::present::report::Role;
 use crate::tui::screens::nack::{Group, parts};
 use crate::tui::shell::model::{Model, Pane, Scope};
@@ -237,8 +238,8 @@ fn account(model: &Model, group: &Group, width: usize) -> Vec<Line> {
             others.map(|n| format!("; nothing is said of the other {}", count(n))).unwrap_or_default();
         add("push", &format!("{}{others}", plural(pushed, "resource")), Role::Plain);
     }
-    if let Some(partly) = card.partly {
-        add("partly", partly, Role::Warn);
+    if let Some(partial_use) = card.partial_use {
+        add("partly", partial_use_text(partial_use), Role::Warn);
     }
     match &card.recovery {
         Some(fact) => {
