@@ -4,6 +4,7 @@
 //! `XDSCOPE_PEERS=off` leaves the tests which need them out.
 
 mod applied;
+mod book;
 mod cli;
 mod client;
 mod config;

@@ -1,4 +1,4 @@
-//! Every console line of the README does what it says there.
+//! Runs every console line of the README and of the book.
 
 use std::{
     fs,
@@ -13,11 +13,19 @@ use super::support::{
     wait::wait_for,
 };
 
-/// The commands of the README's console blocks, without their remarks.
+/// Returns the commands of the console blocks of the README and of the book, without their remarks.
 fn commands() -> Vec<String> {
-    let readme = fs::read_to_string("README.md").expect("the README");
-    let lines = readme.lines().filter_map(|line| line.strip_prefix("    $ "));
-    lines.map(|line| line.split("  #").next().unwrap_or(line).trim().to_owned()).collect()
+    let book = fs::read_dir("docs").expect("the book").flatten().map(|entry| entry.path());
+    let mut pages: Vec<_> =
+        book.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect();
+    pages.push("README.md".into());
+    let mut commands = std::collections::BTreeSet::new();
+    for page in pages {
+        let text = fs::read_to_string(page).expect("a page");
+        let lines = text.lines().filter_map(|line| line.strip_prefix("    $ "));
+        commands.extend(lines.map(|line| line.split("  #").next().unwrap_or(line).trim().to_owned()));
+    }
+    commands.into_iter().collect()
 }
 
 /// A folder in which they can be typed: a recording, a config dump, a bootstrap, certificates, the examples.
@@ -93,7 +101,7 @@ fn every_console_line_works_as_written() {
             assert!(written.contains(" > ") || !silent, "{written}: prints nothing");
         }
     }
-    assert!(seen > 10, "the README has console lines: {seen}");
+    assert!(seen > 30, "README and book have console lines: {seen}");
     let tapped = fs::read_to_string(folder.join("tapped.yaml")).expect("the rewritten bootstrap");
     assert!(tapped.contains("127.0.0.1"), "{tapped}");
 }

@@ -1,4 +1,7 @@
-//! Holds the borders between modules: reads the imports and the calls that the architecture page forbids.
+//! Holds the source tree to `docs/architecture.md` and `docs/style.md`.
+
+mod imports;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,6 +54,18 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
             out.push(path);
         }
     }
+}
+
+/// Returns each file of `src` with its text.
+fn source_texts() -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    files.sort();
+    let read = |file: PathBuf| {
+        let text = fs::read_to_string(&file).expect("a readable source");
+        (file, text)
+    };
+    files.into_iter().map(read).collect()
 }
 
 /// Module and text of each source file, comments and tests left out.
@@ -115,6 +130,19 @@ fn rooms_import_only_what_the_table_allows() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Largest group of files that may import each other.
+const MAX_CIRCLE_FILES: usize = 3;
+
+#[test]
+fn import_circles_stay_small() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let code: Vec<_> = code().into_iter().map(|(_, file, text)| (file, text)).collect();
+    let modules = imports::Modules::read(&root, &code);
+    let circles = modules.circles();
+    let large: Vec<_> = circles.iter().filter(|circle| circle.len() > MAX_CIRCLE_FILES).collect();
+    assert!(large.is_empty(), "more than {MAX_CIRCLE_FILES} files import each other: {large:#?}");
 }
 
 #[test]

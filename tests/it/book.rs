@@ -1,0 +1,113 @@
+//! Checks the documents of the tree: every link leads to a file or heading, and the summary lists every page.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Returns all Markdown files of the project that people read.
+fn pages() -> Vec<PathBuf> {
+    let mut pages: Vec<_> =
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].iter().map(|name| root().join(name)).collect();
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("docs is readable").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// Returns the text of a page without its fenced and indented code blocks.
+fn prose(page: &Path) -> String {
+    let text = fs::read_to_string(page).expect("a readable page");
+    let mut is_code = false;
+    let lines = text.lines().filter(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence && !line.starts_with("    ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the targets of the inline links of a page.
+fn links(prose: &str) -> Vec<String> {
+    let after = prose.split("](").skip(1);
+    after.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target.to_owned()).collect()
+}
+
+/// Returns the anchors of a page: its headings in GitHub's form, and explicit ids.
+fn anchors(page: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(page).expect("a readable page");
+    let heading = |line: &str| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>()
+    };
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(heading);
+    let ids = text.split("id=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+    headings.chain(ids.map(|(id, _)| id.to_owned())).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for page in pages() {
+        for link in links(&prose(&page)) {
+            if link.starts_with("https://") {
+                continue;
+            }
+            checked += 1;
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target =
+                if file.is_empty() { page.clone() } else { page.parent().expect("a folder").join(file) };
+            let has_anchor = || anchor.is_empty() || anchors(&target).contains(anchor);
+            if !target.exists() || !has_anchor() {
+                wrong.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "links that lead nowhere:\n{}", wrong.join("\n"));
+    assert!(checked > 50, "only {checked} links were found");
+}
+
+#[test]
+fn summary_lists_every_page_of_the_book() {
+    let docs = root().join("docs");
+    let listed: BTreeSet<_> =
+        links(&prose(&docs.join("SUMMARY.md"))).into_iter().map(|link| docs.join(link)).collect();
+    let is_record = |page: &Path| page.parent().is_some_and(|folder| folder.ends_with("decisions"));
+    let missing: Vec<_> = pages()
+        .into_iter()
+        .filter(|page| page.starts_with(&docs) && !page.ends_with("SUMMARY.md") && !is_record(page))
+        .filter(|page| !listed.contains(page))
+        .collect();
+    assert!(missing.is_empty(), "pages that SUMMARY.md does not list: {missing:?}");
+}
+
+#[test]
+fn decision_records_are_complete() {
+    let folder = root().join("docs/decisions");
+    let index = fs::read_to_string(folder.join("README.md")).expect("the index of decisions");
+    let records: Vec<_> = pages()
+        .into_iter()
+        .filter(|page| page.starts_with(&folder) && !page.ends_with("README.md"))
+        .collect();
+    assert!(records.len() >= 12, "{} records", records.len());
+    for record in records {
+        let name = record.file_name().expect("a name").to_string_lossy().into_owned();
+        assert!(index.contains(&format!("({name})")), "{name} is missing from the index");
+        let text = fs::read_to_string(&record).expect("a record");
+        assert!(text.starts_with(&format!("# {}: ", &name[..4])), "{name} has another number in its title");
+    }
+}
