@@ -180,8 +180,7 @@ fn features_are_named_in_lib_and_main_only() {
 
 #[test]
 fn main_is_thin() {
-    let main =
-        fs::read_to_string(Path::new(".").join("src/main.rs")).expect("main.rs");
+    let main = fs::read_to_string(Path::new(".").join("src/main.rs")).expect("main.rs");
     assert!(main.lines().count() <= 30, "main.rs only calls the library");
 }
 
