@@ -16,7 +16,7 @@ mod wire;
 use std::time::Duration;
 
 use xdscope::schema::Schema;
-use xdscope::tui::{Msg, Screen};
+use xdscope::tui::{Msg, ScreenId};
 use xdscope::wire::event::StreamId;
 
 use fleet::{DELTA, Fleet, SOTW, Size};
@@ -34,16 +34,16 @@ const AIM: &str = "aims: p99 16, never above 50";
 const ANYWHERE: &str =
     "<down><down>jk<up><pgdn><pgdn><pgup>Gg<tab>jj<pgdn>k<tab><tab>/service-00001<enter>jj<esc>";
 /// And what a screen has of its own.
-const OWN: [(Screen, &str); 9] = [
-    (Screen::Overview, "s2js3js1<right>l}}{<esc>zjz<enter><esc>"),
-    (Screen::Stream, "}{]t<esc>T<enter><esc>"),
-    (Screen::Timeline, "kkffLjL<enter><esc>vvvvvwwff"),
-    (Screen::Resources, "<enter><esc>zzvvvviijj}P<esc>[]"),
-    (Screen::Diff, "))(uuoocc[]bbb"),
-    (Screen::Nack, "}{zz<enter><esc>"),
-    (Screen::Subs, "s2s3s1}{"),
-    (Screen::Graph, "zz<right><left>pp}{P<esc>"),
-    (Screen::Lint, "}{xxs2s3s1<enter><esc>"),
+const OWN: [(ScreenId, &str); 9] = [
+    (ScreenId::Overview, "s2js3js1<right>l}}{<esc>zjz<enter><esc>"),
+    (ScreenId::Stream, "}{]t<esc>T<enter><esc>"),
+    (ScreenId::Timeline, "kkffLjL<enter><esc>vvvvvwwff"),
+    (ScreenId::Resources, "<enter><esc>zzvvvviijj}P<esc>[]"),
+    (ScreenId::Diff, "))(uuoocc[]bbb"),
+    (ScreenId::Nack, "}{zz<enter><esc>"),
+    (ScreenId::Subscriptions, "s2s3s1}{"),
+    (ScreenId::Graph, "zz<right><left>pp}{P<esc>"),
+    (ScreenId::Lint, "}{xxs2s3s1<enter><esc>"),
 ];
 
 fn main() {
@@ -70,7 +70,7 @@ fn main() {
     ));
     let traffic = fleet.traffic(RATE);
     if wanted("screens") {
-        let chosen = |screen: &Screen| {
+        let chosen = |screen: &ScreenId| {
             let numbers = words.iter().any(|word| word.parse::<u8>().is_ok());
             !numbers || has(&screen.number().to_string())
         };
@@ -93,7 +93,7 @@ fn main() {
         push(&mut seat, &fleet, blank, turns);
     }
     if wanted("idle") {
-        open(&mut seat, Screen::Overview, DELTA);
+        open(&mut seat, ScreenId::Overview, DELTA);
         seat.press(&keys(" "), GAP);
         idle(&mut seat, "paused, messages arrive");
         seat.press(&keys(" "), GAP);
@@ -107,23 +107,23 @@ fn main() {
 }
 
 /// Shows a screen of a stream, as if somebody had just come to it.
-fn open(seat: &mut Seat, screen: Screen, stream: usize) {
+fn open(seat: &mut Seat, screen: ScreenId, stream: usize) {
     let stream = StreamId(1 + stream as u32);
     let model = &mut seat.screens.model;
     model.overlays.clear();
-    (model.filter, model.find, model.whole) = (None, None, false);
-    model.screen = Screen::Overview;
-    model.scope.type_url = None;
+    (model.common.filter, model.find, model.common.is_full_screen) = (None, None, false);
+    model.screen = ScreenId::Overview;
+    model.common.scope.type_url = None;
     seat.press(&keys("<esc>"), GAP);
-    seat.screens.model.scope.stream = Some(stream);
-    if screen == Screen::Diff {
+    seat.screens.model.common.scope.stream = Some(stream);
+    if screen == ScreenId::Diff {
         seat.press(&keys(":diff cds/outbound|8000||service-000000.ns-0<enter>"), Duration::from_millis(2));
     } else {
         seat.press(&keys(&screen.number().to_string()), GAP);
     }
     seat.rest(Duration::from_millis(150));
-    if screen != Screen::Overview {
-        assert_eq!(seat.screens.model.screen, screen, "{:?}", seat.screens.model.notice);
+    if screen != ScreenId::Overview {
+        assert_eq!(seat.screens.model.screen, screen, "{:?}", seat.screens.model.common.notice);
     }
 }
 
@@ -133,7 +133,7 @@ fn filter(seat: &mut Seat, blank: f64, turns: usize) {
     let regex = |turn: usize| vec![format!("name:/0{turn}9.ns/")];
     let kinds: [(&str, &dyn Fn(usize) -> Vec<String>, &str); 2] =
         [("a word", &word, "aim: 20"), ("an expression", &regex, "no aim")];
-    for (of, screen) in [("resources", Screen::Resources), ("subscriptions", Screen::Subs)] {
+    for (of, screen) in [("resources", ScreenId::Resources), ("subscriptions", ScreenId::Subscriptions)] {
         for (kind, texts, aim) in kinds {
             let (mut first, mut all) = (Waits::default(), Waits::default());
             for text in (0..turns).flat_map(texts) {
@@ -151,7 +151,7 @@ fn filter(seat: &mut Seat, blank: f64, turns: usize) {
 
 /// Keys while all resources are pushed again, once a second.
 fn push(seat: &mut Seat, fleet: &Fleet, blank: f64, turns: usize) {
-    for screen in [Screen::Overview, Screen::Timeline, Screen::Resources] {
+    for screen in [ScreenId::Overview, ScreenId::Timeline, ScreenId::Resources] {
         let mut waits = Waits::default();
         open(seat, screen, SOTW);
         for turn in 0..turns * 2 {

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use xdscope::app::live::Shared;
 use xdscope::app::screen::{About, Decoded, LiveFeed};
 use xdscope::schema::Schema;
-use xdscope::tui::{Model, Msg, Painter, Screen, Screens, Theme, blank};
+use xdscope::tui::{Model, Msg, Painter, ScreenId, Screens, Theme, blank};
 
 const SIZE: (u16, u16) = (200, 60);
 /// Nobody waits longer.
@@ -161,19 +161,19 @@ impl Seat {
     }
 
     /// Until the first match is painted, and until all are found.
-    pub fn find(&mut self, typed: Msg, screen: Screen) -> (Duration, Duration) {
+    pub fn find(&mut self, typed: Msg, screen: ScreenId) -> (Duration, Duration) {
         let (start, mut first, mut typed) = (Instant::now(), None, vec![typed]);
         loop {
             let painted = self.turn(std::mem::take(&mut typed));
             let model = &self.screens.model;
             let found = match screen {
-                Screen::Resources => model.resources.tree.types.iter().map(|list| list.len()).sum(),
-                _ => model.subs.len(),
+                ScreenId::Resources => model.screens.resources.tree.types.iter().map(|list| list.len()).sum(),
+                _ => model.screens.subscriptions.len(),
             };
-            if painted && found > 0 && model.filter.is_some() {
+            if painted && found > 0 && model.common.filter.is_some() {
                 first.get_or_insert_with(|| start.elapsed());
             }
-            if !model.searching() || start.elapsed() > LONGEST {
+            if !model.is_searching() || start.elapsed() > LONGEST {
                 return (first.unwrap_or_else(|| start.elapsed()), start.elapsed());
             }
             std::thread::sleep(self.screens.wait());

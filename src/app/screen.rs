@@ -13,7 +13,9 @@ use crate::peers::client::Ruling;
 use crate::schema::{self, FieldNames, Schema};
 use crate::sources::bodies;
 use crate::sources::record::Loaded;
-use crate::tui::{Bodies, ClientAction, Data, Feed, Format, HeldMessage, Info, Mode, Msg, Seek, StoreData};
+use crate::tui::{
+    BodyFormat, BodyRenderer, ClientAction, Data, Feed, HeldMessage, Info, Mode, Msg, Seek, StoreData,
+};
 use crate::wire::FramePayload;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Nonce, Seq};
@@ -29,14 +31,14 @@ use super::signals::Signal;
 /// Bodies by the descriptors.
 pub struct Decoded(pub Arc<Schema>);
 
-impl Bodies for Decoded {
-    fn body(&self, store: &Store, n: Seq, format: Format, limit: usize) -> Vec<String> {
+impl BodyRenderer for Decoded {
+    fn body(&self, store: &Store, n: Seq, format: BodyFormat, limit: usize) -> Vec<String> {
         let text = match format {
-            Format::Hex => return hex(&bodies::message_bytes(store, n).unwrap_or_default(), limit),
-            Format::Yaml | Format::Text => {
+            BodyFormat::Hex => return hex(&bodies::message_bytes(store, n).unwrap_or_default(), limit),
+            BodyFormat::Yaml | BodyFormat::Text => {
                 bodies::message(store, &self.0, n, FieldNames::Original).map(|value| schema::to_yaml(&value))
             }
-            Format::Json => bodies::message(store, &self.0, n, FieldNames::Original)
+            BodyFormat::Json => bodies::message(store, &self.0, n, FieldNames::Original)
                 .and_then(|v| serde_json::to_string_pretty(&v).ok()),
         };
         match text {
@@ -49,16 +51,16 @@ impl Bodies for Decoded {
         crate::present::json::message(fact, &store.clock()).to_string()
     }
 
-    fn content(&self, store: &Store, id: BlobId, format: Format, limit: usize) -> Vec<String> {
+    fn content(&self, store: &Store, id: BlobId, format: BodyFormat, limit: usize) -> Vec<String> {
         let Some(bytes) = store.catalog().bytes(id) else {
             return vec!["(this content is not held any more)".into()];
         };
         let tree = |names| self.0.tree("google.protobuf.Any", &bytes, names);
         let text = match format {
-            Format::Hex => return hex(&bytes, limit),
-            Format::Text => self.0.text_format(&bytes),
-            Format::Json => serde_json::to_string_pretty(&tree(FieldNames::Json)).ok(),
-            Format::Yaml => None,
+            BodyFormat::Hex => return hex(&bytes, limit),
+            BodyFormat::Text => self.0.text_format(&bytes),
+            BodyFormat::Json => serde_json::to_string_pretty(&tree(FieldNames::Json)).ok(),
+            BodyFormat::Yaml => None,
         };
         let text = text.unwrap_or_else(|| schema::to_yaml(&tree(FieldNames::Original)));
         text.lines().take(limit).map(|line| display_safe(line).into_owned()).collect()

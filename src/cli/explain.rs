@@ -69,10 +69,10 @@ fn own_words(words: &str, io: &mut Io<'_>) -> Result<bool, CliError> {
         found = true;
         log_line(&meaning, io)?;
     }
-    if let Some((screen, others)) = crate::tui::answering(&wanted) {
+    if let Some(screen) = crate::tui::ScreenId::answering(&wanted) {
         found = true;
-        let (title, number) = (screen.title(), screen.number());
-        writeln!(io.stdout, "{title} (screen {number})\n  it answers: {others}")?;
+        let (title, number, words) = (screen.title(), screen.number(), screen.search_words());
+        writeln!(io.stdout, "{title} (screen {number})\n  it answers: {words}")?;
         writeln!(io.stdout, "  see  xdscope replay FILE --view {}", title.to_lowercase())?;
     }
     Ok(found)

@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 
 use crate::app::screen::messages;
 use crate::app::signals::Signal;
-use crate::tui::{self, Feed, Multiplexer, Screen, Theme};
+use crate::tui::{self, Feed, Multiplexer, ScreenId, Theme};
 
 use super::args::{Global, ScreenFlags, ThemeWord, TimeFormat};
 use super::error::{CliError, Exit};
@@ -13,7 +13,7 @@ use super::io::Io;
 /// Shows a source until the user quits.
 pub(super) fn run(
     feed: &dyn Feed,
-    screen: Screen,
+    screen: ScreenId,
     flags: ScreenFlags,
     time: TimeFormat,
     global: &Global,
@@ -39,11 +39,11 @@ pub(super) fn run(
 }
 
 /// The screen of `--view`.
-pub(super) fn wanted(view: Option<&str>) -> Result<Screen, CliError> {
-    let Some(word) = view else { return Ok(Screen::Overview) };
-    let found = Screen::ALL.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(word));
+pub(super) fn wanted(view: Option<&str>) -> Result<ScreenId, CliError> {
+    let Some(word) = view else { return Ok(ScreenId::Overview) };
+    let found = ScreenId::ALL.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(word));
     found.ok_or_else(|| {
-        let words: Vec<_> = Screen::ALL.iter().map(|screen| screen.title().to_lowercase()).collect();
+        let words: Vec<_> = ScreenId::ALL.iter().map(|screen| screen.title().to_lowercase()).collect();
         CliError::usage(format!("no screen `{word}`; there are {}", words.join(", ")))
     })
 }

@@ -1,10 +1,11 @@
-//! The terminal screens: model, update, view.
+//! The terminal screens.
 //!
-//! [`update`] takes in keys and changes and leaves a [`Model`] that is ready to be drawn; [`view`] only draws it.
-//! Facts come through [`Data`], so that screens know no sockets, files or protocol rules; what has to be done
-//! outside goes out as an [`Effect`]. [`Screens`] is one turn of the loop around them, [`run`] the loop with its
-//! terminal, on a thread of its own.
+//! [`update`] takes messages into a [`Model`], which is then ready to be drawn; [`view`] only draws it.
+//! Facts come through [`Data`], so that screens know nothing of sockets, files and the protocol, and
+//! actions for the outside are returned as [`Effect`]. [`Screens`] is one turn of the event loop, and
+//! [`run`] is the loop with a terminal, on a thread of its own.
 
+mod common;
 mod data;
 mod input;
 mod screens;
@@ -13,19 +14,26 @@ mod shell;
 mod tests;
 mod widgets;
 
-pub use data::{Applied, Bodies, Contents, Data, Feed, Format, HeldMessage, Info, Mode, StoreData};
+pub use common::{Common, Scope};
+pub use data::{
+    AppliedFilter, BodyFormat, BodyRenderer, ClientAction, Contents, Data, Feed, HeldMessage, Info, Marked,
+    Mode, ReplayBar, ReplayMark, Seek, Sign, Speed, StoreData,
+};
 pub use input::command::Command;
-pub use input::keymap::{BINDINGS, Binding, Context};
+pub use input::context::Context;
+pub use input::keymap::{BINDINGS, Binding};
 pub use input::rebind::{Change, KEYS, Keymap};
-pub use shell::client_action::ClientAction;
+pub use input::screen_id::ScreenId;
+pub use screens::ScreenSet;
 pub use shell::clipboard::Multiplexer;
-pub use shell::model::{Model, Overlay, Scope, Screen};
+pub use shell::effect::{Effect, Msg};
+pub use shell::model::Model;
+pub use shell::overlay::Overlay;
 pub use shell::painter::{Painter, blank};
-pub use shell::prompt::answering;
-pub use shell::replay::{Marked, ReplayBar, ReplayMark, Seek, Sign, Speed};
 pub use shell::run::{Options, run, terminal_size};
+pub use shell::settle::search;
 pub use shell::turn::Screens;
-pub use shell::update::{Effect, Msg, search, update};
+pub use shell::update::update;
 pub use shell::view::view;
 #[cfg(test)]
 pub use tests::drawn_text as drawn;

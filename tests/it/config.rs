@@ -85,8 +85,8 @@ fn what_is_wrong_with_the_file_is_told_with_its_line_and_what_to_type() {
         ("time = [1]", 1, "`time` is a text or true or false, not a"),
         ("keys = 1", 1, "`keys` is a table"),
         ("keep-secrets = true", 1, "`keep-secrets` is no setting"),
-        ("[keys]\nquit = \"Q\"\nlader = \"K\"", 3, "`lader` is no command"),
-        ("[keys]\nquit = \"F13\"", 2, "`F13` is no key; keys are: a character"),
+        ("[keys]\nquit = \"Q\"\nlader = \"K\"", 3, "unknown command `lader`"),
+        ("[keys]\nquit = \"F13\"", 2, "unknown key `F13`; keys are: a character"),
         ("[keys]\nquit = \"t\"", 2, "t is bound twice (everywhere): to next-type and to quit"),
         ("[keys]\nquit = 1", 2, "`quit` needs a key or a list of keys\n  next   quit = [\"Q\", \"Ctrl-q\"]"),
     ] {

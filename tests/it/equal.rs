@@ -21,7 +21,7 @@ use xdscope::net::tap::{Address, Tls};
 use xdscope::present::json;
 use xdscope::schema::Schema;
 use xdscope::sources::record;
-use xdscope::tui::{Data, Feed, Format, Info, Seek, Speed, StoreData};
+use xdscope::tui::{BodyFormat, Data, Feed, Info, Seek, Speed, StoreData};
 use xdscope::wire::event::{Dir, Seq, Time};
 
 use crate::support::{
@@ -107,7 +107,7 @@ fn facts(data: &StoreData<'_>) -> String {
         let _ = writeln!(out, "{row:?}");
         // Requests repeat Envoy's node, which is a stream's.
         let n = row.n.filter(|_| row.dir == Some(Dir::Resp));
-        for line in n.map(|n| data.body(n, Format::Json, usize::MAX)).unwrap_or_default() {
+        for line in n.map(|n| data.body(n, BodyFormat::Json, usize::MAX)).unwrap_or_default() {
             let _ = writeln!(out, "    {line}");
         }
     }

@@ -9,7 +9,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use xdscope::app::screen::Decoded;
 use xdscope::engine::store::Store;
 use xdscope::schema::Schema;
-use xdscope::tui::{self, Data, Feed, HeldMessage, Info, Keymap, Screen, Seek, StoreData, Theme};
+use xdscope::tui::{self, Data, Feed, HeldMessage, Info, Keymap, ScreenId, Seek, StoreData, Theme};
 use xdscope::wire::content::{Catalog, MemoryBodies};
 use xdscope::wire::event::Clock;
 
@@ -376,7 +376,7 @@ fn screens_that_panic(at: PathBuf) {
         theme: Theme::default(),
         zone: jiff::tz::TimeZone::UTC,
         keys: Keymap::default(),
-        screen: Screen::Overview,
+        screen: ScreenId::Overview,
         slow_link: false,
         multiplexer: None,
         messages,
@@ -443,7 +443,7 @@ fn a_client_is_told_by_key_what_to_ask_and_how_to_answer() {
     terminal.press("\u{15}lds/*\r");
     terminal.until("subscribe lds/*?");
     terminal.press("y");
-    terminal.until("told the client");
+    terminal.until("sent: ");
     terminal.until("← LDS");
     terminal.press("B");
     terminal.until("the text of it");

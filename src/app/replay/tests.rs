@@ -259,10 +259,10 @@ fn typed(feed: &dyn Feed, model: &mut Model, keys: &str) {
                 if let Err(why) = feed.replay(None, seek) {
                     model.say(why);
                 }
-                let notice = model.notice.clone();
+                let notice = model.common.notice.clone();
                 send(model, Msg::Info(Box::new(feed.info())));
                 if notice.is_some() {
-                    assert_eq!(model.notice, notice);
+                    assert_eq!(model.common.notice, notice);
                 }
             }
         }
@@ -347,12 +347,15 @@ fn keys_and_places_agree() {
         // The clock runs on after the last message: the last NACK is before the end.
         let keys = if keys == "{" { "{{" } else { keys };
         typed(&feed, &mut model, keys);
-        assert_eq!(number(&feed), n, "{keys:?}: {:?}", model.notice);
+        assert_eq!(number(&feed), n, "{keys:?}: {:?}", model.common.notice);
     }
     typed(&feed, &mut model, ":goto #99\n");
-    assert_eq!(model.notice.as_deref(), Some("there is no message #99; the last one is #20"));
+    assert_eq!(model.common.notice.as_deref(), Some("there is no message #99; the last one is #20"));
     typed(&feed, &mut model, "G ");
-    assert_eq!(model.notice.as_deref(), Some("this is the end: g goes to the start, , a message back"));
+    assert_eq!(
+        model.common.notice.as_deref(),
+        Some("this is the end: g goes to the start, , a message back")
+    );
     typed(&feed, &mut model, "g >>");
     let bar = feed.info().bar.expect("a bar");
     assert_eq!((bar.playing, bar.speed), (true, Speed::new(4.0)));
@@ -442,7 +445,7 @@ fn a_live_source_is_the_only_one_that_f_leaves() {
     typed(&feed, &mut model, "f");
     let bar = feed.info().bar.expect("a recording keeps its bar");
     assert!(bar.at_end && !bar.playing);
-    assert!(model.timeline.follow);
+    assert!(model.screens.timeline.is_following);
 }
 
 /// The tour as a file, as far as `bytes` of it in a hundred, in a feed of its own.
@@ -515,7 +518,7 @@ fn what_memory_cannot_hold_is_said_on_the_screen() {
     assert!(text.contains(&first.replace(" messages", " beyond --memory")), "{text}");
     typed(&feed, &mut model, ":goto #1\n");
     let said = format!("message #1 is beyond --memory: the first that can be gone to is #{}", before + 1);
-    assert_eq!(model.notice, Some(said));
+    assert_eq!(model.common.notice, Some(said));
 }
 
 #[test]

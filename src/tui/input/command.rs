@@ -1,4 +1,4 @@
-//! Every command by name: what the palette runs, what keys are bound to, what help explains.
+//! The commands: names for the palette, labels for the footer, explanations for help.
 
 macro_rules! commands {
     ($($variant:ident $name:literal $label:literal $doc:literal;)*) => {
@@ -8,7 +8,7 @@ macro_rules! commands {
         impl Command {
             pub const ALL: &[Command] = &[$(Command::$variant),*];
 
-            /// The name in the palette.
+            /// The name in the palette and in `[keys]` of the configuration.
             pub fn name(self) -> &'static str {
                 match self { $(Command::$variant => $name),* }
             }
@@ -16,8 +16,8 @@ macro_rules! commands {
             pub fn label(self) -> &'static str {
                 match self { $(Command::$variant => $label),* }
             }
-            /// What a client says then: its keys carry a `!`.
-            pub fn is_wire(self) -> bool {
+            /// The command makes the client send something. The footer marks its key with `!`.
+            pub fn is_client_action(self) -> bool {
                 matches!(self, Command::Resubscribe | Command::AckHeld | Command::NackHeld | Command::Reconnect)
             }
             /// One line for help and palette.
@@ -29,9 +29,9 @@ macro_rules! commands {
 }
 
 commands! {
-    Overview "screen overview" "overview" "open Overview: is everyone in sync, and if not, who and what?";
-    Stream "screen stream" "stream" "open Stream: what was this client offered, what does it run, what is open?";
-    Timeline "screen timeline" "messages" "open Timeline: what was said, in which order, and what answers what?";
+    Overview "screen overview" "overview" "open Overview: which nodes are in sync, and which have problems?";
+    Stream "screen stream" "stream" "open Stream: what was one client offered, and what does it run?";
+    Timeline "screen timeline" "messages" "open Timeline: which messages were sent, and which answers which?";
     DiffScreen "screen diff" "diff" "open Diff: what changed?";
     Up "up" "up" "move up";
     Down "down" "down" "move down";
@@ -45,38 +45,38 @@ commands! {
     PageUp "page-up" "page" "a page up";
     NextPane "next-pane" "pane" "go to the next pane";
     PreviousPane "previous-pane" "pane" "go to the previous pane";
-    Whole "full-screen" "full screen" "give the detail pane the whole screen, or take it back";
+    FullScreen "full-screen" "full screen" "give the detail pane the whole screen, or take it back";
     Open "open" "open" "open what is selected, down to the messages it came from";
     Back "back" "back" "go one step back: close, clear the filter, return";
     Quit "quit" "quit" "go back; at the top quit (asks if clients are connected)";
     Interrupt "interrupt" "quit" "leave a prompt, else quit; twice forces";
-    Suspend "suspend" "suspend" "give the terminal back to the shell; fg returns";
+    Suspend "suspend" "suspend" "suspend the program; fg in the shell returns";
     Redraw "redraw" "redraw" "draw the whole screen again";
     Sort "sort" "sort" "sort this list: problems first, by name, newest first";
     SortWorst "sort-problems" "problems first" "problems first";
     SortName "sort-name" "by name" "by name; findings by their rule";
-    SortNewest "sort-newest" "newest first" "what happened last first";
+    SortNewest "sort-newest" "newest first" "newest first";
     Grow "grow-pane" "larger" "give the second pane more room";
     Shrink "shrink-pane" "smaller" "give the second pane less room";
     Filter "filter" "filter" "show only rows that match: type:cds kind:nack lat>100ms; in a text, find";
-    NextMatch "next-match" "match" "go to the next match of what / finds; in a list to the next row";
+    NextMatch "next-match" "match" "go to the next match of a search; in a list to the next row";
     PreviousMatch "previous-match" "match" "go to the previous match; in a list to the previous row";
     Palette "commands" "command" "run any command by its name";
     Help "help" "help" "show the keys, filter words and states of this screen";
-    Notice "notice" "notice" "say again what this recording lacks: damaged, cut short, beyond --memory";
-    Pause "pause" "pause" "hold the screen still, or go on (capture goes on); play a recording";
+    Notice "notice" "notice" "show again what this recording lacks: damaged, cut short, beyond --memory";
+    Pause "pause" "pause" "pause the screen, or go on (capture goes on); play a recording";
     NextProblem "next-problem" "next problem" "go to the next problem: stuck, stale, missing, refused";
     PreviousProblem "previous-problem" "problem" "go to the previous problem";
-    NextNack "next-nack" "next NACK" "go to the next NACK: a refused, rejected push";
-    PreviousNack "previous-nack" "previous NACK" "go to the previous NACK: a refused, rejected push";
-    Resources "screen resources" "resources" "open Resources: what exactly is configured, since when, what does a field mean?";
-    Nack "screen nack" "NACKs" "open NACK: who refused what, why, and what was good before?";
-    Subs "screen subs" "subscriptions" "open Subs: who asked for what, and what never came?";
-    Graph "screen graph" "graph" "open Graph: what hangs together, what is warming, what points nowhere?";
-    Lint "screen lint" "lint" "open Lint: which rules of the protocol or of good order were broken?";
+    NextNack "next-nack" "next NACK" "go to the next NACK: a rejected push";
+    PreviousNack "previous-nack" "previous NACK" "go to the previous NACK: a rejected push";
+    Resources "screen resources" "resources" "open Resources: what is configured, since when, and what does a field mean?";
+    Nack "screen nack" "NACKs" "open NACK: which client rejected what, why, and what was good before?";
+    Subscriptions "screen subs" "subscriptions" "open Subs: which names are subscribed to, and which are missing?";
+    Graph "screen graph" "graph" "open Graph: what refers to what, what is warming, what is dangling?";
+    Lint "screen lint" "lint" "open Lint: which rules of the protocol or of good practice were broken?";
     ProblemsOnly "problems-only" "problems only" "show only branches with a problem, or all";
     ExplainRule "explain-rule" "explain" "show the manual of the rule, or the finding again";
-    HideRule "hide-rule" "hide rule" "hide the findings of this rule; again with nothing hidden left shows all";
+    HideRule "hide-rule" "hide rule" "hide the findings of this rule; on an empty list show all again";
     NextType "next-type" "type" "narrow to the next type";
     AllTypes "all-types" "all types" "show all types again";
     AllStreams "all-streams" "all streams" "show all streams again";
@@ -97,16 +97,16 @@ commands! {
     AllLines "diff-context" "context" "show all unchanged lines, or those around changes";
     Base "diff-base" "base" "compare with the version before, the accepted one, the first one";
     Wrap "wrap" "wrap" "wrap long lines, or cut them";
-    Docs "docs" "docs" "show or hide what the descriptors say of the selected field";
+    Docs "docs" "docs" "show or hide the documentation of the selected field";
     Parents "parents" "used by" "show which resources refer to this one, or its versions again";
-    StepBack "back-in-time" "back" "go one message back in time; a live source is held and rewound";
-    StepOn "on-in-time" "on" "go one message on in time";
+    StepBack "back-in-time" "back" "go one message back in time; a live source is paused and rewound";
+    StepOn "on-in-time" "on" "go one message forward in time";
     Slower "slower" "slower" "play slower, down to 0.25x";
     Faster "faster" "faster" "play faster, up to 64x";
     Start "start-of-recording" "start" "go to the start of the recording";
     End "end-of-recording" "end" "go to the end of the recording; there, back to the live source";
-    Mark "mark" "mark" "mark this moment with a letter";
-    GoMark "go-to-mark" "to mark" "go to the moment that a letter marks";
+    SetMark "mark" "mark" "mark this moment with a letter";
+    GoToMark "go-to-mark" "to mark" "go to the moment that a letter marks";
     Copy "copy" "copy" "copy to the clipboard: r row, n name, p path, j json, y yaml, c command";
     CopyRow "copy-row" "row" "copy the selected row as text";
     CopyName "copy-name" "name" "copy the name of what is selected: a node, a resource";
@@ -114,18 +114,18 @@ commands! {
     CopyJson "copy-json" "json" "copy the selected message or resource as JSON";
     CopyYaml "copy-yaml" "yaml" "copy the selected message or resource as YAML";
     CopyCommand "copy-command" "command" "copy the command that prints this view";
-    Record "record" "record" "record to a file of this name from here on; again ends it";
+    Record "record" "record" "record to a file that you name from here on; again ends it";
     Resubscribe "change-subscription" "subscribe" "client: subscribe or unsubscribe names, or a wildcard: eds/reviews -eds/ratings cds/*";
-    AckHeld "held-ack" "ACK" "client: acknowledge the response that is held (--ack ask)";
-    NackHeld "held-nack" "NACK" "client: refuse the response that is held, with a text (--ack ask)";
+    AckHeld "held-ack" "ACK" "client: acknowledge the held response (--ack ask)";
+    NackHeld "held-nack" "NACK" "client: reject the held response, with a text (--ack ask)";
     Reconnect "reconnect" "reconnect" "client: end the stream and open another";
     Accept "accept" "accept" "use what is typed or chosen";
     Cancel "cancel" "cancel" "close without doing anything";
-    Complete "complete" "complete" "take over the chosen name";
+    Complete "complete" "complete" "complete with the selected name";
     Erase "erase" "erase" "delete the character before the cursor";
     EraseAll "erase-all" "erase all" "delete all that is typed";
-    Yes "yes" "yes" "yes, do it";
-    No "no" "no" "no, leave things as they are";
+    Yes "yes" "yes" "confirm";
+    No "no" "no" "cancel";
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_command_has_a_doc_and_its_own_name() {
+    fn commands_have_docs_and_unique_names() {
         let mut names = HashSet::new();
         for command in Command::ALL {
             assert!(!command.doc().is_empty() && !command.label().is_empty(), "{command:?}");

@@ -1,116 +1,20 @@
-//! The one table of keys. Dispatch, footer, help and palette all read it.
+//! The table of keys, for dispatch, footer, help and palette.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::tui::input::command::Command::{self, *};
-use crate::tui::shell::model::Screen;
 use crate::tui::widgets::theme::Glyphs;
 
-/// Where a key is bound. Overlays shadow the screen beneath them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Context {
-    /// In overlays and prompts too.
-    Always,
-    Everywhere,
-    Overview,
-    Stream,
-    Timeline,
-    Diff,
-    Resources,
-    Nack,
-    Subs,
-    Graph,
-    Lint,
-    /// While the help is open.
-    Help,
-    /// While a command is typed.
-    Palette,
-    /// While a filter is typed.
-    Input,
-    /// On every screen while there is a time cursor.
-    Replay,
-    /// While what to find is typed.
-    Find,
-    /// While what a client is told is typed.
-    Tell,
-    /// While the name of a recording is typed.
-    Name,
-    /// After `s`.
-    Sort,
-    /// After `y`.
-    Copy,
-    /// After `m` and `'`.
-    Mark,
-    /// A yes-or-no question.
-    Confirm,
-}
+use super::command::Command::{self, *};
+use super::context::Context;
+use super::screen_id::ScreenId;
 
-impl Context {
-    pub const ALL: [Context; 22] = [
-        Context::Overview,
-        Context::Stream,
-        Context::Timeline,
-        Context::Resources,
-        Context::Diff,
-        Context::Nack,
-        Context::Subs,
-        Context::Graph,
-        Context::Lint,
-        Context::Replay,
-        Context::Everywhere,
-        Context::Always,
-        Context::Copy,
-        Context::Sort,
-        Context::Mark,
-        Context::Help,
-        Context::Palette,
-        Context::Input,
-        Context::Find,
-        Context::Tell,
-        Context::Name,
-        Context::Confirm,
-    ];
-
-    /// Where that is, in words.
-    pub fn title(self) -> &'static str {
-        match self {
-            Context::Always => "always",
-            Context::Everywhere => "everywhere",
-            Context::Overview => "Overview",
-            Context::Stream => "Stream",
-            Context::Timeline => "Timeline",
-            Context::Diff => "Diff",
-            Context::Resources => "Resources",
-            Context::Nack => "NACK",
-            Context::Subs => "Subs",
-            Context::Graph => "Graph",
-            Context::Lint => "Lint",
-            Context::Help => "help",
-            Context::Palette => "commands",
-            Context::Input => "filter",
-            Context::Replay => "time cursor",
-            Context::Find => "find",
-            Context::Tell => "told to the client",
-            Context::Name => "name of a recording",
-            Context::Sort => "after s",
-            Context::Copy => "after y",
-            Context::Mark => "after m",
-            Context::Confirm => "questions",
-        }
-    }
-
-    /// One of the screens, over [`Context::Everywhere`].
-    pub fn is_screen(self) -> bool {
-        Screen::ALL.into_iter().any(|screen| screen.context() == self)
-    }
-}
-
+/// A key bound to a command in a context.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding {
     pub context: Context,
     pub key: &'static str,
     pub command: Command,
-    /// Named in the footer.
+    /// The footer shows the key.
     pub footer: bool,
 }
 
@@ -122,12 +26,13 @@ const fn shown(context: Context, key: &'static str, command: Command) -> Binding
     Binding { context, key, command, footer: true }
 }
 
-/// What goes on the wire: uppercase, and in the footer of a client only.
-const fn wire(name: &'static str, command: Command) -> Binding {
+/// A command that makes the client send something: upper case, and in the footer of a client only.
+const fn client(name: &'static str, command: Command) -> Binding {
     Binding { context: Context::Everywhere, key: name, command, footer: true }
 }
 
 use Context as C;
+use ScreenId as S;
 
 /// All bindings; the footer follows their order, screen first.
 pub const BINDINGS: &[Binding] = &[
@@ -143,60 +48,60 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Replay, "Home", Start),
     key(C::Replay, "End", End),
     key(C::Replay, "f", Follow),
-    shown(C::Overview, "s", Sort),
-    key(C::Overview, "z", Unfold),
-    key(C::Overview, "d", Diff),
-    key(C::Overview, "D", DiffMarked),
-    shown(C::Overview, "r", Record),
-    shown(C::Stream, "d", Diff),
-    shown(C::Timeline, "L", Ladder),
-    shown(C::Timeline, "f", Follow),
-    shown(C::Timeline, "v", Format),
-    key(C::Timeline, "z", Unfold),
-    key(C::Timeline, "\\", Whole),
-    key(C::Timeline, "w", Wrap),
-    shown(C::Timeline, "d", Diff),
-    key(C::Timeline, "D", DiffMarked),
-    shown(C::Diff, "[", Older),
-    shown(C::Diff, "]", Newer),
-    key(C::Diff, "(", PreviousChange),
-    shown(C::Diff, ")", NextChange),
-    shown(C::Diff, "u", Columns),
-    shown(C::Diff, "o", Order),
-    shown(C::Diff, "c", AllLines),
-    shown(C::Diff, "b", Base),
-    key(C::Diff, "\\", Whole),
-    shown(C::Resources, "v", Format),
-    shown(C::Resources, "i", Docs),
-    shown(C::Resources, "[", Older),
-    key(C::Resources, "]", Newer),
-    shown(C::Resources, "P", Parents),
-    shown(C::Resources, "z", Unfold),
-    key(C::Resources, "w", Wrap),
-    shown(C::Resources, "d", Diff),
-    key(C::Resources, "D", DiffMarked),
-    key(C::Resources, "\\", Whole),
-    shown(C::Nack, "d", Diff),
-    key(C::Nack, "\\", Whole),
-    key(C::Nack, "z", Unfold),
-    shown(C::Subs, "s", Sort),
-    key(C::Subs, "\\", Whole),
-    shown(C::Graph, "p", ProblemsOnly),
-    shown(C::Graph, "P", Parents),
-    shown(C::Graph, "z", Unfold),
-    key(C::Graph, "\\", Whole),
-    shown(C::Lint, "x", ExplainRule),
-    shown(C::Lint, "H", HideRule),
-    shown(C::Lint, "s", Sort),
-    key(C::Lint, "\\", Whole),
+    shown(C::Screen(S::Overview), "s", Sort),
+    key(C::Screen(S::Overview), "z", Unfold),
+    key(C::Screen(S::Overview), "d", Diff),
+    key(C::Screen(S::Overview), "D", DiffMarked),
+    shown(C::Screen(S::Overview), "r", Record),
+    shown(C::Screen(S::Stream), "d", Diff),
+    shown(C::Screen(S::Timeline), "L", Ladder),
+    shown(C::Screen(S::Timeline), "f", Follow),
+    shown(C::Screen(S::Timeline), "v", Format),
+    key(C::Screen(S::Timeline), "z", Unfold),
+    key(C::Screen(S::Timeline), "\\", FullScreen),
+    key(C::Screen(S::Timeline), "w", Wrap),
+    shown(C::Screen(S::Timeline), "d", Diff),
+    key(C::Screen(S::Timeline), "D", DiffMarked),
+    shown(C::Screen(S::Diff), "[", Older),
+    shown(C::Screen(S::Diff), "]", Newer),
+    key(C::Screen(S::Diff), "(", PreviousChange),
+    shown(C::Screen(S::Diff), ")", NextChange),
+    shown(C::Screen(S::Diff), "u", Columns),
+    shown(C::Screen(S::Diff), "o", Order),
+    shown(C::Screen(S::Diff), "c", AllLines),
+    shown(C::Screen(S::Diff), "b", Base),
+    key(C::Screen(S::Diff), "\\", FullScreen),
+    shown(C::Screen(S::Resources), "v", Format),
+    shown(C::Screen(S::Resources), "i", Docs),
+    shown(C::Screen(S::Resources), "[", Older),
+    key(C::Screen(S::Resources), "]", Newer),
+    shown(C::Screen(S::Resources), "P", Parents),
+    shown(C::Screen(S::Resources), "z", Unfold),
+    key(C::Screen(S::Resources), "w", Wrap),
+    shown(C::Screen(S::Resources), "d", Diff),
+    key(C::Screen(S::Resources), "D", DiffMarked),
+    key(C::Screen(S::Resources), "\\", FullScreen),
+    shown(C::Screen(S::Nack), "d", Diff),
+    key(C::Screen(S::Nack), "\\", FullScreen),
+    key(C::Screen(S::Nack), "z", Unfold),
+    shown(C::Screen(S::Subscriptions), "s", Sort),
+    key(C::Screen(S::Subscriptions), "\\", FullScreen),
+    shown(C::Screen(S::Graph), "p", ProblemsOnly),
+    shown(C::Screen(S::Graph), "P", Parents),
+    shown(C::Screen(S::Graph), "z", Unfold),
+    key(C::Screen(S::Graph), "\\", FullScreen),
+    shown(C::Screen(S::Lint), "x", ExplainRule),
+    shown(C::Screen(S::Lint), "H", HideRule),
+    shown(C::Screen(S::Lint), "s", Sort),
+    key(C::Screen(S::Lint), "\\", FullScreen),
     shown(C::Everywhere, "Enter", Open),
     shown(C::Everywhere, "}", NextProblem),
     key(C::Everywhere, "{", PreviousProblem),
     shown(C::Everywhere, "/", Filter),
-    wire("S", Resubscribe),
-    wire("A", AckHeld),
-    wire("B", NackHeld),
-    wire("R", Reconnect),
+    client("S", Resubscribe),
+    client("A", AckHeld),
+    client("B", NackHeld),
+    client("R", Reconnect),
     key(C::Everywhere, "n", NextMatch),
     key(C::Everywhere, "N", PreviousMatch),
     shown(C::Everywhere, "t", NextType),
@@ -210,8 +115,8 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Everywhere, ">", Faster),
     key(C::Everywhere, "f", Follow),
     key(C::Everywhere, "r", Record),
-    key(C::Everywhere, "m", Mark),
-    key(C::Everywhere, "'", GoMark),
+    key(C::Everywhere, "m", SetMark),
+    key(C::Everywhere, "'", GoToMark),
     shown(C::Everywhere, "y", Copy),
     shown(C::Everywhere, ":", Palette),
     shown(C::Everywhere, "?", Help),
@@ -222,7 +127,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Everywhere, "4", Resources),
     key(C::Everywhere, "5", DiffScreen),
     key(C::Everywhere, "6", Nack),
-    key(C::Everywhere, "7", Subs),
+    key(C::Everywhere, "7", Subscriptions),
     key(C::Everywhere, "8", Graph),
     key(C::Everywhere, "9", Lint),
     key(C::Everywhere, "j", Down),
@@ -271,26 +176,26 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Palette, "^u", EraseAll),
     key(C::Palette, "^c", Cancel),
     shown(C::Palette, "Esc", Cancel),
-    shown(C::Input, "Enter", Accept),
-    key(C::Input, "Backspace", Erase),
-    shown(C::Input, "^u", EraseAll),
-    key(C::Input, "^c", Cancel),
-    shown(C::Input, "Esc", Cancel),
+    shown(C::Filter, "Enter", Accept),
+    key(C::Filter, "Backspace", Erase),
+    shown(C::Filter, "^u", EraseAll),
+    key(C::Filter, "^c", Cancel),
+    shown(C::Filter, "Esc", Cancel),
     shown(C::Find, "Enter", Accept),
     key(C::Find, "Backspace", Erase),
     shown(C::Find, "^u", EraseAll),
     key(C::Find, "^c", Cancel),
     shown(C::Find, "Esc", Cancel),
-    shown(C::Tell, "Enter", Accept),
-    key(C::Tell, "Backspace", Erase),
-    shown(C::Tell, "^u", EraseAll),
-    key(C::Tell, "^c", Cancel),
-    shown(C::Tell, "Esc", Cancel),
-    shown(C::Name, "Enter", Accept),
-    key(C::Name, "Backspace", Erase),
-    shown(C::Name, "^u", EraseAll),
-    key(C::Name, "^c", Cancel),
-    shown(C::Name, "Esc", Cancel),
+    shown(C::ClientPrompt, "Enter", Accept),
+    key(C::ClientPrompt, "Backspace", Erase),
+    shown(C::ClientPrompt, "^u", EraseAll),
+    key(C::ClientPrompt, "^c", Cancel),
+    shown(C::ClientPrompt, "Esc", Cancel),
+    shown(C::RecordPrompt, "Enter", Accept),
+    key(C::RecordPrompt, "Backspace", Erase),
+    shown(C::RecordPrompt, "^u", EraseAll),
+    key(C::RecordPrompt, "^c", Cancel),
+    shown(C::RecordPrompt, "Esc", Cancel),
     shown(C::Sort, "1", SortWorst),
     shown(C::Sort, "2", SortName),
     shown(C::Sort, "3", SortNewest),
@@ -312,7 +217,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Confirm, "^c", Interrupt),
 ];
 
-/// A key press by the name it has in the table; `None` for keys that no table names.
+/// The name of a key press in the table; `None` for keys without a name.
 pub fn name(event: KeyEvent) -> Option<String> {
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
     let word = match event.code {
@@ -337,7 +242,7 @@ pub fn name(event: KeyEvent) -> Option<String> {
     Some(word.to_owned())
 }
 
-/// A key as it is shown: arrows as arrows.
+/// A key as the footer shows it, with symbols for arrows.
 pub fn shown_key(key: &'static str, glyphs: &Glyphs) -> &'static str {
     match key {
         "Up" => glyphs.up,
@@ -350,12 +255,12 @@ pub fn shown_key(key: &'static str, glyphs: &Glyphs) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rebind::Keymap;
     use super::*;
-    use crate::tui::input::rebind::Keymap;
     use std::collections::{HashMap, HashSet};
 
     #[test]
-    fn no_key_is_bound_twice_in_one_context() {
+    fn keys_are_unique_within_a_context() {
         let mut seen = HashSet::new();
         for binding in BINDINGS {
             assert!(seen.insert((binding.context, binding.key)), "{:?} {}", binding.context, binding.key);
@@ -363,19 +268,19 @@ mod tests {
     }
 
     #[test]
-    fn one_key_means_one_thing_on_every_screen() {
+    fn keys_mean_the_same_on_every_screen() {
         let screens = [
             C::Always,
             C::Everywhere,
-            C::Overview,
-            C::Stream,
-            C::Timeline,
-            C::Resources,
-            C::Diff,
-            C::Nack,
-            C::Subs,
-            C::Graph,
-            C::Lint,
+            C::Screen(S::Overview),
+            C::Screen(S::Stream),
+            C::Screen(S::Timeline),
+            C::Screen(S::Resources),
+            C::Screen(S::Diff),
+            C::Screen(S::Nack),
+            C::Screen(S::Subscriptions),
+            C::Screen(S::Graph),
+            C::Screen(S::Lint),
         ];
         let mut meaning = HashMap::new();
         for binding in BINDINGS.iter().filter(|binding| screens.contains(&binding.context)) {
@@ -385,14 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn every_context_can_be_left_and_ctrl_c_works_in_it() {
+    fn esc_and_ctrl_c_work_in_every_context() {
         for context in [
             C::Help,
             C::Palette,
-            C::Input,
+            C::Filter,
             C::Find,
-            C::Tell,
-            C::Name,
+            C::ClientPrompt,
+            C::RecordPrompt,
             C::Sort,
             C::Copy,
             C::Mark,
@@ -406,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn multiplexer_keys_stay_free() {
+    fn leaves_multiplexer_keys_free() {
         for binding in BINDINGS {
             assert!(!["^a", "^b"].contains(&binding.key), "{:?}", binding.context);
         }

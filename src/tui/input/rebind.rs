@@ -1,15 +1,16 @@
-//! The keys in force: the table, and what the user's configuration makes of it.
+//! The keys in force: the table with the changes of the user's configuration.
 
 use std::sync::Arc;
 
-use crate::tui::input::command::Command;
-use crate::tui::input::keymap::{BINDINGS, Binding, Context};
+use super::command::Command;
+use super::context::Context;
+use super::keymap::{BINDINGS, Binding};
 
-/// Work always, whatever is configured.
-const FIXED: [&str; 7] = ["Up", "Down", "Left", "Right", "Enter", "Esc", "^c"];
+/// Keys that cannot be changed.
+const FIXED_KEYS: [&str; 7] = ["Up", "Down", "Left", "Right", "Enter", "Esc", "^c"];
 
 /// Keys with a name.
-const NAMED: [&str; 14] = [
+const NAMED_KEYS: [&str; 14] = [
     "Space",
     "Enter",
     "Esc",
@@ -26,40 +27,44 @@ const NAMED: [&str; 14] = [
     "PgDn",
 ];
 
-/// Keys that are a character.
-const PLAIN: &str =
+/// Characters that can be bound.
+const CHARACTERS: &str =
     "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
-/// Characters with Ctrl. Not `i` and `m`: a terminal can't tell them from Tab and Enter.
-const CONTROL: &str = "^a^b^c^d^e^f^g^h^j^k^l^n^o^p^q^r^s^t^u^v^w^x^y^z";
+/// Characters with Ctrl. Without `i` and `m`, which terminals send as Tab and Enter.
+const CONTROL_KEYS: &str = "^a^b^c^d^e^f^g^h^j^k^l^n^o^p^q^r^s^t^u^v^w^x^y^z";
 
-/// What keys there are, for a word that is none.
+/// The keys that can be bound, for error messages.
 pub const KEYS: &str = "a character; Ctrl-a to Ctrl-z (or ^a) but for i and m; Space Backspace Tab Shift-Tab Home End \
                         PgUp PgDn";
 
-/// A key by any of its names, as the table has it.
+/// Parses the name of a key, as written in the table or in the configuration.
 fn key(word: &str) -> Option<&'static str> {
     let control = word.strip_prefix("Ctrl-").or(word.strip_prefix("ctrl-")).or(word.strip_prefix("C-"));
     let wanted = control.map_or_else(|| word.to_owned(), |c| format!("^{}", c.to_ascii_lowercase()));
-    let named = NAMED.into_iter().find(|name| name.eq_ignore_ascii_case(&wanted));
-    let plain = || (0..PLAIN.len()).filter_map(|i| PLAIN.get(i..=i)).find(|key| *key == wanted);
-    let control =
-        || (0..CONTROL.len()).step_by(2).filter_map(|i| CONTROL.get(i..i + 2)).find(|key| *key == wanted);
+    let named = NAMED_KEYS.into_iter().find(|name| name.eq_ignore_ascii_case(&wanted));
+    let plain = || (0..CHARACTERS.len()).filter_map(|i| CHARACTERS.get(i..=i)).find(|key| *key == wanted);
+    let control = || {
+        (0..CONTROL_KEYS.len())
+            .step_by(2)
+            .filter_map(|i| CONTROL_KEYS.get(i..i + 2))
+            .find(|key| *key == wanted)
+    };
     named.or_else(plain).or_else(control)
 }
 
-/// A command by its name, with blanks or hyphens.
+/// Parses the name of a command, with blanks or hyphens.
 fn command(word: &str) -> Option<Command> {
     Command::ALL.iter().copied().find(|command| command.name().replace(' ', "-") == word.replace(' ', "-"))
 }
 
-/// One change: a command's name, and the names of its keys.
+/// A change: a command and its new keys, by their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub command: String,
     pub keys: Vec<String>,
 }
 
-/// All bindings in force.
+/// The bindings in force.
 #[derive(Clone, Debug)]
 pub struct Keymap(Arc<[Binding]>);
 
@@ -70,22 +75,24 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// The table with these changes. Each replaces the keys of its command wherever it has some, but for those that
-    /// are fixed; a command that has none gets them everywhere. Where text is typed no character is taken.
+    /// The table with these changes.
+    ///
+    /// Each change replaces the keys of a command in every context that binds it, except fixed keys. A
+    /// command without keys is bound everywhere. Characters are not bound where text is typed.
     ///
     /// # Errors
-    /// The place of the change that can't be, and why: no such command or key, a fixed key, or a key that would
-    /// mean two things in one context.
+    /// The index of the wrong change, and the reason: an unknown command or key, a fixed key, or a key
+    /// that would be bound twice.
     pub fn rebound(changes: &[Change]) -> Result<Keymap, (usize, String)> {
         let mut table: Vec<Binding> = BINDINGS.to_vec();
         let mut changed: Vec<Command> = Vec::new();
         for (at, change) in changes.iter().enumerate() {
             let fail = |why: String| (at, why);
-            let command = command(&change.command).ok_or_else(|| fail(no_command(&change.command)))?;
+            let command = command(&change.command).ok_or_else(|| fail(unknown_command(&change.command)))?;
             let mut keys = Vec::new();
             for word in &change.keys {
-                let key = key(word).ok_or_else(|| fail(format!("`{word}` is no key; keys are: {KEYS}")))?;
-                if FIXED.contains(&key) {
+                let key = key(word).ok_or_else(|| fail(format!("unknown key `{word}`; keys are: {KEYS}")))?;
+                if FIXED_KEYS.contains(&key) {
                     return Err(fail(format!("{key} is fixed: arrows, Enter, Esc and Ctrl-c always work")));
                 }
                 if !keys.contains(&key) {
@@ -95,7 +102,7 @@ impl Keymap {
             bind(&mut table, command, &keys);
             changed.push(command);
         }
-        match twice(&table) {
+        match conflict(&table) {
             None => Ok(Keymap(table.into())),
             Some((one, other)) => {
                 let at = changed.iter().rposition(|command| [one.command, other.command].contains(command));
@@ -129,7 +136,7 @@ impl Keymap {
     }
 }
 
-/// `keys` instead of those that `command` has, context by context.
+/// Replaces the keys of a command in each of its contexts.
 fn bind(table: &mut Vec<Binding>, command: Command, keys: &[&'static str]) {
     let mut contexts: Vec<Context> = Vec::new();
     for binding in table.iter().filter(|binding| binding.command == command) {
@@ -144,8 +151,8 @@ fn bind(table: &mut Vec<Binding>, command: Command, keys: &[&'static str]) {
         let is = |binding: &Binding| binding.command == command && binding.context == context;
         let at = table.iter().position(is).unwrap_or(table.len());
         let mut footer = table.iter().any(|binding| is(binding) && binding.footer);
-        table.retain(|binding| !is(binding) || FIXED.contains(&binding.key));
-        let typed = matches!(context, Context::Palette | Context::Input);
+        table.retain(|binding| !is(binding) || FIXED_KEYS.contains(&binding.key));
+        let typed = context.is_typed();
         let fits = |key: &&&str| !typed || key.chars().count() > 1;
         let new: Vec<Binding> = keys
             .iter()
@@ -157,8 +164,8 @@ fn bind(table: &mut Vec<Binding>, command: Command, keys: &[&'static str]) {
     }
 }
 
-/// Two bindings of one key that could both be meant.
-fn twice(table: &[Binding]) -> Option<(Binding, Binding)> {
+/// Two commands that one key is bound to in the same place.
+fn conflict(table: &[Binding]) -> Option<(Binding, Binding)> {
     let together = |a: &Binding, b: &Binding| {
         let below = [Context::Everywhere, Context::Always];
         a.context == b.context
@@ -173,29 +180,30 @@ fn twice(table: &[Binding]) -> Option<(Binding, Binding)> {
     })
 }
 
-fn no_command(word: &str) -> String {
+fn unknown_command(word: &str) -> String {
     let word = word.to_ascii_lowercase();
     let part = |name: &str| word.split([' ', '-']).any(|part| part.len() > 2 && name.contains(part));
     let close: Vec<&str> =
         Command::ALL.iter().map(|command| command.name()).filter(|name| part(name)).collect();
     let close = if close.is_empty() { String::new() } else { format!(" ({}?)", close.join(", ")) };
-    format!("`{word}` is no command{close}; `xdscope help keys` lists them")
+    format!("unknown command `{word}`{close}; `xdscope help keys` lists them")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::input::screen_id::ScreenId;
 
     fn change(command: &str, keys: &[&str]) -> Change {
         Change { command: command.into(), keys: keys.iter().map(|key| (*key).to_owned()).collect() }
     }
 
     fn why(changes: &[Change]) -> (usize, String) {
-        Keymap::rebound(changes).expect_err("it can't be")
+        Keymap::rebound(changes).expect_err("a wrong change")
     }
 
     #[test]
-    fn every_key_of_the_table_has_a_name_that_can_be_written() {
+    fn parses_every_key_of_the_table() {
         for binding in BINDINGS {
             assert_eq!(key(binding.key), Some(binding.key));
         }
@@ -206,39 +214,45 @@ mod tests {
     }
 
     #[test]
-    fn a_change_replaces_the_keys_of_a_command_and_leaves_the_fixed_ones() {
-        let keys = Keymap::rebound(&[change("down", &["Ctrl-n", "J"])]).expect("it can be");
-        let screen = [Context::Overview, Context::Everywhere, Context::Always];
+    fn replaces_keys_of_a_command_except_fixed_ones() {
+        let keys = Keymap::rebound(&[change("down", &["Ctrl-n", "J"])]).expect("valid changes");
+        let screen = [Context::Screen(ScreenId::Overview), Context::Everywhere, Context::Always];
         let down = |key: &str| keys.lookup(&screen, key) == Some(Command::Down);
         assert_eq!((down("^n"), down("J"), down("Down"), down("j")), (true, true, true, false));
         assert_eq!(keys.lookup(&[Context::Palette], "^n"), Some(Command::Down));
-        assert_eq!(keys.lookup(&[Context::Palette], "J"), None, "letters are typed there");
+        assert_eq!(keys.lookup(&[Context::Palette], "J"), None, "the palette takes letters as input");
         assert_eq!(keys.lookup(&[Context::Help], "J"), Some(Command::Down));
     }
 
     #[test]
-    fn a_command_without_a_key_gets_one_everywhere_and_one_can_lose_its_keys() {
+    fn binds_a_command_without_keys_and_unbinds_another() {
         let keys = Keymap::rebound(&[
             change("next-nack", &["]"]),
             change("older-version", &[]),
             change("newer-version", &[]),
         ]);
-        let keys = keys.expect("it can be");
-        assert_eq!(keys.lookup(&[Context::Stream, Context::Everywhere], "]"), Some(Command::NextNack));
+        let keys = keys.expect("valid changes");
+        assert_eq!(
+            keys.lookup(&[Context::Screen(ScreenId::Stream), Context::Everywhere], "]"),
+            Some(Command::NextNack)
+        );
         assert_eq!(keys.key_of(Command::Older), None);
     }
 
     #[test]
-    fn two_commands_can_swap_their_keys() {
+    fn swaps_the_keys_of_two_commands() {
         let keys = Keymap::rebound(&[change("next-problem", &["{"]), change("previous-problem", &["}"])]);
-        assert_eq!(keys.expect("it can be").lookup(&[Context::Everywhere], "{"), Some(Command::NextProblem));
+        assert_eq!(
+            keys.expect("valid changes").lookup(&[Context::Everywhere], "{"),
+            Some(Command::NextProblem)
+        );
     }
 
     #[test]
-    fn what_cannot_be_is_told_with_its_place() {
+    fn reports_the_index_of_a_wrong_change() {
         let (at, text) = why(&[change("pause", &["e"]), change("quit", &["t"])]);
         assert_eq!((at, text.as_str()), (1, "t is bound twice (everywhere): to next-type and to quit"));
-        // A screen's own key hides one that is bound everywhere.
+        // A key of a screen hides one that is bound everywhere.
         let (_, text) = why(&[change("quit", &["L"])]);
         assert_eq!(text, "L is bound twice (Timeline): to ladder and to quit");
         assert!(
@@ -246,7 +260,7 @@ mod tests {
             "{:?}",
             why(&[change("next-problm", &["x"])])
         );
-        assert!(why(&[change("quit", &["F13"])]).1.starts_with("`F13` is no key; keys are: a character"));
+        assert!(why(&[change("quit", &["F13"])]).1.starts_with("unknown key `F13`; keys are: a character"));
         assert!(why(&[change("quit", &["Enter"])]).1.starts_with("Enter is fixed"));
     }
 }

@@ -1,4 +1,4 @@
-//! The loop around model and view: keys in, frames out. Blocking, on a thread of its own.
+//! The event loop: keys in, frames out. Blocks its thread.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -9,43 +9,44 @@ use crossterm::terminal::size;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::tui::data::{Feed, HeldMessage, Seek};
+use crate::tui::input::rebind::Keymap;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::widgets::theme::Theme;
 use crate::wire::event::Seq;
 use crate::wire::text;
 
-use crate::tui::data::{Feed, HeldMessage};
-use crate::tui::input::rebind::Keymap;
-use crate::tui::shell::clipboard::{LIMIT, Multiplexer, osc52};
-use crate::tui::shell::model::{Model, Screen};
-use crate::tui::shell::painter::Painter;
-use crate::tui::shell::replay::Seek;
-use crate::tui::shell::terminal::Terminal;
-use crate::tui::shell::turn::Screens;
-use crate::tui::shell::update::{Effect, Msg, update};
-use crate::tui::widgets::theme::Theme;
+use super::clipboard::{MAX_OSC52_BYTES, Multiplexer, osc52};
+use super::effect::{Effect, Msg};
+use super::model::Model;
+use super::painter::Painter;
+use super::terminal::Terminal;
+use super::turn::Screens;
+use super::update::update;
 
-/// The shortest wait in which crossterm looks at all: with none it does not even give what it has read.
-const GLANCE: Duration = Duration::from_millis(1);
+/// The shortest wait in which crossterm returns what it has read.
+const MIN_WAIT: Duration = Duration::from_millis(1);
 /// Keys taken in before a frame is drawn.
-const BURST: usize = 256;
+const MAX_KEYS_PER_FRAME: usize = 256;
 
-/// How the screens look, and what reaches them besides keys.
+/// Appearance of the screens, and messages besides keys.
 pub struct Options {
     pub theme: Theme,
     pub zone: TimeZone,
     pub keys: Keymap,
-    pub screen: Screen,
+    pub screen: ScreenId,
     /// At most five frames a second.
     pub slow_link: bool,
-    /// What stands between this program and the terminal, for the clipboard.
+    /// The multiplexer around this program, for the clipboard.
     pub multiplexer: Option<Multiplexer>,
-    /// Signals and notices. SIGTERM and SIGHUP are [`Msg::Stop`], SIGTSTP is [`Msg::Suspend`].
+    /// Signals and notices: SIGTERM and SIGHUP as [`Msg::Stop`], SIGTSTP as [`Msg::Suspend`].
     pub messages: Receiver<Msg>,
 }
 
-/// Shows the screens until the user quits or [`Msg::Stop`] arrives. The terminal is as before when it returns.
+/// Shows the screens until the user quits or [`Msg::Stop`] arrives, then restores the terminal.
 ///
 /// # Errors
-/// The terminal cannot be read or written, or a panic on another thread took it away.
+/// The terminal cannot be read or written, or a panic on another thread restored it.
 pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     let terminal = Terminal::take()?;
     let mut model = Model::new(size()?, options.theme, options.zone);
@@ -61,7 +62,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
             match options.messages.try_recv() {
                 Ok(message) => messages.push(message),
                 Err(TryRecvError::Empty) => break,
-                // Whoever sends the signals is gone, and with it the program around.
+                // The program around ended.
                 Err(TryRecvError::Disconnected) => return Ok(()),
             }
         }
@@ -76,7 +77,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                 Effect::Suspend => {
                     terminal.suspend()?;
                     painter.forget();
-                    model.size = size()?;
+                    model.common.size = size()?;
                 }
                 Effect::Redraw => painter.forget(),
                 Effect::SaveMarks => save_marks(feed, model),
@@ -84,18 +85,18 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                 Effect::Tell(tell) => {
                     let words = tell.words();
                     model.say(match feed.tell(tell) {
-                        Ok(()) => format!("told the client: {words}"),
+                        Ok(()) => format!("sent: {words}"),
                         Err(why) => why,
                     });
                 }
                 Effect::Record(name) => {
                     let said = feed.record(name.as_deref());
                     model.say(said.unwrap_or_else(|why| format!("not recorded: {why}")));
-                    model.info = feed.info();
+                    model.common.info = feed.info();
                 }
                 Effect::Copy(text) => {
                     let said = copy(feed, painter, &text, options.multiplexer);
-                    model.notice = Some(said);
+                    model.common.notice = Some(said);
                 }
             }
         }
@@ -108,9 +109,9 @@ pub fn terminal_size() -> Option<(u16, u16)> {
     size().ok()
 }
 
-/// Keeps the marks, and says so.
+/// Saves the marks.
 fn save_marks(feed: &dyn Feed, model: &mut Model) {
-    let said = model.notice.take().unwrap_or_default();
+    let said = model.common.notice.take().unwrap_or_default();
     model.say(match feed.save_marks(&model.marks) {
         Ok(true) => format!("{said}; saved with the recording"),
         Ok(false) => said,
@@ -118,9 +119,9 @@ fn save_marks(feed: &dyn Feed, model: &mut Model) {
     });
 }
 
-/// Moves the time cursor, and shows what is there.
+/// Moves the time cursor, and shows the facts there.
 fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
-    let paused = model.paused;
+    let paused = model.common.paused;
     let mut held = None;
     feed.read(&mut |data| {
         let rows = paused.map_or(0, |paused| paused.rows);
@@ -128,30 +129,30 @@ fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
         held = paused.map(|paused| HeldMessage { n, now: paused.now });
     });
     match feed.replay(held, seek) {
-        Ok(()) => model.paused = None,
+        Ok(()) => model.common.paused = None,
         Err(why) => model.say(why),
     }
     let info = feed.info();
     feed.read(&mut |data| drop(update(model, Msg::Info(Box::new(info.clone())), data)));
 }
 
-/// Waits for a key, then takes what else is there. `None`: the terminal is gone.
+/// Waits for a key, and returns all keys that are there; `None` if the terminal is gone.
 fn keys(stdin: Stdin, wait: Duration) -> io::Result<Option<Vec<Msg>>> {
     let mut messages = Vec::new();
-    let mut wait = wait.max(GLANCE);
+    let mut wait = wait.max(MIN_WAIT);
     if stdin == Stdin::Terminal {
-        // crossterm does not tell the end of a terminal, so it is not asked.
+        // crossterm does not report the end of a terminal.
         let mut polled = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
-        // A signal that cuts the wait short may be a new size, which crossterm tells.
+        // A signal that ends the wait may be a new size, which crossterm reports.
         let _ = poll(&mut polled, Timespec::try_from(wait).ok().as_ref());
         let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
         if polled.iter().any(|polled| polled.revents().intersects(gone)) {
             return Ok(None);
         }
-        wait = GLANCE;
+        wait = MIN_WAIT;
     }
-    while messages.len() < BURST && event::poll(wait)? {
-        wait = GLANCE;
+    while messages.len() < MAX_KEYS_PER_FRAME && event::poll(wait)? {
+        wait = MIN_WAIT;
         match event::read()? {
             Event::Key(key) if key.kind != KeyEventKind::Release => messages.push(Msg::Key(key)),
             Event::Resize(width, height) => messages.push(Msg::Resize(width, height)),
@@ -162,7 +163,7 @@ fn keys(stdin: Stdin, wait: Duration) -> io::Result<Option<Vec<Msg>>> {
     Ok(Some(messages))
 }
 
-/// What keys come from.
+/// The source of keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stdin {
     Terminal,
@@ -171,7 +172,7 @@ enum Stdin {
 }
 
 impl Stdin {
-    /// To be asked while the terminal is there.
+    /// Whether stdin of the process is a terminal. Called while the terminal exists.
     fn of_process() -> Stdin {
         match rustix::termios::isatty(rustix::stdio::stdin()) {
             true => Stdin::Terminal,
@@ -180,7 +181,7 @@ impl Stdin {
     }
 }
 
-/// Copies, and says what it did.
+/// Copies a text to the clipboard or, if it is too large, to a file. Returns a notice.
 fn copy<W: Write>(
     feed: &dyn Feed,
     painter: &mut Painter<W>,
@@ -188,7 +189,7 @@ fn copy<W: Write>(
     multiplexer: Option<Multiplexer>,
 ) -> String {
     let size = text::size(text.len() as u64);
-    if text.len() <= LIMIT {
+    if text.len() <= MAX_OSC52_BYTES {
         return match painter.send(&osc52(text, multiplexer)) {
             Ok(()) => format!("sent {size} to the terminal's clipboard"),
             Err(error) => format!("not copied: {error}"),

@@ -1,43 +1,51 @@
-//! One turn of the loop: messages in, a frame out when one is due. It knows of no terminal, so that what a key takes
-//! can be measured without one.
+//! One turn of the event loop: messages in, a frame out when one is due.
+//!
+//! Independent of a terminal, so that the time from key to frame can be measured without one.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+use super::effect::{Effect, Msg};
+use super::model::Model;
+use super::painter::{Painter, blank};
+use super::settle::search;
+use super::update::update_all;
+use super::view::view;
 use crate::tui::data::Feed;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::painter::{Painter, blank};
-use crate::tui::shell::update::{Effect, Msg, search, update_all};
-use crate::tui::shell::view::view;
 
-/// Between two frames that only new facts ask for.
-const FRAME: Duration = Duration::from_millis(33);
-const SLOW_FRAME: Duration = Duration::from_millis(200);
-/// Between two frames that keys ask for: below what a person sees, above what a held key needs.
-const KEY_FRAME: Duration = Duration::from_millis(8);
-/// After a key the next one comes within this time, if somebody types.
-const TYPING: Duration = Duration::from_millis(300);
-/// Ages tick this often.
-const TICK: Duration = Duration::from_secs(1);
-/// A search for matching rows has this much of each frame.
-const SEARCH: Duration = Duration::from_millis(4);
-/// A held screen looks for messages from outside this often.
-const HELD: Duration = Duration::from_millis(250);
+/// The interval between frames that only new facts ask for.
+const FRAME_INTERVAL: Duration = Duration::from_millis(33);
+/// The same interval on a slow link.
+const SLOW_FRAME_INTERVAL: Duration = Duration::from_millis(200);
+/// The interval between frames that keys ask for: shorter than a person sees, longer than the repeat
+/// interval of a held key.
+const KEY_FRAME_INTERVAL: Duration = Duration::from_millis(8);
+/// The time after a key within which the user is considered to be typing.
+const TYPING_TIMEOUT: Duration = Duration::from_millis(300);
+/// The interval at which ages are updated.
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
+/// The share of a frame that a search gets.
+const SEARCH_TIME: Duration = Duration::from_millis(4);
+/// The interval at which a paused screen looks for signals.
+const PAUSED_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The screens over a feed, painted on `W`.
+/// The screens of a feed, painted on `W`.
 pub struct Screens<W: Write> {
     pub model: Model,
     pub painter: Painter<W>,
     frame: Duration,
+    /// The time of the last frame.
     painted: Option<Instant>,
-    /// When a key was answered last.
+    /// The time of the last frame that a key asked for.
     answered: Option<Instant>,
-    /// A key has not been answered by a frame yet.
-    keyed: bool,
-    /// The facts that the model was brought in line with, and when.
+    /// A key waits for its frame.
+    has_key: bool,
+    /// The revision of the facts that the model shows.
     revision: Option<u64>,
+    /// The time at which the model took in that revision.
     changed: Instant,
-    dirty: bool,
+    /// A frame is due.
+    is_dirty: bool,
 }
 
 impl<W: Write> Screens<W> {
@@ -46,13 +54,13 @@ impl<W: Write> Screens<W> {
         Screens {
             model,
             painter: Painter::new(out),
-            frame: if slow_link { SLOW_FRAME } else { FRAME },
+            frame: if slow_link { SLOW_FRAME_INTERVAL } else { FRAME_INTERVAL },
             painted: None,
             answered: None,
-            keyed: true,
+            has_key: true,
             revision: None,
             changed: Instant::now(),
-            dirty: true,
+            is_dirty: true,
         }
     }
 
@@ -60,38 +68,38 @@ impl<W: Write> Screens<W> {
     pub fn wait(&self) -> Duration {
         if self.painted.is_none() {
             Duration::ZERO
-        } else if self.dirty || self.model.searching() {
+        } else if self.is_dirty || self.model.is_searching() {
             Duration::from_millis(2)
-        } else if self.model.paused.is_some() {
-            HELD
+        } else if self.model.common.paused.is_some() {
+            PAUSED_POLL_INTERVAL
         } else {
             self.frame
         }
     }
 
-    /// A frame is wanted.
+    /// A frame is due.
     pub fn is_dirty(&self) -> bool {
-        self.dirty
+        self.is_dirty
     }
 
-    /// Takes in messages, and what has changed of the facts. What the loop has to do.
+    /// Takes in messages and changed facts. Returns the actions for the loop.
     pub fn turn(&mut self, feed: &dyn Feed, mut messages: Vec<Msg>) -> Vec<Effect> {
-        self.keyed |= messages.iter().any(|m| matches!(m, Msg::Key(_) | Msg::Resize(..) | Msg::Paste(_)));
+        self.has_key |= messages.iter().any(|m| matches!(m, Msg::Key(_) | Msg::Resize(..) | Msg::Paste(_)));
         let now = feed.revision();
-        let due = self.revision != Some(now) || self.changed.elapsed() >= TICK;
-        if due && self.model.paused.is_none() && is_over(self.painted, self.frame) {
+        let due = self.revision != Some(now) || self.changed.elapsed() >= TICK_INTERVAL;
+        if due && self.model.common.paused.is_none() && is_over(self.painted, self.frame) {
             (self.revision, self.changed) = (Some(now), Instant::now());
             messages.push(Msg::Info(Box::new(feed.info())));
         }
         let mut effects = Vec::new();
         let model = &mut self.model;
-        model.at_keys = !is_over(self.answered, TYPING);
-        if !messages.is_empty() || model.searching() {
-            self.dirty = true;
+        model.common.refresh.is_typing = !is_over(self.answered, TYPING_TIMEOUT);
+        if !messages.is_empty() || model.is_searching() {
+            self.is_dirty = true;
             feed.read(&mut |data| {
                 let start = Instant::now();
-                // A key comes first.
-                while messages.is_empty() && model.searching() && start.elapsed() < SEARCH {
+                // Keys come before the search.
+                while messages.is_empty() && model.is_searching() && start.elapsed() < SEARCH_TIME {
                     if !search(model, data) {
                         break;
                     }
@@ -105,24 +113,24 @@ impl<W: Write> Screens<W> {
         effects
     }
 
-    /// Paints if a frame is wanted and due.
+    /// Paints a frame if one is due.
     ///
     /// # Errors
-    /// `W` can't be written.
+    /// `W` cannot be written.
     pub fn paint(&mut self) -> io::Result<()> {
-        let due = match self.keyed {
-            true => is_over(self.answered, KEY_FRAME),
+        let due = match self.has_key {
+            true => is_over(self.answered, KEY_FRAME_INTERVAL),
             false => is_over(self.painted, self.frame),
         };
-        if self.dirty && due {
-            let mut next = blank(self.model.size);
+        if self.is_dirty && due {
+            let mut next = blank(self.model.common.size);
             let cursor = view(&self.model, &mut next);
             self.painter.paint(next, cursor)?;
             self.painted = Some(Instant::now());
-            if std::mem::take(&mut self.keyed) {
+            if std::mem::take(&mut self.has_key) {
                 self.answered = self.painted;
             }
-            self.dirty = false;
+            self.is_dirty = false;
         }
         Ok(())
     }

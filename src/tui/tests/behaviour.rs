@@ -4,8 +4,12 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::engine::store::{Problem, RefusedPush, TypeState};
 use crate::tui::data::Data;
-use crate::tui::shell::model::{Model, Overlay, Screen};
-use crate::tui::shell::update::{Effect, Msg, search, update, update_all};
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::shell::effect::{Effect, Msg};
+use crate::tui::shell::model::Model;
+use crate::tui::shell::overlay::Overlay;
+use crate::tui::shell::settle::search;
+use crate::tui::shell::update::{update, update_all};
 use crate::wire::event::{Seq, Variant};
 
 use super::story::{self, Long, Story, story};
@@ -18,50 +22,50 @@ fn typed(data: &dyn Data, keys: &str) -> Model {
 }
 
 fn selected(model: &Model) -> Option<Seq> {
-    model.timeline.current.as_ref().and_then(|shown| shown.fact.n)
+    model.screens.timeline.selected_message.as_ref().and_then(|shown| shown.fact.n)
 }
 
 #[test]
 fn enter_on_a_cell_opens_its_type_then_its_messages_and_esc_returns() {
     let data = story();
     let mut model = typed(&data, "ll<enter>");
-    assert_eq!(model.screen, Screen::Stream);
-    assert_eq!(model.stream.state().map(|state| state.state), Some(TypeState::Nack));
+    assert_eq!(model.screen, ScreenId::Stream);
+    assert_eq!(model.screens.stream.state().map(|state| state.state), Some(TypeState::Nack));
     type_keys(&mut model, &data, "<enter>");
-    assert_eq!(model.screen, Screen::Nack, "a refused type leads to its refusal");
-    assert_eq!(model.nacks.group().and_then(|group| group.last()).map(|nack| nack.n), Some(Seq(498)));
+    assert_eq!(model.screen, ScreenId::Nack, "a refused type leads to its refusal");
+    assert_eq!(model.screens.nack.group().and_then(|group| group.last()).map(|nack| nack.n), Some(Seq(498)));
     type_keys(&mut model, &data, "<esc>j<enter>");
-    let url = model.stream.selected.clone();
-    assert_eq!(model.screen, Screen::Timeline, "another one to its messages");
-    assert!(model.timeline.window.iter().all(|shown| Some(&shown.line.type_url) == url.as_ref()));
+    let url = model.screens.stream.selected.clone();
+    assert_eq!(model.screen, ScreenId::Timeline, "another one to its messages");
+    assert!(model.screens.timeline.window.iter().all(|shown| Some(&shown.line.type_url) == url.as_ref()));
     type_keys(&mut model, &data, "<esc>");
-    assert_eq!(model.screen, Screen::Stream);
+    assert_eq!(model.screen, ScreenId::Stream);
     type_keys(&mut model, &data, "<esc>");
-    assert_eq!((model.screen, model.scope.stream), (Screen::Overview, None));
+    assert_eq!((model.screen, model.common.scope.stream), (ScreenId::Overview, None));
 }
 
 #[test]
 fn rows_sort_worst_first_and_the_selection_stays_with_its_node() {
     let mut data = story();
     let mut model = typed(&data, "jj");
-    let names: Vec<&str> = model.overview.table.rows.iter().map(|row| row.name.as_str()).collect();
+    let names: Vec<&str> = model.screens.overview.table.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names[..3], ["edge-gw-1", "ratings-v1-77d0", "grpc-cart-0"]);
     assert_eq!(names.last(), Some(&"payments-v3-1c2a"));
-    let key = model.overview.selected;
+    let key = model.screens.overview.selected;
     for state in &mut data.states {
         if state.stream.0 == 3 {
             state.state = TypeState::Nack;
         }
     }
     update(&mut model, Msg::Changed, &data);
-    assert_eq!(model.overview.selected, key);
-    assert_eq!(model.overview.position(), Some(1));
+    assert_eq!(model.screens.overview.selected, key);
+    assert_eq!(model.screens.overview.position(), Some(1));
 }
 
 #[test]
 fn per_type_streams_of_a_node_share_a_row_and_reconnects_continue_theirs() {
     let model = typed(&story(), "");
-    let row = |name: &str| model.overview.table.rows.iter().find(|row| row.name == name).unwrap();
+    let row = |name: &str| model.screens.overview.table.rows.iter().find(|row| row.name == name).unwrap();
     assert_eq!(row("batch-9").streams.len(), 4);
     assert_eq!(row("batch-9").cells.iter().flatten().count(), 4);
     assert_eq!((row("payments-v3-1c2a").reconnects, row("payments-v3-1c2a").key.0), (1, 9));
@@ -72,15 +76,15 @@ fn new_rows_never_move_a_selection_that_does_not_follow() {
     let whole = story();
     let mut data = Story { rows: whole.rows[..8].to_vec(), ..whole.clone() };
     let mut model = typed(&data, "3k");
-    let before = (selected(&model), model.timeline.top);
+    let before = (selected(&model), model.screens.timeline.top);
     data.rows = whole.rows.clone();
     update(&mut model, Msg::Changed, &data);
-    assert_eq!((selected(&model), model.timeline.top), before);
-    assert_eq!(model.timeline.new_below(), 5);
+    assert_eq!((selected(&model), model.screens.timeline.top), before);
+    assert_eq!(model.screens.timeline.new_below(), 5);
     assert!(text(&drawn(&model)).contains("5 new below"));
     type_keys(&mut model, &data, "G");
-    assert_eq!((selected(&model), model.timeline.new_below()), (Some(Seq(498)), 0));
-    assert!(model.timeline.follow);
+    assert_eq!((selected(&model), model.screens.timeline.new_below()), (Some(Seq(498)), 0));
+    assert!(model.screens.timeline.is_following);
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn a_paused_screen_stands_still() {
 #[test]
 fn a_paused_overview_is_sorted_and_filtered_as_it_stands() {
     let (mut data, names) = (story(), |model: &Model| -> Vec<String> {
-        model.overview.table.rows.iter().map(|row| row.name.clone()).collect()
+        model.screens.overview.table.rows.iter().map(|row| row.name.clone()).collect()
     });
     let mut model = typed(&data, " ");
     let mut sorted = names(&model);
@@ -133,14 +137,17 @@ fn a_paused_overview_is_sorted_and_filtered_as_it_stands() {
 fn a_filter_applies_while_typed_and_the_last_good_one_stays() {
     let data = story();
     let mut model = typed(&data, "3/kind:nack");
-    assert_eq!(model.timeline.index.len(), 3);
+    assert_eq!(model.screens.timeline.index.len(), 3);
     type_keys(&mut model, &data, " kind:x");
     assert!(matches!(model.overlays.last(), Some(Overlay::Filter { error: Some(_), .. })));
-    assert_eq!(model.timeline.index.len(), 3);
+    assert_eq!(model.screens.timeline.index.len(), 3);
     type_keys(&mut model, &data, "<enter>");
     assert!(!model.overlays.is_empty(), "a bad expression is not accepted");
     type_keys(&mut model, &data, "<esc>");
-    assert!(model.overlays.is_empty() && model.filter.is_none(), "cancelling returns to the one before");
+    assert!(
+        model.overlays.is_empty() && model.common.filter.is_none(),
+        "cancelling returns to the one before"
+    );
 }
 
 #[test]
@@ -149,7 +156,7 @@ fn esc_clears_the_filter_and_keeps_the_row() {
     let mut model = typed(&data, "3/kind:nack<enter>k");
     assert_eq!(selected(&model), Some(Seq(487)));
     type_keys(&mut model, &data, "<esc>");
-    assert_eq!((selected(&model), model.timeline.index.len()), (Some(Seq(487)), data.rows.len()));
+    assert_eq!((selected(&model), model.screens.timeline.index.len()), (Some(Seq(487)), data.rows.len()));
 }
 
 #[test]
@@ -163,7 +170,7 @@ fn problems_are_visited_in_order() {
     }
     assert_eq!(seen, [479, 433, 487, 489, 498]);
     type_keys(&mut model, &data, "}");
-    assert!(model.notice.is_some(), "a key that can do nothing says so");
+    assert!(model.common.notice.is_some(), "a key that can do nothing says so");
     type_keys(&mut model, &data, ":previous-nack<enter>");
     assert_eq!(selected(&model), Some(Seq(487)));
 }
@@ -175,7 +182,9 @@ fn types_cycle_and_return_to_all() {
     let mut seen = Vec::new();
     for _ in 0..6 {
         type_keys(&mut model, &data, "t");
-        seen.push(model.scope.type_url.as_ref().map(|url| crate::wire::text::type_label(url.as_str())));
+        seen.push(
+            model.common.scope.type_url.as_ref().map(|url| crate::wire::text::type_label(url.as_str())),
+        );
     }
     let words: Vec<Option<&str>> = seen.iter().map(Option::as_deref).collect();
     assert_eq!(words, [Some("LDS"), Some("CDS"), Some("RDS"), Some("EDS"), Some("SDS"), None]);
@@ -188,7 +197,7 @@ fn copies_say_what_they_hold() {
         let mut model = model(100, 30, PLAIN);
         match type_keys(&mut model, &data, keys).pop() {
             Some(Effect::Copy(text)) => text,
-            other => panic!("{other:?}: {:?}", model.notice),
+            other => panic!("{other:?}: {:?}", model.common.notice),
         }
     };
     assert_eq!(copied("3yj"), "{\"n\":498}");
@@ -205,13 +214,13 @@ fn quitting_asks_only_if_it_would_cut_someone_off() {
     let data = story();
     let mut model = typed(&data, "");
     assert_eq!(type_keys(&mut model, &data, "q"), [Effect::Quit]);
-    model.info.clients = 3;
+    model.common.info.clients = 3;
     assert_eq!(type_keys(&mut model, &data, "q"), []);
     assert!(text(&drawn(&model)).contains("3 clients"));
     assert_eq!(type_keys(&mut model, &data, "<enter>q"), [], "neither Enter nor the key that asked");
     assert_eq!(type_keys(&mut model, &data, "y"), [Effect::Quit]);
     let mut model = typed(&data, "");
-    model.info.clients = 3;
+    model.common.info.clients = 3;
     assert_eq!(type_keys(&mut model, &data, "^c^c"), [Effect::Quit], "twice forces");
 }
 
@@ -248,11 +257,11 @@ fn a_search_comes_in_slices_and_shows_near_matches_first() {
         update(&mut model, Msg::Key(KeyEvent::from(KeyCode::Char(key))), &data);
     }
     assert!(data.asked.get() <= 10 * (256 + 30), "{} rows for ten keys", data.asked.get());
-    assert_eq!((model.searching(), selected(&model)), (true, Some(Seq(1_000_000))));
+    assert_eq!((model.is_searching(), selected(&model)), (true, Some(Seq(1_000_000))));
     assert!(text(&drawn(&model)).contains("searched"));
-    let before = model.timeline.index.searched();
+    let before = model.screens.timeline.index.searched();
     search(&mut model, &data);
-    assert_eq!(model.timeline.index.searched(), before + 256);
+    assert_eq!(model.screens.timeline.index.searched(), before + 256);
 }
 
 #[test]
@@ -260,7 +269,7 @@ fn a_search_ends_when_all_rows_were_looked_at() {
     let data = Long::new(10_000);
     let mut model = model(100, 30, PLAIN);
     type_keys(&mut model, &data, "3/kind:nack");
-    assert_eq!((model.searching(), model.timeline.index.len()), (false, 10_000));
+    assert_eq!((model.is_searching(), model.screens.timeline.index.len()), (false, 10_000));
 }
 
 /// The story with so many healthy nodes more.
@@ -278,10 +287,10 @@ fn with_nodes(count: u32) -> Story {
 fn many_nodes_fold_to_those_with_a_problem() {
     let data = with_nodes(100);
     let folded = typed(&data, "");
-    assert_eq!((folded.overview.table.rows.len(), folded.overview.table.folded), (4, 102));
+    assert_eq!((folded.screens.overview.table.rows.len(), folded.screens.overview.table.folded), (4, 102));
     let shown = screen(&data, "", 100, 30);
     assert!(shown.contains("102 more nodes") && shown.contains("101 SYNCED"), "{shown}");
-    assert_eq!(typed(&data, "z").overview.table.rows.len(), 106);
+    assert_eq!(typed(&data, "z").screens.overview.table.rows.len(), 106);
 }
 
 #[test]
@@ -289,18 +298,18 @@ fn of_many_streams_a_letter_has_its_frame_first() {
     let mut data = with_nodes(250);
     data.moment = Some((data.rows.len(), data.now));
     let mut model = typed(&data, "z");
-    let all = model.overview.table.rows.len();
+    let all = model.screens.overview.table.rows.len();
     let press = |model: &mut _, typed: &str| {
         update_all(model, keys(typed).into_iter().map(Msg::Key).collect(), &data);
     };
     press(&mut model, "/type:cds");
-    assert_eq!((model.overview.table.rows.len(), model.searching()), (all, true));
+    assert_eq!((model.screens.overview.table.rows.len(), model.is_searching()), (all, true));
     update(&mut model, Msg::Changed, &data);
-    let some = model.overview.table.rows.len();
-    assert!((1..all).contains(&some) && !model.searching(), "{some}");
+    let some = model.screens.overview.table.rows.len();
+    assert!((1..all).contains(&some) && !model.is_searching(), "{some}");
     // What acts on rows acts on those that match.
     press(&mut model, "?<enter>");
-    assert_eq!((model.overview.table.rows.len(), model.searching()), (0, false));
+    assert_eq!((model.screens.overview.table.rows.len(), model.is_searching()), (0, false));
 }
 
 #[test]
@@ -342,7 +351,7 @@ fn hostile_text_reaches_the_screen_spelled_out() {
     for keys in ["", "2", "3", "3L", "3<enter>", "3v", "/\u{7f}\u{202e}", ":\u{202e}"] {
         for (width, height) in [(80, 24), (100, 30), (200, 60)] {
             let mut model = model(width, height, PLAIN);
-            model.info.source = evil.to_owned();
+            model.common.info.source = evil.to_owned();
             type_keys(&mut model, &data, keys);
             for cell in &drawn(&model).content {
                 let raw = cell.symbol().chars().any(|c| c.is_control() || c == '\u{202e}');
@@ -368,7 +377,8 @@ fn every_key_of_the_footer_does_something_or_says_why() {
                 };
                 let mut model = before.clone();
                 let effects = type_keys(&mut model, &data, &key);
-                let changed = text(&drawn(&model)) != text(&drawn(&before)) || model.pane != before.pane;
+                let changed =
+                    text(&drawn(&model)) != text(&drawn(&before)) || model.common.pane != before.common.pane;
                 assert!(changed || !effects.is_empty(), "{screen_keys} {key}");
             }
         }
@@ -379,30 +389,42 @@ fn every_key_of_the_footer_does_something_or_says_why() {
 fn slash_finds_in_a_text_and_n_goes_on() {
     let data = story();
     let mut model = typed(&data, "3v\\/line 17<enter>");
-    assert_eq!(model.notice.as_deref(), Some("\"line 17\" 1 of 1"));
+    assert_eq!(model.common.notice.as_deref(), Some("\"line 17\" 1 of 1"));
     let text = drawn_text(&model);
     assert!(text.contains("line 17"), "{text}");
     type_keys(&mut model, &data, "/line 2<enter>");
     // line 2, and 20 to 29: from where the reader is.
-    assert!(model.notice.as_deref().is_some_and(|said| said.ends_with(" of 11")), "{:?}", model.notice);
-    let before = model.notice.clone();
+    assert!(
+        model.common.notice.as_deref().is_some_and(|said| said.ends_with(" of 11")),
+        "{:?}",
+        model.common.notice
+    );
+    let before = model.common.notice.clone();
     type_keys(&mut model, &data, "n");
-    assert_ne!(model.notice, before);
+    assert_ne!(model.common.notice, before);
     type_keys(&mut model, &data, "N");
-    assert_eq!(model.notice, before);
+    assert_eq!(model.common.notice, before);
     type_keys(&mut model, &data, "/no such<enter>");
-    assert_eq!(model.notice.as_deref(), Some("\"no such\" is not in these 30 lines"));
-    assert!(model.filter.is_none(), "nothing was filtered");
+    assert_eq!(model.common.notice.as_deref(), Some("\"no such\" is not in these 30 lines"));
+    assert!(model.common.filter.is_none(), "nothing was filtered");
     type_keys(&mut model, &data, "<esc>");
-    assert!(model.find.is_none() && model.whole, "Esc ends the search first");
+    assert!(model.find.is_none() && model.common.is_full_screen, "Esc ends the search first");
     type_keys(&mut model, &data, "<esc>/kind:nack<enter>");
-    assert_eq!(model.filter.as_ref().map(|filter| filter.text.as_str()), Some("kind:nack"), "a list filters");
+    assert_eq!(
+        model.common.filter.as_ref().map(|filter| filter.text.as_str()),
+        Some("kind:nack"),
+        "a list filters"
+    );
 }
 
 #[test]
 fn help_is_searched() {
     let mut model = typed(&story(), "?/subscribe unsub<enter>");
-    assert!(model.notice.as_deref().is_some_and(|said| said.contains("1 of 1")), "{:?}", model.notice);
+    assert!(
+        model.common.notice.as_deref().is_some_and(|said| said.contains("1 of 1")),
+        "{:?}",
+        model.common.notice
+    );
     type_keys(&mut model, &story(), "<esc>");
     assert!(model.overlays.is_empty(), "Esc leaves the help");
 }
@@ -413,7 +435,7 @@ fn lists_are_sorted_as_chosen() {
     let names = |keys: &str| -> Vec<String> {
         let model = typed(&data, keys);
         assert!(model.overlays.is_empty());
-        model.overview.table.rows.iter().map(|row| row.name.clone()).collect()
+        model.screens.overview.table.rows.iter().map(|row| row.name.clone()).collect()
     };
     let mut sorted = names("");
     assert_eq!(sorted.first().map(String::as_str), Some("edge-gw-1"));
@@ -421,7 +443,7 @@ fn lists_are_sorted_as_chosen() {
     assert_eq!(names("s2"), sorted);
     assert_eq!(names("s2s1"), names(""));
     let model = typed(&data, "3:sort<enter>");
-    assert!(model.notice.is_some_and(|said| said.contains("screens 1, 7 and 9")));
+    assert!(model.common.notice.is_some_and(|said| said.contains("screens 1, 7 and 9")));
 }
 
 #[test]
@@ -436,7 +458,7 @@ fn panes_are_resized_within_the_screen() {
             }
         }
     }
-    let rows = |keys: &str| typed(&data, keys).timeline.window.len();
+    let rows = |keys: &str| typed(&data, keys).screens.timeline.window.len();
     assert!(rows("3+") < rows("3") && rows("3-") > rows("3+"));
 }
 
@@ -444,9 +466,9 @@ fn panes_are_resized_within_the_screen() {
 fn f_leaves_the_pause() {
     let data = story();
     let mut model = typed(&data, "3k ");
-    assert!(model.paused.is_some() && !model.timeline.follow);
+    assert!(model.common.paused.is_some() && !model.screens.timeline.is_following);
     type_keys(&mut model, &data, "f");
-    assert!(model.paused.is_none() && model.timeline.follow);
+    assert!(model.common.paused.is_none() && model.screens.timeline.is_following);
 }
 
 #[test]
@@ -467,12 +489,12 @@ fn r_begins_and_ends_a_named_recording_or_says_why_not() {
     assert_eq!(type_keys(&mut model, &data, "rreviews.xdsrec<enter>"), [name]);
     assert_eq!(type_keys(&mut model, &data, "r<enter>"), [], "without a name nothing begins");
     assert_eq!(type_keys(&mut model, &data, "rab<esc>"), []);
-    model.info.named = Some("reviews.xdsrec".to_owned());
+    model.common.info.named = Some("reviews.xdsrec".to_owned());
     assert!(text(&drawn(&model)).contains("reviews.xdsrec (r ends)"));
     assert_eq!(type_keys(&mut model, &data, "r"), [Effect::Record(None)]);
-    (model.info.named, model.info.recording) = (None, None);
+    (model.common.info.named, model.common.info.recording) = (None, None);
     assert_eq!(type_keys(&mut model, &data, "r"), []);
-    assert!(model.notice.is_some_and(|why| why.contains("--no-record")));
+    assert!(model.common.notice.is_some_and(|why| why.contains("--no-record")));
 }
 
 #[test]
@@ -480,7 +502,7 @@ fn help_tells_where_to_look_and_which_keys_do_not_work_now() {
     let data = story();
     let help = |client| {
         let mut model = model(100, 120, PLAIN);
-        model.info.client = client;
+        model.common.info.client = client;
         type_keys(&mut model, &data, "?");
         text(&drawn(&model))
     };

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::resources::Focus;
-use crate::tui::shell::model::{Model, Screen};
-use crate::tui::shell::update::Effect;
+use crate::tui::shell::effect::Effect;
+use crate::tui::shell::model::Model;
 use crate::tui::widgets::theme::Theme;
 use crate::wire::event::Kind;
 
@@ -32,7 +33,7 @@ fn typed(real: &Real, keys: &str) -> Model {
 }
 
 fn selected(model: &Model) -> (Kind, Option<String>) {
-    let place = model.resources.tree.selected.as_ref().expect("a selection");
+    let place = model.screens.resources.tree.selected.as_ref().expect("a selection");
     let kind = Kind::of_type_url(place.type_url.as_str()).expect("a known type").0;
     (kind, place.name.as_ref().map(|name| name.to_string()))
 }
@@ -100,8 +101,9 @@ fn nothing_to_show_is_said() {
 fn references_are_followed_there_and_back() {
     let real = Real::gateway();
     let mut model = typed(&real, &select("rds/edge"));
-    let at =
-        |model: &Model, path: &str| model.resources.detail.lines.iter().position(|line| line.path == path);
+    let at = |model: &Model, path: &str| {
+        model.screens.resources.detail.lines.iter().position(|line| line.path == path)
+    };
     let line = |model: &Model, path: &str| "j".repeat(at(model, path).expect("the line"));
     let keys = format!("<tab>{}<enter>", line(&model, "virtual_hosts[0].routes[1].route.cluster"));
     type_keys(&mut model, &real.data(), &keys);
@@ -111,14 +113,19 @@ fn references_are_followed_there_and_back() {
     assert_eq!(selected(&model), name(Kind::Eds, "reviews.default"));
     type_keys(&mut model, &real.data(), "<back>");
     assert_eq!(selected(&model), name(Kind::Cds, "reviews"));
-    assert_eq!(at(&model, "eds_cluster_config.service_name"), Some(model.resources.detail.line));
+    assert_eq!(at(&model, "eds_cluster_config.service_name"), Some(model.screens.resources.detail.line));
     type_keys(&mut model, &real.data(), "<back>");
     assert_eq!(selected(&model), name(Kind::Rds, "edge"));
     // What is not there is said, not shown.
-    model.resources.detail.line = at(&model, "virtual_hosts[0].routes[2].route.cluster").expect("the line");
+    model.screens.resources.detail.line =
+        at(&model, "virtual_hosts[0].routes[2].route.cluster").expect("the line");
     type_keys(&mut model, &real.data(), "<enter>");
     assert_eq!(selected(&model), name(Kind::Rds, "edge"));
-    assert!(model.notice.as_ref().is_some_and(|said| said.contains("fraud-check")), "{:?}", model.notice);
+    assert!(
+        model.common.notice.as_ref().is_some_and(|said| said.contains("fraud-check")),
+        "{:?}",
+        model.common.notice
+    );
 }
 
 #[test]
@@ -139,6 +146,7 @@ fn versions_are_stepped_through() {
     let mut model = typed(&real, &select("cds/reviews"));
     let timeout = |model: &Model| {
         model
+            .screens
             .resources
             .detail
             .lines
@@ -147,13 +155,13 @@ fn versions_are_stepped_through() {
             .map(|line| line.text.clone())
     };
     let pushes: Vec<_> =
-        model.resources.detail.versions.iter().map(|v| (v.version.to_string(), v.pushes)).collect();
+        model.screens.resources.detail.versions.iter().map(|v| (v.version.to_string(), v.pushes)).collect();
     assert_eq!(pushes, [("42".to_owned(), 2), ("41".to_owned(), 1)]);
     assert_eq!(timeout(&model).as_deref(), Some("connect_timeout: 0s"));
     type_keys(&mut model, &real.data(), "[");
     assert_eq!(timeout(&model).as_deref(), Some("connect_timeout: 5s"));
     type_keys(&mut model, &real.data(), "[");
-    assert!(model.notice.is_some());
+    assert!(model.common.notice.is_some());
     type_keys(&mut model, &real.data(), "]");
     assert_eq!(timeout(&model).as_deref(), Some("connect_timeout: 0s"));
 }
@@ -165,7 +173,7 @@ fn every_form_shows_the_same_content() {
     let mut model = typed(&real, &select("cds/reviews"));
     for _ in 0..4 {
         let text: String =
-            model.resources.detail.lines.iter().map(|line| format!("{}\n", line.text)).collect();
+            model.screens.resources.detail.lines.iter().map(|line| format!("{}\n", line.text)).collect();
         seen.push(text);
         type_keys(&mut model, &real.data(), "v");
     }
@@ -181,14 +189,14 @@ fn every_form_shows_the_same_content() {
 fn screen_6_leads_to_the_resource_and_the_message() {
     let real = Real::gateway();
     let mut model = typed(&real, "6<enter>");
-    assert_eq!((model.screen, selected(&model)), (Screen::Resources, name(Kind::Cds, "reviews")));
+    assert_eq!((model.screen, selected(&model)), (ScreenId::Resources, name(Kind::Cds, "reviews")));
     type_keys(&mut model, &real.data(), "<esc>");
-    assert_eq!(model.screen, Screen::Nack);
+    assert_eq!(model.screen, ScreenId::Nack);
     type_keys(&mut model, &real.data(), "3");
-    let n = model.timeline.current.as_ref().and_then(|shown| shown.fact.n);
+    let n = model.screens.timeline.selected_message.as_ref().and_then(|shown| shown.fact.n);
     assert_eq!(
         (model.screen, n),
-        (Screen::Timeline, model.nacks.group().and_then(|g| g.last().map(|nack| nack.n)))
+        (ScreenId::Timeline, model.screens.nack.group().and_then(|g| g.last().map(|nack| nack.n)))
     );
 }
 
@@ -196,20 +204,20 @@ fn screen_6_leads_to_the_resource_and_the_message() {
 fn the_card_tells_field_last_good_and_repeats() {
     let real = Real::gateway();
     let model = typed(&real, "6");
-    let card = &model.nacks.card;
+    let card = &model.screens.nack.card;
     let subject = card.subjects.first().expect("a subject");
     assert_eq!((subject.name.value.as_str(), subject.name.guessed), ("reviews", false));
     assert_eq!(subject.faults[0].0.value, "connect_timeout");
     assert_eq!(subject.rules, ["duration.gt = 0s"]);
     assert_eq!(subject.good.as_ref().map(|(version, _)| &*version.version), Some("41"));
     assert_eq!(
-        (model.nacks.group().map(|g| g.nacks.len()), card.same_error, card.same_push),
+        (model.screens.nack.group().map(|g| g.nacks.len()), card.same_error, card.same_push),
         (Some(2), true, Some(true))
     );
     assert_eq!(card.partial_use, Some(crate::engine::nack::PartialUse::Envoy));
     assert_eq!(card.recovery, None);
     let fixed = typed(&real, "6j");
-    assert_eq!(fixed.nacks.card.recovery.as_ref().map(|fact| &*fact.version), Some("43"));
+    assert_eq!(fixed.screens.nack.card.recovery.as_ref().map(|fact| &*fact.version), Some("43"));
 }
 
 #[test]
@@ -221,7 +229,7 @@ fn no_key_is_on_any_screen() {
         let mut model = typed(&real, &keys);
         for _ in 0..5 {
             let mut all = text(&drawn(&model));
-            for line in &model.resources.detail.lines {
+            for line in &model.screens.resources.detail.lines {
                 let _ = writeln!(all, "{}", line.text);
             }
             assert!(!all.contains(KEY), "{keys}: {all}");
@@ -259,20 +267,20 @@ fn large_types_are_drawn_by_the_page() {
         names.join(" ")
     ));
     let mut model = typed(&real, "4l");
-    assert_eq!(model.resources.tree.len(), 20_001);
-    assert!(model.resources.tree.window.len() < 30);
+    assert_eq!(model.screens.resources.tree.len(), 20_001);
+    assert!(model.screens.resources.tree.window.len() < 30);
     type_keys(&mut model, &real.data(), "G");
     assert_eq!(selected(&model), name(Kind::Cds, "c-19999"));
     assert!(text(&drawn(&model)).contains("c-19999"));
-    assert_eq!(model.resources.focus, Focus::Tree);
-    assert_eq!(model.resources.tree.types[0].fact.type_url, url(Kind::Cds));
+    assert_eq!(model.screens.resources.focus, Focus::Tree);
+    assert_eq!(model.screens.resources.tree.types[0].fact.type_url, url(Kind::Cds));
 }
 
 #[test]
 fn folds_wrapping_and_docs_are_turned_by_their_keys() {
     let real = Real::gateway();
     let mut model = typed(&real, &format!("{}<tab>jj", select("cds/reviews")));
-    let lines = |model: &Model| model.resources.detail.lines.len();
+    let lines = |model: &Model| model.screens.resources.detail.lines.len();
     let whole = lines(&model);
     type_keys(&mut model, &real.data(), "h");
     assert!(lines(&model) < whole && text(&drawn(&model)).contains("l unfolds"));
@@ -320,7 +328,7 @@ fn problems_among_the_resources_are_gone_through() {
         assert_eq!(selected(&model), wanted);
     }
     type_keys(&mut model, &real.data(), "}");
-    assert!(model.notice.is_some());
+    assert!(model.common.notice.is_some());
     type_keys(&mut model, &real.data(), "{{");
     assert_eq!(selected(&model), name(Kind::Cds, "ledger-v2"));
 }
@@ -330,10 +338,10 @@ fn screen_4_follows_where_the_reader_comes_from() {
     let real = Real::gateway();
     // The newest message is of the second stream; the refusal that is open of the first.
     let model = typed(&real, "34");
-    assert_eq!(model.scope.stream.map(|stream| stream.0), Some(2));
+    assert_eq!(model.common.scope.stream.map(|stream| stream.0), Some(2));
     let model = typed(&real, "64");
     assert_eq!(
-        (model.scope.stream.map(|stream| stream.0), selected(&model)),
+        (model.common.scope.stream.map(|stream| stream.0), selected(&model)),
         (Some(1), name(Kind::Cds, "reviews"))
     );
 }
@@ -341,11 +349,11 @@ fn screen_4_follows_where_the_reader_comes_from() {
 #[test]
 fn d_shows_what_changed_from_resources_and_refusals_and_esc_leads_back() {
     let real = Real::gateway();
-    for (keys, screen) in [(select("cds/reviews"), Screen::Resources), ("6".to_owned(), Screen::Nack)] {
+    for (keys, screen) in [(select("cds/reviews"), ScreenId::Resources), ("6".to_owned(), ScreenId::Nack)] {
         let mut model = typed(&real, &keys);
         type_keys(&mut model, &real.data(), "d");
-        assert_eq!(model.screen, Screen::Diff, "{keys}");
-        assert!(model.diff.target.is_some(), "{keys}: something to compare");
+        assert_eq!(model.screen, ScreenId::Diff, "{keys}");
+        assert!(model.screens.diff.target.is_some(), "{keys}: something to compare");
         let shown = text(&drawn(&model));
         assert!(shown.contains("reviews") && shown.contains("connect_timeout"), "{keys}: {shown}");
         type_keys(&mut model, &real.data(), "<esc>");
@@ -369,11 +377,11 @@ fn a_name_is_copied_on_every_screen() {
 fn a_body_is_searched_and_its_path_and_content_are_copied() {
     let real = Real::gateway();
     let mut model = typed(&real, &format!("{}<tab>/connect_timeout<enter>", select("cds/reviews")));
-    let line = &model.resources.detail.lines[model.resources.detail.line];
+    let line = &model.screens.resources.detail.lines[model.screens.resources.detail.line];
     assert!(line.text.contains("connect_timeout"), "{}", line.text);
     let copied = |model: &mut Model, keys: &str| match type_keys(model, &real.data(), keys).pop() {
         Some(Effect::Copy(text)) => text,
-        other => panic!("{other:?}: {:?}", model.notice),
+        other => panic!("{other:?}: {:?}", model.common.notice),
     };
     assert_eq!(copied(&mut model, "yp"), "connect_timeout");
     let yaml = copied(&mut model, "yy");
@@ -394,28 +402,35 @@ fn a_body_is_searched_and_its_path_and_content_are_copied() {
 fn d_on_a_resource_shows_how_another_node_has_it() {
     let real = Real::gateway();
     let mut model = typed(&real, &format!("{}D", select("cds/reviews")));
-    assert_eq!(model.screen, Screen::Diff);
+    assert_eq!(model.screen, ScreenId::Diff);
     let shown = text(&drawn(&model));
     assert!(shown.contains("CDS reviews") && shown.contains("edge-gw-2"), "{shown}");
     type_keys(&mut model, &real.data(), "<esc>");
-    assert_eq!((model.screen, selected(&model)), (Screen::Resources, name(Kind::Cds, "reviews")));
+    assert_eq!((model.screen, selected(&model)), (ScreenId::Resources, name(Kind::Cds, "reviews")));
     let same = typed(&real, &format!("{}D", select("sds/edge-cert")));
-    assert_eq!(same.screen, Screen::Resources);
-    assert_eq!(same.notice.as_deref(), Some("every stream that has it has the same content"));
+    assert_eq!(same.screen, ScreenId::Resources);
+    assert_eq!(same.common.notice.as_deref(), Some("every stream that has it has the same content"));
 }
 
 #[test]
 fn d_on_two_nodes_says_how_their_contents_differ() {
     let real = Real::gateway();
     let mut model = typed(&real, "gD");
-    let marked = model.overview.marked;
-    assert!(marked.is_some() && marked == model.overview.selected);
-    assert!(model.notice.as_ref().is_some_and(|said| said.contains("is marked")), "{:?}", model.notice);
+    let marked = model.screens.overview.marked;
+    assert!(marked.is_some() && marked == model.screens.overview.selected);
+    assert!(
+        model.common.notice.as_ref().is_some_and(|said| said.contains("is marked")),
+        "{:?}",
+        model.common.notice
+    );
     type_keys(&mut model, &real.data(), "jD");
-    assert_eq!(model.overview.marked, None);
+    assert_eq!(model.screens.overview.marked, None);
     // What they were sent is compared; one refused that, and runs what it had.
     let said = "edge-gw-2 against edge-gw-1: CDS ~1 -1 +0 (sent; in force 43 against 41)";
-    assert_eq!(model.notice.as_deref(), Some(said));
+    assert_eq!(model.common.notice.as_deref(), Some(said));
     type_keys(&mut model, &real.data(), "DD");
-    assert!(model.notice.as_ref().is_some_and(|said| said.contains("is marked")), "a node against itself");
+    assert!(
+        model.common.notice.as_ref().is_some_and(|said| said.contains("is marked")),
+        "a node against itself"
+    );
 }

@@ -9,10 +9,12 @@ use crate::engine::diff::Op;
 use crate::engine::store::{MessageFact, Options, Store};
 use crate::schema::Schema;
 use crate::sources::script;
-use crate::tui::data::{Bodies, Data, Format, StoreData};
-use crate::tui::screens::diff::Row;
-use crate::tui::shell::model::{Model, Screen};
-use crate::tui::shell::update::{Msg, update};
+use crate::tui::data::{BodyFormat, BodyRenderer, Data, StoreData};
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::diff::DiffRow;
+use crate::tui::shell::effect::Msg;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::update::update;
 use crate::tui::widgets::theme::Theme;
 use crate::wire::Frame;
 use crate::wire::content::BlobId;
@@ -33,14 +35,14 @@ impl script::Codec for Codec {
     }
 }
 
-impl Bodies for Codec {
-    fn body(&self, _: &Store, _: Seq, _: Format, _: usize) -> Vec<String> {
+impl BodyRenderer for Codec {
+    fn body(&self, _: &Store, _: Seq, _: BodyFormat, _: usize) -> Vec<String> {
         Vec::new()
     }
     fn json(&self, _: &Store, _: &MessageFact) -> String {
         String::new()
     }
-    fn content(&self, _: &Store, _: BlobId, _: Format, _: usize) -> Vec<String> {
+    fn content(&self, _: &Store, _: BlobId, _: BodyFormat, _: usize) -> Vec<String> {
         Vec::new()
     }
     fn schema(&self) -> &Schema {
@@ -94,12 +96,12 @@ fn typed(data: &dyn Data, keys: &str) -> Model {
 }
 
 fn paths(model: &Model) -> Vec<String> {
-    model.diff.compared.comparison.changes.iter().map(|change| change.path.to_string()).collect()
+    model.screens.diff.compared.comparison.changes.iter().map(|change| change.path.to_string()).collect()
 }
 
 fn versions(model: &Model) -> (Option<&str>, Option<&str>) {
-    let text = |at| model.diff.version(at).map(|version| &*version.version);
-    (text(model.diff.old), text(model.diff.new))
+    let text = |at| model.screens.diff.version(at).map(|version| &*version.version);
+    (text(model.screens.diff.old), text(model.screens.diff.new))
 }
 
 #[test]
@@ -117,14 +119,17 @@ fn a_push_its_entries_and_what_changed_in_them() {
 fn the_answer_to_a_push_leads_to_it_and_esc_leads_back() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), ":goto #14<enter>d");
-    assert_eq!((model.screen, model.diff.push.as_ref().map(|push| push.n)), (Screen::Diff, Some(Seq(13))));
+    assert_eq!(
+        (model.screen, model.screens.diff.push.as_ref().map(|push| push.n)),
+        (ScreenId::Diff, Some(Seq(13)))
+    );
     assert_eq!(versions(&model), (Some("41"), Some("42")));
     assert_eq!(
         paths(&model),
         ["connect_timeout", "circuit_breakers.thresholds[priority=DEFAULT].max_connections"]
     );
     let entries: Vec<_> =
-        model.diff.push.iter().flat_map(|push| &push.entries).map(|e| (e.op, &*e.name)).collect();
+        model.screens.diff.push.iter().flat_map(|push| &push.entries).map(|e| (e.op, &*e.name)).collect();
     assert_eq!(entries, [(Op::Changed, "reviews"), (Op::Added, "ledger"), (Op::Removed, "search")]);
     type_keys(&mut model, &world.data(), "j");
     assert_eq!((versions(&model), paths(&model).len()), ((None, Some("42")), 0));
@@ -132,7 +137,7 @@ fn the_answer_to_a_push_leads_to_it_and_esc_leads_back() {
     type_keys(&mut model, &world.data(), "j");
     assert!(text(&drawn(&model)).contains("- name: search"));
     type_keys(&mut model, &world.data(), "<esc>");
-    assert_eq!(model.screen, Screen::Timeline);
+    assert_eq!(model.screen, ScreenId::Timeline);
 }
 
 #[test]
@@ -152,11 +157,11 @@ fn versions_are_walked_and_the_base_can_be_chosen() {
     type_keys(&mut model, &world.data(), "[");
     assert_eq!(versions(&model), (None, Some("7")));
     type_keys(&mut model, &world.data(), "[");
-    assert_eq!(model.notice.as_deref(), Some("nothing older on this stream"));
+    assert_eq!(model.common.notice.as_deref(), Some("nothing older on this stream"));
     type_keys(&mut model, &world.data(), "]]");
     assert_eq!(versions(&model), (Some("8"), Some("9")));
     type_keys(&mut model, &world.data(), "]");
-    assert_eq!(model.notice.as_deref(), Some("this is the newest version on this stream"));
+    assert_eq!(model.common.notice.as_deref(), Some("this is the newest version on this stream"));
     type_keys(&mut model, &world.data(), "bb");
     assert_eq!(versions(&model), (Some("7"), Some("9")), "the first version");
 }
@@ -178,18 +183,18 @@ fn the_base_in_force_is_the_accepted_one() {
 fn changes_are_jumped_to_and_context_unfolds() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), ":goto #15<enter>d<tab>");
-    let rows = model.diff.rows.len();
-    let row = |model: &Model| model.diff.mark.and_then(|at| model.diff.rows.get(at).copied());
+    let rows = model.screens.diff.rows.len();
+    let row = |model: &Model| model.screens.diff.mark.and_then(|at| model.screens.diff.rows.get(at).copied());
     type_keys(&mut model, &world.data(), ")");
-    assert_eq!(row(&model), Some(Row::Path(0)));
+    assert_eq!(row(&model), Some(DiffRow::Path(0)));
     type_keys(&mut model, &world.data(), ")");
-    assert!(matches!(row(&model), Some(Row::Line(_))), "{:?}", row(&model));
+    assert!(matches!(row(&model), Some(DiffRow::Line(_))), "{:?}", row(&model));
     type_keys(&mut model, &world.data(), ")");
-    assert_eq!(model.notice.as_deref(), Some("no further change below"));
+    assert_eq!(model.common.notice.as_deref(), Some("no further change below"));
     type_keys(&mut model, &world.data(), "(");
-    assert_eq!(row(&model), Some(Row::Path(0)));
+    assert_eq!(row(&model), Some(DiffRow::Path(0)));
     type_keys(&mut model, &world.data(), "c");
-    assert!(model.diff.rows.len() > rows && model.diff.mark.is_none());
+    assert!(model.screens.diff.rows.len() > rows && model.screens.diff.mark.is_none());
     type_keys(&mut model, &world.data(), "u");
     assert_snapshot!("diff_columns_100x30", text(&drawn(&model)));
 }
@@ -198,21 +203,21 @@ fn changes_are_jumped_to_and_context_unfolds() {
 fn a_comparison_is_made_once() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), ":goto #13<enter>d");
-    let before = model.diff.compared.clone();
+    let before = model.screens.diff.compared.clone();
     update(&mut model, Msg::Resize(200, 60), &world.data());
     type_keys(&mut model, &world.data(), "<tab>jjkuc");
-    assert!(Arc::ptr_eq(&before, &model.diff.compared));
+    assert!(Arc::ptr_eq(&before, &model.screens.diff.compared));
     type_keys(&mut model, &world.data(), "o");
-    assert!(!Arc::ptr_eq(&before, &model.diff.compared));
+    assert!(!Arc::ptr_eq(&before, &model.screens.diff.compared));
 }
 
 #[test]
 fn marked_pushes_are_compared_whatever_came_between_them() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), ":goto #5<enter>D");
-    assert!(model.notice.as_deref().is_some_and(|notice| notice.starts_with("#5 is marked")));
+    assert!(model.common.notice.as_deref().is_some_and(|notice| notice.starts_with("#5 is marked")));
     type_keys(&mut model, &world.data(), ":goto #21<enter>D");
-    assert_eq!(model.screen, Screen::Diff);
+    assert_eq!(model.screen, ScreenId::Diff);
     assert_eq!((versions(&model), paths(&model).len()), ((Some("7"), Some("9")), 1));
     assert!(text(&drawn(&model)).contains("push #21 against #5  RDS 7 → 9"));
 }
@@ -223,11 +228,11 @@ fn the_command_that_prints_it() {
     let mut model = typed(&world.data(), ":goto #13<enter>d");
     let effects = type_keys(&mut model, &world.data(), "yc");
     let command = "xdscope diff session-20260302-135200.xdsrec cds/reviews '#2' '#13' --stream '#1'";
-    assert_eq!(effects, [crate::tui::shell::update::Effect::Copy(command.to_owned())]);
+    assert_eq!(effects, [crate::tui::shell::effect::Effect::Copy(command.to_owned())]);
     let effects = type_keys(&mut model, &world.data(), "yr");
     assert_eq!(
         effects,
-        [crate::tui::shell::update::Effect::Copy("connect_timeout  \"5s\"  \"0s\"".to_owned())]
+        [crate::tui::shell::effect::Effect::Copy("connect_timeout  \"5s\"  \"0s\"".to_owned())]
     );
 }
 
@@ -235,10 +240,10 @@ fn the_command_that_prints_it() {
 fn a_problem_leads_to_the_push_it_is_about() {
     let world = World::of(SCRIPT);
     let model = typed(&world.data(), "}5");
-    assert_eq!(model.diff.push.as_ref().map(|push| push.n), Some(Seq(13)));
+    assert_eq!(model.screens.diff.push.as_ref().map(|push| push.n), Some(Seq(13)));
     // From elsewhere: what was looked at before, or the newest push that changed something.
     let model = typed(&world.data(), "5");
-    assert_eq!(model.diff.push.as_ref().map(|push| push.n), Some(Seq(21)));
+    assert_eq!(model.screens.diff.push.as_ref().map(|push| push.n), Some(Seq(21)));
 }
 
 /// A server that sends what was refused again changes nothing by that; what was refused is what counts.
@@ -261,12 +266,12 @@ fn d_on_a_refused_type_shows_what_was_refused_not_that_it_came_again() {
     let world = World::of(RESENT);
     for keys in ["}d", "ld", "}<enter>d", "2d", "6d"] {
         let model = typed(&world.data(), keys);
-        assert_eq!(model.screen, Screen::Diff, "{keys}");
-        assert_eq!(model.diff.push.as_ref().map(|push| push.n), Some(Seq(4)), "{keys}");
+        assert_eq!(model.screen, ScreenId::Diff, "{keys}");
+        assert_eq!(model.screens.diff.push.as_ref().map(|push| push.n), Some(Seq(4)), "{keys}");
         assert_eq!(versions(&model), (Some("41"), Some("42")), "{keys}");
     }
     let model = typed(&world.data(), "lld");
-    assert_eq!(model.diff.push.as_ref().map(|push| push.n), Some(Seq(9)));
+    assert_eq!(model.screens.diff.push.as_ref().map(|push| push.n), Some(Seq(9)));
 }
 
 #[test]
@@ -274,7 +279,7 @@ fn a_paused_screen_shows_no_later_version() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), "");
     let row = world.store.row_of(Seq(16)).unwrap();
-    model.paused = Some(crate::tui::shell::model::Paused { rows: row, now: world.store.now() });
+    model.common.paused = Some(crate::tui::common::Paused { rows: row, now: world.store.now() });
     type_keys(&mut model, &world.data(), ":diff rds/edge<enter>");
     assert_eq!(versions(&model), (Some("7"), Some("8")));
     type_keys(&mut model, &world.data(), "<esc> ");
@@ -288,8 +293,8 @@ fn nothing_to_compare_is_a_screen_too() {
     let model = typed(&world.data(), "5");
     assert!(text(&drawn(&model)).contains("Nothing to compare yet"));
     let model = typed(&world.data(), "3d");
-    assert_eq!(model.screen, Screen::Timeline);
-    assert!(model.notice.is_some());
+    assert_eq!(model.screen, ScreenId::Timeline);
+    assert!(model.common.notice.is_some());
 }
 
 #[test]
@@ -314,9 +319,9 @@ fn large_contents_are_drawn_by_their_visible_rows() {
         paths(&model),
         ["virtual_hosts[name=h].routes[5].route.timeout", "virtual_hosts[name=h].routes[2000].route.timeout"]
     );
-    assert!(model.diff.compared.lines.rows().len() > 15_000 && model.diff.rows.len() < 60);
+    assert!(model.screens.diff.compared.lines.rows().len() > 15_000 && model.screens.diff.rows.len() < 60);
     type_keys(&mut model, &world.data(), "c");
-    assert!(model.diff.rows.len() > 15_000);
+    assert!(model.screens.diff.rows.len() > 15_000);
     type_keys(&mut model, &world.data(), "G");
     assert!(text(&drawn(&model)).contains("timeout: 1s"), "the last row is reached");
 }
@@ -365,7 +370,7 @@ fn what_comes_while_it_is_looked_at_counts() {
     let mut model = typed(&world.data(), ":goto #4<enter>d");
     let shown = text(&drawn(&model));
     assert!(!shown.contains("push refused") && shown.contains("@42 (not answered)"), "{shown}");
-    let compared = model.diff.compared.clone();
+    let compared = model.screens.diff.compared.clone();
     world.on_to(5);
     update(&mut model, Msg::Changed, &world.data());
     let shown = text(&drawn(&model));
@@ -374,5 +379,5 @@ fn what_comes_while_it_is_looked_at_counts() {
     update(&mut model, Msg::Changed, &world.data());
     let shown = text(&drawn(&model));
     assert!(shown.contains("@42 (rejected, sent 2×)"), "{shown}");
-    assert!(Arc::ptr_eq(&compared, &model.diff.compared), "the same contents are not compared again");
+    assert!(Arc::ptr_eq(&compared, &model.screens.diff.compared), "the same contents are not compared again");
 }

@@ -17,9 +17,11 @@ use jiff::tz::TimeZone;
 use ratatui::buffer::Buffer;
 
 use crate::tui::data::Data;
+use crate::tui::shell::effect::{Effect, Msg};
 use crate::tui::shell::model::Model;
 use crate::tui::shell::painter::blank;
-use crate::tui::shell::update::{Effect, Msg, search, update};
+use crate::tui::shell::settle::search;
+use crate::tui::shell::update::update;
 use crate::tui::shell::view::view;
 use crate::tui::widgets::theme::Theme;
 
@@ -27,7 +29,7 @@ const PLAIN: Theme = Theme { color: true, ascii: false, contrast: false };
 
 pub fn model(width: u16, height: u16, theme: Theme) -> Model {
     let mut model = Model::new((width, height), theme, TimeZone::UTC);
-    model.info = story::info();
+    model.common.info = story::info();
     model
 }
 
@@ -75,7 +77,7 @@ pub fn type_keys(model: &mut Model, data: &dyn Data, typed: &str) -> Vec<Effect>
 }
 
 pub fn drawn(model: &Model) -> Buffer {
-    let mut buffer = blank(model.size);
+    let mut buffer = blank(model.common.size);
     view(model, &mut buffer);
     buffer
 }

@@ -3,7 +3,8 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use proptest::prelude::*;
 
-use crate::tui::shell::update::{Msg, update};
+use crate::tui::shell::effect::Msg;
+use crate::tui::shell::update::update;
 use crate::tui::widgets::theme::Theme;
 
 use super::story::{Story, story};
@@ -56,7 +57,7 @@ proptest! {
         ascii in any::<bool>(),
     ) {
         let mut model = model(80, 24, Theme { color: false, ascii, contrast: false });
-        model.info.client = ascii;
+        model.common.info.client = ascii;
         for (message, rows, streams) in messages {
             update(&mut model, message, &part(rows, streams));
             let buffer = drawn(&model);

@@ -3,9 +3,12 @@
 use proptest::prelude::*;
 
 use crate::engine::graph::{Graph, GraphBuilder, References, TreeView};
-use crate::tui::data::{Applied, Data};
-use crate::tui::shell::model::{Model, Screen};
-use crate::tui::shell::update::{Msg, search, update};
+use crate::tui::data::{AppliedFilter, Data};
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::shell::effect::Msg;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::settle::search;
+use crate::tui::shell::update::update;
 use crate::wire::event::StreamId;
 
 use super::real::Real;
@@ -84,7 +87,7 @@ fn a_large_graph_comes_in_steps() {
     let mut model = model(100, 30, PLAIN);
     update(&mut model, Msg::Changed, &data);
     press(&mut model, &real, "8");
-    assert!(model.graph.first().is_some() && model.graph.graph.nodes.is_empty());
+    assert!(model.screens.graph.first_progress().is_some() && model.screens.graph.graph.nodes.is_empty());
     assert!(drawn_text(&model).contains("reading resources, "), "{}", drawn_text(&model));
     // Its resources, then what they refer to, then both.
     for _ in 0..3 {
@@ -92,8 +95,8 @@ fn a_large_graph_comes_in_steps() {
         update(&mut model, Msg::Changed, &data);
     }
     let (store, schema) = data.source().unwrap();
-    assert!(!model.graph.searching());
-    assert_eq!(said(&model.graph.graph), said(&Graph::of(store, schema, &[StreamId(1)])));
+    assert!(!model.screens.graph.is_building());
+    assert_eq!(said(&model.screens.graph.graph), said(&Graph::of(store, schema, &[StreamId(1)])));
 }
 
 #[test]
@@ -101,13 +104,13 @@ fn who_refers_to_a_resource_is_found_in_steps() {
     let real = large(2, 150);
     let mut model = model(100, 30, PLAIN);
     type_keys(&mut model, &real.data(), "4");
-    assert_eq!(model.screen, Screen::Resources);
-    let cds = model.resources.tree.types[0].fact.type_url.clone();
-    model.resources.go_to(&cds, Some("c0".into()));
+    assert_eq!(model.screen, ScreenId::Resources);
+    let cds = model.screens.resources.tree.types[0].fact.type_url.clone();
+    model.screens.resources.go_to(&cds, Some("c0".into()));
     update(&mut model, Msg::Changed, &real.data());
     press(&mut model, &real, "P");
-    let found = |model: &Model| model.resources.detail.users.as_ref().unwrap().found.len();
-    assert!(found(&model) < 150 && model.searching() && drawn_text(&model).contains(", at least"));
+    let found = |model: &Model| model.screens.resources.detail.referrers.as_ref().unwrap().found.len();
+    assert!(found(&model) < 150 && model.is_searching() && drawn_text(&model).contains(", at least"));
     while search(&mut model, &real.data()) {}
     assert_eq!(found(&model), 150);
     assert!(
@@ -115,11 +118,11 @@ fn who_refers_to_a_resource_is_found_in_steps() {
         "{}",
         drawn_text(&model)
     );
-    model.resources.go_to(&cds, Some("c1".into()));
+    model.screens.resources.go_to(&cds, Some("c1".into()));
     update(&mut model, Msg::Changed, &real.data());
     press(&mut model, &real, "P");
     while search(&mut model, &real.data()) {}
-    assert_eq!(model.notice.as_deref(), Some("nothing on this stream refers to it"));
+    assert_eq!(model.common.notice.as_deref(), Some("nothing on this stream refers to it"));
 }
 
 #[test]
@@ -153,11 +156,11 @@ fn a_filter_means_the_same_states_with_and_without_their_facts() {
         "stream:2",
         "nothing",
     ];
-    let filters: Vec<Applied> = filters
+    let filters: Vec<AppliedFilter> = filters
         .into_iter()
         .filter_map(|text| {
             let filter = crate::engine::filter::Filter::parse(text).ok()?;
-            Some(Applied { text: text.to_owned(), filter })
+            Some(AppliedFilter { text: text.to_owned(), filter })
         })
         .collect();
     assert!(filters.len() > 20);
@@ -185,7 +188,7 @@ fn names_stand_in_the_order_chosen_last() {
         let shown = |typed: &str| {
             let mut model = model(200, 60, PLAIN);
             type_keys(&mut model, &real.data(), typed);
-            let rows = &model.subs.window;
+            let rows = &model.screens.subscriptions.window;
             rows.iter().map(|row| row.name.to_string()).collect::<Vec<_>>()
         };
         for types in ["", "j", "jj"] {

@@ -8,7 +8,7 @@ use crate::engine::store::{
     AskedTimes, EndFact, LineFact, MessageFact, MessageKind, NackFact, OwedResources, Problem, ProblemFact,
     PushFact, ReconnectFact, RefusedPush, RowFact, StateFact, StreamFact, SummaryFact, TypeState, Wildcard,
 };
-use crate::tui::data::{Applied, Data, Format, Info, Mode, ViewTime};
+use crate::tui::data::{AppliedFilter, BodyFormat, Data, Info, Mode, ViewTime};
 use crate::wire::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::wire::{NodeInfo, Tls};
 
@@ -66,7 +66,7 @@ impl Data for Story {
     fn clock(&self) -> Clock {
         Clock { epoch: Some(EPOCH), untimed: false }
     }
-    fn body(&self, n: Seq, format: Format, limit: usize) -> Vec<String> {
+    fn body(&self, n: Seq, format: BodyFormat, limit: usize) -> Vec<String> {
         (0..30).map(|i| format!("{} of #{}, line {i}", format.word(), n.0)).take(limit).collect()
     }
     fn json(&self, fact: &MessageFact) -> String {
@@ -79,7 +79,7 @@ impl Data for Story {
             None => Ok(Filter::default()),
         }
     }
-    fn row_matches(&self, applied: &Applied, fact: &MessageFact) -> bool {
+    fn row_matches(&self, applied: &AppliedFilter, fact: &MessageFact) -> bool {
         applied.text.split(' ').all(|word| match word.split_once(':') {
             None | Some((_, "")) => true,
             Some(("kind", kind)) => fact.kind.word() == kind,
@@ -89,7 +89,7 @@ impl Data for Story {
             _ => false,
         })
     }
-    fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool {
+    fn state_matches(&self, applied: &AppliedFilter, fact: &StateFact) -> bool {
         applied.text.split(' ').all(|word| match word.split_once(':') {
             None | Some((_, "")) => true,
             Some(("state", state)) => fact.state.word() == state,
@@ -565,16 +565,16 @@ impl Data for Long {
     fn clock(&self) -> Clock {
         self.story.clock()
     }
-    fn body(&self, n: Seq, format: Format, limit: usize) -> Vec<String> {
+    fn body(&self, n: Seq, format: BodyFormat, limit: usize) -> Vec<String> {
         self.story.body(n, format, limit)
     }
     fn json(&self, fact: &MessageFact) -> String {
         self.story.json(fact)
     }
-    fn row_matches(&self, applied: &Applied, fact: &MessageFact) -> bool {
+    fn row_matches(&self, applied: &AppliedFilter, fact: &MessageFact) -> bool {
         self.story.row_matches(applied, fact)
     }
-    fn state_matches(&self, applied: &Applied, fact: &StateFact) -> bool {
+    fn state_matches(&self, applied: &AppliedFilter, fact: &StateFact) -> bool {
         self.story.state_matches(applied, fact)
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::engine::store::TypeState;
+use crate::tui::data::ClientAction;
 use crate::tui::data::Info;
-use crate::tui::shell::client_action::ClientAction;
-use crate::tui::shell::model::{Model, Overlay};
-use crate::tui::shell::update::Effect;
+use crate::tui::shell::effect::Effect;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::overlay::Overlay;
 use crate::wire::event::Kind;
 
 use super::story::{Story, info, story, url};
@@ -15,7 +16,7 @@ use super::{PLAIN, drawn_text, model, type_keys};
 /// A client that holds a push of routes.
 fn client() -> (Model, Story) {
     let mut model = model(100, 30, PLAIN);
-    model.info = Info { client: true, ..info() };
+    model.common.info = Info { client: true, ..info() };
     let mut data = story();
     for state in data.states.iter_mut().filter(|state| state.state == TypeState::Stale) {
         state.pending = vec![Arc::from("b7"), Arc::from("b8")];
@@ -43,11 +44,10 @@ fn a_subscription_is_typed_and_goes_out_after_y_only() {
 #[test]
 fn what_is_no_subscription_stays_in_the_prompt_and_says_why() {
     let (mut model, data) = client();
-    for (typed, why) in [("nope/x", "nope is no type"), ("eds/", "names nothing"), ("-cds", "names nothing")]
-    {
+    for (typed, why) in [("nope/x", "unknown type nope"), ("eds/", "has no name"), ("-cds", "has no name")] {
         assert_eq!(type_keys(&mut model, &data, &format!("S^u{typed}<enter>")), []);
         assert!(
-            matches!(model.overlays.last(), Some(Overlay::Tell { input, .. }) if input == typed),
+            matches!(model.overlays.last(), Some(Overlay::ClientPrompt { input, .. }) if input == typed),
             "{typed}"
         );
         assert!(drawn_text(&model).contains(why), "{typed}: {}", drawn_text(&model));
@@ -72,7 +72,7 @@ fn verdicts_go_to_the_oldest_response_that_waits() {
     assert_eq!(refused, [Effect::Tell(ClientAction::Nack { type_url, nonce, text: "bad route".to_owned() })]);
     let none = story();
     assert_eq!(type_keys(&mut model, &none, "A"), []);
-    assert!(model.notice.as_ref().is_some_and(|said| said.contains("--ack ask")));
+    assert!(model.common.notice.as_ref().is_some_and(|said| said.contains("--ack ask")));
 }
 
 #[test]
@@ -87,11 +87,11 @@ fn reconnecting_asks_and_ctrl_c_takes_the_question_back() {
 fn elsewhere_the_keys_say_why_not_and_the_footer_has_none_of_them() {
     let (mut model, data) = client();
     assert!(drawn_text(&model).contains("S! subscribe"));
-    model.info.client = false;
+    model.common.info.client = false;
     assert!(!drawn_text(&model).contains("S! subscribe"));
     for key in ["A", "B", "S", "R"] {
         assert_eq!(type_keys(&mut model, &data, &format!("{key}y<esc>")), [], "{key}");
         type_keys(&mut model, &data, key);
-        assert!(model.overlays.is_empty() && model.notice.is_some(), "{key}");
+        assert!(model.overlays.is_empty() && model.common.notice.is_some(), "{key}");
     }
 }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::tui::shell::update::{Msg, update};
+use crate::tui::shell::effect::Msg;
+use crate::tui::shell::update::update;
 use crate::tui::widgets::theme::Theme;
 
 use super::real::Real;
@@ -107,7 +108,7 @@ fn the_refused_resource_is_selected_among_many() {
     for keys in ["64", "6<enter>"] {
         let mut model = model(100, 30, PLAIN);
         type_keys(&mut model, &real.data(), keys);
-        let selected = model.resources.tree.selected.as_ref().and_then(|place| place.name.as_deref());
+        let selected = model.screens.resources.tree.selected.as_ref().and_then(|place| place.name.as_deref());
         assert_eq!(selected, Some("reviews"), "{keys}");
         assert!(drawn_text(&model).contains("▸    reviews"), "{keys}: {}", drawn_text(&model));
     }

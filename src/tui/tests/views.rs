@@ -2,8 +2,9 @@
 
 use insta::assert_snapshot;
 
-use crate::tui::shell::model::{Model, Screen};
-use crate::tui::shell::update::Effect;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::shell::effect::Effect;
+use crate::tui::shell::model::Model;
 use crate::tui::widgets::theme::Theme;
 use crate::wire::event::Kind;
 
@@ -30,7 +31,7 @@ fn shown(model: &Model) -> String {
 }
 
 fn node(model: &Model) -> (Kind, String) {
-    let (_, node) = model.graph.node().expect("a node");
+    let (_, node) = model.screens.graph.node().expect("a node");
     (node.kind, node.name.to_string())
 }
 
@@ -71,32 +72,35 @@ fn nothing_to_show_is_said() {
 fn a_finding_leads_to_its_evidence_and_back() {
     let real = Real::gateway();
     let mut model = typed(&real, "9");
-    let finding = model.lint.finding.clone().expect("a finding");
+    let finding = model.screens.lint.finding.clone().expect("a finding");
     let n = finding.at.or(finding.messages.last().copied());
     type_keys(&mut model, &real.data(), "<enter>");
-    let at = model.timeline.current.as_ref().and_then(|current| current.fact.n);
-    assert_eq!((model.screen, at), (Screen::Timeline, n));
+    let at = model.screens.timeline.selected_message.as_ref().and_then(|current| current.fact.n);
+    assert_eq!((model.screen, at), (ScreenId::Timeline, n));
     type_keys(&mut model, &real.data(), "<esc>");
-    assert_eq!(model.screen, Screen::Lint);
+    assert_eq!(model.screen, ScreenId::Lint);
 }
 
 #[test]
 fn rules_are_explained_hidden_and_shown_again() {
     let real = Real::gateway();
     let mut model = typed(&real, "9");
-    let (all, rule) = (model.lint.len(), model.lint.finding.clone().expect("a finding").rule);
-    assert!(all > 1 && all == model.lint.total);
+    let (all, rule) = (model.screens.lint.len(), model.screens.lint.finding.clone().expect("a finding").rule);
+    assert!(all > 1 && all == model.screens.lint.total);
     type_keys(&mut model, &real.data(), "x");
     assert!(shown(&model).contains(rule.title().split(',').next().expect("words")), "{}", shown(&model));
     type_keys(&mut model, &real.data(), "xH");
-    assert!(model.lint.len() < all && model.lint.finding.as_ref().is_none_or(|finding| finding.rule != rule));
+    assert!(
+        model.screens.lint.len() < all
+            && model.screens.lint.finding.as_ref().is_none_or(|finding| finding.rule != rule)
+    );
     assert!(shown(&model).contains("1 rule hidden"), "{}", shown(&model));
-    while model.lint.len() > 0 {
+    while model.screens.lint.len() > 0 {
         type_keys(&mut model, &real.data(), "H");
     }
     assert!(shown(&model).contains("H shows all again"));
     type_keys(&mut model, &real.data(), "H");
-    assert_eq!(model.lint.len(), all);
+    assert_eq!(model.screens.lint.len(), all);
 }
 
 #[test]
@@ -111,7 +115,7 @@ fn the_tab_counts_findings_on_every_screen() {
 fn a_filter_narrows_findings() {
     let real = Real::gateway();
     let model = typed(&real, "9/type:rds<enter>");
-    let rules: Vec<_> = model.lint.window.iter().map(|finding| finding.type_url.as_str()).collect();
+    let rules: Vec<_> = model.screens.lint.window.iter().map(|finding| finding.type_url.as_str()).collect();
     assert!(!rules.is_empty() && rules.iter().all(|url| url.contains("RouteConfiguration")), "{rules:?}");
 }
 
@@ -133,9 +137,13 @@ fn the_graph_is_walked_both_ways() {
     let real = Real::gateway();
     let mut model = typed(&real, "8g");
     assert_eq!(node(&model), (Kind::Lds, "web".into()));
-    let whole = model.graph.rows.len();
+    let whole = model.screens.graph.rows.len();
     type_keys(&mut model, &real.data(), "h");
-    assert!(model.graph.rows.len() < whole && !shown(&model).contains("CDS cart"), "{}", shown(&model));
+    assert!(
+        model.screens.graph.rows.len() < whole && !shown(&model).contains("CDS cart"),
+        "{}",
+        shown(&model)
+    );
     type_keys(&mut model, &real.data(), "l/name:fraud<enter>");
     assert_eq!(node(&model), (Kind::Cds, "fraud-check".into()));
     type_keys(&mut model, &real.data(), "<esc>P");
@@ -149,24 +157,24 @@ fn the_graph_is_walked_both_ways() {
     assert!(shown(&model).contains("CDS cart"));
     // A resource that is not there can't be opened; one that is can.
     type_keys(&mut model, &real.data(), "gj<enter>");
-    assert_eq!(model.screen, Screen::Resources);
+    assert_eq!(model.screen, ScreenId::Resources);
     type_keys(&mut model, &real.data(), "<esc>");
-    assert_eq!(model.screen, Screen::Graph);
+    assert_eq!(model.screen, ScreenId::Graph);
 }
 
 #[test]
 fn missing_names_come_first_with_who_asked() {
     let real = Real::gateway();
     let mut model = typed(&real, "7");
-    let row = model.subs.row().expect("a name");
+    let row = model.screens.subscriptions.row().expect("a name");
     assert_eq!((&*row.name, row.waits.map(|waits| waits.by.0)), ("ledger-v2", Some(7)));
     assert!(shown(&model).contains("missing"));
     let copied = type_keys(&mut model, &real.data(), "yc");
     let Some(Effect::Copy(line)) = copied.first() else { panic!("{copied:?}") };
     assert!(line.contains("eds --subscriptions"), "{line}");
     type_keys(&mut model, &real.data(), "3");
-    let at = model.timeline.current.as_ref().and_then(|current| current.fact.n);
-    assert_eq!((model.screen, at.map(|n| n.0)), (Screen::Timeline, Some(7)));
+    let at = model.screens.timeline.selected_message.as_ref().and_then(|current| current.fact.n);
+    assert_eq!((model.screen, at.map(|n| n.0)), (ScreenId::Timeline, Some(7)));
 }
 
 #[test]
@@ -190,11 +198,11 @@ fn a_hundred_thousand_names_are_drawn_by_the_page() {
          1 > eds v=1 n=a names=[{names} late]\nadvance 20s\n"
     ));
     let mut model = typed(&real, "7<tab>");
-    assert_eq!(model.subs.len(), 100_001);
-    assert_eq!(model.subs.row().map(|row| &*row.name), Some("late"));
-    assert!(model.subs.window.len() < 30);
+    assert_eq!(model.screens.subscriptions.len(), 100_001);
+    assert_eq!(model.screens.subscriptions.row().map(|row| &*row.name), Some("late"));
+    assert!(model.screens.subscriptions.window.len() < 30);
     type_keys(&mut model, &real.data(), "G");
-    assert_eq!(model.subs.row().map(|row| &*row.name), Some("c-099999"));
+    assert_eq!(model.screens.subscriptions.row().map(|row| &*row.name), Some("c-099999"));
     type_keys(&mut model, &real.data(), "/name:c-05000*<enter>");
-    assert_eq!(model.subs.len(), 10);
+    assert_eq!(model.screens.subscriptions.len(), 10);
 }

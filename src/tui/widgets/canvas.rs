@@ -16,7 +16,7 @@ pub struct Span {
 }
 
 /// One line of spans.
-pub type Line = Vec<Span>;
+pub type StyledLine = Vec<Span>;
 
 pub fn span(text: impl Into<String>, role: Role) -> Span {
     Span { text: text.into(), role }
@@ -67,7 +67,7 @@ impl Canvas<'_> {
     }
 
     /// Lines from the top of `area`, the first `skip` of them left out.
-    pub fn lines(&mut self, area: Rect, lines: &[Line], skip: usize) {
+    pub fn lines(&mut self, area: Rect, lines: &[StyledLine], skip: usize) {
         for (row, line) in area.rows().zip(lines.iter().skip(skip)) {
             self.line(row, line);
         }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::wire::text::{self, Keep, cut, cut_name, display_safe, pad};
 
 use crate::present::report::Role;
-use crate::tui::widgets::canvas::{Canvas, Line, Span, span};
+use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
 use crate::tui::widgets::theme::Glyphs;
 
 /// How a cell too narrow for its text is cut.
@@ -33,7 +33,7 @@ pub fn column(title: &'static str, min: usize, max: usize, cut: Cut, drop: u8) -
 }
 
 /// Widths for these rows in `room` cells, one blank between columns; `None` where a column is dropped.
-pub fn widths(columns: &[Column], rows: &[Line], room: usize) -> Vec<Option<usize>> {
+pub fn widths(columns: &[Column], rows: &[StyledLine], room: usize) -> Vec<Option<usize>> {
     let mut widths: Vec<Option<usize>> = columns
         .iter()
         .enumerate()
@@ -68,13 +68,13 @@ pub fn widths(columns: &[Column], rows: &[Line], room: usize) -> Vec<Option<usiz
 }
 
 /// The line of titles.
-pub fn titles(columns: &[Column], widths: &[Option<usize>]) -> Line {
+pub fn titles(columns: &[Column], widths: &[Option<usize>]) -> StyledLine {
     let shown = columns.iter().zip(widths).filter_map(|(column, width)| Some((column, (*width)?)));
     shown.map(|(column, width)| span(pad(column.title, width + 1), Role::Muted)).collect()
 }
 
 /// One row, each cell cut and padded to its column.
-pub fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], glyphs: &Glyphs) -> Line {
+pub fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], glyphs: &Glyphs) -> StyledLine {
     let cells = columns.iter().zip(widths).zip(row);
     cells
         .filter_map(|((column, width), cell)| {
@@ -95,7 +95,7 @@ pub fn draw(
     canvas: &mut Canvas,
     area: Rect,
     columns: &[Column],
-    rows: &[Line],
+    rows: &[StyledLine],
     selected: Option<usize>,
 ) -> Option<u16> {
     let inner = Rect { x: area.x + 2.min(area.width), width: area.width.saturating_sub(2), ..area };

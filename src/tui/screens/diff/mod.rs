@@ -1,177 +1,157 @@
-//! Screen 5: what changed.
+//! Screen 5: what a push changed, and how two versions of a resource differ.
 
 mod keys;
 mod load;
-pub mod view;
+mod open;
+mod rows;
+mod state;
+mod summary;
+mod view;
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use ratatui::layout::{Position, Rect};
+use serde_json::Value;
 
-use crate::engine::diff::{Change, Comparison, LineDiff, PushDiff, ResourceVersion};
-use crate::wire::event::{Seq, StreamId, TypeUrl};
+use crate::engine::diff::Change;
+use crate::tui::common::Common;
+use crate::tui::data::{BodyFormat, Data};
+use crate::tui::input::command::Command;
+use crate::tui::screens::screen::{CommandLine, Outcome, Screen, ScreenText};
+use crate::tui::widgets::canvas::Canvas;
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::text::{plain_lines, shell_word};
+use crate::wire::event::Kind;
+use crate::wire::text::{display_safe, plural};
 
-pub use keys::{act, change, command, copied, from_here, open_named, open_push, open_variants};
-pub use load::{absent, ready, rows_high, settle};
+pub use state::{DiffRow, DiffScreen, DiffTarget};
 
-/// The resource that is looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    pub stream: StreamId,
-    pub type_url: TypeUrl,
-    pub name: Arc<str>,
+/// Columns that are enough for a row in a search.
+const SEARCH_WIDTH: usize = 1 << 12;
+
+impl DiffScreen {
+    /// The change that was jumped to, or the first one on the screen.
+    fn change(&self) -> Option<&Change> {
+        let rows = self.rows.iter().skip(self.mark.unwrap_or(self.scroll));
+        let at = rows.filter_map(|row| if let DiffRow::Path(at) = row { Some(*at) } else { None }).next();
+        self.compared.change(at.unwrap_or_default())
+    }
 }
 
-/// What a version is compared with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Base {
-    /// The content before it.
-    #[default]
-    Previous,
-    /// The newest content before it that the client accepted.
-    InForce,
-    /// The first that was sent.
-    First,
-}
+impl Screen for DiffScreen {
+    fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
+        keys::update(self, command, common, data)
+    }
 
-impl Base {
-    pub fn next(self) -> Base {
-        match self {
-            Base::Previous => Base::InForce,
-            Base::InForce => Base::First,
-            Base::First => Base::Previous,
+    fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
+        self.follow(data, common.rows(data));
+        self.compare(data, self.has_columns(common));
+        self.name_nodes(data);
+        let areas = self.areas(common, layout);
+        self.count_changes(data, usize::from(areas.0.height).saturating_sub(1));
+        let height = usize::from(areas.1.height).saturating_sub(1);
+        self.scroll = self.scroll.min(rows::last_top(self, common, layout, height));
+    }
+
+    fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+        view::draw(self, common, canvas, layout)
+    }
+
+    fn summary(&self, _common: &Common, _layout: &Layout) -> String {
+        if self.target.is_none() || self.absence().is_some() {
+            return String::new();
         }
-    }
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Base::Previous => "the version before",
-            Base::InForce => "the version accepted before",
-            Base::First => "the first version",
-        }
-    }
-}
-
-/// One row under the rule, by places in what was compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Row {
-    Blank,
-    /// A change by its path.
-    Path(usize),
-    /// A line of its old or new value.
-    Value {
-        change: usize,
-        new: bool,
-        line: usize,
-    },
-    /// So many unchanged lines.
-    Fold(usize),
-    /// A row of the line diff.
-    Line(usize),
-    /// A row of its two columns.
-    Pair(usize),
-    /// Nothing differs: why.
-    Same,
-}
-
-/// Two contents, compared and ready to be drawn.
-#[derive(Debug, Default)]
-pub struct Compared {
-    pub comparison: Comparison,
-    pub lines: LineDiff,
-    /// Old and new value of each change, in lines.
-    pub values: Vec<[Vec<String>; 2]>,
-    /// The bytes are the same.
-    pub identical: bool,
-    /// Neither or only one side has content, or it can't be read.
-    pub one_sided: bool,
-}
-
-impl Compared {
-    pub fn change(&self, at: usize) -> Option<&Change> {
-        self.comparison.changes.get(at)
-    }
-}
-
-/// The screen.
-#[derive(Clone, Debug, Default)]
-pub struct Diff {
-    pub push: Option<PushDiff>,
-    /// The selected entry of the push, and the first one on the screen.
-    pub chosen: usize,
-    pub top: usize,
-    /// Fields changed in entries that were on the screen.
-    pub counts: HashMap<usize, Option<usize>>,
-    pub target: Option<Target>,
-    /// Oldest first; as of so many rows.
-    pub versions: Vec<ResourceVersion>,
-    pub read: usize,
-    /// Whose versions they are, and the other stream that has some of them.
-    loaded: Option<(Target, Option<StreamId>)>,
-    /// What was read holds no more.
-    stale: bool,
-    /// The push that was opened comes after what is shown.
-    pub later: bool,
-    /// Answers to it were looked for in so many rows.
-    heard: usize,
-    /// Places among the versions; without an old one the new one was added.
-    pub old: Option<usize>,
-    pub new: Option<usize>,
-    /// The versions that were asked for, whether or not they are there at this moment.
-    wanted: Wanted,
-    pub base: Base,
-    /// `None`: by the width of the terminal.
-    pub columns: Option<bool>,
-    pub strict_order: bool,
-    /// Unchanged lines are shown in full.
-    pub context: bool,
-    pub compared: Arc<Compared>,
-    /// What was compared, so that it is done once.
-    key: load::Key,
-    pub rows: Vec<Row>,
-    /// First row on the screen.
-    pub scroll: usize,
-    /// The row of the change that was gone to.
-    pub mark: Option<usize>,
-    /// The push that `D` marked.
-    pub marked: Option<Seq>,
-}
-
-/// Versions by the responses that brought them.
-#[derive(Clone, Copy, Debug, Default)]
-struct Wanted {
-    new: Option<Seq>,
-    /// Of another stream, against which the new one is held.
-    other: Option<StreamId>,
-    old: Option<Seq>,
-}
-
-impl Diff {
-    /// All is read again: the cursor went back.
-    pub fn forget(&mut self) {
-        self.stale = true;
-    }
-
-    pub fn version(&self, at: Option<usize>) -> Option<&ResourceVersion> {
-        self.versions.get(at?)
-    }
-
-    /// Places of rows that a change begins at.
-    pub fn starts(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
-        let changed = |row: &Row| match row {
-            Row::Path(_) => true,
-            Row::Line(at) => self
-                .compared
-                .lines
-                .rows()
-                .get(*at)
-                .is_some_and(|row| row.tag != crate::engine::diff::LineTag::Same),
-            Row::Pair(at) => self.compared.lines.pairs().get(*at).is_some_and(|pair| pair.changed),
-            _ => false,
+        let version = self.new.map(|at| format!("version {} of {}, ", at + 1, self.versions.len()));
+        let changed = match self.compared.comparison.changes.len() as u64 {
+            _ if self.compared.one_sided => "on one side only".to_owned(),
+            0 => "no field changed".to_owned(),
+            n => format!("{} changed", plural(n, "field")),
         };
-        (0..self.rows.len()).filter(move |at| {
-            let here = self.rows.get(*at).is_some_and(changed);
-            let above = at.checked_sub(1).and_then(|at| self.rows.get(at)).is_some_and(changed);
-            here && (!above || matches!(self.rows.get(*at), Some(Row::Path(_))))
-        })
+        format!("{}{changed}", version.unwrap_or_default())
     }
+
+    fn hint(&self, common: &Common) -> String {
+        let order = match (self.is_strict_order, self.compared.comparison.reordered.len()) {
+            (true, _) => "order of keyed lists counts (o ignores it)".to_owned(),
+            (false, 0) => "ignored: order of maps and keyed lists".to_owned(),
+            (false, n) => {
+                format!("ignored: map order, {} reordered (o shows)", plural(n as u64, "keyed list"))
+            }
+        };
+        format!("{order} {} compared with {}", common.theme.glyphs().dot, self.base.word())
+    }
+
+    fn forget(&mut self) {
+        self.is_stale = true;
+    }
+
+    fn has_text_focus(&self, _common: &Common) -> bool {
+        self.target.is_some()
+    }
+
+    fn text(&self, common: &Common) -> Option<ScreenText> {
+        let text = |row: &DiffRow| plain_lines(rows::lines(self, common, *row, SEARCH_WIDTH)).join(" ");
+        Some(ScreenText { lines: self.rows.iter().map(text).collect(), at: self.scroll })
+    }
+
+    fn show_line(&mut self, line: usize) {
+        self.scroll = line.saturating_sub(1);
+    }
+
+    /// The change with its old and new value.
+    fn copy_row(&self, _common: &Common) -> Option<String> {
+        let change = self.change()?;
+        let value = |value: &Option<Value>| value.as_ref().map_or_else(|| "-".to_owned(), Value::to_string);
+        let text = format!("{}  {}  {}", change.path, value(&change.from), value(&change.to));
+        Some(display_safe(&text).into_owned())
+    }
+
+    fn copy_name(&self, _common: &Common) -> Option<String> {
+        Some(self.target.as_ref()?.name.to_string())
+    }
+
+    fn copy_path(&self) -> Option<String> {
+        Some(self.change()?.path.to_string())
+    }
+
+    fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
+        Some(data.contents()?.lines(self.version(self.new)?.content?, format, usize::MAX).join("\n"))
+    }
+
+    fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
+        let target = self.target.as_ref().filter(|_| self.absence().is_none())?;
+        let type_url = target.type_url.as_str();
+        let word = Kind::of_type_url(type_url).map_or(type_url, |(kind, _)| kind.word());
+        let what = shell_word(&format!("{word}/{}", target.name));
+        let message = |at| self.version(at).map(|version| format!(" '#{}'", version.n.0));
+        let stream = target.stream.0;
+        let Some(old) = message(self.old) else {
+            // There is no older version, so the new one is printed.
+            let new = self.version(self.new)?.n.0;
+            let line = format!("xdscope get {source} {what} -o yaml --at '#{new}' --stream '#{stream}'");
+            return CommandLine::complete(line);
+        };
+        let new = message(self.new)?;
+        let order = if self.is_strict_order { " --strict-order" } else { "" };
+        let columns = if self.has_columns(common) { " --side-by-side" } else { "" };
+        CommandLine::complete(format!(
+            "xdscope diff {source} {what}{old}{new} --stream '#{stream}'{order}{columns}"
+        ))
+    }
+}
+
+impl DiffScreen {
+    /// The areas of the push's summary and of the changes. Without a push the first one is empty.
+    fn areas(&self, common: &Common, layout: &Layout) -> (Rect, Rect) {
+        areas(layout, self.push.as_ref().map(|push| push.entries.len()), common.is_full_screen)
+    }
+}
+
+/// Divides the body for the summary of a push with `entries` entries, and the changes.
+fn areas(layout: &Layout, entries: Option<usize>, is_full_screen: bool) -> (Rect, Rect) {
+    let body = layout.body;
+    let Some(entries) = entries.filter(|_| !is_full_screen) else { return layout::split(body, 0) };
+    let want = u16::try_from(entries.max(1) + 1).unwrap_or(u16::MAX);
+    let first = want.min(body.height / 3).max(2);
+    let height = body.height - layout.shifted(body.height - first, body.height, 3);
+    let (summary, rest) = layout::split(body, height);
+    (summary, layout::split(rest, u16::from(!layout.low)).1)
 }

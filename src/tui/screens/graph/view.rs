@@ -1,23 +1,22 @@
 use ratatui::layout::Position;
 
+use super::{GraphScreen, areas};
 use crate::engine::graph::{GraphNode, KIND_CHAIN, NodeId, NodeState, TreeRow, TreeRowKind};
 use crate::engine::store::ResourceState;
 use crate::present::report::Role;
-use crate::tui::screens::graph::parts;
-use crate::tui::shell::model::Model;
-use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::common::Common;
+use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::wire::event::Kind;
 use crate::wire::text::{self, cut_name, display_safe, pad, plural};
 
-use crate::tui::shell::view::detail::field;
+use crate::tui::widgets::text::field;
 
-pub fn summary(model: &Model) -> String {
-    let screen = &model.graph;
-    if let Some(percent) = screen.first() {
+pub fn summary(screen: &GraphScreen) -> String {
+    if let Some(percent) = screen.first_progress() {
         return format!("reading resources, {percent}%");
     }
-    if screen.reading() {
+    if screen.is_reading() {
         return format!("looking up references, {}%", screen.percent());
     }
     let count =
@@ -34,9 +33,9 @@ pub fn summary(model: &Model) -> String {
 }
 
 /// `1 listener → 1 route → 119 clusters → 118 endpoints   2 problems`.
-fn chain(model: &Model) -> Line {
-    let graph = &model.graph.graph;
-    let to = format!(" {} ", model.theme.glyphs().to);
+fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
+    let graph = &screen.graph;
+    let to = format!(" {} ", common.theme.glyphs().to);
     let parts = KIND_CHAIN.iter().map(|(kind, word)| (graph.count(*kind), word)).filter(|(n, _)| *n > 0);
     let parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
     let problems = graph.problems().count() as u64;
@@ -45,21 +44,20 @@ fn chain(model: &Model) -> Line {
         0 => line.push(span("   no problem", Role::Ok)),
         n => line.push(span(format!("   {}", plural(n, "problem")), Role::Warn)),
     }
-    if model.graph.view.problems {
+    if screen.view.problems {
         line.push(span("   problems only (p)", Role::Warn));
     }
-    if let Some(node) = model.graph.view.users_of.and_then(|id| graph.get(id)) {
+    if let Some(node) = screen.view.users_of.and_then(|id| graph.get(id)) {
         line.push(span(format!("   who refers to {} {} (P)", node.kind.label(), node.name), Role::Warn));
     }
     line
 }
 
-pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
-    let screen = &model.graph;
-    let (tree, detail) = parts(model, layout);
+pub fn draw(screen: &GraphScreen, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let (tree, detail) = areas(common, layout);
     if screen.rows.is_empty() {
-        let text = match (&model.filter, screen.view.problems) {
-            _ if screen.first().is_some() => "",
+        let text = match (&common.filter, screen.view.problems) {
+            _ if screen.first_progress().is_some() => "",
             (Some(_), _) => "   nothing matches; Esc clears the filter",
             (None, true) => "   no branch has a problem; p shows all",
             (None, false) => "   no resource yet: nothing was asked for or sent on this client's streams",
@@ -68,11 +66,11 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
         return None;
     }
     let (head, rows) = layout::split(tree, 1);
-    canvas.line(head, &chain(model));
+    canvas.line(head, &chain(screen, common));
     let selected = screen.position();
     let mut cursor = None;
     for ((at, row), area) in screen.rows.iter().enumerate().skip(screen.top).zip(rows.rows()) {
-        canvas.line(area, &line(model, row, usize::from(area.width)));
+        canvas.line(area, &line(screen, common, row, usize::from(area.width)));
         if selected == Some(at) {
             canvas.text(area, canvas.glyphs().selected, Role::Plain);
             canvas.select(area);
@@ -82,24 +80,24 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
     let (title, rest) = layout::split(detail, 1);
     let name = screen.node().map(|(_, node)| format!("{} {}", node.kind.label(), node.name));
     canvas.rule(title, &name.unwrap_or_default(), "Enter resource");
-    canvas.lines(rest, &about(model, usize::from(rest.width)), 0);
+    canvas.lines(rest, &about(screen, usize::from(rest.width)), 0);
     cursor
 }
 
 /// Cells of a row: what it is, and how it stands.
-pub fn graph_row(model: &Model, row: &TreeRow) -> Vec<Span> {
+pub fn graph_row(screen: &GraphScreen, common: &Common, row: &TreeRow) -> Vec<Span> {
     match row.what {
         TreeRowKind::Node { id, open } => {
-            let Some(node) = model.graph.graph.get(id) else { return Vec::new() };
+            let Some(node) = screen.graph.get(id) else { return Vec::new() };
             let mut cells = vec![plain(format!("{} {}", node.kind.label(), node.name))];
-            cells.extend(state(model, id, node, open == Some(false)));
+            cells.extend(state(screen, common, id, node, open == Some(false)));
             cells
         }
         TreeRowKind::More { kind, count: 0 } => vec![span(format!("fewer {} (l)", kind.word()), Role::Muted)],
         TreeRowKind::More { kind, count } => {
             let text = format!(
                 "{} {} more {}, all ready (l)",
-                model.theme.glyphs().cut,
+                common.theme.glyphs().cut,
                 text::count(count as u64),
                 kind.label()
             );
@@ -109,9 +107,9 @@ pub fn graph_row(model: &Model, row: &TreeRow) -> Vec<Span> {
     }
 }
 
-fn line(model: &Model, row: &TreeRow, width: usize) -> Line {
-    let glyphs = model.theme.glyphs();
-    let (through, fork, last) = match model.theme.ascii {
+fn line(screen: &GraphScreen, common: &Common, row: &TreeRow, width: usize) -> StyledLine {
+    let glyphs = common.theme.glyphs();
+    let (through, fork, last) = match common.theme.ascii {
         true => ("| ", "|-", "`-"),
         false => ("│ ", "├─", "└─"),
     };
@@ -128,7 +126,7 @@ fn line(model: &Model, row: &TreeRow, width: usize) -> Line {
         lead.push_str(if open { glyphs.open } else { glyphs.folded });
     }
     lead.push(' ');
-    let cells = graph_row(model, row);
+    let cells = graph_row(screen, common, row);
     let room = (width / 2).clamp(24, 60);
     let mut cells = cells.into_iter();
     let mut line = vec![span(lead.clone(), Role::Muted)];
@@ -153,10 +151,11 @@ fn accepted(node: &GraphNode) -> &str {
 }
 
 /// How a node stands, with its age.
-fn state(model: &Model, id: NodeId, node: &GraphNode, folded: bool) -> Vec<Span> {
-    let glyphs = model.theme.glyphs();
-    let since =
-        |at: Option<crate::wire::event::Time>| at.map(|at| format!(" {}", model.age(at))).unwrap_or_default();
+fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, folded: bool) -> Vec<Span> {
+    let glyphs = common.theme.glyphs();
+    let since = |at: Option<crate::wire::event::Time>| {
+        at.map(|at| format!(" {}", common.age(at))).unwrap_or_default()
+    };
     let mut text = match &node.state {
         NodeState::Ready => format!("{} {}", glyphs.ok, accepted(node)),
         NodeState::Orphan => format!("{} {} orphan", glyphs.ok, accepted(node)),
@@ -167,7 +166,7 @@ fn state(model: &Model, id: NodeId, node: &GraphNode, folded: bool) -> Vec<Span>
         },
         NodeState::Warming { since: at } => format!("{} warming{}", glyphs.miss, since(*at)),
         NodeState::Waiting { since: Some((at, n)) } => {
-            format!("{} asked #{} {} ago, no answer yet", glyphs.wait, n.0, model.age(*at))
+            format!("{} asked #{} {} ago, no answer yet", glyphs.wait, n.0, common.age(*at))
         }
         NodeState::Waiting { since: None } => format!("{} waiting", glyphs.wait),
         NodeState::Missing { since: Some((at, n)) } => {
@@ -178,7 +177,7 @@ fn state(model: &Model, id: NodeId, node: &GraphNode, folded: bool) -> Vec<Span>
         NodeState::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
         NodeState::NotAsked => "- not asked for".to_owned(),
         NodeState::Dangling => {
-            let offered = model.graph.offered.get(&node.kind).filter(|version| !version.is_empty());
+            let offered = screen.offered.get(&node.kind).filter(|version| !version.is_empty());
             let offered = offered.map(|version| format!(" {version}")).unwrap_or_default();
             format!("! dangling: not in {}{offered}", node.kind.label())
         }
@@ -187,7 +186,7 @@ fn state(model: &Model, id: NodeId, node: &GraphNode, folded: bool) -> Vec<Span>
         text.push_str(&format!("   {} below, all ready", text::count(node.uses.len() as u64)));
     }
     let mut out = vec![span(text, role(&node.state))];
-    if let Some(words) = model.graph.endpoints.get(&id) {
+    if let Some(words) = screen.endpoints.get(&id) {
         out.push(span(format!("   {words}"), Role::Muted));
     }
     out
@@ -204,10 +203,9 @@ fn role(state: &NodeState) -> Role {
 }
 
 /// What is to be said of the selected node.
-fn about(model: &Model, width: usize) -> Vec<Line> {
-    let screen = &model.graph;
+fn about(screen: &GraphScreen, width: usize) -> Vec<StyledLine> {
     let Some((id, node)) = screen.node() else { return Vec::new() };
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<StyledLine> = Vec::new();
     let mut add =
         |label: &str, value: &str, role| lines.extend(field(&format!(" {label:<10} "), value, role, width));
     let means = match (&node.state, node.kind) {

@@ -1,48 +1,46 @@
-//! Screen 9: which rules of the protocol or of good order were broken.
+//! Screen 9: findings of the rules.
 
-pub mod view;
+mod view;
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
 use crate::engine::lint::{Finding, Severity};
 use crate::present::report;
-
-use crate::tui::data::{Applied, Data};
+use crate::tui::common::{Common, Scope, Sort};
+use crate::tui::data::{AppliedFilter, Data};
 use crate::tui::input::command::Command;
-use crate::tui::input::sort::Sort;
-use crate::tui::screens::lint::view::finding_lines;
-use crate::tui::screens::overview::scroll;
-use crate::tui::shell::commands::{self, here};
-use crate::tui::shell::model::{Model, Pane, Screen};
-use crate::tui::shell::places;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::screen::{CommandLine, Destination, Outcome, Screen, ScreenText, movement};
+use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::list::scroll;
+use crate::tui::widgets::text::{plain_lines, plain_row};
 
 #[derive(Clone, Debug, Default)]
 pub struct LintScreen {
-    /// Findings of rules that are not hidden, in scope or not: the count of the tab.
+    /// Findings of rules that are not hidden, whatever the scope: the count of the tab.
     pub total: usize,
-    /// How many of those shown are errors, warnings, notes.
-    pub counts: [usize; 3],
-    /// Places of the findings that are shown, worst first.
+    /// Findings shown, by severity: errors, warnings, notes.
+    counts: [usize; 3],
+    /// Indices of the findings shown, in display order.
     rows: Vec<usize>,
-    /// Place of the selected one: findings are never taken back.
+    /// Index of the selected finding. Findings are never taken back.
     selected: Option<usize>,
-    pub top: usize,
-    /// Lines scrolled in the detail.
-    pub scroll: usize,
-    /// Rules that are not shown.
-    pub hidden: HashSet<&'static str>,
-    /// The manual of the rule stands in place of the finding.
-    pub manual: bool,
+    top: usize,
+    /// Lines scrolled in the detail pane.
+    scroll: usize,
+    hidden_rules: HashSet<&'static str>,
+    /// The detail pane shows the manual of the rule.
+    shows_manual: bool,
     /// The findings on the screen.
     pub window: Vec<Finding>,
-    /// The selected one.
+    /// The selected finding.
     pub finding: Option<Finding>,
-    /// Evidence: number and what it is in words.
-    pub evidence: Vec<(u64, String)>,
+    /// Messages of the evidence: number and kind.
+    evidence: Vec<(u64, String)>,
 }
 
 impl LintScreen {
@@ -50,7 +48,7 @@ impl LintScreen {
         self.rows.len()
     }
 
-    pub fn position(&self) -> Option<usize> {
+    fn position(&self) -> Option<usize> {
         let selected = self.selected?;
         self.rows.iter().position(|at| *at == selected)
     }
@@ -62,18 +60,177 @@ impl LintScreen {
         }
         self.selected = to;
     }
-}
 
-/// Brings the count of the tab in line.
-pub fn count(model: &mut Model, data: &dyn Data, frozen: bool) {
-    if !frozen {
-        let hidden = &model.lint.hidden;
-        model.lint.total = data.findings().iter().filter(|finding| !hidden.contains(finding.rule.id)).count();
+    /// Updates the count of the tab.
+    pub fn count(&mut self, data: &dyn Data) {
+        let is_shown = |finding: &&Finding| !self.hidden_rules.contains(finding.rule.id);
+        self.total = data.findings().iter().filter(is_shown).count();
+    }
+
+    /// Opens the message that completed the finding, or the last one of its evidence.
+    fn open(&self, common: &mut Common) -> Outcome {
+        let message = |finding: &Finding| finding.at.or(finding.messages.last().copied());
+        let Some((finding, n)) = self.finding.as_ref().and_then(|f| Some((f, message(f)?))) else {
+            return Outcome::say(common, "nothing to open: a timer found it, no message");
+        };
+        common.filter = None;
+        let scope = Scope { stream: Some(finding.stream), type_url: None };
+        Outcome::Open(Destination::Messages { scope, n: Some(n) })
+    }
+
+    fn hide_rule(&mut self, common: &mut Common, data: &dyn Data) {
+        match self.finding.as_ref().map(|finding| finding.rule.id) {
+            Some(rule) => {
+                let next = self.position().unwrap_or(0);
+                self.hidden_rules.insert(rule);
+                self.rows.retain(|at| data.findings().get(*at).is_some_and(|f| f.rule.id != rule));
+                self.select(next);
+                common.say(format!("{rule} is hidden; H on an empty list shows all rules again"));
+            }
+            None if !self.hidden_rules.is_empty() => {
+                self.hidden_rules.clear();
+                common.say("all rules are shown again");
+            }
+            None => common.say("nothing is selected"),
+        }
+    }
+
+    fn next_finding(&mut self, common: &mut Common, by: isize) {
+        let at = self.position().unwrap_or(0);
+        let to = at.saturating_add_signed(by);
+        if to == at || to >= self.rows.len() {
+            common.say("no further finding this way");
+        } else {
+            self.select(to);
+        }
+    }
+
+    /// Lists the findings in scope, in the order that the user chose.
+    fn list(&mut self, common: &Common, data: &dyn Data) {
+        let findings = data.findings();
+        let filter = common.filter.as_ref();
+        let is_shown = |finding: &&Finding| {
+            common.scope.has(finding.stream, &finding.type_url)
+                && !self.hidden_rules.contains(finding.rule.id)
+                && common.paused.is_none_or(|paused| finding.first <= paused.now)
+                && filter.is_none_or(|applied| matches(data, applied, finding))
+        };
+        let mut rows: Vec<(usize, &Finding)> =
+            findings.iter().enumerate().filter(|(_, finding)| is_shown(finding)).collect();
+        match common.sorts.of(ScreenId::Lint) {
+            Sort::Worst => {
+                rows.sort_by_key(|(at, finding)| (Reverse(finding.severity), Reverse(finding.last), *at));
+            }
+            Sort::Name => rows.sort_by_key(|(at, finding)| (finding.rule.id, *at)),
+            Sort::Newest => rows.sort_by_key(|(at, finding)| (Reverse(finding.last), *at)),
+        }
+        self.counts = Severity::ALL
+            .map(|severity| rows.iter().filter(|(_, finding)| finding.severity == severity).count());
+        self.rows = rows.into_iter().map(|(at, _)| at).collect();
+        if self.position().is_none() {
+            self.select(0);
+        }
     }
 }
 
-/// A filter means a finding if it means a message of its evidence, its type's state, or its words.
-fn matches(data: &dyn Data, applied: &Applied, finding: &Finding) -> bool {
+impl Screen for LintScreen {
+    fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
+        if let Some(by) = movement(command, common.page()) {
+            if common.is_in_second_pane() {
+                self.scroll = self.scroll.saturating_add_signed(by);
+            } else {
+                self.select(self.position().unwrap_or(0).saturating_add_signed(by));
+            }
+            return Outcome::Done;
+        }
+        match command {
+            Command::Open => return self.open(common),
+            Command::Timeline if self.finding.is_some() => return self.open(common),
+            Command::ExplainRule => {
+                self.shows_manual = !self.shows_manual;
+                self.scroll = 0;
+            }
+            Command::HideRule => self.hide_rule(common, data),
+            Command::NextProblem => self.next_finding(common, 1),
+            Command::PreviousProblem => self.next_finding(common, -1),
+            _ => return Outcome::NotHandled,
+        }
+        Outcome::Done
+    }
+
+    fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
+        self.list(common, data);
+        let findings = data.findings();
+        let (list, detail) = parts(self, common, layout);
+        let height = usize::from(list.height).saturating_sub(1);
+        self.top = scroll(self.top, self.position().unwrap_or(0), height, self.rows.len());
+        let window = self.rows.iter().skip(self.top).take(height);
+        self.window = window.filter_map(|at| findings.get(*at)).cloned().collect();
+        self.finding = self.selected.and_then(|at| findings.get(at)).cloned();
+        let evidence = self.finding.iter().flat_map(|finding| finding.messages.iter());
+        let evidence = evidence.map(|n| {
+            let line = data.row_of(*n).and_then(|row| data.line(row));
+            (n.0, line.map(|line| report::kind(&line, "").0.trim().to_owned()).unwrap_or_default())
+        });
+        self.evidence = evidence.collect();
+        let room = usize::from(detail.height).saturating_sub(1);
+        let lines = view::finding_lines(self, common, usize::from(detail.width));
+        self.scroll = self.scroll.min(lines.len().saturating_sub(room));
+    }
+
+    fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+        view::draw(self, common, canvas, layout)
+    }
+
+    fn summary(&self, common: &Common, _layout: &Layout) -> String {
+        view::summary(self, common)
+    }
+
+    fn hint(&self, _common: &Common) -> String {
+        match self.hidden_rules.is_empty() {
+            true => "findings never change what is forwarded".to_owned(),
+            false => "some rules are hidden: H on an empty list shows all again".to_owned(),
+        }
+    }
+
+    fn badge(&self, _common: &Common) -> usize {
+        self.total
+    }
+
+    fn is_sortable(&self) -> bool {
+        true
+    }
+
+    fn has_text_focus(&self, common: &Common) -> bool {
+        common.is_in_second_pane()
+    }
+
+    fn text(&self, common: &Common) -> Option<ScreenText> {
+        let width = common.layout().map_or(0, |layout| usize::from(layout.body.width));
+        let lines = plain_lines(view::finding_lines(self, common, width));
+        Some(ScreenText { lines, at: self.scroll })
+    }
+
+    fn show_line(&mut self, line: usize) {
+        self.scroll = line.saturating_sub(1);
+    }
+
+    fn copy_row(&self, common: &Common) -> Option<String> {
+        Some(plain_row(&view::finding_row(common, self.finding.as_ref()?)))
+    }
+
+    fn copy_name(&self, _common: &Common) -> Option<String> {
+        Some(self.finding.as_ref()?.rule.id.to_owned())
+    }
+
+    fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
+        CommandLine::complete(format!("xdscope lint {source}{}", common.stream_flag()))
+    }
+}
+
+/// Whether a filter matches a finding: its words, a message of its evidence, or the state of its
+/// type.
+fn matches(data: &dyn Data, applied: &AppliedFilter, finding: &Finding) -> bool {
     let words = format!(
         "{} {} {} {}",
         finding.severity.word(),
@@ -92,118 +249,13 @@ fn matches(data: &dyn Data, applied: &Applied, finding: &Finding) -> bool {
             .is_some_and(|state| data.state_matches(applied, &state))
 }
 
-/// List and detail.
-pub fn parts(model: &Model, layout: &Layout) -> (Rect, Rect) {
-    if model.whole {
+/// The areas of list and detail.
+fn parts(screen: &LintScreen, common: &Common, layout: &Layout) -> (Rect, Rect) {
+    if common.is_full_screen {
         return layout::split(layout.body, 0);
     }
-    let rows = u16::try_from(model.lint.rows.len() + 1).unwrap_or(u16::MAX);
+    let rows = u16::try_from(screen.rows.len() + 1).unwrap_or(u16::MAX);
     let (body, first) = (layout.body, rows.min(layout.body.height / 2).max(2));
     let (list, rest) = layout::split(body, body.height - layout.shifted(body.height - first, body.height, 3));
     (list, layout::split(rest, u16::from(!layout.low)).1)
-}
-
-pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout) {
-    let findings = data.findings();
-    let (scope, filter) = (&model.scope, model.filter.as_ref());
-    let shown = |finding: &&Finding| {
-        scope.stream.is_none_or(|stream| stream == finding.stream)
-            && scope.type_url.as_ref().is_none_or(|url| *url == finding.type_url)
-            && !model.lint.hidden.contains(finding.rule.id)
-            && model.paused.is_none_or(|paused| finding.first <= paused.now)
-            && filter.is_none_or(|applied| matches(data, applied, finding))
-    };
-    let mut rows: Vec<(usize, &Finding)> =
-        findings.iter().enumerate().filter(|(_, finding)| shown(finding)).collect();
-    match model.sorts.of(Screen::Lint) {
-        Sort::Worst => {
-            rows.sort_by_key(|(at, finding)| (Reverse(finding.severity), Reverse(finding.last), *at));
-        }
-        Sort::Name => rows.sort_by_key(|(at, finding)| (finding.rule.id, *at)),
-        Sort::Newest => rows.sort_by_key(|(at, finding)| (Reverse(finding.last), *at)),
-    }
-    model.lint.counts =
-        Severity::ALL.map(|severity| rows.iter().filter(|(_, finding)| finding.severity == severity).count());
-    model.lint.rows = rows.into_iter().map(|(at, _)| at).collect();
-    if model.lint.position().is_none() {
-        model.lint.select(0);
-    }
-    let (list, detail) = parts(model, layout);
-    let height = usize::from(list.height).saturating_sub(1);
-    let at = model.lint.position().unwrap_or(0);
-    model.lint.top = scroll(model.lint.top, at, height, model.lint.rows.len());
-    let window = model.lint.rows.iter().skip(model.lint.top).take(height);
-    model.lint.window = window.filter_map(|at| findings.get(*at)).cloned().collect();
-    model.lint.finding = model.lint.selected.and_then(|at| findings.get(at)).cloned();
-    let evidence = model.lint.finding.iter().flat_map(|finding| finding.messages.iter());
-    let evidence = evidence.map(|n| {
-        let line = data.row_of(*n).and_then(|row| data.line(row));
-        (n.0, line.map(|line| report::kind(&line, "").0.trim().to_owned()).unwrap_or_default())
-    });
-    model.lint.evidence = evidence.collect();
-    let room = usize::from(detail.height).saturating_sub(1);
-    let spare = finding_lines(model, usize::from(detail.width)).len().saturating_sub(room);
-    model.lint.scroll = model.lint.scroll.min(spare);
-}
-
-/// Commands that mean something of their own here.
-pub fn act(model: &mut Model, command: Command, data: &dyn Data) -> bool {
-    if let Some(by) = commands::moves(command, commands::page(model)) {
-        if model.pane == Pane::Main && !model.whole {
-            let at = model.lint.position().unwrap_or(0);
-            model.lint.select(at.saturating_add_signed(by));
-        } else {
-            model.lint.scroll = model.lint.scroll.saturating_add_signed(by);
-        }
-        return true;
-    }
-    match command {
-        Command::Open => open(model, data),
-        Command::Timeline if model.lint.finding.is_some() => open(model, data),
-        Command::ExplainRule => {
-            model.lint.manual = !model.lint.manual;
-            model.lint.scroll = 0;
-        }
-        Command::HideRule => match model.lint.finding.as_ref().map(|finding| finding.rule.id) {
-            Some(rule) => {
-                let next = model.lint.position().unwrap_or(0);
-                model.lint.hidden.insert(rule);
-                model.lint.rows.retain(|at| data.findings().get(*at).is_some_and(|f| f.rule.id != rule));
-                model.lint.select(next);
-                model.say(format!("{rule} is hidden; H on an empty list shows all rules again"));
-            }
-            None if !model.lint.hidden.is_empty() => {
-                model.lint.hidden.clear();
-                model.say("all rules are shown again");
-            }
-            None => model.say("nothing is selected"),
-        },
-        Command::NextProblem | Command::PreviousProblem => {
-            let at = model.lint.position().unwrap_or(0);
-            let to = at.saturating_add_signed(if command == Command::NextProblem { 1 } else { -1 });
-            if to == at || to >= model.lint.rows.len() {
-                model.say("no further finding this way");
-            } else {
-                model.lint.select(to);
-            }
-        }
-        _ => return false,
-    }
-    true
-}
-
-/// The message that completed the finding, or the last that speaks for it.
-fn open(model: &mut Model, data: &dyn Data) {
-    let found = model.lint.finding.as_ref();
-    let Some(n) = found.and_then(|finding| finding.at.or(finding.messages.last().copied())) else {
-        model.say("nothing to open: a timer found it, no message");
-        return;
-    };
-    let stream = found.map(|finding| finding.stream);
-    let step = here(model);
-    model.filter = None;
-    model.scope.stream = stream;
-    model.scope.type_url = None;
-    places::goto_message(model, data, n);
-    model.steps.push(step);
 }

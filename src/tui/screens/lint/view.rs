@@ -1,16 +1,15 @@
 use ratatui::layout::Position;
 
+use super::{LintScreen, parts};
 use crate::engine::lint::Finding;
 use crate::present::report::{self, Role};
-use crate::tui::screens::lint::parts;
-use crate::tui::shell::model::{Model, Pane};
-use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::common::{Common, Pane};
+use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::wire::text::{display_safe, plural, time_of_day_secs, wrap};
 
-use crate::tui::screens::stream::view::focused;
-use crate::tui::shell::view::detail::field;
+use crate::tui::widgets::text::field;
 
 fn columns() -> [Column; 5] {
     [
@@ -23,41 +22,33 @@ fn columns() -> [Column; 5] {
 }
 
 /// Cells of one finding, in the order of the columns.
-pub fn finding_row(model: &Model, finding: &Finding) -> Vec<Span> {
-    let times = model.theme.glyphs().times;
+pub fn finding_row(common: &Common, finding: &Finding) -> Vec<Span> {
+    let times = common.theme.glyphs().times;
     vec![
         span(finding.severity.word(), report::severity_role(finding.severity)),
         plain(finding.rule.id),
         plain(report::place(finding)),
-        plain(time_of_day_secs(finding.first, model.clock, &model.zone)),
+        plain(time_of_day_secs(finding.first, common.clock, &common.zone)),
         plain(report::finding(finding, times)),
     ]
 }
 
-pub fn summary(model: &Model) -> String {
-    let [errors, warnings, notes] = model.lint.counts;
+pub fn summary(screen: &LintScreen, common: &Common) -> String {
+    let [errors, warnings, notes] = screen.counts;
     let parts = [(errors, "error"), (warnings, "warn"), (notes, "info")];
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     let all = plural((errors + warnings + notes) as u64, "finding");
     let shown = if parts.is_empty() { all } else { format!("{all}: {}", parts.join(", ")) };
-    match model.lint.hidden.len() as u64 {
+    match screen.hidden_rules.len() as u64 {
         0 => shown,
-        n => format!("{shown} {} {} hidden", model.theme.glyphs().dot, plural(n, "rule")),
+        n => format!("{shown} {} {} hidden", common.theme.glyphs().dot, plural(n, "rule")),
     }
 }
 
-pub fn hint(model: &Model) -> String {
-    match model.lint.hidden.is_empty() {
-        true => "findings never change what is forwarded".to_owned(),
-        false => "some rules are hidden: H on an empty list shows all again".to_owned(),
-    }
-}
-
-pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
-    let screen = &model.lint;
+pub fn draw(screen: &LintScreen, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
     if screen.len() == 0 {
-        let text = match (&model.filter, screen.hidden.is_empty()) {
+        let text = match (&common.filter, screen.hidden_rules.is_empty()) {
             (Some(_), _) => "   no finding matches; Esc clears the filter",
             (None, false) => "   every rule with a finding is hidden; H shows all again",
             (None, true) => "   no finding: no rule of the protocol was seen to be broken here",
@@ -65,44 +56,45 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
         canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
         return None;
     }
-    let (list, detail) = parts(model, layout);
+    let (list, detail) = parts(screen, common, layout);
     let mut cursor = None;
     if !list.is_empty() {
-        let rows: Vec<Line> = screen.window.iter().map(|finding| finding_row(model, finding)).collect();
+        let rows: Vec<StyledLine> =
+            screen.window.iter().map(|finding| finding_row(common, finding)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
         let at = table::draw(canvas, list, &columns(), &rows, selected);
         cursor = at.map(|y| Position { x: list.x, y });
     }
     let (title, rest) = layout::split(detail, 1);
-    let lines = finding_lines(model, usize::from(rest.width));
+    let lines = finding_lines(screen, common, usize::from(rest.width));
     let name = screen.finding.as_ref().map(|finding| finding.rule.id).unwrap_or_default();
-    let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height)) as u64;
+    let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
     let remark = match hidden {
-        0 if screen.manual => "x the finding".to_owned(),
-        0 => format!("x explain rule {} Enter evidence", model.theme.glyphs().dot),
-        n => format!("{} below, {}", plural(n, "line"), if model.whole { "j" } else { "Tab j" }),
+        0 if screen.shows_manual => "x the finding".to_owned(),
+        0 => format!("x explain rule {} Enter evidence", common.theme.glyphs().dot),
+        n => common.lines_below(n),
     };
-    canvas.rule(title, &focused(model, name.to_owned()), &remark);
+    canvas.rule(title, &common.pane_title(name.to_owned()), &remark);
     canvas.lines(rest, &lines, screen.scroll);
-    if model.pane == Pane::Second || model.whole {
+    if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: detail.x, y: detail.y });
     }
     cursor
 }
 
 /// Everything about the selected finding, or the manual of its rule.
-pub fn finding_lines(model: &Model, width: usize) -> Vec<Line> {
-    let Some(finding) = &model.lint.finding else { return Vec::new() };
+pub fn finding_lines(screen: &LintScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+    let Some(finding) = &screen.finding else { return Vec::new() };
     let manual = finding.rule.manual();
-    if model.lint.manual {
+    if screen.shows_manual {
         let lines = manual.lines().flat_map(|line| match line.trim().is_empty() {
             true => vec![String::new()],
             false => wrap(line, width.saturating_sub(2)),
         });
         return lines.map(|line| vec![plain(format!(" {line}"))]).collect();
     }
-    let glyphs = model.theme.glyphs();
-    let mut lines: Vec<Line> = Vec::new();
+    let glyphs = common.theme.glyphs();
+    let mut lines: Vec<StyledLine> = Vec::new();
     for line in wrap(&display_safe(&report::finding(finding, glyphs.times)), width.saturating_sub(2)) {
         lines.push(vec![span(format!(" {line}"), report::severity_role(finding.severity))]);
     }
@@ -113,7 +105,7 @@ pub fn finding_lines(model: &Model, width: usize) -> Vec<Line> {
         }
     };
     let evidence: Vec<String> =
-        model.lint.evidence.iter().map(|(n, what)| format!("#{n} {what}").trim_end().to_owned()).collect();
+        screen.evidence.iter().map(|(n, what)| format!("#{n} {what}").trim_end().to_owned()).collect();
     add(
         "evidence",
         &match evidence.is_empty() {
@@ -121,7 +113,7 @@ pub fn finding_lines(model: &Model, width: usize) -> Vec<Line> {
             false => evidence.join("  "),
         },
     );
-    let time = |at| time_of_day_secs(at, model.clock, &model.zone);
+    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let mut when = time(finding.first);
     if finding.count > 1 {
         when.push_str(&format!(", last {}, {} times", time(finding.last), finding.count));
@@ -133,7 +125,7 @@ pub fn finding_lines(model: &Model, width: usize) -> Vec<Line> {
         add(label, &paragraph(&manual, start));
     }
     let rule = finding.rule.id;
-    add("check", &format!("xdscope lint {} --rule {rule}", model.info.rerun));
+    add("check", &format!("xdscope lint {} --rule {rule}", common.info.rerun));
     lines
 }
 

@@ -1,48 +1,49 @@
-//! The refused body against the last good one, line by line.
+//! The rejected body of a resource against its last good one, line by line.
 
 use crate::engine::diff::LineDiff;
 use crate::engine::nack::RefusedResource;
 
 use crate::tui::widgets::tree::{self, Folds, TreeLine};
 
-/// Lines around what differs or is at fault.
-const CONTEXT: usize = 2;
-/// Lines that are shown where nothing differs and no fault is known.
-const FIRST: usize = 12;
+/// Lines shown around a difference or a fault.
+const CONTEXT_LINES: usize = 2;
+/// Lines shown if nothing differs and no fault is known.
+const FIRST_LINES: usize = 12;
 /// Lines of a body that are compared.
-const MOST: usize = 4000;
+const MAX_COMPARED_LINES: usize = 4000;
 
-/// One line of both.
+/// A line of either body, or of both.
 #[derive(Clone, Debug)]
-pub struct Pair {
-    /// Positions in the good and in the refused body.
+pub struct LinePair {
+    /// The line of the good body.
     pub good: Option<usize>,
+    /// The line of the rejected body.
     pub refused: Option<usize>,
     pub differs: bool,
-    /// Why the client refuses it.
+    /// The reason of the client, if the line is at fault.
     pub why: Option<String>,
-    /// It is worth a line while not everything is shown.
-    pub shown: bool,
+    /// The line is shown while bodies are folded.
+    pub is_shown: bool,
 }
 
-/// A resource at fault, as lines; made once, drawn often.
+/// A resource at fault. Made once, drawn often.
 #[derive(Clone, Debug)]
-pub struct Compared {
+pub struct BodyComparison {
     pub name: String,
     /// The version of the good body; `None` if there is none.
     pub version: Option<String>,
     pub good: Vec<TreeLine>,
-    /// `None` if the refused body is not held.
+    /// `None` if the rejected body was discarded.
     pub refused: Option<Vec<TreeLine>>,
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<LinePair>,
 }
 
-impl Compared {
-    pub fn new(subject: &RefusedResource) -> Compared {
+impl BodyComparison {
+    pub fn new(subject: &RefusedResource) -> BodyComparison {
         let open = Folds { all_open: true, ..Folds::default() };
         let lines = |body: &serde_json::Value| {
             let mut lines = tree::lines(body, &open);
-            lines.truncate(MOST);
+            lines.truncate(MAX_COMPARED_LINES);
             lines
         };
         let refused = subject.refused.as_ref().map(lines);
@@ -65,31 +66,33 @@ impl Compared {
         }
         let differs: Vec<bool> = pairs.iter().map(|pair| pair.differs).collect();
         let at_fault: Vec<bool> = pairs.iter().map(|pair| pair.why.is_some()).collect();
-        for (pair, shown) in pairs.iter_mut().zip(chosen(&differs, &at_fault)) {
-            pair.shown = shown;
+        for (pair, shown) in pairs.iter_mut().zip(shown_lines(&differs, &at_fault)) {
+            pair.is_shown = shown;
         }
         let version = subject.good.as_ref().map(|(version, _)| version.version.to_string());
-        Compared { name: subject.name.value.clone(), version, good, refused, pairs }
+        BodyComparison { name: subject.name.value.clone(), version, good, refused, pairs }
     }
 }
 
-fn pair(good: Option<usize>, refused: Option<usize>, differs: bool) -> Pair {
-    Pair { good, refused, differs, why: None, shown: false }
+fn pair(good: Option<usize>, refused: Option<usize>, differs: bool) -> LinePair {
+    LinePair { good, refused, differs, why: None, is_shown: false }
 }
 
-/// Which lines are shown: those at fault, those where a change begins or ends, and a few around them.
-fn chosen(differs: &[bool], at_fault: &[bool]) -> Vec<bool> {
+/// Marks the lines at fault, the ends of each change, and a few lines around them.
+fn shown_lines(differs: &[bool], at_fault: &[bool]) -> Vec<bool> {
     let differs_at = |i: Option<usize>| i.and_then(|i| differs.get(i)).copied().unwrap_or(false);
     let edge = |i: usize| differs_at(Some(i)) && !(differs_at(i.checked_sub(1)) && differs_at(Some(i + 1)));
-    let loud: Vec<bool> = at_fault.iter().enumerate().map(|(i, fault)| *fault || edge(i)).collect();
-    if !loud.contains(&true) {
-        return (0..loud.len()).map(|i| i < FIRST).collect();
+    let marked: Vec<bool> = at_fault.iter().enumerate().map(|(i, fault)| *fault || edge(i)).collect();
+    if !marked.contains(&true) {
+        return (0..marked.len()).map(|i| i < FIRST_LINES).collect();
     }
-    let near = |i: usize| loud.iter().take(i + CONTEXT + 1).skip(i.saturating_sub(CONTEXT)).any(|loud| *loud);
-    (0..loud.len()).map(near).collect()
+    let near = |i: usize| {
+        marked.iter().take(i + CONTEXT_LINES + 1).skip(i.saturating_sub(CONTEXT_LINES)).any(|marked| *marked)
+    };
+    (0..marked.len()).map(near).collect()
 }
 
-/// The line of a field, or of the nearest one around it that is there.
+/// The line of a field, or of the nearest parent that has a line.
 fn line_of(lines: &[TreeLine], path: &str) -> Option<usize> {
     let plain = path.replace("[]", "[0]");
     let mut wanted = plain.as_str();
@@ -107,8 +110,8 @@ fn line_of(lines: &[TreeLine], path: &str) -> Option<usize> {
     }
 }
 
-fn pairs(good: &[TreeLine], refused: &[TreeLine]) -> Vec<Pair> {
-    // A line stays one line whatever a peer put into it.
+fn pairs(good: &[TreeLine], refused: &[TreeLine]) -> Vec<LinePair> {
+    // A peer may put line ends into a value.
     let text =
         |lines: &[TreeLine]| lines.iter().map(|line| line.text.replace('\n', " ") + "\n").collect::<String>();
     let place = |line: Option<u32>| line.map(|line| line as usize);
@@ -119,13 +122,13 @@ fn pairs(good: &[TreeLine], refused: &[TreeLine]) -> Vec<Pair> {
 
 #[cfg(test)]
 mod tests {
-    use super::chosen;
+    use super::shown_lines;
 
     #[test]
-    fn long_changes_show_their_ends_and_their_faults() {
+    fn shows_ends_and_faults_of_long_changes() {
         let flags = |text: &str| text.chars().map(|c| c == 'x').collect::<Vec<_>>();
         let shown = |differs: &str, fault: &str| {
-            let shown = chosen(&flags(differs), &flags(fault));
+            let shown = shown_lines(&flags(differs), &flags(fault));
             shown.iter().map(|shown| if *shown { 'x' } else { '.' }).collect::<String>()
         };
         assert_eq!(shown("....x....", "........."), "..xxxxx..");

@@ -1,28 +1,29 @@
-//! The refused body beside the last good one.
+//! The rejected body beside the last good one.
 
+use super::compare::{BodyComparison, LinePair};
 use crate::present::report::Role;
-use crate::tui::screens::nack::compare::{Compared, Pair};
-use crate::tui::shell::model::Model;
-use crate::tui::widgets::canvas::{Line, span};
+use crate::tui::widgets::canvas::{StyledLine, span};
+use crate::tui::widgets::theme::Theme;
 use crate::wire::text::{Keep, cut, display_safe, pad, plural};
 
-/// From this width on the two stand side by side.
-const WIDE: usize = 96;
+/// Columns from which on the bodies stand side by side.
+const SIDE_BY_SIDE_WIDTH: usize = 96;
 
-pub fn bodies(model: &Model, compared: &Compared, width: usize) -> Vec<Line> {
+/// The lines of a comparison; unless `is_unfolded`, those near a difference or a fault.
+pub fn bodies(theme: Theme, compared: &BodyComparison, is_unfolded: bool, width: usize) -> Vec<StyledLine> {
     if compared.refused.is_none() {
         let text = format!(" {}: its refused content is not held, or not in the push", compared.name);
         return vec![vec![span(text, Role::Muted)]];
     }
-    let wide = width >= WIDE && !compared.good.is_empty();
+    let wide = width >= SIDE_BY_SIDE_WIDTH && !compared.good.is_empty();
     let mut out = vec![title(compared, wide, width)];
     let left_out = |n: usize| {
-        let text = format!("   {} {}; z shows all", model.theme.glyphs().gap, plural(n as u64, "more line"));
+        let text = format!("   {} {}; z shows all", theme.glyphs().gap, plural(n as u64, "more line"));
         vec![span(text, Role::Muted)]
     };
     let mut skipped = 0;
     for pair in &compared.pairs {
-        if !pair.shown && !model.nacks.unfolded {
+        if !pair.is_shown && !is_unfolded {
             skipped += 1;
             continue;
         }
@@ -30,7 +31,7 @@ pub fn bodies(model: &Model, compared: &Compared, width: usize) -> Vec<Line> {
             out.push(left_out(skipped));
             skipped = 0;
         }
-        let row = Row { model, compared, pair };
+        let row = PairView { theme, compared, pair };
         match wide {
             true => out.push(row.side_by_side(width)),
             false => out.extend(row.unified()),
@@ -42,7 +43,7 @@ pub fn bodies(model: &Model, compared: &Compared, width: usize) -> Vec<Line> {
     out
 }
 
-fn title(compared: &Compared, wide: bool, width: usize) -> Line {
+fn title(compared: &BodyComparison, wide: bool, width: usize) -> StyledLine {
     let good = compared.version.as_ref().map(|version| format!("last good {version}"));
     let name = &compared.name;
     match (good, wide) {
@@ -58,13 +59,13 @@ fn title(compared: &Compared, wide: bool, width: usize) -> Line {
     }
 }
 
-struct Row<'a> {
-    model: &'a Model,
-    compared: &'a Compared,
-    pair: &'a Pair,
+struct PairView<'a> {
+    theme: Theme,
+    compared: &'a BodyComparison,
+    pair: &'a LinePair,
 }
 
-impl Row<'_> {
+impl PairView<'_> {
     fn left(&self) -> Option<&str> {
         self.compared.good.get(self.pair.good?).map(|line| line.text.as_str())
     }
@@ -74,21 +75,21 @@ impl Row<'_> {
     }
 
     fn why(&self) -> String {
-        let head = self.model.theme.glyphs().head_left;
+        let head = self.theme.glyphs().head_left;
         self.pair.why.as_ref().map(|why| format!("   {head} {why}")).unwrap_or_default()
     }
 
     fn mark(&self) -> (&'static str, Role) {
         match (&self.pair.why, self.pair.differs, self.compared.good.is_empty()) {
-            (Some(_), ..) => (self.model.theme.glyphs().bad, Role::Bad),
+            (Some(_), ..) => (self.theme.glyphs().bad, Role::Bad),
             (None, true, false) => ("+", Role::Added),
             _ => (" ", Role::Plain),
         }
     }
 
-    fn side_by_side(&self, width: usize) -> Line {
+    fn side_by_side(&self, width: usize) -> StyledLine {
         let half = width.saturating_sub(3) / 2;
-        let glyphs = self.model.theme.glyphs();
+        let glyphs = self.theme.glyphs();
         let left = self.left().map(display_safe).unwrap_or_default();
         let (sign, role) = if self.pair.differs && self.left().is_some() {
             ("-", Role::Removed)
@@ -106,7 +107,7 @@ impl Row<'_> {
         ]
     }
 
-    fn unified(&self) -> Vec<Line> {
+    fn unified(&self) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         if let Some(left) = self.left().filter(|_| self.pair.differs) {
             lines.push(vec![span(format!("   - {left}"), Role::Removed)]);

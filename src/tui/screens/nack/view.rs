@@ -1,21 +1,19 @@
 use ratatui::layout::Position;
 
+use super::{NackGroup, NackScreen, parts, side_by_side};
 use crate::engine::nack::{Extracted, RefusedResource};
 use crate::engine::store::Verdict;
 use crate::present::partial_use::partial_use_text;
 use crate::present::report::Role;
-use crate::tui::screens::nack::{Group, parts};
-use crate::tui::shell::model::{Model, Pane, Scope};
-use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::common::{Common, Pane, Scope};
+use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::wire::text::{
     count, display_safe, latency, plural, time_of_day, time_of_day_secs, type_label, wrap,
 };
 
-use crate::tui::screens::nack::side_by_side;
-use crate::tui::screens::stream::view::focused;
-use crate::tui::shell::view::detail::{bounded, field};
+use crate::tui::widgets::text::{bounded, field};
 
 fn columns(narrow: bool) -> [Column; 8] {
     [
@@ -31,8 +29,8 @@ fn columns(narrow: bool) -> [Column; 8] {
 }
 
 /// Cells of one refusal, in the order of the columns.
-pub fn nack_row(model: &Model, group: &Group) -> Vec<Span> {
-    let time = |at| time_of_day_secs(at, model.clock, &model.zone);
+pub fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
+    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let first = group.nacks.first().map(|nack| time(nack.at)).unwrap_or_default();
     let (last, text) =
         group.last().map_or_else(Default::default, |nack| (time(nack.at), brief(&nack.message)));
@@ -46,11 +44,11 @@ pub fn nack_row(model: &Model, group: &Group) -> Vec<Span> {
         span(count(group.nacks.len() as u64), if group.nacks.len() > 1 { Role::Bad } else { Role::Plain }),
         plain(first),
         plain(last),
-        match group.open {
+        match group.is_open {
             true => span(in_force, Role::Plain),
             false => span(format!("{in_force} fixed"), Role::Ok),
         },
-        span(text, if group.open { Role::Bad } else { Role::Muted }),
+        span(text, if group.is_open { Role::Bad } else { Role::Muted }),
     ]
 }
 
@@ -63,22 +61,21 @@ fn brief(text: &str) -> String {
     text.get(..end).unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub fn summary(model: &Model) -> String {
-    let groups = &model.nacks.groups;
+pub fn summary(screen: &NackScreen) -> String {
+    let groups = &screen.groups;
     let mut streams: Vec<_> = groups.iter().map(|group| group.stream).collect();
     streams.sort_unstable();
     streams.dedup();
-    let open = groups.iter().filter(|group| group.open).count() as u64;
+    let open = groups.iter().filter(|group| group.is_open).count() as u64;
     let all = plural(groups.len() as u64, "refusal");
     format!("{all} in {}, {} open", plural(streams.len() as u64, "stream"), count(open))
 }
 
-pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
-    let screen = &model.nacks;
+pub fn draw(screen: &NackScreen, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
     if screen.groups.is_empty() {
-        let text = match model.filter {
+        let text = match common.filter {
             Some(_) => "   no refusal matches; Esc clears the filter",
-            None if model.scope != Scope::default() => {
+            None if common.scope != Scope::default() => {
                 "   nothing was refused in this scope; 1 shows all streams, T all types"
             }
             None => "   nothing was refused: every answer so far is an ACK",
@@ -86,44 +83,42 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
         canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
         return None;
     }
-    let (list, card) = parts(model, layout);
+    let (list, card) = parts(screen, common, layout);
     let mut cursor = None;
     if !list.is_empty() {
         let height = usize::from(list.height.saturating_sub(1));
-        let rows: Vec<Line> =
-            screen.groups.iter().skip(screen.top).take(height).map(|group| nack_row(model, group)).collect();
+        let rows: Vec<StyledLine> =
+            screen.groups.iter().skip(screen.top).take(height).map(|group| nack_row(common, group)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
         let at = table::draw(canvas, list, &columns(layout.narrow), &rows, selected);
         cursor = at.map(|y| Position { x: list.x, y });
     }
     let (title, rest) = layout::split(card, 1);
-    let lines = card_lines(model, usize::from(rest.width));
+    let lines = card_lines(screen, common, usize::from(rest.width));
     let name = screen.group().map(|group| {
         let node = group.node.as_deref().map_or_else(|| format!("#{}", group.stream.0), str::to_owned);
         let version = group.last().map_or("", |nack| &*nack.version);
         format!("{node} {} {version}", type_label(group.type_url.as_str()))
     });
     let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
-    let remark = match (hidden, screen.group().and_then(Group::last)) {
-        (n, _) if n > 0 => {
-            format!("{} below, {}", plural(n as u64, "line"), if model.whole { "j" } else { "Tab j" })
-        }
+    let remark = match (hidden, screen.group().and_then(NackGroup::last)) {
+        (n, _) if n > 0 => common.lines_below(n),
         (_, Some(nack)) => format!("{} ({})", nack.code, nack.code.0),
         (_, None) => String::new(),
     };
-    canvas.rule(title, &focused(model, name.unwrap_or_default()), &remark);
+    canvas.rule(title, &common.pane_title(name.unwrap_or_default()), &remark);
     canvas.lines(rest, &lines, screen.scroll);
-    if model.pane == Pane::Second || model.whole {
+    if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: card.x, y: card.y });
     }
     cursor
 }
 
 /// Everything about the selected refusal.
-pub fn card_lines(model: &Model, width: usize) -> Vec<Line> {
-    let (Some(group), card) = (model.nacks.group(), &model.nacks.card) else { return Vec::new() };
+pub fn card_lines(screen: &NackScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+    let (Some(group), card) = (screen.group(), &screen.card) else { return Vec::new() };
     let Some(last) = group.last() else { return Vec::new() };
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<StyledLine> = Vec::new();
     let text = match (last.implied, last.message.trim_end()) {
         (true, _) => {
             "(refused by its version alone: the client says nothing, current servers take it for no NACK)"
@@ -164,12 +159,12 @@ pub fn card_lines(model: &Model, width: usize) -> Vec<Line> {
             add("rule", &format!("{rule}   of {}, by the descriptors", first_field(subject)), Role::Plain);
         }
     }
-    for compared in &model.nacks.compared {
+    for comparison in &screen.comparisons {
         lines.push(vec![]);
-        lines.extend(side_by_side::bodies(model, compared, width));
+        lines.extend(side_by_side::bodies(common.theme, comparison, screen.is_unfolded, width));
     }
     lines.push(vec![]);
-    lines.extend(account(model, group, width));
+    lines.extend(history(screen, common, group, width));
     lines
 }
 
@@ -189,9 +184,9 @@ fn found(found: &Extracted, stated: &str, guessed: &str) -> String {
     }
 }
 
-/// Last good version, repeats, the rest of the push, and how it ended.
-fn account(model: &Model, group: &Group, width: usize) -> Vec<Line> {
-    let card = &model.nacks.card;
+/// The last good version, repeats, the rest of the push, and the recovery.
+fn history(screen: &NackScreen, common: &Common, group: &NackGroup, width: usize) -> Vec<StyledLine> {
+    let card = &screen.card;
     let mut lines = Vec::new();
     let mut add = |label: &str, value: &str, role| {
         lines.extend(field(&format!(" {:<9} ", label), value, role, width));
@@ -201,7 +196,7 @@ fn account(model: &Model, group: &Group, width: usize) -> Vec<Line> {
             Some((version, _)) => {
                 let by = version.verdict.filter(|(verdict, ..)| *verdict == Verdict::Accepted);
                 let by = by.map(|(_, n, at)| {
-                    format!(", acked {} (#{})", time_of_day(at, model.clock, &model.zone), n.0)
+                    format!(", acked {} (#{})", time_of_day(at, common.clock, &common.zone), n.0)
                 });
                 let version = &version.version;
                 add(
@@ -243,12 +238,12 @@ fn account(model: &Model, group: &Group, width: usize) -> Vec<Line> {
     }
     match &card.recovery {
         Some(fact) => {
-            let at = time_of_day(fact.at, model.clock, &model.zone);
+            let at = time_of_day(fact.at, common.clock, &common.zone);
             let version =
                 if fact.version.is_empty() { String::new() } else { format!(" of {}", fact.version) };
             add("recovery", &format!("ACK{version} by #{} at {at}", fact.n.0), Role::Ok);
         }
-        None if group.open => {
+        None if group.is_open => {
             let in_force = group.in_force.as_deref().filter(|version| !version.is_empty());
             let text = in_force
                 .map_or("nothing is in force on this stream".to_owned(), |v| format!("{v} is in force"));

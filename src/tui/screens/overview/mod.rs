@@ -1,289 +1,208 @@
-//! Screen 1: nodes by types, worst first.
+//! Screen 1: nodes by types, worst first, and the open problems.
 
-pub mod variants;
-pub mod view;
+mod compare_nodes;
+mod matrix;
+mod node;
+mod problems;
+mod state;
+mod table;
+mod view;
 
-use std::cmp::Reverse;
-use std::sync::Arc;
-use std::time::Duration;
+use ratatui::layout::Position;
 
-use crate::engine::store::{StreamFact, SummaryFact, TypeState};
-use crate::present::report::{LastWord, Row, Rows, is_problem, severity};
-use crate::wire::event::{StreamId, TypeUrl};
+use crate::engine::store::{ProblemFact, TypeState};
+use crate::present::report::{self, Row};
+use crate::tui::common::{Common, Pane};
+use crate::tui::data::Data;
+use crate::tui::input::command::Command;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::screen::{CommandLine, Comparable, Destination, Outcome, Screen, movement};
+use crate::tui::screens::shared::pushes;
+use crate::tui::widgets::canvas::Canvas;
+use crate::tui::widgets::layout::Layout;
+use crate::tui::widgets::text::plain_row;
+use crate::wire::event::{Dir, StreamId, TypeUrl};
+use crate::wire::text::{count, plural};
 
-use crate::tui::data::{Applied, Data, ViewTime};
-use crate::tui::input::sort::Sort;
-use crate::tui::shell::model::Pane;
+pub use state::OverviewScreen;
+use state::stream_of;
+pub use table::NodeTable;
+use table::TableKey;
+pub use view::areas;
 
-/// Above this many nodes the healthy ones fold to one row.
-const MANY: usize = 50;
-/// From so many streams on, the table is not made anew with each message.
-const LARGE: usize = 200;
-/// It stands this long.
-const YOUNG: Duration = Duration::from_millis(100);
-/// The same while keys come, for one of them may have to wait until it is made.
-const TYPING: Duration = Duration::from_secs(1);
-/// At this age it is made anew although a key waits for its frame; a younger one only after that frame.
-const OLD: Duration = Duration::from_secs(2);
+impl OverviewScreen {
+    /// The stream of the selected row and column.
+    pub fn selected_stream(&self) -> Option<StreamId> {
+        self.row().and_then(|row| stream_of(row, self.column))
+    }
 
-#[derive(Clone, Debug, Default)]
-pub struct Overview {
-    /// The key of the row that somebody selected; until then it is the first, the worst.
-    pub selected: Option<StreamId>,
-    pub moved: bool,
-    /// The node that `D` marked.
-    pub marked: Option<StreamId>,
-    /// 0 is the node, then the types.
-    pub column: usize,
-    /// Index in the list of problems.
-    pub problem: usize,
-    /// First row on the screen.
-    pub top: usize,
-    pub unfolded: bool,
-    pub table: Table,
-}
+    /// The type of the selected column.
+    fn column_type(&self) -> Option<&TypeUrl> {
+        self.column.checked_sub(1).and_then(|at| self.table.types.get(at))
+    }
 
-/// What is shown, made anew when the facts change, or what is wanted of them.
-#[derive(Clone, Debug, Default)]
-pub struct Table {
-    pub types: Vec<TypeUrl>,
-    pub rows: Vec<Row>,
-    /// Healthy nodes behind the last row, folded.
-    pub folded: usize,
-    /// Nodes before filter and fold.
-    pub nodes: usize,
-    pub streams: usize,
-    /// Nodes by their worst state, worst first.
-    pub counts: Vec<(TypeState, usize)>,
-    /// What was wrong when streams closed, over all nodes.
-    pub last_words: Vec<LastWord>,
-    /// All streams and states of its moment. What is typed and sorted asks for no others.
-    facts: (Vec<Arc<StreamFact>>, Vec<Arc<SummaryFact>>),
-    of: Option<TableKey>,
-    /// It is to be made anew once the key that waits has its frame.
-    pub behind: bool,
-}
-
-/// What a table was made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableKey {
-    pub moment: Option<ViewTime>,
-    pub type_url: Option<TypeUrl>,
-    pub filter: Option<String>,
-    pub unfolded: bool,
-    pub sort: Sort,
-}
-
-/// When what is shown of all streams is made anew.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RefreshPolicy {
-    /// There is a next moment soon; at a place of a recording all is as of that place.
-    pub live: bool,
-    /// A key waits for its frame.
-    pub hurried: bool,
-    /// Keys come one after the other.
-    pub at_keys: bool,
-    /// It went into a prompt: what is typed there acts on no row.
-    pub typed: bool,
-    /// The screen is paused: what is shown is as of then.
-    pub held: bool,
-}
-
-impl Table {
-    /// Whether what was made of all streams at one moment is good enough for another: with many streams it is made anew
-    /// ten times a second.
-    pub fn is_fresh_enough(
-        &self,
-        then: Option<ViewTime>,
-        now: Option<ViewTime>,
-        pace: RefreshPolicy,
-    ) -> bool {
-        if pace.held {
-            return true;
+    /// Selects the row of a stream.
+    pub fn select_stream(&mut self, stream: Option<StreamId>) {
+        let has = |row: &&Row| row.streams.iter().any(|s| Some(s.stream) == stream);
+        if let Some(key) = self.table.rows.iter().find(has).map(|row| row.key) {
+            self.selected = Some(key);
+            self.was_moved = true;
         }
-        let Some((then, now)) = then.zip(now) else { return false };
-        let most = match pace {
-            RefreshPolicy { hurried: true, .. } => OLD,
-            RefreshPolicy { at_keys: true, .. } => TYPING,
-            _ => YOUNG,
+    }
+
+    /// The name of a stream's node, if its row is in the table.
+    pub fn node_name(&self, stream: StreamId) -> Option<String> {
+        let row = self.table.rows.iter().find(|row| row.streams.iter().any(|s| s.stream == stream));
+        row.map(|row| row.name.clone())
+    }
+
+    fn selected_problem<'a>(&self, common: &'a Common) -> Option<&'a ProblemFact> {
+        common.problems.get(self.problem)
+    }
+
+    fn open(&self, common: &mut Common) -> Outcome {
+        let target = match common.pane {
+            Pane::Main => self.selected_stream().map(|stream| (stream, self.column_type().cloned())),
+            Pane::Second => {
+                self.selected_problem(common).map(|problem| (problem.stream, Some(problem.type_url.clone())))
+            }
         };
-        then == now || (pace.live && self.streams >= LARGE && is_younger(then, now, most))
-    }
-}
-
-/// The stream of a row to open: the one of a type, else the newest. Column 0 is the node.
-pub fn stream_of(row: &Row, column: usize) -> Option<StreamId> {
-    let cell = column.checked_sub(1).and_then(|i| row.cells.get(i)).and_then(Option::as_ref);
-    cell.map(|cell| cell.stream).or_else(|| row.streams.last().map(|stream| stream.stream))
-}
-
-impl Table {
-    /// Brings it in line with the facts and with what is wanted, as far as a person sees.
-    pub fn settle(
-        &mut self,
-        data: &dyn Data,
-        filter: Option<&Applied>,
-        wanted: TableKey,
-        pace: RefreshPolicy,
-    ) {
-        self.behind = false;
-        match self
-            .of
-            .as_ref()
-            .map(|of| of.moment)
-            .filter(|then| self.is_fresh_enough(*then, wanted.moment, pace))
-        {
-            Some(moment) => {
-                let moments = moment.zip(wanted.moment).filter(|_| pace.live && !pace.held);
-                let aged = moments.is_some_and(|(then, now)| !is_younger(then, now, TYPING));
-                let of = TableKey { moment, ..wanted };
-                let differs = self.of.as_ref() != Some(&of);
-                self.behind = pace.hurried && self.streams >= LARGE && (aged || (pace.typed && differs));
-                if differs && !(self.behind && pace.typed) {
-                    self.derive(data, filter, of);
-                }
-            }
-            None => {
-                self.read(data);
-                self.derive(data, filter, wanted);
-            }
+        match target {
+            Some((stream, type_url)) => Outcome::Open(Destination::Stream { stream, type_url }),
+            None => Outcome::say(common, "nothing to open"),
         }
     }
 
-    fn read(&mut self, data: &dyn Data) {
-        let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
-        let cells: Vec<_> = data.summaries().into_iter().map(Arc::new).collect();
-        let last = |cell: &Arc<SummaryFact>| cell.last_state.is_some_and(is_problem);
-        self.last_words = match cells.iter().any(last) {
-            true => last_words(&Rows::build(streams.clone(), cells.clone())),
-            false => Vec::new(),
+    /// Goes to the list of problems, or to the next problem.
+    fn next_problem(&mut self, common: &mut Common, by: isize) {
+        if common.problems.is_empty() {
+            common.say("no problems");
+        } else if common.pane == Pane::Main {
+            common.pane = Pane::Second;
+            self.problem = self.problem.min(common.problems.len() - 1);
+        } else {
+            self.step(by, Pane::Second, common.problems.len());
+        }
+    }
+}
+
+impl Screen for OverviewScreen {
+    fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
+        if let Some(by) = movement(command, common.page()) {
+            self.step(by, common.pane, common.problems.len());
+            return Outcome::Done;
+        }
+        match command {
+            Command::Open => return self.open(common),
+            // With a time cursor, these move the cursor.
+            Command::NextProblem if !common.has_cursor() => self.next_problem(common, 1),
+            Command::PreviousProblem if !common.has_cursor() => self.next_problem(common, -1),
+            Command::Left => self.column = self.column.saturating_sub(1),
+            Command::Right => self.column += 1,
+            Command::Unfold => self.is_unfolded = !self.is_unfolded,
+            Command::DiffMarked => compare_nodes::compare_nodes(self, common, data),
+            _ => return Outcome::NotHandled,
+        }
+        Outcome::Done
+    }
+
+    fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
+        let key = TableKey {
+            moment: data.moment(),
+            type_url: common.scope.type_url.clone(),
+            filter: common.filter.as_ref().map(|filter| filter.text.clone()),
+            is_unfolded: self.is_unfolded,
+            sort: common.sorts.of(ScreenId::Overview),
         };
-        self.streams = streams.len();
-        self.facts = (streams, cells);
+        self.table.settle(data, common.filter.as_ref(), key, common.refresh);
+        let (rows, problems) = view::wanted_lines(self, common);
+        let areas = areas(layout, rows, problems);
+        let chrome = rows - self.table.rows.len();
+        let height = usize::from(areas.nodes.height).saturating_sub(chrome);
+        self.settle_rows(height, common.problems.len());
     }
 
-    fn derive(&mut self, data: &dyn Data, filter: Option<&Applied>, of: TableKey) {
-        let (streams, cells) = &self.facts;
-        let shown = |cell: &&Arc<SummaryFact>| {
-            of.type_url.as_ref().is_none_or(|only| cell.type_url == *only)
-                && filter.is_none_or(|applied| data.cell_matches(applied, cell))
-        };
-        let cells = cells.iter().filter(shown).cloned().collect();
-        let Rows { types, mut rows } = Rows::build(streams.clone(), cells);
-        let nodes = rows.len();
-        if filter.is_some() {
-            rows.retain(|row| row.cells.iter().any(Option::is_some));
-        }
-        let mut counts: Vec<(TypeState, usize)> = Vec::new();
-        for row in &rows {
-            match counts.last_mut() {
-                Some((state, count)) if *state == row.worst => *count += 1,
-                _ => counts.push((row.worst, 1)),
-            }
-        }
-        let mut folded = 0;
-        if nodes > MANY && !of.unfolded {
-            let before = rows.len();
-            rows.retain(|row| severity(row.worst) < severity(TypeState::Synced));
-            folded = before - rows.len();
-        }
-        match of.sort {
-            Sort::Worst => {}
-            Sort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
-            Sort::Newest => {
-                rows.sort_by_key(|row| {
-                    Reverse(row.streams.iter().filter_map(|stream| stream.last_message).max())
-                });
-            }
-        }
-        let of = Some(of);
-        *self = Table { types, rows, folded, nodes, counts, of, ..std::mem::take(self) };
-    }
-}
-
-fn is_younger(then: ViewTime, now: ViewTime, than: Duration) -> bool {
-    then.1 <= now.1 && now.1.since(then.1) < than
-}
-
-fn last_words(rows: &Rows) -> Vec<LastWord> {
-    rows.rows.iter().filter(|row| row.closed()).flat_map(|row| row.last_words("×")).collect()
-}
-
-impl Overview {
-    pub fn position(&self) -> Option<usize> {
-        self.table.rows.iter().position(|row| Some(row.key) == self.selected)
+    fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+        view::draw(self, common, canvas, layout)
     }
 
-    pub fn row(&self) -> Option<&Row> {
-        self.table.rows.get(self.position()?)
+    fn summary(&self, common: &Common, layout: &Layout) -> String {
+        let (dot, table) = (common.theme.glyphs().dot, &self.table);
+        let shown = table.rows.len() + table.folded;
+        if layout.narrow {
+            return plural(shown as u64, "node");
+        }
+        let (shown, nodes) = (count(shown as u64), plural(table.nodes as u64, "node"));
+        let streams = plural(table.streams as u64, "stream");
+        let sort = common.sorts.of(ScreenId::Overview).word();
+        format!("{shown} of {nodes} {dot} {streams} {dot} {sort}")
     }
 
-    /// Moves by rows in the pane that has the focus.
-    pub fn step(&mut self, by: isize, pane: Pane, problems: usize) {
-        match pane {
+    fn hint(&self, common: &Common) -> String {
+        let dot = common.theme.glyphs().dot;
+        match &common.info.recording {
+            Some((name, _)) => format!("recording to {name} {dot} dropped {}", count(common.info.dropped)),
+            None => "not recording".to_owned(),
+        }
+    }
+
+    fn is_searching(&self) -> bool {
+        self.table.is_behind
+    }
+
+    fn forget(&mut self) {
+        self.table = NodeTable::default();
+    }
+
+    fn is_sortable(&self) -> bool {
+        true
+    }
+
+    fn has_resizable_panes(&self) -> bool {
+        false
+    }
+
+    fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
+        self.column_type().cloned()
+    }
+
+    fn comparable(&self, common: &Common, data: &dyn Data) -> Option<Comparable> {
+        let push = match common.pane {
             Pane::Main => {
-                let at = self.position().unwrap_or(0).saturating_add_signed(by);
-                let at = at.min(self.table.rows.len().saturating_sub(1));
-                self.selected = self.table.rows.get(at).map(|row| row.key);
-                self.moved = true;
+                let (stream, url) = self.selected_stream().zip(self.column_type())?;
+                pushes::push_to_compare(data, stream, url)
             }
             Pane::Second => {
-                self.problem = self.problem.saturating_add_signed(by).min(problems.saturating_sub(1));
+                let problem = self.selected_problem(common)?;
+                match problem.state {
+                    TypeState::Nack => pushes::push_to_compare(data, problem.stream, &problem.type_url),
+                    _ => {
+                        let fact = problem.at.and_then(|n| data.row(data.row_of(n)?))?;
+                        if fact.dir == Some(Dir::Resp) { fact.n } else { fact.answers }
+                    }
+                }
             }
-        }
-    }
-
-    /// Keeps the selection and the scroll offset within what there is.
-    pub fn settle(&mut self, height: usize, problems: usize) {
-        let rows = self.table.rows.len();
-        if !self.moved || self.position().is_none() {
-            self.selected = self.table.rows.first().map(|row| row.key);
-        }
-        self.column = self.column.min(self.table.types.len());
-        self.problem = self.problem.min(problems.saturating_sub(1));
-        let at = self.position().unwrap_or(0);
-        self.top = scroll(self.top, at, height, rows);
-    }
-}
-
-/// The offset nearest to `top` that shows `at` in `height` of `len` rows, with no air below the last.
-pub fn scroll(top: usize, at: usize, height: usize, len: usize) -> usize {
-    let height = height.max(1);
-    let top = top.min(len.saturating_sub(height));
-    if at < top { at } else { top.max((at + 1).saturating_sub(height)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{LARGE, RefreshPolicy, Table, scroll};
-    use crate::wire::event::Time;
-
-    #[test]
-    fn with_many_streams_the_newest_moment_waits() {
-        let of = |streams, pace, (then, now): (u64, u64)| {
-            let moment = |millis: u64| Some((0, Time(millis * 1_000_000)));
-            Table { streams, ..Table::default() }.is_fresh_enough(moment(then), moment(now), pace)
         };
-        let live = RefreshPolicy { live: true, ..RefreshPolicy::default() };
-        let hurried = RefreshPolicy { hurried: true, ..live };
-        let stand = |pace| [0, 99, 100, 999, 1999, 2000].map(|since| of(LARGE, pace, (5000, 5000 + since)));
-        let t = true;
-        assert_eq!(stand(live), [t, t, !t, !t, !t, !t]);
-        assert_eq!(stand(RefreshPolicy { at_keys: t, ..live }), [t, t, t, t, !t, !t]);
-        assert_eq!(stand(hurried), [t, t, t, t, t, !t]);
-        // At a place of a recording all is as of that place.
-        assert_eq!(stand(RefreshPolicy::default()), [t, !t, !t, !t, !t, !t]);
-        assert_eq!(stand(RefreshPolicy { held: true, ..live }), [t; 6]);
-        assert!(!of(LARGE - 1, hurried, (5000, 5001)) && !of(LARGE, hurried, (5000, 4999)));
+        push.map(Comparable::Push)
     }
 
-    #[test]
-    fn scrolling_moves_no_more_than_it_must() {
-        assert_eq!(scroll(0, 3, 5, 10), 0);
-        assert_eq!(scroll(0, 5, 5, 10), 1);
-        assert_eq!(scroll(4, 2, 5, 10), 2);
-        assert_eq!(scroll(9, 9, 5, 10), 5);
-        assert_eq!(scroll(7, 1, 5, 3), 0);
-        assert_eq!(scroll(0, 0, 0, 0), 0);
+    fn copy_row(&self, common: &Common) -> Option<String> {
+        if common.pane == Pane::Second {
+            let problem = self.selected_problem(common)?;
+            let node = problem.node.as_deref().unwrap_or("-");
+            return Some(format!("{node} {}", report::problem(problem, &common.clock)));
+        }
+        Some(plain_row(&matrix::overview_row(common, self.row()?)))
+    }
+
+    fn copy_name(&self, common: &Common) -> Option<String> {
+        match common.pane {
+            Pane::Main => Some(self.row()?.name.clone()),
+            Pane::Second => Some(self.selected_problem(common)?.node.as_deref()?.to_owned()),
+        }
+    }
+
+    fn command_line(&self, _common: &Common, source: &str) -> Option<CommandLine> {
+        CommandLine::filtered(format!("xdscope status {source}"), Vec::new())
     }
 }

@@ -1,74 +1,79 @@
-//! One resource: its versions, its body, what its fields mean, and whom it has to do with.
+//! The selected resource: versions, body, documentation of its fields, and related resources.
 
 use serde_json::Value;
 
 use crate::engine::nack::Extracted;
 use crate::engine::store::{ResourceFact, ResourceState, VersionFact, Versions};
 use crate::schema::links::Link;
-use crate::tui::data::{Contents, Data, Format};
-use crate::tui::screens::overview::scroll;
+use crate::tui::data::{BodyFormat, Contents, Data};
+use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::tree::{self, Folds, TreeLine};
+use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Seq, StreamId, TypeUrl};
 use crate::wire::text::{display_safe, wrap};
 
-use crate::tui::screens::resources::Place;
-use crate::tui::screens::resources::referrers::Users;
+use super::path::TreePath;
+use super::referrers::Referrers;
 
-/// Larger contents are shown as bytes only.
-const LARGE: u64 = 16 << 20;
-/// Rows of the timeline that are looked at for versions in one step of a frame.
-const ROWS: usize = 1 << 12;
-/// Lines of other forms than YAML.
-const LINES: usize = 20_000;
+/// Larger contents are shown in hex only.
+const MAX_DECODED_BYTES: u64 = 16 << 20;
+/// Rows searched for versions in one step.
+const ROWS_PER_STEP: usize = 1 << 12;
+/// Lines of formats other than YAML.
+const MAX_LINES: usize = 20_000;
 
 /// A reference from the body shown.
 #[derive(Clone, Debug)]
 pub struct Reference {
     pub link: Link,
-    /// What is known of the resource; `None` if it was neither asked for nor sent on this stream.
+    /// State of the resource, and whether it was refused; `None` if it is unknown on this stream.
     pub fact: Option<(ResourceState, bool)>,
-    /// It did not come in time.
-    pub missing: bool,
+    /// The resource was not sent in time.
+    pub is_missing: bool,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Detail {
-    key: Option<(StreamId, Place, u64)>,
-    /// Rows of the timeline then.
+pub struct ResourceDetail {
+    key: Option<(StreamId, TreePath, u64)>,
+    /// Rows of the source when the resource was loaded.
     read: usize,
     pub fact: Option<ResourceFact>,
     /// Newest first.
     pub versions: Vec<VersionFact>,
-    /// The search for them, while it goes on.
+    /// The search for versions, while it goes on.
     scan: Option<Versions>,
-    /// The version shown, by its first push; `None` is the newest.
+    /// The first push of the version shown; `None` is the newest version.
     chosen: Option<Seq>,
-    pub format: Option<Format>,
-    pub wrap: bool,
+    pub format: Option<BodyFormat>,
+    pub wraps: bool,
     folds: Folds,
-    /// The body as it was last made into lines.
-    made: Option<(Option<crate::wire::content::BlobId>, Format, Folds)>,
+    /// Content, format and folds of `lines`.
+    made: Option<(Option<BlobId>, BodyFormat, Folds)>,
     body: Option<Value>,
     pub lines: Vec<TreeLine>,
     pub references: Vec<Reference>,
-    /// Fields that its refusal names.
+    /// Fields that the refusal of the resource names, with the reason.
     pub faults: Vec<(Extracted, String)>,
-    /// Other streams that have a resource of this name.
+    /// The resources of this name on other streams.
     pub holders: Vec<ResourceFact>,
-    /// Selected line of the body, and the first one shown.
+    /// The selected line of the body.
     pub line: usize,
-    restored: Option<usize>,
+    /// The line to select in the resource that is loaded next.
+    restored_line: Option<usize>,
+    /// The first line shown.
     pub top: usize,
-    /// Who refers to it; `None` until asked.
-    pub users: Option<Users>,
-    pub user: usize,
-    explained: Option<String>,
+    /// The resources that refer to this one, if the user asked for them.
+    pub referrers: Option<Referrers>,
+    /// The index of the selected referrer.
+    pub referrer: usize,
+    /// The path of the field that `docs` describe.
+    explained_path: Option<String>,
     pub docs: Vec<String>,
 }
 
-impl Detail {
-    /// How many different contents this name has over all streams.
-    pub fn variants(&self) -> usize {
+impl ResourceDetail {
+    /// The number of different contents of this name over all streams.
+    pub fn variant_count(&self) -> usize {
         let mut hashes: Vec<&str> =
             self.holders.iter().chain(&self.fact).filter_map(|fact| fact.hash.as_deref()).collect();
         hashes.sort_unstable();
@@ -76,28 +81,29 @@ impl Detail {
         hashes.len()
     }
 
-    /// Selects this line of the resource that is loaded next.
-    pub fn restore(&mut self, line: usize) {
-        self.restored = Some(line);
+    /// Selects a line of the resource that is loaded next.
+    pub fn restore_line(&mut self, line: usize) {
+        self.restored_line = Some(line);
     }
 
-    /// The version shown, as a place in the list.
-    pub fn shown(&self) -> usize {
+    /// The index of the version shown.
+    pub fn version_shown(&self) -> usize {
         let chosen =
             self.chosen.and_then(|first| self.versions.iter().position(|version| version.first == first));
         chosen.unwrap_or(0)
     }
 
-    pub fn choose(&mut self, at: usize) {
+    pub fn show_version(&mut self, at: usize) {
         let at = at.min(self.versions.len().saturating_sub(1));
         self.chosen = self.versions.get(at).filter(|_| at > 0).map(|version| version.first);
     }
 
-    pub fn turn_all(&mut self) {
+    /// Unfolds everything, or folds large values again.
+    pub fn unfold_all(&mut self) {
         self.folds = Folds { all_open: !self.folds.all_open, ..Folds::default() };
     }
 
-    /// Folds or unfolds the selected line. False if there is nothing to.
+    /// Folds or unfolds the selected line. Returns false if nothing changed.
     pub fn fold(&mut self, open: Option<bool>) -> bool {
         let Some((path, is_open)) = self.lines.get(self.line).and_then(|line| line.fold.clone()) else {
             return false;
@@ -115,9 +121,15 @@ impl Detail {
         self.references.iter().find(|reference| reference.link.path == line.path)
     }
 
-    pub fn load(&mut self, data: &dyn Data, contents: Contents<'_>, stream: StreamId, place: Option<&Place>) {
+    pub fn load(
+        &mut self,
+        data: &dyn Data,
+        contents: Contents<'_>,
+        stream: StreamId,
+        place: Option<&TreePath>,
+    ) {
         let Some((place, name)) = place.and_then(|place| Some((place, place.name.as_ref()?))) else {
-            *self = Detail { format: self.format, wrap: self.wrap, ..Detail::default() };
+            *self = ResourceDetail { format: self.format, wraps: self.wraps, ..ResourceDetail::default() };
             return;
         };
         let key = (stream, place.clone(), contents.mark(stream, &place.type_url));
@@ -126,46 +138,47 @@ impl Detail {
         }
         let other = self.key.as_ref().is_none_or(|(old, at, _)| *old != stream || at != place);
         if other {
-            let line = self.restored.take().unwrap_or(0);
-            *self = Detail { format: self.format, wrap: self.wrap, line, ..Detail::default() };
+            let line = self.restored_line.take().unwrap_or(0);
+            *self =
+                ResourceDetail { format: self.format, wraps: self.wraps, line, ..ResourceDetail::default() };
         }
         let (from, to) = (self.read, data.rows());
         self.read = to;
         self.fact = contents.resource(stream, &place.type_url, name);
-        // Most of what comes is about others.
+        // Most new messages are about other resources.
         if !other && from <= to && !contents.is_news(stream, &place.type_url, name, from..to) {
             self.key = Some(key);
             return;
         }
         self.scan = Some(Versions::before(to));
-        self.users = None;
+        self.referrers = None;
         self.made = None;
         self.faults = match &self.fact {
             Some(fact) if fact.refused => faults(data, contents, stream, &place.type_url, name),
             _ => Vec::new(),
         };
         self.holders = contents.held_elsewhere(stream, &place.type_url, name);
-        self.holders.retain(holds);
+        self.holders.retain(has_content);
         self.key = Some(key);
-        self.look(contents);
+        self.search_versions(contents);
     }
 
-    /// Older versions, or who refers to it, are still looked for.
-    pub fn searching(&self) -> bool {
-        self.scan.is_some() || self.users.as_ref().is_some_and(Users::searching)
+    /// Versions or referrers are still searched.
+    pub fn is_searching(&self) -> bool {
+        self.scan.is_some() || self.referrers.as_ref().is_some_and(Referrers::is_searching)
     }
 
-    /// Looks for more of them. True once it is known who refers to it.
+    /// Searches more versions and referrers. Returns true once, when all referrers are known.
     pub fn search(&mut self, contents: Contents<'_>) -> bool {
-        self.look(contents);
-        self.users.as_mut().is_some_and(|users| users.search(contents))
+        self.search_versions(contents);
+        self.referrers.as_mut().is_some_and(|users| users.search(contents))
     }
 
-    fn look(&mut self, contents: Contents<'_>) {
+    fn search_versions(&mut self, contents: Contents<'_>) {
         let Some((mut scan, (stream, place, _))) = self.scan.take().zip(self.key.as_ref()) else { return };
         let Some(name) = &place.name else { return };
-        contents.more_versions(*stream, &place.type_url, name, ROWS, &mut scan);
-        // Those that were known stay until the search has come as far.
+        contents.more_versions(*stream, &place.type_url, name, ROWS_PER_STEP, &mut scan);
+        // Known versions stay until the search has found as many.
         if scan.is_complete() || scan.versions.len() > self.versions.len() {
             self.versions.clone_from(&scan.versions);
         }
@@ -173,36 +186,36 @@ impl Detail {
     }
 
     /// The content shown.
-    pub fn content(&self) -> Option<crate::wire::content::BlobId> {
-        match self.versions.get(self.shown()) {
+    pub fn content(&self) -> Option<BlobId> {
+        match self.versions.get(self.version_shown()) {
             Some(version) => version.content,
             None => self.fact.as_ref().and_then(|fact| fact.content),
         }
     }
 
-    pub fn format(&self) -> Format {
-        self.format.unwrap_or(Format::Yaml)
+    pub fn format(&self) -> BodyFormat {
+        self.format.unwrap_or(BodyFormat::Yaml)
     }
 
     pub fn settle(&mut self, contents: Contents<'_>, height: usize, width: usize, docs: bool) {
         let content = self.content();
         let wanted = Some((content, self.format(), self.folds.clone()));
         if self.made != wanted {
-            self.make(contents, content);
+            self.make_lines(contents, content);
             self.made = wanted;
-            self.explained = None;
+            self.explained_path = None;
         }
         self.line = self.line.min(self.lines.len().saturating_sub(1));
         self.top = scroll(self.top, self.line, height, self.lines.len());
-        while self.wrap && self.top < self.line && self.rows_to_line(width) > height {
+        while self.wraps && self.top < self.line && self.rows_to_line(width) > height {
             self.top += 1;
         }
         let path = self.lines.get(self.line).map(|line| line.path.clone()).filter(|_| docs);
-        if path != self.explained {
+        if path != self.explained_path {
             let said =
                 path.as_ref().zip(self.body.as_ref()).and_then(|(path, body)| contents.explain(body, path));
             self.docs = said.unwrap_or_default().lines().map(str::to_owned).collect();
-            self.explained = path;
+            self.explained_path = path;
         }
     }
 
@@ -212,26 +225,27 @@ impl Detail {
         lines.map(|line| wrap(&display_safe(&line.text), width.saturating_sub(4)).len()).sum()
     }
 
-    fn make(&mut self, contents: Contents<'_>, content: Option<crate::wire::content::BlobId>) {
+    /// Renders the lines of a content.
+    fn make_lines(&mut self, contents: Contents<'_>, content: Option<BlobId>) {
         self.lines.clear();
         self.references.clear();
         self.body = None;
         let plain = |text: String| TreeLine { text, path: String::new(), fold: None };
         let Some(content) = content else {
-            return self.lines.push(plain(self.nothing().to_owned()));
+            return self.lines.push(plain(self.absence().to_owned()));
         };
-        let large = contents.size(content) > LARGE;
-        if self.format() != Format::Yaml || large {
-            let format = if large { Format::Hex } else { self.format() };
-            self.lines = contents.lines(content, format, LINES).into_iter().map(plain).collect();
-            if self.lines.len() == LINES {
-                self.lines.push(plain("… only so many lines are shown".to_owned()));
+        let large = contents.size(content) > MAX_DECODED_BYTES;
+        if self.format() != BodyFormat::Yaml || large {
+            let format = if large { BodyFormat::Hex } else { self.format() };
+            self.lines = contents.lines(content, format, MAX_LINES).into_iter().map(plain).collect();
+            if self.lines.len() == MAX_LINES {
+                self.lines.push(plain("… further lines are not shown".to_owned()));
             }
             return;
         }
         self.body = contents.body(content);
         let Some(body) = &self.body else {
-            return self.lines.push(plain("(this content is not held any more)".to_owned()));
+            return self.lines.push(plain("(this content was discarded)".to_owned()));
         };
         self.lines = tree::lines(body, &self.folds);
         if let Some((stream, ..)) = self.key {
@@ -241,41 +255,42 @@ impl Detail {
             };
             let reference = |link: Link| {
                 let fact = fact(&link);
-                let missing = fact.as_ref().is_some_and(ResourceFact::is_missing);
-                Reference { fact: fact.map(|fact| (fact.state, fact.refused)), missing, link }
+                let is_missing = fact.as_ref().is_some_and(ResourceFact::is_missing);
+                Reference { fact: fact.map(|fact| (fact.state, fact.refused)), is_missing, link }
             };
             self.references = contents.links(body).into_iter().map(reference).collect();
         }
     }
 
-    fn nothing(&self) -> &'static str {
+    /// Why there is no content.
+    fn absence(&self) -> &'static str {
         match self.fact.as_ref().map(|fact| fact.state) {
             _ if self.fact.as_ref().is_some_and(ResourceFact::is_missing) => {
                 "asked for, and not sent within --resource-timeout"
             }
             Some(ResourceState::Waiting) => "asked for, and not sent yet",
-            Some(ResourceState::Absent) => "it does not exist, says the server",
+            Some(ResourceState::Absent) => "the server says that it does not exist",
             Some(ResourceState::Removed) => "it was removed",
             Some(ResourceState::Expired) => "its time to live has run out",
             Some(ResourceState::Kept) => "held by the client from before this was recorded",
-            _ => "there is no content of it",
+            _ => "no content is known",
         }
     }
 
-    /// Begins to look for the resources of this stream that refer to this one. False if there is none to begin with.
-    pub fn find_users(&mut self, contents: Contents<'_>) -> bool {
-        self.user = 0;
+    /// Starts the search for referrers. Returns false if nothing can refer to the selection.
+    pub fn find_referrers(&mut self, contents: Contents<'_>) -> bool {
+        self.referrer = 0;
         let of = self.key.as_ref();
-        self.users = of.and_then(|(stream, place, _)| Users::of(contents, *stream, place));
-        self.users.is_some()
+        self.referrers = of.and_then(|(stream, place, _)| Referrers::of(contents, *stream, place));
+        self.referrers.is_some()
     }
 }
 
-fn holds(fact: &ResourceFact) -> bool {
+fn has_content(fact: &ResourceFact) -> bool {
     matches!(fact.state, ResourceState::Present | ResourceState::Kept)
 }
 
-/// The fields of this resource that the open refusal of its type names.
+/// The fields of the resource that the newest refusal of its type names.
 fn faults(
     data: &dyn Data,
     contents: Contents<'_>,

@@ -1,57 +1,53 @@
-use crate::tui::data::{Contents, Data, Format};
+//! The commands of Resources.
+
+use crate::schema::links::Link;
+use crate::tui::common::Common;
+use crate::tui::data::{BodyFormat, Contents};
 use crate::tui::input::command::Command;
-use crate::tui::shell::commands::{moves, page};
-use crate::tui::shell::model::Model;
+use crate::tui::screens::screen::{Destination, Outcome, movement};
 use crate::wire::event::{ApiVersion, Kind};
 
-use crate::tui::screens::resources::{Focus, Place, Resources};
+use super::path::TreePath;
+use super::state::{Focus, ResourcesScreen, areas};
 
-/// Commands that mean something of their own here.
-pub fn act(model: &mut Model, command: Command, data: &dyn Data) -> bool {
-    let Some(contents) = data.contents() else { return false };
-    if let Some(by) = moves(command, page(model)) {
-        step(&mut model.resources, by, model.whole);
-        return true;
+pub(super) fn update(
+    screen: &mut ResourcesScreen,
+    command: Command,
+    common: &mut Common,
+    contents: Contents<'_>,
+) -> Outcome {
+    if let Some(by) = movement(command, common.page()) {
+        step(screen, by, common.is_full_screen);
+        return Outcome::Done;
     }
-    let whole = model.whole;
-    let screen = &mut model.resources;
     match command {
-        Command::NextPane | Command::PreviousPane => screen.focus = next(screen.focus, command),
+        Command::NextPane | Command::PreviousPane => screen.focus = next_focus(screen.focus, command),
         Command::Left => left(screen),
         Command::Right => right(screen),
-        Command::Unfold => screen.detail.turn_all(),
-        Command::Wrap => screen.detail.wrap = !screen.detail.wrap,
+        Command::Unfold => screen.detail.unfold_all(),
+        Command::Wrap => screen.detail.wraps = !screen.detail.wraps,
         Command::Docs => {
-            let shown = model
-                .layout()
-                .is_some_and(|layout| crate::tui::screens::resources::parts(model, &layout).docs.height > 0);
-            model.resources.docs = Some(!shown);
+            let is_shown = |layout| areas(screen, common, &layout).docs.height > 0;
+            screen.shows_docs = Some(!common.layout().is_some_and(is_shown));
         }
-        Command::Format => {
-            screen.detail.line = 0;
-            screen.detail.format = match screen.detail.format() {
-                Format::Yaml => Some(Format::Json),
-                Format::Json => Some(Format::Text),
-                Format::Text => Some(Format::Hex),
-                Format::Hex => None,
-            };
-        }
-        Command::Older | Command::Newer => version(model, command == Command::Older),
-        Command::Parents => parents(model, contents),
+        Command::Format => next_format(screen),
+        Command::Older | Command::Newer => show_version(screen, common, command == Command::Older),
+        Command::Parents => toggle_referrers(screen, common, contents),
         Command::NextProblem | Command::PreviousProblem => {
             match screen.tree.next_problem(contents, command == Command::NextProblem) {
-                Some(place) => screen.tree.reveal(place),
-                None => model.say("no further problem this way"),
+                Some(path) => screen.tree.reveal(path),
+                None => common.say("no further problem this way"),
             }
         }
-        Command::Open => open(model, contents),
-        Command::Back if !whole => return back(screen),
-        _ => return false,
+        Command::Open => open(screen, common, contents),
+        Command::DiffMarked => return compare_variants(screen, common),
+        Command::Back if !common.is_full_screen && back(screen) => {}
+        _ => return Outcome::NotHandled,
     }
-    true
+    Outcome::Done
 }
 
-fn next(focus: Focus, command: Command) -> Focus {
+fn next_focus(focus: Focus, command: Command) -> Focus {
     match (focus, command) {
         (Focus::Tree, Command::NextPane) | (Focus::Side, Command::PreviousPane) => Focus::Body,
         (Focus::Body, Command::NextPane) | (Focus::Tree, Command::PreviousPane) => Focus::Side,
@@ -59,27 +55,38 @@ fn next(focus: Focus, command: Command) -> Focus {
     }
 }
 
-fn step(screen: &mut Resources, by: isize, whole: bool) {
+fn next_format(screen: &mut ResourcesScreen) {
+    screen.detail.line = 0;
+    screen.detail.format = match screen.detail.format() {
+        BodyFormat::Yaml => Some(BodyFormat::Json),
+        BodyFormat::Json => Some(BodyFormat::Text),
+        BodyFormat::Text => Some(BodyFormat::Hex),
+        BodyFormat::Hex => None,
+    };
+}
+
+fn step(screen: &mut ResourcesScreen, by: isize, is_full_screen: bool) {
     let detail = &mut screen.detail;
     match screen.focus {
-        Focus::Tree if !whole => {
+        Focus::Tree if !is_full_screen => {
             let at = screen.tree.position().unwrap_or(0);
             screen.tree.select(at.saturating_add_signed(by));
         }
-        Focus::Side if !whole => match &detail.users {
-            Some(users) => {
-                detail.user = detail.user.saturating_add_signed(by).min(users.found.len().saturating_sub(1));
+        Focus::Side if !is_full_screen => match &detail.referrers {
+            Some(referrers) => {
+                let last = referrers.found.len().saturating_sub(1);
+                detail.referrer = detail.referrer.saturating_add_signed(by).min(last);
             }
             None => {
-                let at = detail.shown();
-                detail.choose(at.saturating_add_signed(by));
+                let at = detail.version_shown();
+                detail.show_version(at.saturating_add_signed(by));
             }
         },
         _ => detail.line = detail.line.saturating_add_signed(by).min(detail.lines.len().saturating_sub(1)),
     }
 }
 
-fn left(screen: &mut Resources) {
+fn left(screen: &mut ResourcesScreen) {
     match screen.focus {
         Focus::Tree => {
             screen.tree.fold(false);
@@ -89,7 +96,7 @@ fn left(screen: &mut Resources) {
     }
 }
 
-fn right(screen: &mut Resources) {
+fn right(screen: &mut ResourcesScreen) {
     match screen.focus {
         Focus::Tree if screen.tree.fold(true) => {}
         Focus::Tree => screen.focus = Focus::Body,
@@ -100,105 +107,126 @@ fn right(screen: &mut Resources) {
     }
 }
 
-fn version(model: &mut Model, older: bool) {
-    let detail = &mut model.resources.detail;
-    let at = detail.shown();
+fn show_version(screen: &mut ResourcesScreen, common: &mut Common, older: bool) {
+    let detail = &mut screen.detail;
+    let at = detail.version_shown();
     let to = if older { at + 1 } else { at.saturating_sub(1) };
     if to == at || to >= detail.versions.len() {
-        model.say(if older { "nothing older on this stream" } else { "this is the newest version" });
+        common.say(if older { "nothing older on this stream" } else { "this is the newest version" });
     } else {
-        detail.choose(to);
+        detail.show_version(to);
     }
 }
 
-/// Shows who refers to the resource, or its versions again.
-fn parents(model: &mut Model, contents: Contents<'_>) {
-    let screen = &mut model.resources;
-    if screen.detail.users.take().is_some() {
+/// Shows the referrers of the resource, or its versions again.
+fn toggle_referrers(screen: &mut ResourcesScreen, common: &mut Common, contents: Contents<'_>) {
+    if screen.detail.referrers.take().is_some() {
         screen.focus = Focus::Tree;
         return;
     }
-    if !screen.detail.find_users(contents) {
-        return model.say("choose a resource first");
+    if !screen.detail.find_referrers(contents) {
+        return common.say("choose a resource first");
     }
-    // Where there are few, at once.
-    if screen.detail.users.as_mut().is_some_and(|users| users.search(contents) || !users.searching()) {
-        found_users(model);
-    }
-}
-
-/// All that refer to the resource are known.
-pub fn found_users(model: &mut Model) {
-    match &model.resources.detail.users {
-        Some(users) if !users.found.is_empty() => model.resources.focus = Focus::Side,
-        _ => model.say("nothing on this stream refers to it"),
+    // A short search ends at once.
+    let referrers = screen.detail.referrers.as_mut();
+    if referrers.is_some_and(|referrers| referrers.search(contents) || !referrers.is_searching()) {
+        show_referrers(screen, common);
     }
 }
 
-fn open(model: &mut Model, contents: Contents<'_>) {
-    let screen = &mut model.resources;
+/// Moves the focus to the referrers once all of them are known.
+pub(super) fn show_referrers(screen: &mut ResourcesScreen, common: &mut Common) {
+    match &screen.detail.referrers {
+        Some(referrers) if !referrers.found.is_empty() => screen.focus = Focus::Side,
+        _ => common.say("nothing on this stream refers to it"),
+    }
+}
+
+/// Compares the resource with other content of the same name on another stream.
+fn compare_variants(screen: &ResourcesScreen, common: &mut Common) -> Outcome {
+    let detail = &screen.detail;
+    let differing = detail.fact.as_ref().and_then(|fact| {
+        let other = detail.holders.iter().find(|other| other.hash != fact.hash)?;
+        Some((fact, other.stream))
+    });
+    let Some((fact, other)) = differing else {
+        return Outcome::say(common, "every stream that has it has the same content");
+    };
+    Outcome::Open(Destination::Variants {
+        stream: fact.stream,
+        other,
+        type_url: fact.type_url.clone(),
+        name: fact.name.clone(),
+    })
+}
+
+fn open(screen: &mut ResourcesScreen, common: &mut Common, contents: Contents<'_>) {
     let selected = screen.tree.selected.clone();
     match screen.focus {
         Focus::Tree => match selected {
-            Some(Place { type_url, name: None }) => screen.tree.turn(&type_url),
+            Some(TreePath { type_url, name: None }) => screen.tree.turn(&type_url),
             Some(_) => screen.focus = Focus::Body,
-            None => model.say("nothing to open"),
+            None => common.say("nothing to open"),
         },
         Focus::Side => {
-            match screen.detail.users.as_ref().and_then(|users| users.found.get(screen.detail.user)) {
-                Some(user) => {
-                    let user = user.clone();
-                    jump(screen, user);
+            let detail = &screen.detail;
+            match detail.referrers.as_ref().and_then(|referrers| referrers.found.get(detail.referrer)) {
+                Some(referrer) => {
+                    let referrer = referrer.clone();
+                    jump(screen, referrer);
                 }
                 None => screen.focus = Focus::Body,
             }
         }
         Focus::Body => match screen.detail.reference().map(|reference| reference.link.clone()) {
             Some(link) => match target(contents, screen, &link) {
-                Some(place) => jump(screen, place),
+                Some(path) => jump(screen, path),
                 None => {
                     let label = link.kind.label();
-                    model.say(format!("{label} {} was neither asked for nor sent on this stream", link.name));
+                    common
+                        .say(format!("{label} {} was neither asked for nor sent on this stream", link.name));
                 }
             },
             None => {
                 if !screen.detail.fold(None) {
-                    model.say("this line refers to nothing");
+                    common.say("this line refers to nothing");
                 }
             }
         },
     }
 }
 
-/// The resource that a link leads to, if the stream knows one.
-fn target(contents: Contents<'_>, screen: &Resources, link: &crate::schema::links::Link) -> Option<Place> {
+/// The resource that a link refers to, if the stream knows one.
+fn target(contents: Contents<'_>, screen: &ResourcesScreen, link: &Link) -> Option<TreePath> {
     let stream = screen.tree.stream()?;
     let type_url = link.kind.type_url(ApiVersion::V3)?;
-    let several = matches!(link.kind, Kind::Vhds | Kind::Srds);
+    let is_prefix = matches!(link.kind, Kind::Vhds | Kind::Srds);
     let name = match contents.resource(stream, &type_url, &link.name) {
         Some(fact) => Some(fact.name),
-        None if several => contents.names(stream, &type_url).into_iter().find(|name| link.matches_name(name)),
+        None if is_prefix => {
+            contents.names(stream, &type_url).into_iter().find(|name| link.matches_name(name))
+        }
         None => None,
     };
-    Some(Place { name: Some(name?), type_url })
+    Some(TreePath { name: Some(name?), type_url })
 }
 
-fn jump(screen: &mut Resources, to: Place) {
+fn jump(screen: &mut ResourcesScreen, to: TreePath) {
     if let Some(from) = screen.tree.selected.clone() {
         screen.trail.push((from, screen.detail.line));
     }
     screen.tree.reveal(to);
-    screen.detail.users = None;
+    screen.detail.referrers = None;
     screen.focus = Focus::Body;
 }
 
-/// One step back within the screen. False if there is none.
-fn back(screen: &mut Resources) -> bool {
-    if screen.detail.users.take().is_some() {
+/// Goes one step back within the screen. Returns false if there is none.
+fn back(screen: &mut ResourcesScreen) -> bool {
+    if screen.detail.referrers.take().is_some() {
         screen.focus = Focus::Tree;
-    } else if let Some((place, line)) = screen.trail.pop() {
-        screen.tree.reveal(place);
-        screen.detail.restore(line);
+    } else if let Some((path, line)) = screen.trail.pop() {
+        screen.tree.reveal(path);
+        screen.detail.restore_line(line);
         screen.focus = Focus::Body;
     } else if screen.focus != Focus::Tree {
         screen.focus = Focus::Tree;

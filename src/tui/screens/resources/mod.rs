@@ -1,134 +1,128 @@
-//! Screen 4: what exactly is configured, since when, and what a field means.
+//! Screen 4: the resources of a stream, their versions, and the meaning of their fields.
 
 mod detail;
 mod keys;
+mod path;
 mod referrers;
+mod state;
 mod tree;
-pub mod view;
+mod view;
 
-use std::sync::Arc;
+use ratatui::layout::Position;
 
-use ratatui::layout::Rect;
+use crate::tui::common::Common;
+use crate::tui::data::{BodyFormat, Data};
+use crate::tui::input::command::Command;
+use crate::tui::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText};
+use crate::tui::widgets::canvas::Canvas;
+use crate::tui::widgets::layout::Layout;
+use crate::tui::widgets::text;
+use crate::wire::text::display_safe;
 
-use crate::present::json::type_word;
-use crate::wire::event::TypeUrl;
+use detail::ResourceDetail;
+use path::TreePath;
+use state::areas;
+pub use state::{Focus, ResourcesScreen};
+use tree::ResourceTree;
 
-use crate::tui::data::Data;
-use crate::tui::shell::model::Model;
-use crate::tui::shell::update::current_stream;
-use crate::tui::widgets::layout::{self, Layout};
-
-pub use detail::Detail;
-pub use keys::act;
-pub use tree::{Row, Tree};
-
-/// A type, or a resource of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub type_url: TypeUrl,
-    pub name: Option<Arc<str>>,
-}
-
-/// Which part the arrows move in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Focus {
-    #[default]
-    Tree,
-    Body,
-    /// Versions, or who refers to it.
-    Side,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct Resources {
-    pub tree: Tree,
-    pub detail: Detail,
-    pub focus: Focus,
-    /// Where references were followed from, with the line.
-    trail: Vec<(Place, usize)>,
-    /// Shown or hidden by hand; otherwise shown where there is room.
-    pub docs: Option<bool>,
-}
-
-impl Resources {
-    /// Selects a resource, or a type.
-    pub fn go_to(&mut self, type_url: &TypeUrl, name: Option<Arc<str>>) {
-        self.tree.reveal(Place { type_url: type_url.clone(), name });
+impl Screen for ResourcesScreen {
+    fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
+        match data.contents() {
+            Some(contents) => keys::update(self, command, common, contents),
+            None => Outcome::NotHandled,
+        }
     }
-}
 
-/// Where the parts of the screen are.
-#[derive(Clone, Copy, Debug)]
-pub struct Parts {
-    pub tree: Rect,
-    pub side: Rect,
-    pub bar: Rect,
-    pub body: Rect,
-    pub docs: Rect,
-}
-
-pub fn parts(model: &Model, layout: &Layout) -> Parts {
-    let body = layout.body;
-    let width = if layout.wide { body.width * 3 / 10 } else { body.width * 2 / 5 };
-    let width = body.width - layout.shifted(body.width - width, body.width, 20);
-    let width = if model.whole { 0 } else { width };
-    let left = Rect { width, ..body };
-    let bar = Rect { x: body.x + width, width: u16::from(width > 0), ..body };
-    let right = Rect { x: bar.right(), width: body.right() - bar.right(), ..body };
-    let side = (body.height / 3).min(9);
-    let (tree, side) = layout::split(left, left.height - side);
-    let docs = match model.resources.docs.unwrap_or(!layout.low) {
-        true => (right.height / 3).min(10),
-        false => 0,
-    };
-    let (body, docs) = layout::split(right, right.height - docs);
-    Parts { tree, side, bar, body, docs }
-}
-
-/// One step of what is looked for. True while there is more.
-pub fn search(model: &mut Model, data: &dyn Data) -> bool {
-    let Some(contents) = data.contents() else { return false };
-    if model.resources.detail.search(contents) {
-        keys::found_users(model);
+    fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
+        let areas = areas(self, common, layout);
+        let Some((contents, stream)) = data.contents().zip(common.stream_or_first(data)) else {
+            self.tree = ResourceTree::default();
+            self.detail = ResourceDetail::default();
+            return;
+        };
+        if common.paused.is_none() || self.tree.stream() != Some(stream) {
+            self.tree.load(contents, stream, common.scope.type_url.as_ref(), common.filter.as_ref());
+        }
+        self.tree.settle(contents, usize::from(areas.tree.height).saturating_sub(1));
+        let path = self.tree.selected.clone();
+        self.detail.load(data, contents, stream, path.as_ref());
+        let room = usize::from(areas.body.height).saturating_sub(1);
+        self.detail.settle(contents, room, usize::from(areas.body.width), areas.docs.height > 0);
     }
-    let names = model.resources.tree.search(data, model.filter.as_ref());
-    names || model.resources.detail.searching()
-}
 
-pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool) {
-    let first = || data.stream_ids().first().copied();
-    let stream = current_stream(model).or_else(first);
-    let parts = parts(model, layout);
-    let Some((contents, stream)) = data.contents().zip(stream) else {
-        model.resources.tree = Tree::default();
-        model.resources.detail = Detail::default();
-        return;
-    };
-    let screen = &mut model.resources;
-    if !frozen || screen.tree.stream() != Some(stream) {
-        screen.tree.load(contents, stream, model.scope.type_url.as_ref(), model.filter.as_ref());
+    fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+        view::draw(self, common, canvas, layout)
     }
-    screen.tree.settle(contents, usize::from(parts.tree.height).saturating_sub(1));
-    let place = screen.tree.selected.clone();
-    screen.detail.load(data, contents, stream, place.as_ref());
-    let room = usize::from(parts.body.height).saturating_sub(1);
-    screen.detail.settle(contents, room, usize::from(parts.body.width), parts.docs.height > 0);
-}
 
-/// The selected resource as the command line names it: `cds/reviews`.
-pub fn what(model: &Model) -> Option<String> {
-    let place = model.resources.tree.selected.as_ref()?;
-    let word = type_word(&place.type_url);
-    Some(place.name.as_ref().map_or_else(|| word.to_owned(), |name| format!("{word}/{name}")))
-}
+    fn summary(&self, common: &Common, _layout: &Layout) -> String {
+        view::summary(self, common)
+    }
 
-/// The selected resource as a line of text.
-pub fn copied(model: &Model) -> Option<String> {
-    let fact = model.resources.detail.fact.as_ref();
-    let words = [
-        what(model)?,
-        fact.and_then(|fact| fact.version.as_deref()).unwrap_or("-").to_owned(),
-        fact.map_or("-", |fact| if fact.refused { "NACK" } else { fact.state.word() }).to_owned(),
-    ];
-    Some(words.map(|word| crate::wire::text::display_safe(&word).into_owned()).join("  "))
+    fn hint(&self, _common: &Common) -> String {
+        let line = self.detail.lines.get(self.detail.line).filter(|_| self.focus == Focus::Body);
+        match (line, &self.tree.selected) {
+            (Some(line), _) if !line.path.is_empty() => line.path.clone(),
+            (_, Some(TreePath { name: Some(name), .. })) => name.to_string(),
+            _ => "docs and rules come from the descriptors".to_owned(),
+        }
+    }
+
+    fn search(&mut self, common: &mut Common, data: &dyn Data) -> bool {
+        let Some(contents) = data.contents() else { return false };
+        if self.detail.search(contents) {
+            keys::show_referrers(self, common);
+        }
+        let names = self.tree.search(data, common.filter.as_ref());
+        names || self.detail.is_searching()
+    }
+
+    fn is_searching(&self) -> bool {
+        self.tree.is_searching() || self.detail.is_searching()
+    }
+
+    fn has_text_focus(&self, common: &Common) -> bool {
+        self.focus == Focus::Body || common.is_full_screen
+    }
+
+    fn text(&self, _common: &Common) -> Option<ScreenText> {
+        let lines = self.detail.lines.iter().map(|line| line.text.clone()).collect();
+        Some(ScreenText { lines, at: self.detail.line })
+    }
+
+    fn show_line(&mut self, line: usize) {
+        self.detail.line = line;
+    }
+
+    fn comparable(&self, _common: &Common, _data: &dyn Data) -> Option<Comparable> {
+        self.tree.selected.as_ref().map(|path| Comparable::Resource(path.word()))
+    }
+
+    fn copy_row(&self, _common: &Common) -> Option<String> {
+        let fact = self.detail.fact.as_ref();
+        let words = [
+            self.tree.selected.as_ref()?.word(),
+            fact.and_then(|fact| fact.version.as_deref()).unwrap_or("-").to_owned(),
+            fact.map_or("-", |fact| if fact.refused { "NACK" } else { fact.state.word() }).to_owned(),
+        ];
+        Some(words.map(|word| display_safe(&word).into_owned()).join("  "))
+    }
+
+    fn copy_name(&self, _common: &Common) -> Option<String> {
+        Some(self.tree.selected.as_ref()?.name.as_deref()?.to_owned())
+    }
+
+    fn copy_path(&self) -> Option<String> {
+        Some(self.detail.lines.get(self.detail.line)?.path.clone())
+    }
+
+    fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
+        Some(data.contents()?.lines(self.detail.content()?, format, usize::MAX).join("\n"))
+    }
+
+    fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
+        let path = self.tree.selected.as_ref().map(|path| format!(" {}", text::shell_word(&path.word())));
+        let path = path.unwrap_or_default();
+        let form = if path.contains('/') { "yaml" } else { "tree" };
+        CommandLine::complete(format!("xdscope get {source}{path} -o {form}{}", common.stream_flag()))
+    }
 }

@@ -1,75 +1,75 @@
-//! Who refers to a resource, looked for in slices so that no frame waits for the whole search.
+//! The resources that refer to a resource, found in slices so that no frame waits for a full search.
 
 use std::sync::Arc;
 
-use crate::schema::links::referring_kinds;
+use crate::schema::links::{Link, referring_kinds};
 use crate::tui::data::Contents;
 use crate::wire::event::{ApiVersion, Kind, StreamId};
 
-use crate::tui::screens::resources::Place;
+use super::path::TreePath;
 
-/// Resources that are searched for references to one.
-const SEARCHED: usize = 2000;
-/// Of these in one step of a frame.
-const SLICE: usize = 64;
-/// Bytes of a resource that is searched so.
-const SEARCHED_SIZE: u64 = 1 << 20;
+/// Resources that are searched for references.
+const MAX_SEARCHED: usize = 2000;
+/// Resources searched in one step.
+const RESOURCES_PER_STEP: usize = 64;
+/// Larger resources are not searched.
+const MAX_SEARCHED_BYTES: u64 = 1 << 20;
 
-/// Resources of a stream that refer to one of them.
+/// Resources of a stream that refer to one resource.
 #[derive(Clone, Debug)]
-pub struct Users {
-    pub found: Vec<Place>,
+pub struct Referrers {
+    pub found: Vec<TreePath>,
     stream: StreamId,
     kind: Kind,
     name: Arc<str>,
-    /// Those that are still to be looked at, the next one last.
-    rest: Vec<Place>,
-    /// There are more than are looked at.
-    more: bool,
+    /// Resources not searched yet, the next one last.
+    rest: Vec<TreePath>,
+    /// There are more resources than are searched.
+    has_more: bool,
 }
 
-impl Users {
-    /// Begins to look for those of this resource; `None` where nothing can refer to it.
-    pub fn of(contents: Contents<'_>, stream: StreamId, place: &Place) -> Option<Users> {
+impl Referrers {
+    /// Starts the search; `None` if no type can refer to the resource.
+    pub fn of(contents: Contents<'_>, stream: StreamId, place: &TreePath) -> Option<Referrers> {
         let (kind, _) = Kind::of_type_url(place.type_url.as_str())?;
         let name = place.name.clone()?;
-        let (mut rest, mut more) = (Vec::new(), false);
+        let (mut rest, mut has_more) = (Vec::new(), false);
         for url in referring_kinds(kind).iter().filter_map(|other| other.type_url(ApiVersion::V3)) {
-            let left = SEARCHED - rest.len();
+            let left = MAX_SEARCHED - rest.len();
             let names = contents.first_names(stream, &url, left + 1);
-            more |= names.len() > left;
-            let place = |name| Place { type_url: url.clone(), name: Some(name) };
+            has_more |= names.len() > left;
+            let place = |name| TreePath { type_url: url.clone(), name: Some(name) };
             rest.extend(names.into_iter().take(left).map(place));
         }
         rest.reverse();
-        Some(Users { found: Vec::new(), stream, kind, name, rest, more })
+        Some(Referrers { found: Vec::new(), stream, kind, name, rest, has_more })
     }
 
-    pub fn searching(&self) -> bool {
+    pub fn is_searching(&self) -> bool {
         !self.rest.is_empty()
     }
 
-    /// There may be more than were found.
-    pub fn at_least(&self) -> bool {
-        self.more || self.searching()
+    /// There may be more referrers than were found.
+    pub fn is_partial(&self) -> bool {
+        self.has_more || self.is_searching()
     }
 
-    /// Looks at more of them. True once the last of them was looked at.
+    /// Searches more resources. Returns true once, when the last one was searched.
     pub fn search(&mut self, contents: Contents<'_>) -> bool {
-        let rest = self.rest.split_off(self.rest.len().saturating_sub(SLICE));
+        let rest = self.rest.split_off(self.rest.len().saturating_sub(RESOURCES_PER_STEP));
         let last = !rest.is_empty() && self.rest.is_empty();
         let found = rest.into_iter().rev().filter(|place| self.refers(contents, place));
-        let found: Vec<Place> = found.collect();
+        let found: Vec<TreePath> = found.collect();
         self.found.extend(found);
         last
     }
 
-    fn refers(&self, contents: Contents<'_>, from: &Place) -> bool {
+    fn refers(&self, contents: Contents<'_>, from: &TreePath) -> bool {
         let fact = from.name.as_ref().and_then(|name| contents.resource(self.stream, &from.type_url, name));
-        let content = fact.and_then(|fact| fact.content).filter(|id| contents.size(*id) <= SEARCHED_SIZE);
+        let content =
+            fact.and_then(|fact| fact.content).filter(|id| contents.size(*id) <= MAX_SEARCHED_BYTES);
         let links = content.and_then(|id| contents.body(id)).map(|body| contents.links(&body));
-        let means =
-            |link: &crate::schema::links::Link| link.kind == self.kind && link.matches_name(&self.name);
+        let means = |link: &Link| link.kind == self.kind && link.matches_name(&self.name);
         links.unwrap_or_default().iter().any(means)
     }
 }

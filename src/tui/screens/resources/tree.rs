@@ -1,34 +1,36 @@
-//! The tree of types and names. A type may have 100,000: only names are held, facts are asked for what is shown.
+//! The tree of types and names.
+//!
+//! A type may have 100,000 resources, so only names are loaded, and facts only for rows on the screen.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::engine::store::{ResourceFact, ResourceState, SummaryFact};
 use crate::present::report::type_order;
-use crate::tui::data::{Applied, Contents, Data};
-use crate::tui::screens::overview::scroll;
-use crate::tui::screens::shared::names::{Names, Narrowed};
+use crate::tui::data::{AppliedFilter, Contents, Data};
+use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
+use crate::tui::widgets::list::scroll;
 use crate::wire::event::{StreamId, TypeUrl};
 
-use crate::tui::screens::resources::Place;
+use super::path::TreePath;
 
-/// Types of up to this many names are open at first.
-const SMALL: usize = 12;
+/// The number of names up to which a type is unfolded at first.
+const MAX_OPEN_NAMES: usize = 12;
 
 /// The names of one type.
 #[derive(Clone, Debug)]
-pub struct List {
+pub struct TypeList {
     pub fact: SummaryFact,
-    /// Changes with the names.
+    /// Changes whenever the names do.
     mark: u64,
-    /// In order.
-    names: Names,
-    narrowed: Narrowed,
+    /// Sorted.
+    names: NameList,
+    names_shown: FilteredNames,
 }
 
-impl List {
+impl TypeList {
     pub fn len(&self) -> usize {
-        self.narrowed.shown().map_or(self.total(), <[u32]>::len)
+        self.names_shown.shown().map_or(self.total(), <[u32]>::len)
     }
 
     pub fn total(&self) -> usize {
@@ -36,16 +38,16 @@ impl List {
     }
 
     fn get(&self, at: usize) -> Option<&Arc<str>> {
-        let at = match self.narrowed.shown() {
+        let at = match self.names_shown.shown() {
             Some(shown) => *shown.get(at)? as usize,
             None => at,
         };
         self.names.all().get(at)
     }
 
-    /// Where a name stands, or would.
+    /// The index of a name, or the index at which it would be inserted.
     fn rank(&self, name: &str) -> Result<usize, usize> {
-        match self.narrowed.shown() {
+        match self.names_shown.shown() {
             Some(shown) => {
                 shown.binary_search_by(|at| self.names.all().get(*at as usize).map_or("", |n| n).cmp(name))
             }
@@ -56,42 +58,42 @@ impl List {
 
 /// A row of the tree.
 #[derive(Clone, Debug)]
-pub enum Row {
-    Type { place: Place, list: usize, open: bool },
-    Resource { place: Place, fact: Option<Box<ResourceFact>> },
+pub enum ResourceRow {
+    Type { place: TreePath, list: usize, open: bool },
+    Resource { place: TreePath, fact: Option<Box<ResourceFact>> },
 }
 
-impl Row {
-    pub fn place(&self) -> &Place {
+impl ResourceRow {
+    pub fn place(&self) -> &TreePath {
         match self {
-            Row::Type { place, .. } | Row::Resource { place, .. } => place,
+            ResourceRow::Type { place, .. } | ResourceRow::Resource { place, .. } => place,
         }
     }
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Tree {
+pub struct ResourceTree {
     stream: Option<StreamId>,
-    pub types: Vec<List>,
-    /// The type of the selection is to be opened once its names are read.
-    opens: bool,
-    /// Types that are not as they would be.
+    pub types: Vec<TypeList>,
+    /// The type of the selection is unfolded once its names are loaded.
+    unfolds_selected: bool,
+    /// Types that the user folded or unfolded.
     turned: HashSet<TypeUrl>,
-    /// The filter that the lists were narrowed by.
+    /// The filter of the lists.
     filter: Option<String>,
-    pub selected: Option<Place>,
+    pub selected: Option<TreePath>,
     pub top: usize,
     /// The rows on the screen.
-    pub window: Vec<Row>,
+    pub window: Vec<ResourceRow>,
 }
 
-impl Tree {
+impl ResourceTree {
     pub fn stream(&self) -> Option<StreamId> {
         self.stream
     }
 
-    fn open(&self, list: &List) -> bool {
-        (list.total() <= SMALL) != self.turned.contains(&list.fact.type_url)
+    fn is_open(&self, list: &TypeList) -> bool {
+        (list.total() <= MAX_OPEN_NAMES) != self.turned.contains(&list.fact.type_url)
     }
 
     /// Brings the lists in line with the source.
@@ -100,7 +102,7 @@ impl Tree {
         contents: Contents<'_>,
         stream: StreamId,
         only: Option<&TypeUrl>,
-        filter: Option<&Applied>,
+        filter: Option<&AppliedFilter>,
     ) {
         if self.stream != Some(stream) {
             self.types.clear();
@@ -114,81 +116,81 @@ impl Tree {
         let mut known = std::mem::take(&mut self.types);
         for fact in facts {
             let mark = contents.names_mark(stream, &fact.type_url);
-            let since = (contents.mark(stream, &fact.type_url), contents.now());
+            let since = ContentsVersion { mark: contents.mark(stream, &fact.type_url), at: contents.now() };
             let old = known.iter().position(|list| list.fact.type_url == fact.type_url);
             let list = match old.map(|at| known.swap_remove(at)) {
                 Some(mut list) if list.mark == mark && !fresh => {
-                    list.narrowed.renew(list.total(), since);
-                    List { fact, ..list }
+                    list.names_shown.renew(list.total(), since);
+                    TypeList { fact, ..list }
                 }
                 Some(list) if list.mark == mark => {
-                    let narrowed = Narrowed::new(&list.names, filter, since);
-                    List { fact, narrowed, ..list }
+                    let names_shown = FilteredNames::new(&list.names, filter, since);
+                    TypeList { fact, names_shown, ..list }
                 }
                 _ => {
                     let mut names = contents.names(stream, &fact.type_url);
                     names.sort_unstable();
-                    let names = Names::new(names);
-                    let narrowed = Narrowed::new(&names, filter, since);
-                    List { fact, mark, names, narrowed }
+                    let names = NameList::new(names);
+                    let names_shown = FilteredNames::new(&names, filter, since);
+                    TypeList { fact, mark, names, names_shown }
                 }
             };
             self.types.push(list);
         }
-        if std::mem::take(&mut self.opens)
-            && let Some(Place { type_url, name: Some(_) }) = self.selected.clone()
-            && self.types.iter().any(|list| list.fact.type_url == type_url && !self.open(list))
+        if std::mem::take(&mut self.unfolds_selected)
+            && let Some(TreePath { type_url, name: Some(_) }) = self.selected.clone()
+            && self.types.iter().any(|list| list.fact.type_url == type_url && !self.is_open(list))
         {
             self.turn(&type_url);
         }
         self.narrow(contents, filter);
     }
 
-    /// Names are still held against the filter.
-    pub fn searching(&self) -> bool {
-        self.types.iter().any(|list| list.narrowed.searching(list.total()))
+    /// NameList are still held against the filter.
+    pub fn is_searching(&self) -> bool {
+        self.types.iter().any(|list| list.names_shown.is_searching(list.total()))
     }
 
-    /// Looks at more names. True while there are more.
-    pub fn search(&mut self, data: &dyn Data, filter: Option<&Applied>) -> bool {
+    /// Matches more names. Returns whether there are more.
+    pub fn search(&mut self, data: &dyn Data, filter: Option<&AppliedFilter>) -> bool {
         if let Some(contents) = data.contents() {
             self.narrow(contents, filter);
         }
-        data.contents().is_some() && self.searching()
+        data.contents().is_some() && self.is_searching()
     }
 
-    fn narrow(&mut self, contents: Contents<'_>, filter: Option<&Applied>) {
+    fn narrow(&mut self, contents: Contents<'_>, filter: Option<&AppliedFilter>) {
         let (Some(filter), Some(stream)) = (filter, self.stream) else { return };
-        let list = self.types.iter_mut().find(|list| list.narrowed.searching(list.total()));
+        let list = self.types.iter_mut().find(|list| list.names_shown.is_searching(list.total()));
         if let Some(list) = list {
-            list.narrowed.search(contents, (stream, &list.fact.type_url), list.names.all(), filter);
+            list.names_shown.search(contents, stream, &list.fact.type_url, list.names.all(), filter);
         }
     }
 
     /// Rows of the tree.
     pub fn len(&self) -> usize {
-        self.types.iter().map(|list| 1 + if self.open(list) { list.len() } else { 0 }).sum()
+        self.types.iter().map(|list| 1 + if self.is_open(list) { list.len() } else { 0 }).sum()
     }
 
-    fn at(&self, row: usize) -> Option<(Place, usize)> {
+    fn at(&self, row: usize) -> Option<(TreePath, usize)> {
         let mut left = row;
         for (i, list) in self.types.iter().enumerate() {
-            let rows = 1 + if self.open(list) { list.len() } else { 0 };
+            let rows = 1 + if self.is_open(list) { list.len() } else { 0 };
             if left < rows {
                 let name = left.checked_sub(1).and_then(|at| list.get(at)).cloned();
-                return Some((Place { type_url: list.fact.type_url.clone(), name }, i));
+                return Some((TreePath { type_url: list.fact.type_url.clone(), name }, i));
             }
             left -= rows;
         }
         None
     }
 
-    /// The row of the selection, or of what is nearest to it.
+    /// The row of the selection, or the row nearest to it.
     pub fn position(&self) -> Option<usize> {
         let selected = self.selected.as_ref()?;
         let mut before = 0;
         for list in &self.types {
-            let open = self.open(list);
+            let open = self.is_open(list);
             if list.fact.type_url == selected.type_url {
                 let at = selected.name.as_ref().filter(|_| open).map(|name| match list.rank(name) {
                     Ok(at) => at + 1,
@@ -206,35 +208,34 @@ impl Tree {
         self.selected = self.at(row).map(|(place, _)| place);
     }
 
-    /// Selects a place and opens what it is in.
-    pub fn reveal(&mut self, place: Place) {
-        let folded = |list: &&List| list.fact.type_url == place.type_url && !self.open(list);
+    /// Selects a path and unfolds its type.
+    pub fn reveal(&mut self, place: TreePath) {
+        let folded = |list: &&TypeList| list.fact.type_url == place.type_url && !self.is_open(list);
         let folded = self.types.iter().find(folded).map(|list| list.fact.type_url.clone());
         if let (Some(url), Some(_)) = (folded, &place.name) {
             self.turn(&url);
         }
         self.selected = Some(place);
-        self.opens = true;
+        self.unfolds_selected = true;
     }
 
-    /// The next resource that is refused or did not come, or the one before. A type whose counts tell of none is
-    /// passed over.
-    pub fn next_problem(&self, contents: Contents<'_>, forward: bool) -> Option<Place> {
+    /// The next or previous resource that was refused or not sent. Types without any are skipped.
+    pub fn next_problem(&self, contents: Contents<'_>, forward: bool) -> Option<TreePath> {
         let stream = self.stream?;
         let here = self.selected.as_ref()?;
         let at = self.types.iter().position(|list| list.fact.type_url == here.type_url)?;
-        let bad = |place: &Place| {
+        let bad = |place: &TreePath| {
             let fact = contents.resource(stream, &place.type_url, place.name.as_deref()?)?;
             let missing = matches!(fact.state, ResourceState::Waiting | ResourceState::Absent);
             (fact.refused || missing).then_some(())
         };
-        let of = |list: &List, from: usize, to: usize| -> Option<Place> {
+        let of = |list: &TypeList, from: usize, to: usize| -> Option<TreePath> {
             if list.fact.refused == 0 && list.fact.missing == 0 {
                 return None;
             }
             let place = |at: usize| {
                 let name = list.get(at).cloned();
-                Some(Place { type_url: list.fact.type_url.clone(), name })
+                Some(TreePath { type_url: list.fact.type_url.clone(), name })
                     .filter(|place| bad(place).is_some())
             };
             if forward { (from..to).find_map(place) } else { (from..to).rev().find_map(place) }
@@ -259,32 +260,32 @@ impl Tree {
         }
     }
 
-    /// Folds the selected type, or unfolds it. False if it is so already.
+    /// Folds or unfolds the selected type. Returns false if nothing changed.
     pub fn fold(&mut self, open: bool) -> bool {
         let Some(selected) = self.selected.clone() else { return false };
         let Some(list) = self.types.iter().find(|list| list.fact.type_url == selected.type_url) else {
             return false;
         };
-        if self.open(list) == open {
+        if self.is_open(list) == open {
             return false;
         }
         self.turn(&selected.type_url);
         if !open {
-            self.selected = Some(Place { name: None, ..selected });
+            self.selected = Some(TreePath { name: None, ..selected });
         }
         true
     }
 
-    /// Brings selection and window in line with the rows there are.
+    /// Brings selection and window in line with the rows.
     pub fn settle(&mut self, contents: Contents<'_>, height: usize) {
         if self.position().is_none() {
-            // What someone comes for stands in the first type that has anything.
-            let first = self.types.iter().position(|list| self.open(list) && list.len() > 0);
+            // The first type that has a resource.
+            let first = self.types.iter().position(|list| self.is_open(list) && list.len() > 0);
             let row: usize = self
                 .types
                 .iter()
                 .take(first.unwrap_or(0))
-                .map(|list| 1 + if self.open(list) { list.len() } else { 0 })
+                .map(|list| 1 + if self.is_open(list) { list.len() } else { 0 })
                 .sum();
             self.select(row + usize::from(first.is_some()));
         }
@@ -294,13 +295,15 @@ impl Tree {
         let rows = (self.top..self.top + height).map_while(|row| self.at(row));
         self.window = rows
             .map(|(place, list)| match &place.name {
-                None => {
-                    Row::Type { open: self.types.get(list).is_some_and(|list| self.open(list)), place, list }
-                }
+                None => ResourceRow::Type {
+                    open: self.types.get(list).is_some_and(|list| self.is_open(list)),
+                    place,
+                    list,
+                },
                 Some(name) => {
                     let fact =
                         self.stream.and_then(|stream| contents.resource(stream, &place.type_url, name));
-                    Row::Resource { fact: fact.map(Box::new), place }
+                    ResourceRow::Resource { fact: fact.map(Box::new), place }
                 }
             })
             .collect();

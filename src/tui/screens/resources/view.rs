@@ -1,19 +1,21 @@
 use ratatui::layout::{Position, Rect};
 
+use super::path::TreePath;
+use super::state::{Focus, ResourcesScreen, areas};
+use super::tree::ResourceRow;
 use crate::engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
 use crate::present::authority::authority_text;
 use crate::present::report::Role;
-use crate::tui::screens::resources::{Focus, Place, Row, parts};
-use crate::tui::shell::model::Model;
-use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::common::Common;
+use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::text::{
     self, Keep, count, cut, cut_name, display_safe, pad, plural, size, time_of_day_secs, type_label, wrap,
 };
 
-pub fn summary(model: &Model) -> String {
-    let types = &model.resources.tree.types;
+pub fn summary(screen: &ResourcesScreen, common: &Common) -> String {
+    let types = &screen.tree.types;
     let sum = |of: &dyn Fn(&crate::engine::store::SummaryFact) -> u64| {
         types.iter().map(|list| of(&list.fact)).sum::<u64>()
     };
@@ -23,22 +25,12 @@ pub fn summary(model: &Model) -> String {
             words.push(format!("{} {word}", count(n)));
         }
     }
-    if model.filter.is_some() {
+    if common.filter.is_some() {
         let shown: usize = types.iter().map(|list| list.len()).sum();
-        let more = if model.resources.tree.searching() { ", searching" } else { "" };
+        let more = if screen.tree.is_searching() { ", searching" } else { "" };
         words.push(format!("{} match{more}", count(shown as u64)));
     }
     words.join(", ")
-}
-
-pub fn hint(model: &Model) -> String {
-    let detail = &model.resources.detail;
-    let selected = detail.lines.get(detail.line).filter(|_| model.resources.focus == Focus::Body);
-    match (selected, &model.resources.tree.selected) {
-        (Some(line), _) if !line.path.is_empty() => line.path.clone(),
-        (_, Some(Place { name: Some(name), .. })) => name.to_string(),
-        _ => "docs and rules come from the descriptors".to_owned(),
-    }
 }
 
 /// Symbol and word of a resource's state.
@@ -57,45 +49,48 @@ fn state(fact: &ResourceFact, glyphs: &Glyphs) -> Span {
     }
 }
 
-pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
-    let screen = &model.resources;
+pub fn draw(
+    screen: &ResourcesScreen,
+    common: &Common,
+    canvas: &mut Canvas,
+    layout: &Layout,
+) -> Option<Position> {
     if screen.tree.types.is_empty() {
-        let text = match (model.scope.type_url.is_some(), model.filter.is_some()) {
+        let text = match (common.scope.type_url.is_some(), common.filter.is_some()) {
             (true, _) => "   no resource of this type on this stream; T shows all types",
             _ => "   no resource yet: nothing was asked for on this stream",
         };
         canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
         return None;
     }
-    let parts = parts(model, layout);
+    let areas = areas(screen, common, layout);
     let mut cursor = None;
-    if !parts.tree.is_empty() {
-        let at = tree(model, canvas, parts.tree);
-        cursor = at.map(|y| Position { x: parts.tree.x, y });
-        side(model, canvas, parts.side);
-        for row in parts.bar.rows() {
+    if !areas.tree.is_empty() {
+        let at = tree(screen, canvas, areas.tree);
+        cursor = at.map(|y| Position { x: areas.tree.x, y });
+        side(screen, common, canvas, areas.side);
+        for row in areas.bar.rows() {
             canvas.text(row, canvas.glyphs().bar, Role::Muted);
         }
     }
-    let line = body(model, canvas, parts.body);
-    docs(model, canvas, parts.docs);
+    let line = body(screen, common, canvas, areas.body);
+    docs(screen, canvas, areas.docs);
     match screen.focus {
-        Focus::Tree if !model.whole => cursor,
-        Focus::Side if !model.whole => Some(Position { x: parts.side.x, y: parts.side.y }),
-        _ => line.map(|y| Position { x: parts.body.x, y }),
+        Focus::Tree if !common.is_full_screen => cursor,
+        Focus::Side if !common.is_full_screen => Some(Position { x: areas.side.x, y: areas.side.y }),
+        _ => line.map(|y| Position { x: areas.body.x, y }),
     }
 }
 
 /// The mark of the part that the arrows move in.
-fn mark(model: &Model, focus: Focus) -> String {
-    match model.resources.focus == focus {
-        true => format!("{} ", model.theme.glyphs().selected),
+fn mark(screen: &ResourcesScreen, common: &Common, focus: Focus) -> String {
+    match screen.focus == focus {
+        true => format!("{} ", common.theme.glyphs().selected),
         false => String::new(),
     }
 }
 
-fn tree(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
-    let screen = &model.resources;
+fn tree(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let (title, rest) = layout::split(area, 1);
     let glyphs = canvas.glyphs();
     let width = usize::from(area.width);
@@ -105,8 +100,8 @@ fn tree(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     canvas.line(title, &[span(format!("{head}STATE"), Role::Muted)]);
     let mut at = None;
     for (row, shown) in rest.rows().zip(&screen.tree.window) {
-        let line: Line = match shown {
-            Row::Type { place, list, open } => {
+        let line: StyledLine = match shown {
+            ResourceRow::Type { place, list, open } => {
                 let Some(list) = screen.tree.types.get(*list) else { continue };
                 let fold = if *open { glyphs.open } else { glyphs.folded };
                 let mut line = vec![
@@ -121,7 +116,7 @@ fn tree(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
                 }
                 line
             }
-            Row::Resource { place, fact } => {
+            ResourceRow::Resource { place, fact } => {
                 let name = display_safe(place.name.as_deref().unwrap_or_default());
                 let shown = cut_name(&name, room, glyphs.cut);
                 let seen = fact.as_ref().and_then(|fact| fact.standing()).map_or("-", |version| version);
@@ -146,38 +141,42 @@ fn tree(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
 }
 
 /// Versions of the resource, or who refers to it.
-fn side(model: &Model, canvas: &mut Canvas, area: Rect) {
-    let detail = &model.resources.detail;
+fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
+    let detail = &screen.detail;
     let (title, rest) = layout::split(area, 1);
     let height = usize::from(rest.height);
-    let selected = model.resources.focus == Focus::Side;
-    let (heading, at, lines): (String, usize, Vec<Line>) = match &detail.users {
-        Some(users) => {
-            let line = |place: &Place| {
+    let selected = screen.focus == Focus::Side;
+    let (heading, at, lines): (String, usize, Vec<StyledLine>) = match &detail.referrers {
+        Some(referrers) => {
+            let line = |place: &TreePath| {
                 let name = place.name.as_deref().unwrap_or_default();
                 vec![plain(format!("   {} {name}", type_label(place.type_url.as_str())))]
             };
             (
-                format!("used by {}{}", users.found.len(), if users.at_least() { ", at least" } else { "" }),
-                detail.user,
-                users.found.iter().map(line).collect(),
+                format!(
+                    "used by {}{}",
+                    referrers.found.len(),
+                    if referrers.is_partial() { ", at least" } else { "" }
+                ),
+                detail.referrer,
+                referrers.found.iter().map(line).collect(),
             )
         }
         None => {
-            let mut lines: Vec<Line> =
-                detail.versions.iter().map(|version| version_line(model, version)).collect();
+            let mut lines: Vec<StyledLine> =
+                detail.versions.iter().map(|version| version_line(common, version)).collect();
             if detail.fact.is_some() {
                 let none = detail.versions.is_empty();
                 let text = if none { "   nothing of it was sent" } else { "   nothing older is kept" };
                 lines.push(vec![span(text, Role::Muted)]);
             }
-            lines.extend(detail.holders.iter().map(|holder| holder_line(model, holder)));
-            ("versions".to_owned(), detail.shown(), lines)
+            lines.extend(detail.holders.iter().map(|holder| holder_line(screen, holder)));
+            ("versions".to_owned(), detail.version_shown(), lines)
         }
     };
-    canvas.rule(title, &format!("{}{heading}", mark(model, Focus::Side)), "");
+    canvas.rule(title, &format!("{}{heading}", mark(screen, common, Focus::Side)), "");
     let top = at.saturating_sub(height.saturating_sub(1));
-    let chooses = detail.users.is_some() || !detail.versions.is_empty();
+    let chooses = detail.referrers.is_some() || !detail.versions.is_empty();
     for (i, (row, line)) in rest.rows().zip(lines.iter().skip(top)).enumerate() {
         canvas.line(row, line);
         if top + i == at && chooses {
@@ -194,8 +193,8 @@ fn side(model: &Model, canvas: &mut Canvas, area: Rect) {
 }
 
 /// Another node that has a resource of this name, and whether it is the same.
-fn holder_line(model: &Model, holder: &ResourceFact) -> Line {
-    let own = model.resources.detail.fact.as_ref().and_then(|fact| fact.hash.as_deref());
+fn holder_line(screen: &ResourcesScreen, holder: &ResourceFact) -> StyledLine {
+    let own = screen.detail.fact.as_ref().and_then(|fact| fact.hash.as_deref());
     let node = holder.node.as_deref().map_or_else(|| format!("#{}", holder.stream.0), str::to_owned);
     let version = holder.version.as_deref().unwrap_or("-");
     let (word, role) =
@@ -203,15 +202,15 @@ fn holder_line(model: &Model, holder: &ResourceFact) -> Line {
     vec![plain(format!("   {node} @{version}  ")), span(word, role)]
 }
 
-fn version_line(model: &Model, version: &VersionFact) -> Line {
-    let glyphs = model.theme.glyphs();
+fn version_line(common: &Common, version: &VersionFact) -> StyledLine {
+    let glyphs = common.theme.glyphs();
     let (symbol, role) = match version.verdict {
         Some((Verdict::Accepted, ..)) => (glyphs.ok, Role::Ok),
         Some((Verdict::Refused, ..)) => (glyphs.bad, Role::Bad),
         None => (glyphs.sent, Role::Pending),
     };
     let text = display_safe(&version.version).into_owned();
-    let at = time_of_day_secs(version.at, model.clock, &model.zone);
+    let at = time_of_day_secs(version.at, common.clock, &common.zone);
     let times =
         if version.pushes > 1 { format!(" {}{}", glyphs.times, version.pushes) } else { String::new() };
     let gone = if version.content.is_none() { " removed" } else { "" };
@@ -223,55 +222,60 @@ fn version_line(model: &Model, version: &VersionFact) -> Line {
     ]
 }
 
-fn body(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
-    let detail = &model.resources.detail;
+fn body(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+    let detail = &screen.detail;
     let (title, rest) = layout::split(area, 1);
-    let place = model.resources.tree.selected.as_ref()?;
+    let place = screen.tree.selected.as_ref()?;
     let Some(name) = &place.name else {
         canvas.rule(title, &type_label(place.type_url.as_str()), "");
         canvas.line(layout::split(rest, 1).1, &[span("   Enter folds and unfolds; j goes on", Role::Muted)]);
         return None;
     };
-    let version = detail.versions.get(detail.shown());
+    let version = detail.versions.get(detail.version_shown());
     let number = version
         .map(|v| v.version.to_string())
         .or_else(|| Some(detail.fact.as_ref()?.version.as_ref()?.to_string()));
     let bytes = detail.fact.as_ref().map(|fact| size(fact.size)).unwrap_or_default();
     let heading = format!(
         "{}{} {name} @{}  {bytes}  {}",
-        mark(model, Focus::Body),
+        mark(screen, common, Focus::Body),
         type_label(place.type_url.as_str()),
         number.as_deref().unwrap_or("-"),
         detail.format().word()
     );
     let more = plural(detail.holders.len() as u64, "other node");
-    let remark = match (detail.holders.len(), detail.variants()) {
+    let remark = match (detail.holders.len(), detail.variant_count()) {
         (0, _) => String::new(),
         (_, variants) if variants > 1 => format!("{variants} variants on {} nodes", detail.holders.len() + 1),
         _ => format!("also on {more}"),
     };
     canvas.rule(title, &heading, &remark);
-    lines(model, canvas, rest)
+    lines(screen, common, canvas, rest)
 }
 
-fn lines(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
-    let detail = &model.resources.detail;
+fn lines(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+    let detail = &screen.detail;
     let width = usize::from(area.width);
     let mut rows = area.rows();
     let mut at = None;
     for (i, line) in detail.lines.iter().enumerate().skip(detail.top) {
         let safe = display_safe(&line.text);
-        let pieces = match detail.wrap {
+        let pieces = match detail.wraps {
             true => wrap(&safe, width.saturating_sub(4)),
             false => vec![safe.into_owned()],
         };
-        let selected = i == detail.line && (model.resources.focus == Focus::Body || model.whole);
+        let selected = i == detail.line && (screen.focus == Focus::Body || common.is_full_screen);
         let last = pieces.len() - 1;
         for (k, piece) in pieces.into_iter().enumerate() {
             let Some(row) = rows.next() else { return at };
             let mut shown = vec![plain(format!(" {piece}"))];
             if k == last {
-                shown.extend(notes(model, &line.path, line.fold.as_ref().is_some_and(|(_, open)| !open)));
+                shown.extend(notes(
+                    screen,
+                    common,
+                    &line.path,
+                    line.fold.as_ref().is_some_and(|(_, open)| !open),
+                ));
             }
             canvas.line(row, &shown);
             if selected {
@@ -284,9 +288,9 @@ fn lines(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
 }
 
 /// What is said beside a line: where it leads, what was refused, that it is folded.
-fn notes(model: &Model, path: &str, folded: bool) -> Vec<Span> {
-    let detail = &model.resources.detail;
-    let glyphs = model.theme.glyphs();
+fn notes(screen: &ResourcesScreen, common: &Common, path: &str, folded: bool) -> Vec<Span> {
+    let detail = &screen.detail;
+    let glyphs = common.theme.glyphs();
     let mut spans = Vec::new();
     if path.is_empty() {
         return spans;
@@ -303,7 +307,7 @@ fn notes(model: &Model, path: &str, folded: bool) -> Vec<Span> {
             Some((ResourceState::Present | ResourceState::Kept, _)) => (glyphs.ok, Role::Ok),
             Some((ResourceState::Waiting, _)) => (glyphs.wait, Role::Pending),
             // Only the clock says so.
-            Some((ResourceState::Absent, _)) if reference.missing => (glyphs.miss, Role::Warn),
+            Some((ResourceState::Absent, _)) if reference.is_missing => (glyphs.miss, Role::Warn),
             Some((other, _)) => (other.word(), Role::Warn),
             None if reference.link.name.ends_with('*') => ("", Role::Muted),
             None => ("not asked for", Role::Warn),
@@ -317,18 +321,18 @@ fn notes(model: &Model, path: &str, folded: bool) -> Vec<Span> {
     spans
 }
 
-fn docs(model: &Model, canvas: &mut Canvas, area: Rect) {
+fn docs(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) {
     if area.is_empty() {
         return;
     }
-    let detail = &model.resources.detail;
+    let detail = &screen.detail;
     let (title, rest) = layout::split(area, 1);
     let mut said = detail.docs.iter();
     let name = said.next().map_or("field", String::as_str);
     let short = name.rsplit('.').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join(".");
     canvas.rule(title, if detail.docs.is_empty() { "docs" } else { &short }, "");
     let width = usize::from(rest.width).saturating_sub(2);
-    let lines: Vec<Line> = paragraphs(said)
+    let lines: Vec<StyledLine> = paragraphs(said)
         .iter()
         .flat_map(|line| wrap(&display_safe(line), width))
         .map(|line| {

@@ -1,4 +1,4 @@
-//! Likely reasons for what does not come, for the screens that say what is waited for.
+//! Likely reasons why subscribed resources are missing.
 
 use crate::engine::graph::{self, Graph};
 use crate::engine::store::{MissingAnswer, MissingAnswerCause};
@@ -7,45 +7,46 @@ use crate::wire::event::{StreamId, TypeUrl};
 
 use crate::tui::data::Data;
 
-/// From so many resources of a client on, its clusters are not asked: a screen may not wait for that.
-const LARGE: u64 = 20_000;
+/// The number of resources of a client from which on its clusters are not searched for reasons,
+/// because that would hold up a frame.
+const MAX_SEARCHED_RESOURCES: u64 = 20_000;
 
-/// The reasons of one type of one stream, looked up again when the client's session has gone on.
+/// The reasons for one type of one stream, looked up again when the client's session changes.
 #[derive(Clone, Debug, Default)]
-pub struct Silent {
-    of: Option<(StreamId, TypeUrl, u64)>,
+pub struct MissingAnswers {
+    key: Option<(StreamId, TypeUrl, u64)>,
     pub known: Vec<MissingAnswer>,
 }
 
-impl Silent {
+impl MissingAnswers {
     pub fn load(&mut self, data: &dyn Data, stream: Option<StreamId>, url: Option<&TypeUrl>) {
         let place = stream.zip(url);
         let Some(((stream, url), (store, schema))) = place.zip(data.source()) else {
-            *self = Silent::default();
+            *self = MissingAnswers::default();
             return;
         };
         let streams = graph::streams_of(store, stream);
         let key = (stream, url.clone(), graph::fingerprint(store, &streams));
-        if self.of.as_ref() == Some(&key) {
+        if self.key.as_ref() == Some(&key) {
             return;
         }
-        self.of = Some(key);
+        self.key = Some(key);
         self.known = store.state(stream, url).map_or(Vec::new(), |state| {
             let cells = streams.iter().flat_map(|stream| store.summaries_of(*stream));
-            match cells.map(|cell| cell.resources).sum::<u64>() < LARGE {
+            match cells.map(|cell| cell.resources).sum::<u64>() < MAX_SEARCHED_RESOURCES {
                 true => report::silences_of(store, schema, &state),
                 false => report::silences(store, &state, None::<&Graph>),
             }
         });
     }
 
-    /// Why one name may not have come, marked as the guess that it is; or that nothing is owed.
+    /// The likely reason why a name is missing, marked as a guess, or that nothing is owed.
     pub fn why(&self, data: &dyn Data, name: &str) -> Option<String> {
         if let Some(silence) = self.known.iter().find(|silence| silence.names.iter().any(|of| **of == *name))
         {
             return Some(format!("{} (?)", silence.why()));
         }
-        let (stream, url, _) = self.of.as_ref()?;
+        let (stream, url, _) = self.key.as_ref()?;
         let (store, _) = data.source()?;
         let reason = store
             .silence_of(*stream, url, name)

@@ -2,3 +2,5 @@
 
 pub mod missing_answers;
 pub mod names;
+pub mod pushes;
+pub mod variant;

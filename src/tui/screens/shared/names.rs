@@ -1,31 +1,31 @@
-//! Which names of a list a filter means, found in slices so that no frame waits for a whole search.
+//! The names of a list that match a filter, found in slices so that no frame waits for a full search.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::event::{StreamId, Time, TypeUrl};
 
-use crate::tui::data::{Applied, Contents};
+use crate::tui::data::{AppliedFilter, Contents};
 
-/// Names looked at in one step.
-const SLICE: usize = 256;
-/// What a name has to do with a filter may change with its content: it is looked at again this often.
-const AGAIN: Duration = Duration::from_secs(1);
-/// Matches by a name alone that are shown while the search goes on.
-const SURE: usize = 4096;
+/// Names matched in one step.
+const NAMES_PER_STEP: usize = 256;
+/// The interval at which names are matched again, because their contents may have changed.
+const RENEW_INTERVAL: Duration = Duration::from_secs(1);
+/// Matches by name alone that are shown while the search goes on.
+const MAX_PREVIEW: usize = 4096;
 
-/// Names, and the same as one text, so that a word is found in all of them at once.
+/// Names, and their concatenation, so that a word is found in all of them at once.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct NameList {
     all: Vec<Arc<str>>,
-    /// In lower case, one after the other, each with a line end.
+    /// The names in lower case, each with a line end.
     text: String,
-    /// Where each ends in it.
+    /// The offset of the end of each name in `text`.
     ends: Vec<usize>,
 }
 
-impl Names {
-    pub fn new(all: Vec<Arc<str>>) -> Names {
+impl NameList {
+    pub fn new(all: Vec<Arc<str>>) -> NameList {
         let mut text = String::with_capacity(all.iter().map(|name| name.len() + 1).sum());
         let mut ends = Vec::with_capacity(all.len());
         for name in &all {
@@ -34,7 +34,7 @@ impl Names {
             ends.push(text.len());
         }
         text.make_ascii_lowercase();
-        Names { all, text, ends }
+        NameList { all, text, ends }
     }
 
     pub fn into_all(self) -> Vec<Arc<str>> {
@@ -45,11 +45,11 @@ impl Names {
         &self.all
     }
 
-    /// Places of the first names that have the word.
-    fn with(&self, word: &str) -> Vec<u32> {
+    /// The indices of the first names that contain a word.
+    fn containing(&self, word: &str) -> Vec<u32> {
         let finder = memchr::memmem::Finder::new(word);
         let (mut from, mut out) = (0, Vec::new());
-        while out.len() < SURE
+        while out.len() < MAX_PREVIEW
             && let Some(at) = self.text.as_bytes().get(from..).and_then(|rest| finder.find(rest))
         {
             let place = self.ends.partition_point(|end| *end <= from + at);
@@ -61,67 +61,75 @@ impl Names {
     }
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct Narrowed {
-    /// Places of those that match, among the first `looked`; `None` without a filter.
-    matching: Option<Vec<u32>>,
-    looked: usize,
-    /// Shown until all were looked at: the first that match by their name alone, or what matched before.
-    meanwhile: Option<Vec<u32>>,
-    /// The contents that the search began with, and when.
-    mark: u64,
-    began: Time,
+/// Contents of a type at a time, by a number that changes whenever they may have changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContentsVersion {
+    pub mark: u64,
+    pub at: Time,
 }
 
-impl Narrowed {
-    /// Looks at nothing but the names, and so is there at once.
-    pub fn new(names: &Names, filter: Option<&Applied>, (mark, now): (u64, Time)) -> Narrowed {
+/// The names of a list that match a filter.
+#[derive(Clone, Debug, Default)]
+pub struct FilteredNames {
+    /// The indices of the matches among the first `searched` names; `None` without a filter.
+    matching: Option<Vec<u32>>,
+    searched: usize,
+    /// Shown until the search ends: names that match by name alone, or the previous matches.
+    preview: Option<Vec<u32>>,
+    version: ContentsVersion,
+}
+
+impl FilteredNames {
+    /// Starts a search. The preview is ready at once, because it needs no contents.
+    pub fn new(names: &NameList, filter: Option<&AppliedFilter>, version: ContentsVersion) -> FilteredNames {
         let word = filter.and_then(|applied| applied.filter.plain_word());
-        let sure = word.filter(|word| !word.contains('\n')).map(|word| names.with(word));
-        Narrowed {
+        let preview = word.filter(|word| !word.contains('\n')).map(|word| names.containing(word));
+        FilteredNames {
             matching: filter.map(|_| Vec::new()),
-            looked: 0,
-            meanwhile: sure.filter(|sure| !sure.is_empty()),
-            mark,
-            began: now,
+            searched: 0,
+            preview: preview.filter(|preview| !preview.is_empty()),
+            version,
         }
     }
 
-    /// Begins again if the contents have changed, when it is time to.
-    pub fn renew(&mut self, total: usize, (mark, now): (u64, Time)) {
-        let due = now < self.began || now.since(self.began) >= AGAIN;
-        if self.matching.is_some() && !self.searching(total) && self.mark != mark && due {
-            self.meanwhile = self.matching.replace(Vec::new());
-            (self.looked, self.mark, self.began) = (0, mark, now);
+    /// Starts the search again if the contents changed, at most once per [`RENEW_INTERVAL`].
+    pub fn renew(&mut self, total: usize, version: ContentsVersion) {
+        let (then, now) = (self.version.at, version.at);
+        let is_due = now < then || now.since(then) >= RENEW_INTERVAL;
+        let is_changed = self.version.mark != version.mark;
+        if self.matching.is_some() && !self.is_searching(total) && is_changed && is_due {
+            self.preview = self.matching.replace(Vec::new());
+            (self.searched, self.version) = (0, version);
         }
     }
 
-    pub fn searching(&self, total: usize) -> bool {
-        self.matching.is_some() && self.looked < total
+    pub fn is_searching(&self, total: usize) -> bool {
+        self.matching.is_some() && self.searched < total
     }
 
-    /// Looks at more of the names.
+    /// Matches more names.
     pub fn search(
         &mut self,
         contents: Contents<'_>,
-        (stream, url): (StreamId, &TypeUrl),
+        stream: StreamId,
+        url: &TypeUrl,
         names: &[Arc<str>],
-        applied: &Applied,
+        applied: &AppliedFilter,
     ) {
         let Some(matching) = &mut self.matching else { return };
-        let end = names.len().min(self.looked + SLICE);
-        let slice = names.get(self.looked..end).unwrap_or_default();
-        let found = contents.pick(stream, url, slice, applied).into_iter().map(|at| at + self.looked);
+        let end = names.len().min(self.searched + NAMES_PER_STEP);
+        let slice = names.get(self.searched..end).unwrap_or_default();
+        let found = contents.pick(stream, url, slice, applied).into_iter().map(|at| at + self.searched);
         matching.extend(found.map(|at| u32::try_from(at).unwrap_or(u32::MAX)));
-        self.looked = end;
-        if self.looked >= names.len() {
-            self.meanwhile = None;
+        self.searched = end;
+        if self.searched >= names.len() {
+            self.preview = None;
         }
     }
 
-    /// Places of the names that are shown; `None`: all.
+    /// The indices of the names to show; `None` is all.
     pub fn shown(&self) -> Option<&[u32]> {
-        self.meanwhile.as_ref().or(self.matching.as_ref()).map(Vec::as_slice)
+        self.preview.as_ref().or(self.matching.as_ref()).map(Vec::as_slice)
     }
 }
 
@@ -130,15 +138,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_found_in_the_names_that_have_it() {
+    fn finds_a_word_in_names_of_any_case() {
         let names = ["a-Service", "b", "", "service", "SERVICE-ice", "serv", "ice"].map(Arc::from);
-        let names = Names::new(names.to_vec());
+        let names = NameList::new(names.to_vec());
         for (word, places) in
             [("service", vec![0, 3, 4]), ("ice", vec![0, 3, 4, 6]), ("x", vec![]), ("b", vec![1])]
         {
-            assert_eq!(names.with(word), places, "{word}");
+            assert_eq!(names.containing(word), places, "{word}");
         }
-        let many: Vec<Arc<str>> = (0..2 * SURE).map(|i| format!("name-{i}").into()).collect();
-        assert_eq!(Names::new(many).with("name").len(), SURE);
+        let many: Vec<Arc<str>> = (0..2 * MAX_PREVIEW).map(|i| format!("name-{i}").into()).collect();
+        assert_eq!(NameList::new(many).containing("name").len(), MAX_PREVIEW);
     }
 }

@@ -1,47 +1,59 @@
-//! Screen 2: what one client has been offered, what it runs, what is open.
+//! Screen 2: the types of one client: what it was offered and what it runs.
 
-pub mod view;
+mod detail;
+mod history;
+mod view;
+
+use ratatui::layout::{Position, Rect};
 
 use crate::engine::applied::AppliedDiff;
 use crate::engine::store::{StateFact, StreamFact, TypeState};
-use crate::present::report::type_order;
-use crate::wire::event::{StreamId, TypeUrl};
-
+use crate::present::report::{severity, type_order};
+use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::Data;
-use crate::tui::screens::shared::missing_answers::Silent;
+use crate::tui::input::command::Command;
+use crate::tui::screens::screen::{
+    CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement,
+};
+use crate::tui::screens::shared::missing_answers::MissingAnswers;
+use crate::tui::screens::shared::pushes;
+use crate::tui::widgets::canvas::Canvas;
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::list::scroll;
+use crate::tui::widgets::text::{plain_lines, plain_row};
+use crate::tui::widgets::theme;
+use crate::wire::event::{Seq, StreamId, TypeUrl};
+use crate::wire::text;
 
-/// Streams of a session that are told in the history, newest first.
-const CHAIN: usize = 50;
+/// Streams of a session that the history shows, newest first.
+const MAX_CHAIN: usize = 50;
 
 #[derive(Clone, Debug, Default)]
 pub struct StreamScreen {
     /// The selected type, also across streams.
     pub selected: Option<TypeUrl>,
-    pub top: usize,
-    /// Lines scrolled in the lower panes.
+    top: usize,
+    /// Lines scrolled in the detail pane.
     pub scroll: usize,
-    pub states: Vec<StateFact>,
-    /// What the client has applied of each, where a dump stands beside the source.
-    pub applied: Vec<Option<AppliedDiff>>,
-    /// Why the selected type may wait.
-    pub silent: Silent,
+    states: Vec<StateFact>,
+    /// What the client has applied of each state, if the source comes with a dump of the client.
+    applied: Vec<Option<AppliedDiff>>,
+    /// Likely reasons why the selected type waits.
+    missing_answers: MissingAnswers,
     /// The stream and those that it continues, newest first.
-    pub chain: Vec<StreamFact>,
-    /// All streams of the source, for going from one to the next.
-    pub streams: Vec<StreamId>,
+    chain: Vec<StreamFact>,
 }
 
 impl StreamScreen {
-    pub fn load(&mut self, data: &dyn Data, stream: Option<StreamId>) {
-        self.streams = data.stream_ids();
+    fn load(&mut self, data: &dyn Data, stream: Option<StreamId>) {
         self.states = stream.map(|stream| data.states_of(stream)).unwrap_or_default();
         self.states.sort_by_cached_key(|state| type_order(&state.type_url));
         self.applied = self.states.iter().map(|state| data.applied(state)).collect();
         self.chain.clear();
         let mut next = stream;
-        while let Some(id) = next.filter(|_| self.chain.len() < CHAIN) {
+        while let Some(id) = next.filter(|_| self.chain.len() < MAX_CHAIN) {
             let Some(fact) = data.stream(id) else { break };
-            // Each is earlier than the one that continues it.
+            // Guards against a cycle: a stream continues an earlier one.
             next = fact.reconnect_of.filter(|before| *before < id);
             self.chain.push(fact);
         }
@@ -50,44 +62,187 @@ impl StreamScreen {
         }
     }
 
-    /// Looks up why the selected type may wait.
-    pub fn explain(&mut self, data: &dyn Data) {
+    /// Looks up why the selected type waits.
+    fn explain(&mut self, data: &dyn Data) {
         let stream = self.fact().map(|fact| fact.stream);
         let selected = self.state().map(|state| state.type_url.clone());
-        self.silent.load(data, stream, selected.as_ref());
+        self.missing_answers.load(data, stream, selected.as_ref());
     }
 
+    /// The stream shown.
     pub fn fact(&self) -> Option<&StreamFact> {
         self.chain.first()
     }
 
-    pub fn position(&self) -> Option<usize> {
+    fn position(&self) -> Option<usize> {
         self.states.iter().position(|state| Some(&state.type_url) == self.selected.as_ref())
     }
 
+    /// The state of the selected type.
     pub fn state(&self) -> Option<&StateFact> {
         self.states.get(self.position()?)
     }
 
     /// What the client has applied of the selected type.
-    pub fn account(&self) -> Option<&AppliedDiff> {
+    fn applied(&self) -> Option<&AppliedDiff> {
         self.applied.get(self.position()?)?.as_ref()
     }
 
-    pub fn select(&mut self, at: usize) {
+    fn select(&mut self, at: usize) {
         let at = at.min(self.states.len().saturating_sub(1));
         self.selected = self.states.get(at).map(|state| state.type_url.clone());
         self.scroll = 0;
     }
 
-    /// The next type in a state that someone must act on.
-    pub fn next_problem(&self, forward: bool) -> Option<usize> {
+    /// Selects the next type in a state that needs attention.
+    fn next_problem(&mut self, common: &mut Common, forward: bool) {
         let at = self.position().unwrap_or(0);
-        let bad = |i: &usize| {
+        let is_bad = |i: &usize| {
             self.states.get(*i).is_some_and(|state| {
                 matches!(state.state, TypeState::Nack | TypeState::Stale | TypeState::Miss | TypeState::Wait)
             })
         };
-        if forward { (at + 1..self.states.len()).find(bad) } else { (0..at).rev().find(bad) }
+        let found =
+            if forward { (at + 1..self.states.len()).find(is_bad) } else { (0..at).rev().find(is_bad) };
+        match found {
+            Some(at) => self.select(at),
+            None => common.say("no further problem this way"),
+        }
     }
+
+    /// Opens the refusal of the selected type, else its messages.
+    fn open(&self, common: &mut Common) -> Outcome {
+        let Some(state) = self.state() else { return Outcome::say(common, "nothing to open") };
+        let (stream, type_url) = (state.stream, state.type_url.clone());
+        Outcome::Open(match state.open_nack {
+            Some(n) => Destination::Nack { stream, type_url, n },
+            None => {
+                let n = state.last_push.as_ref().map(|push| Seq(push.n));
+                let scope = Scope { stream: Some(stream), type_url: Some(type_url) };
+                Destination::Messages { scope, n }
+            }
+        })
+    }
+}
+
+impl Screen for StreamScreen {
+    fn update(&mut self, command: Command, common: &mut Common, _data: &dyn Data) -> Outcome {
+        if let Some(by) = movement(command, common.page()) {
+            match common.pane {
+                Pane::Main => self.select(self.position().unwrap_or(0).saturating_add_signed(by)),
+                Pane::Second => self.scroll = self.scroll.saturating_add_signed(by),
+            }
+            return Outcome::Done;
+        }
+        match command {
+            Command::Open => return self.open(common),
+            // With a time cursor, these move the cursor.
+            Command::NextProblem if !common.has_cursor() => self.next_problem(common, true),
+            Command::PreviousProblem if !common.has_cursor() => self.next_problem(common, false),
+            _ => return Outcome::NotHandled,
+        }
+        Outcome::Done
+    }
+
+    fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
+        let stream = common.current_stream;
+        if common.paused.is_none() || self.fact().map(|fact| fact.stream) != stream {
+            self.load(data, stream);
+        }
+        if let Some(applied) = &common.filter {
+            self.states.retain(|state| data.state_matches(applied, state));
+        }
+        self.explain(data);
+        let rows = self.states.len();
+        let detail = detail::lines(self, common).len() + 1;
+        let areas = areas(layout, rows + 1, detail);
+        let height = usize::from(areas.types.height).saturating_sub(1);
+        self.top = scroll(self.top, self.position().unwrap_or(0), height, rows);
+        self.scroll = self.scroll.min(detail.saturating_sub(usize::from(areas.detail.height)));
+    }
+
+    fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+        view::draw(self, common, canvas, layout)
+    }
+
+    fn summary(&self, common: &Common, _layout: &Layout) -> String {
+        let mut parts = vec![text::plural(self.states.len() as u64, "type")];
+        let mut kinds: Vec<_> = self.states.iter().map(|state| state.state).collect();
+        kinds.sort_by_key(|state| severity(*state));
+        kinds.dedup();
+        for kind in kinds.into_iter().filter(|kind| severity(*kind) < severity(TypeState::Synced)) {
+            let n = self.states.iter().filter(|state| state.state == kind).count();
+            parts.push(format!("{n} {}", theme::state(kind, common.theme.glyphs()).1));
+        }
+        parts.join(", ")
+    }
+
+    fn hint(&self, _common: &Common) -> String {
+        "IN FORCE is the version last acknowledged; OFFERED is the newest version pushed to it".to_owned()
+    }
+
+    fn has_resizable_panes(&self) -> bool {
+        false
+    }
+
+    fn has_text_focus(&self, common: &Common) -> bool {
+        common.is_in_second_pane()
+    }
+
+    fn text(&self, common: &Common) -> Option<ScreenText> {
+        Some(ScreenText { lines: plain_lines(detail::lines(self, common)), at: self.scroll })
+    }
+
+    fn show_line(&mut self, line: usize) {
+        self.scroll = line.saturating_sub(1);
+    }
+
+    fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
+        self.selected.clone()
+    }
+
+    fn select_type(&mut self, type_url: &TypeUrl) {
+        self.selected = Some(type_url.clone());
+    }
+
+    fn comparable(&self, _common: &Common, data: &dyn Data) -> Option<Comparable> {
+        pushes::push_of(data, self.state()?).map(Comparable::Push)
+    }
+
+    fn copy_row(&self, common: &Common) -> Option<String> {
+        Some(plain_row(&view::stream_row(common, self.state()?)))
+    }
+
+    fn copy_name(&self, _common: &Common) -> Option<String> {
+        Some(self.state()?.node.as_deref()?.to_owned())
+    }
+
+    fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
+        CommandLine::filtered(format!("xdscope status {source} -o wide{}", common.stream_flag()), Vec::new())
+    }
+}
+
+/// The areas of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamAreas {
+    pub types: Rect,
+    /// The selected type.
+    pub detail: Rect,
+    pub history: Rect,
+}
+
+/// Divides the body for `rows` lines of types and `detail` lines about the selected one, both with
+/// their titles.
+pub fn areas(layout: &Layout, rows: usize, detail: usize) -> StreamAreas {
+    let want = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
+    let gap = u16::from(!layout.low);
+    let (types, rest) = layout::split(layout.body, want(rows).min(layout.body.height / 2));
+    let (_, rest) = layout::split(rest, gap);
+    if layout.wide {
+        let (detail, history) = layout::beside(rest, rest.width * 5 / 9);
+        return StreamAreas { types, detail, history };
+    }
+    let (detail, rest) = layout::split(rest, want(detail).min(rest.height.saturating_sub(4)));
+    let (_, history) = layout::split(rest, gap);
+    StreamAreas { types, detail, history }
 }

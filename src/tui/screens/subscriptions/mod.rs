@@ -1,398 +1,252 @@
-//! Screen 7: who asked for what, and what never came.
+//! Screen 7: what a client subscribes to, and which names were never sent.
 
-pub mod view;
+mod state;
+mod view;
 
-use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
-use crate::engine::store::{AskedFact, ResourceFact, SummaryFact, Wildcard};
+use crate::engine::store::{Store, SummaryFact, Wildcard};
 use crate::present::report::type_order;
-use crate::wire::event::{Dir, Seq, StreamId, Time, TypeUrl};
-
-use crate::tui::data::{Applied, Data};
+use crate::tui::common::{Common, Pane, Scope};
+use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
-use crate::tui::input::sort::Sort;
-use crate::tui::screens::overview::scroll;
-use crate::tui::screens::shared::missing_answers::Silent;
-use crate::tui::screens::shared::names::{Names, Narrowed};
-use crate::tui::shell::commands::{self, here};
-use crate::tui::shell::model::{Model, Pane, Screen};
-use crate::tui::shell::places;
-use crate::tui::shell::update::current_stream;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
+use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames};
+use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::list::scroll;
+use crate::tui::widgets::text::plain_row;
+use crate::wire::event::{StreamId, TypeUrl};
 
-/// Rows of the timeline that are looked at in one step of a frame.
-const SLICE: usize = 1024;
-/// Changes that are kept.
-const CHANGES: usize = 1000;
+pub use state::SubscriptionsScreen;
+use state::{NameRow, SubscribedType};
 
-/// A type of the stream.
-#[derive(Clone, Debug)]
-pub struct OfType {
-    pub fact: SummaryFact,
-    pub wildcard: Wildcard,
-}
-
-/// A request that changed what is subscribed to.
-#[derive(Clone, Debug)]
-pub struct Change {
-    pub n: Seq,
-    pub at: Time,
-    pub added: u64,
-    pub removed: u64,
-    /// The first of its names.
-    pub names: Vec<Arc<str>>,
-}
-
-/// A name on the screen.
-#[derive(Clone, Debug)]
-pub struct NameRow {
-    pub name: Arc<str>,
-    pub fact: Option<ResourceFact>,
-    /// While it is waited for.
-    pub waits: Option<AskedFact>,
-    pub asked: Option<(Seq, Time)>,
-    /// When it was first sent after that.
-    pub came: Option<Time>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct Subs {
-    stream: Option<StreamId>,
-    pub types: Vec<OfType>,
-    pub selected: Option<TypeUrl>,
-    loaded: Option<(StreamId, TypeUrl, u64)>,
-    sort: Sort,
-    /// Of the selected type: those that did not come first, then by name.
-    names: Names,
-    /// They stand by name alone.
-    by_name: bool,
-    pub missing: usize,
-    filter: Option<String>,
-    narrowed: Narrowed,
-    name: Option<Arc<str>>,
-    pub at: usize,
-    pub top: usize,
-    pub window: Vec<NameRow>,
-    silent: Silent,
-    /// Why the selected name may not have come.
-    pub why: Option<String>,
-    /// Changes of the selected type, oldest first; rows of the timeline looked at.
-    pub changes: Vec<Change>,
-    scanned: usize,
-    total: usize,
-    asked: HashMap<Arc<str>, (Seq, Time)>,
-    came: HashMap<Arc<str>, Time>,
-}
-
-impl Subs {
-    pub fn searching(&self) -> bool {
-        self.scanned < self.total || self.narrowed.searching(self.all())
-    }
-
-    pub fn len(&self) -> usize {
-        self.narrowed.shown().map_or(self.all(), <[u32]>::len)
-    }
-
-    /// Names without the filter.
-    pub fn all(&self) -> usize {
-        self.names.all().len()
-    }
-
-    pub fn position(&self) -> Option<usize> {
-        let selected = self.selected.as_ref()?;
-        self.types.iter().position(|of| of.fact.type_url == *selected)
-    }
-
-    pub fn of_type(&self) -> Option<&OfType> {
-        self.types.get(self.position()?)
-    }
-
-    /// The selected name.
-    pub fn row(&self) -> Option<&NameRow> {
-        self.window.get(self.at.checked_sub(self.top)?)
-    }
-
-    pub fn type_word(&self) -> Option<&str> {
-        Some(crate::present::json::type_word(self.selected.as_ref()?))
-    }
-
-    fn get(&self, at: usize) -> Option<&Arc<str>> {
-        let at = match self.narrowed.shown() {
-            Some(shown) => *shown.get(at)? as usize,
-            None => at,
-        };
-        self.names.all().get(at)
-    }
-
-    fn choose(&mut self, at: usize) {
-        self.at = at.min(self.len().saturating_sub(1));
-        self.name = self.get(self.at).cloned();
-    }
-
-    /// Reads the names of the selected type again if they may have changed.
-    fn load(&mut self, data: &dyn Data, stream: StreamId, sort: Sort, filter: Option<&Applied>) {
-        let Some((store, _)) = data.source() else { return };
-        let Some(url) = self.selected.clone() else { return };
-        let key = (stream, url.clone(), store.names_mark(stream, &url));
-        let since = (store.mark(stream, &url), store.now());
-        if self.loaded.as_ref() == Some(&key) && self.sort == sort {
-            return self.narrowed.renew(self.all(), since);
+impl SubscriptionsScreen {
+    fn step(&mut self, by: isize, common: &mut Common) {
+        if common.is_in_second_pane() {
+            self.choose(self.at.saturating_add_signed(by));
+            return;
         }
-        let was = std::mem::replace(&mut self.sort, sort);
-        if self.loaded.as_ref().is_none_or(|(s, u, _)| (s, u) != (&stream, &url)) {
-            (self.scanned, self.name, self.top) = (0, None, 0);
-            self.changes.clear();
-            self.asked.clear();
-            self.came.clear();
+        let at = self.position().unwrap_or(0).saturating_add_signed(by);
+        if let Some(of) = self.types.get(at.min(self.types.len().saturating_sub(1))) {
+            self.selected = Some(of.fact.type_url.clone());
+            self.at = 0;
+            common.scope.type_url = None;
         }
-        let Some(state) = store.state(stream, &url) else { return };
-        let missing: HashSet<&Arc<str>> = state.missing.iter().collect();
-        let worst = sort != Sort::Name && !missing.is_empty();
-        let newest = sort == Sort::Newest && !self.asked.is_empty();
-        let by_name = !worst && !newest;
-        if was != sort && self.loaded.as_ref() == Some(&key) && self.by_name && by_name {
-            return self.narrowed.renew(self.all(), since);
-        }
-        let mut names = match self.loaded.as_ref() == Some(&key) {
-            true => std::mem::take(&mut self.names).into_all(),
-            false => state.names.iter().filter(|name| &***name != "*").cloned().collect(),
-        };
-        if self.loaded.as_ref() != Some(&key) && state.wildcard != Wildcard::None {
-            let asked: HashSet<Arc<str>> = names.iter().cloned().collect();
-            let others = store.resource_names(stream, &url).into_iter();
-            names.extend(others.filter(|name| asked.is_empty() || !asked.contains(name)));
-        }
-        names.sort_unstable();
-        if worst {
-            names.sort_by_cached_key(|name| !missing.contains(name));
-        }
-        if newest {
-            names.sort_by_cached_key(|name| Reverse(self.asked.get(name).map(|(n, _)| *n)));
-        }
-        (self.missing, self.by_name) = (missing.len(), by_name);
-        self.names = Names::new(names);
-        self.loaded = Some(key);
-        self.narrowed = Narrowed::new(&self.names, filter, since);
     }
 
-    /// Looks at more rows, and holds more names against the filter.
-    fn scan(&mut self, data: &dyn Data, filter: Option<&Applied>) {
-        let Some((stream, url, _)) = self.loaded.clone() else { return };
-        self.total = data.rows();
-        // After a step back in a recording there is less.
-        if self.scanned > self.total {
-            self.scanned = 0;
-            self.changes.clear();
-            self.asked.clear();
-            self.came.clear();
+    /// Goes from the types to the names, or from a name to its resource.
+    fn open(&self, common: &mut Common, command: Command) -> Outcome {
+        if !common.is_in_second_pane() && command == Command::Open {
+            common.pane = Pane::Second;
+            return Outcome::Done;
         }
-        let end = self.total.min(self.scanned + SLICE);
-        for row in self.scanned..end {
-            if data.place_of(row).is_none_or(|(of, type_url)| of != stream || type_url != url) {
-                continue;
+        let row = self.row().filter(|row| row.fact.is_some());
+        match (self.stream, self.selected.clone(), row) {
+            (Some(stream), Some(type_url), Some(row)) => {
+                Outcome::Open(Destination::Resource { stream, type_url, name: row.name.clone() })
             }
-            let Some(line) = data.line(row) else { continue };
-            let Some(n) = line.n.filter(|_| line.added + line.removed > 0) else { continue };
-            let Some(fact) = data.row(row) else { continue };
-            match line.dir {
-                Some(Dir::Req) => {
-                    let names = fact.added.iter().chain(&fact.removed).take(3).cloned().collect();
-                    if self.changes.len() >= CHANGES {
-                        self.changes.remove(1);
-                    }
-                    let (added, removed) = (line.added, line.removed);
-                    self.changes.push(Change { n, at: line.at, added, removed, names });
-                    for name in fact.added.into_iter().filter(|name| **name != *"*") {
-                        self.came.remove(&name);
-                        self.asked.insert(name, (n, line.at));
-                    }
-                }
-                _ => {
-                    for name in fact.added {
-                        self.came.entry(name).or_insert(line.at);
-                    }
-                }
-            }
+            _ => Outcome::NotHandled,
         }
-        self.scanned = end;
-        let (Some(filter), Some(contents)) = (filter, data.contents()) else { return };
-        self.narrowed.search(contents, (stream, &url), self.names.all(), filter);
     }
-}
 
-/// Where the parts of the screen are.
-#[derive(Clone, Copy, Debug)]
-pub struct Parts {
-    pub types: Rect,
-    pub changes: Rect,
-    pub bar: Rect,
-    pub names: Rect,
-    pub detail: Rect,
-}
+    /// Opens the request for the selected name.
+    fn open_request(&self) -> Outcome {
+        let row = self.row();
+        let n = row.and_then(|row| row.waits.map(|asked| asked.by).or(row.asked.map(|(n, _)| n)));
+        let scope = Scope { stream: self.stream, type_url: self.selected.clone() };
+        Outcome::Open(Destination::Messages { scope, n })
+    }
 
-pub fn parts(model: &Model, layout: &Layout) -> Parts {
-    let body = layout.body;
-    let width = (body.width * 2 / 5).min(60);
-    let width = body.width - layout.shifted(body.width - width, body.width, 20);
-    let width = if model.whole { 0 } else { width };
-    let left = Rect { width, ..body };
-    let bar = Rect { x: body.x + width, width: u16::from(width > 0), ..body };
-    let right = Rect { x: bar.right(), width: body.right() - bar.right(), ..body };
-    let rows = u16::try_from(model.subs.types.len() + 1).unwrap_or(u16::MAX);
-    let (types, changes) = layout::split(left, rows.min(left.height / 2).max(2));
-    let (names, detail) = layout::split(right, right.height - (right.height / 3).min(9));
-    Parts { types, changes, bar, names, detail }
-}
+    fn next_missing(&mut self, common: &mut Common, forward: bool) {
+        // Missing names come first.
+        let to = if forward { Some(self.at + 1) } else { self.at.checked_sub(1) };
+        let is_second = common.pane == Pane::Second;
+        match to.filter(|to| is_second && *to < self.missing.min(self.len())) {
+            Some(to) => self.choose(to),
+            None if !is_second && self.missing > 0 => {
+                self.choose(0);
+                common.pane = Pane::Second;
+            }
+            None => common.say("no further missing name of this type"),
+        }
+    }
 
-/// Looks at more. True while there is more.
-pub fn search(model: &mut Model, data: &dyn Data) -> bool {
-    model.subs.scan(data, model.filter.as_ref());
-    model.subs.searching()
-}
-
-pub fn settle(model: &mut Model, data: &dyn Data, layout: &Layout, frozen: bool) {
-    let first = || data.stream_ids().first().copied();
-    let stream = current_stream(model).or_else(first);
-    let Some((stream, (store, _))) = stream.zip(data.source()) else {
-        model.subs = Subs::default();
-        return;
-    };
-    let sort = model.sorts.of(Screen::Subs);
-    let subs = &mut model.subs;
-    if !frozen || subs.stream != Some(stream) {
-        subs.stream = Some(stream);
+    fn load_types(&mut self, store: &Store, stream: StreamId) {
+        self.stream = Some(stream);
         let wildcards: HashMap<TypeUrl, Wildcard> = store.wildcards(&[stream]).into_iter().collect();
-        let cells = store.summaries_of(stream).into_iter();
-        let of = |fact: SummaryFact| OfType {
+        let subscribed = |fact: SummaryFact| SubscribedType {
             wildcard: wildcards.get(&fact.type_url).copied().unwrap_or(Wildcard::None),
             fact,
         };
-        subs.types = cells.map(of).collect();
-        subs.types.sort_by_cached_key(|of| type_order(&of.fact.type_url));
+        self.types = store.summaries_of(stream).into_iter().map(subscribed).collect();
+        self.types.sort_by_cached_key(|of| type_order(&of.fact.type_url));
     }
-    let wanted = |url: &TypeUrl| subs.types.iter().any(|of| of.fact.type_url == *url);
-    match model.scope.type_url.as_ref().filter(|url| wanted(url)) {
-        Some(url) => subs.selected = Some(url.clone()),
-        None if subs.selected.as_ref().is_some_and(wanted) => {}
-        // What someone comes for: a type of which something did not come.
-        None => {
-            let worst = subs.types.iter().find(|of| of.fact.missing > 0).or(subs.types.first());
-            subs.selected = worst.map(|of| of.fact.type_url.clone());
-        }
-    }
-    let filter = model.filter.as_ref().map(|filter| filter.text.clone());
-    if subs.filter != filter {
-        subs.filter = filter;
-        if let Some(url) = &subs.selected {
-            let since = (store.mark(stream, url), store.now());
-            subs.narrowed = Narrowed::new(&subs.names, model.filter.as_ref(), since);
-        }
-    }
-    if !frozen
-        || subs.sort != sort
-        || subs.loaded.as_ref().is_none_or(|(s, u, _)| *s != stream || Some(u) != subs.selected.as_ref())
-    {
-        subs.load(data, stream, sort, model.filter.as_ref());
-    }
-    subs.scan(data, model.filter.as_ref());
-    let parts = parts(model, layout);
-    let subs = &mut model.subs;
-    let height = usize::from(parts.names.height).saturating_sub(1);
-    // The selection stays with its name when names come before it.
-    let near = subs.name.clone().filter(|name| subs.get(subs.at) != Some(name));
-    if let Some(name) = near
-        && let Some(at) = (0..subs.len()).find(|at| subs.get(*at) == Some(&name))
-    {
-        subs.at = at;
-    }
-    subs.choose(subs.at);
-    subs.top = scroll(subs.top, subs.at, height, subs.len());
-    let Some(url) = subs.selected.clone() else { return subs.window.clear() };
-    let shown: Vec<Arc<str>> = (subs.top..subs.top + height).map_while(|at| subs.get(at).cloned()).collect();
-    let row = |name: Arc<str>| NameRow {
-        fact: store.resource(stream, &url, &name),
-        waits: store.asked(stream, &url, &name),
-        asked: subs.asked.get(&name).copied(),
-        came: subs.came.get(&name).copied(),
-        name,
-    };
-    let window: Vec<NameRow> = shown.into_iter().map(row).collect();
-    let subs = &mut model.subs;
-    subs.window = window;
-    subs.silent.load(data, Some(stream), Some(&url));
-    subs.why = subs.row().and_then(|row| subs.silent.why(data, &row.name));
-}
 
-/// Commands that mean something of their own here.
-pub fn act(model: &mut Model, command: Command, data: &dyn Data) -> bool {
-    if let Some(by) = commands::moves(command, commands::page(model)) {
-        if model.pane == Pane::Second || model.whole {
-            let at = model.subs.at.saturating_add_signed(by);
-            model.subs.choose(at);
-        } else {
-            let at = model.subs.position().unwrap_or(0).saturating_add_signed(by);
-            let at = at.min(model.subs.types.len().saturating_sub(1));
-            if let Some(of) = model.subs.types.get(at) {
-                model.subs.selected = Some(of.fact.type_url.clone());
-                model.subs.at = 0;
-                model.scope.type_url = None;
+    /// Selects the type in scope, else keeps the selection, else selects a type with missing names.
+    fn select_subscribed_type(&mut self, common: &Common) {
+        let is_known = |url: &TypeUrl| self.types.iter().any(|of| of.fact.type_url == *url);
+        match common.scope.type_url.as_ref().filter(|url| is_known(url)) {
+            Some(url) => self.selected = Some(url.clone()),
+            None if self.selected.as_ref().is_some_and(is_known) => {}
+            None => {
+                let worst = self.types.iter().find(|of| of.fact.missing > 0).or(self.types.first());
+                self.selected = worst.map(|of| of.fact.type_url.clone());
             }
         }
-        return true;
     }
-    match command {
-        Command::Open | Command::Resources => open(model, command == Command::Resources),
-        Command::Timeline => {
-            let row = model.subs.row();
-            let asked = row.and_then(|row| row.waits.map(|asked| asked.by).or(row.asked.map(|(n, _)| n)));
-            let (stream, url) = (model.subs.stream, model.subs.selected.clone());
-            let step = here(model);
-            commands::go(model, Screen::Timeline, data);
-            (model.scope.stream, model.scope.type_url) = (stream, url);
-            if let Some(n) = asked {
-                places::goto_message(model, data, n);
-            }
-            model.steps.push(step);
-            true
+
+    /// Starts filtering again if the filter changed.
+    fn apply_filter(&mut self, common: &Common, store: &Store, stream: StreamId) {
+        let filter = common.filter.as_ref().map(|filter| filter.text.clone());
+        if self.filter == filter {
+            return;
         }
-        Command::NextProblem | Command::PreviousProblem => {
-            // Those that did not come stand first.
-            let forward = command == Command::NextProblem;
-            let subs = &mut model.subs;
-            let to = if forward { Some(subs.at + 1) } else { subs.at.checked_sub(1) };
-            let second = model.pane == Pane::Second;
-            match to.filter(|to| second && *to < subs.missing.min(subs.len())) {
-                Some(to) => subs.choose(to),
-                None if !second && subs.missing > 0 => {
-                    subs.choose(0);
-                    model.pane = Pane::Second;
-                }
-                None => model.say("no further name of this type did not come"),
-            }
-            true
+        self.filter = filter;
+        if let Some(url) = &self.selected {
+            let since = ContentsVersion { mark: store.mark(stream, url), at: store.now() };
+            self.names_shown = FilteredNames::new(&self.names, common.filter.as_ref(), since);
         }
-        _ => false,
+    }
+
+    /// Loads the rows on the screen. The selection stays on its name when names come before it.
+    fn load_window(&mut self, store: &Store, stream: StreamId, height: usize) {
+        if let Some(name) = self.name.clone().filter(|name| self.get(self.at) != Some(name))
+            && let Some(at) = (0..self.len()).find(|at| self.get(*at) == Some(&name))
+        {
+            self.at = at;
+        }
+        self.choose(self.at);
+        self.top = scroll(self.top, self.at, height, self.len());
+        let Some(url) = self.selected.clone() else { return self.window.clear() };
+        let names: Vec<Arc<str>> =
+            (self.top..self.top + height).map_while(|at| self.get(at).cloned()).collect();
+        let row = |name: Arc<str>| NameRow {
+            fact: store.resource(stream, &url, &name),
+            waits: store.asked(stream, &url, &name),
+            asked: self.asked.get(&name).copied(),
+            came: self.came.get(&name).copied(),
+            name,
+        };
+        self.window = names.into_iter().map(row).collect();
     }
 }
 
-/// From the types to the names, from a name to its resource.
-fn open(model: &mut Model, screen: bool) -> bool {
-    if model.pane == Pane::Main && !model.whole && !screen {
-        model.pane = Pane::Second;
-        return true;
+impl Screen for SubscriptionsScreen {
+    fn update(&mut self, command: Command, common: &mut Common, _data: &dyn Data) -> Outcome {
+        if let Some(by) = movement(command, common.page()) {
+            self.step(by, common);
+            return Outcome::Done;
+        }
+        match command {
+            Command::Open | Command::Resources => return self.open(common, command),
+            Command::Timeline => return self.open_request(),
+            Command::NextProblem => self.next_missing(common, true),
+            Command::PreviousProblem => self.next_missing(common, false),
+            _ => return Outcome::NotHandled,
+        }
+        Outcome::Done
     }
-    let (Some(stream), Some(url)) = (model.subs.stream, model.subs.selected.clone()) else { return false };
-    let Some(row) = model.subs.row().filter(|row| row.fact.is_some()) else { return false };
-    let (name, step) = (row.name.clone(), here(model));
-    model.scope.stream = Some(stream);
-    model.screen = Screen::Resources;
-    model.resources.go_to(&url, Some(name));
-    model.pane = Pane::Main;
-    model.whole = false;
-    model.steps.push(step);
-    true
+
+    fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
+        let stream = common.stream_or_first(data);
+        let Some((stream, (store, _))) = stream.zip(data.source()) else {
+            *self = SubscriptionsScreen::default();
+            return;
+        };
+        let sort = common.sorts.of(ScreenId::Subscriptions);
+        let is_live = common.paused.is_none();
+        if is_live || self.stream != Some(stream) {
+            self.load_types(store, stream);
+        }
+        self.select_subscribed_type(common);
+        self.apply_filter(common, store, stream);
+        let is_loaded =
+            self.loaded.as_ref().is_some_and(|(s, u, _)| *s == stream && Some(u) == self.selected.as_ref());
+        if is_live || self.sort != sort || !is_loaded {
+            self.load(data, stream, sort, common.filter.as_ref());
+        }
+        self.scan(data, common.filter.as_ref());
+        let height = usize::from(areas(self, common, layout).names.height).saturating_sub(1);
+        self.load_window(store, stream, height);
+        let Some(url) = self.selected.clone() else { return };
+        self.missing_answers.load(data, Some(stream), Some(&url));
+        self.why = self.row().and_then(|row| self.missing_answers.why(data, &row.name));
+    }
+
+    fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+        view::draw(self, common, canvas, layout)
+    }
+
+    fn summary(&self, common: &Common, _layout: &Layout) -> String {
+        view::summary(self, common)
+    }
+
+    fn hint(&self, _common: &Common) -> String {
+        "missing: asked for and not sent within --resource-timeout".to_owned()
+    }
+
+    fn search(&mut self, common: &mut Common, data: &dyn Data) -> bool {
+        self.scan(data, common.filter.as_ref());
+        self.is_searching()
+    }
+
+    fn is_searching(&self) -> bool {
+        self.has_more_to_search()
+    }
+
+    fn is_sortable(&self) -> bool {
+        true
+    }
+
+    fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
+        self.selected.clone()
+    }
+
+    fn copy_row(&self, common: &Common) -> Option<String> {
+        Some(plain_row(&view::name_row(common, self.row()?)))
+    }
+
+    fn copy_name(&self, _common: &Common) -> Option<String> {
+        Some(self.row()?.name.to_string())
+    }
+
+    fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
+        let id = self.row()?.fact.as_ref()?.content?;
+        Some(data.contents()?.lines(id, format, usize::MAX).join("\n"))
+    }
+
+    fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
+        let what = self.type_word().map(|word| format!(" {word}")).unwrap_or_default();
+        let line = format!("xdscope get {source}{what} --subscriptions{}", common.stream_flag());
+        CommandLine::complete(line)
+    }
+}
+
+/// The areas of the screen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SubscriptionAreas {
+    pub(super) types: Rect,
+    pub(super) changes: Rect,
+    pub(super) bar: Rect,
+    pub(super) names: Rect,
+    pub(super) detail: Rect,
+}
+
+pub(super) fn areas(screen: &SubscriptionsScreen, common: &Common, layout: &Layout) -> SubscriptionAreas {
+    let body = layout.body;
+    let width = (body.width * 2 / 5).min(60);
+    let width = body.width - layout.shifted(body.width - width, body.width, 20);
+    let width = if common.is_full_screen { 0 } else { width };
+    let left = Rect { width, ..body };
+    let bar = Rect { x: body.x + width, width: u16::from(width > 0), ..body };
+    let right = Rect { x: bar.right(), width: body.right() - bar.right(), ..body };
+    let rows = u16::try_from(screen.types.len() + 1).unwrap_or(u16::MAX);
+    let (types, changes) = layout::split(left, rows.min(left.height / 2).max(2));
+    let (names, detail) = layout::split(right, right.height - (right.height / 3).min(9));
+    SubscriptionAreas { types, changes, bar, names, detail }
 }

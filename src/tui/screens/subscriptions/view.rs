@@ -1,16 +1,16 @@
 use ratatui::layout::{Position, Rect};
 
+use super::areas;
+use super::state::{NameRow, SubscribedType, SubscriptionsScreen};
 use crate::engine::store::{ResourceState, Wildcard};
 use crate::present::report::Role;
-use crate::tui::screens::subscriptions::{NameRow, OfType, parts};
-use crate::tui::shell::model::{Model, Pane};
-use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::common::{Common, Pane};
+use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Cut, column};
 use crate::wire::text::{count, latency, plural, time_of_day_secs, type_label};
 
-use crate::tui::screens::stream::view::focused;
-use crate::tui::shell::view::detail::field;
+use crate::tui::widgets::text::field;
 
 fn mode(wildcard: Wildcard, narrow: bool) -> &'static str {
     match wildcard {
@@ -32,18 +32,18 @@ fn wildcard_words(wildcard: Wildcard) -> &'static str {
     }
 }
 
-pub fn summary(model: &Model) -> String {
-    let subs = &model.subs;
-    if subs.searching() {
-        return format!("{}, looking through messages", plural(subs.all() as u64, "name"));
+pub fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
+    if screen.has_more_to_search() {
+        return format!("{}, looking through messages", plural(screen.all() as u64, "name"));
     }
-    let all = plural(subs.all() as u64, "name");
-    let shown = if model.filter.is_some() { format!("{} of {all}", count(subs.len() as u64)) } else { all };
-    let (owed, missing) = subs.of_type().map_or((0, 0), |of| (of.fact.missing, of.fact.overdue));
+    let all = plural(screen.all() as u64, "name");
+    let shown =
+        if common.filter.is_some() { format!("{} of {all}", count(screen.len() as u64)) } else { all };
+    let (owed, missing) = screen.of_type().map_or((0, 0), |of| (of.fact.missing, of.fact.overdue));
     if owed == 0 {
         return format!("{shown}, all answered");
     }
-    let mut text = format!("{shown}, {} answered", count((subs.all() as u64).saturating_sub(owed)));
+    let mut text = format!("{shown}, {} answered", count((screen.all() as u64).saturating_sub(owed)));
     for (n, word) in [(owed.saturating_sub(missing), "waiting"), (missing, "missing")] {
         if n > 0 {
             text.push_str(&format!(", {} {word}", count(n)));
@@ -52,7 +52,7 @@ pub fn summary(model: &Model) -> String {
     text
 }
 
-fn type_row(of: &OfType, narrow: bool) -> Line {
+fn type_row(of: &SubscribedType, narrow: bool) -> StyledLine {
     let fact = &of.fact;
     let by_name = fact.names > 0 || of.wildcard == Wildcard::None;
     vec![
@@ -68,22 +68,22 @@ fn type_row(of: &OfType, narrow: bool) -> Line {
 }
 
 /// Cells of one name, in the order of the columns.
-pub fn name_row(model: &Model, row: &NameRow) -> Vec<Span> {
-    let time = |at| time_of_day_secs(at, model.clock, &model.zone);
+pub fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
+    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let asked = row.waits.map(|waits| waits.since).or(row.asked.map(|(_, at)| at));
-    let first = row.asked.zip(row.came).filter(|_| !model.clock.untimed);
+    let first = row.asked.zip(row.came).filter(|_| !common.clock.untimed);
     vec![
         plain(&*row.name),
         plain(asked.map_or("-".to_owned(), time)),
         plain(first.map_or("-".to_owned(), |((_, asked), came)| latency(came.since(asked)))),
-        now(model, row),
+        now(common, row),
     ]
 }
 
 /// How a name stands: `✓ 41`, `∅ missing 22s`, `⋯ waiting 6s`.
-fn now(model: &Model, row: &NameRow) -> Span {
-    let glyphs = model.theme.glyphs();
-    let age = row.waits.map(|waits| format!(" {}", model.age(waits.since))).unwrap_or_default();
+fn now(common: &Common, row: &NameRow) -> Span {
+    let glyphs = common.theme.glyphs();
+    let age = row.waits.map(|waits| format!(" {}", common.age(waits.since))).unwrap_or_default();
     let Some(fact) = &row.fact else { return span(format!("{} waiting{age}", glyphs.wait), Role::Pending) };
     let version = fact.standing().map_or("", |version| version);
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
@@ -99,31 +99,35 @@ fn now(model: &Model, row: &NameRow) -> Span {
     }
 }
 
-pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
-    let subs = &model.subs;
-    if subs.types.is_empty() {
+pub fn draw(
+    screen: &SubscriptionsScreen,
+    common: &Common,
+    canvas: &mut Canvas,
+    layout: &Layout,
+) -> Option<Position> {
+    if screen.types.is_empty() {
         let text = "   nothing was asked for on this stream";
         canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
         return None;
     }
-    let parts = parts(model, layout);
+    let areas = areas(screen, common, layout);
     let mut cursor = None;
-    if !parts.types.is_empty() {
+    if !areas.types.is_empty() {
         let columns = [
             column("TYPE", 4, 12, Cut::Name, 0),
             column("MODE", 7, 16, Cut::Head, 0),
             column("NAMES", 5, 9, Cut::Head, 0),
             column("MISS", 4, 9, Cut::Head, 0),
         ];
-        let height = usize::from(parts.types.height.saturating_sub(1));
-        let at = subs.position().unwrap_or(0);
+        let height = usize::from(areas.types.height.saturating_sub(1));
+        let at = screen.position().unwrap_or(0);
         let top = at.saturating_sub(height.saturating_sub(1));
-        let rows = subs.types.iter().skip(top).take(height);
-        let rows: Vec<Line> = rows.map(|of| type_row(of, layout.narrow)).collect();
-        let at = table::draw(canvas, parts.types, &columns, &rows, at.checked_sub(top));
-        cursor = at.map(|y| Position { x: parts.types.x, y });
-        changes(model, canvas, parts.changes);
-        for row in parts.bar.rows() {
+        let rows = screen.types.iter().skip(top).take(height);
+        let rows: Vec<StyledLine> = rows.map(|of| type_row(of, layout.narrow)).collect();
+        let at = table::draw(canvas, areas.types, &columns, &rows, at.checked_sub(top));
+        cursor = at.map(|y| Position { x: areas.types.x, y });
+        changes(screen, common, canvas, areas.changes);
+        for row in areas.bar.rows() {
             canvas.text(row, canvas.glyphs().bar, Role::Muted);
         }
     }
@@ -133,38 +137,38 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Posit
         column("FIRST", 5, 8, Cut::Head, 2),
         column("NOW", 12, 40, Cut::Head, 0),
     ];
-    if subs.len() == 0 {
-        let text = match model.filter {
+    if screen.len() == 0 {
+        let text = match common.filter {
             Some(_) => "  no name matches; Esc clears the filter",
             None => "  no name",
         };
-        canvas.text(layout::split(parts.names, 1).1, text, Role::Muted);
+        canvas.text(layout::split(areas.names, 1).1, text, Role::Muted);
     }
-    let rows: Vec<Line> = subs.window.iter().map(|row| name_row(model, row)).collect();
-    let selected = subs.at.checked_sub(subs.top).filter(|_| !rows.is_empty());
-    let at = table::draw(canvas, parts.names, &columns, &rows, selected);
-    if model.pane == Pane::Second || model.whole {
-        cursor = at.map(|y| Position { x: parts.names.x, y });
+    let rows: Vec<StyledLine> = screen.window.iter().map(|row| name_row(common, row)).collect();
+    let selected = screen.at.checked_sub(screen.top).filter(|_| !rows.is_empty());
+    let at = table::draw(canvas, areas.names, &columns, &rows, selected);
+    if common.pane == Pane::Second || common.is_full_screen {
+        cursor = at.map(|y| Position { x: areas.names.x, y });
     }
-    let (title, rest) = layout::split(parts.detail, 1);
-    let name = subs.row().map(|row| row.name.to_string()).unwrap_or_default();
-    canvas.rule(title, &focused(model, name), "Enter resource");
-    canvas.lines(rest, &name_lines(model, usize::from(rest.width)), 0);
+    let (title, rest) = layout::split(areas.detail, 1);
+    let name = screen.row().map(|row| row.name.to_string()).unwrap_or_default();
+    canvas.rule(title, &common.pane_title(name), "Enter resource");
+    canvas.lines(rest, &name_lines(screen, common, usize::from(rest.width)), 0);
     cursor
 }
 
 /// What changed in the subscription, newest first, and how the type is subscribed to.
-fn changes(model: &Model, canvas: &mut Canvas, area: Rect) {
-    let subs = &model.subs;
-    let Some(of) = subs.of_type() else { return };
+fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
+    let Some(of) = screen.of_type() else { return };
     let label = type_label(of.fact.type_url.as_str());
-    let mut lines: Vec<Line> = vec![vec![], vec![span(format!(" changes to {label} names"), Role::Title)]];
-    let time = |at| time_of_day_secs(at, model.clock, &model.zone);
+    let mut lines: Vec<StyledLine> =
+        vec![vec![], vec![span(format!(" changes to {label} names"), Role::Title)]];
+    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let words = usize::from(area.height).saturating_sub(7).max(1);
-    for change in subs.changes.iter().rev().take(words) {
+    for change in screen.changes.iter().rev().take(words) {
         let names: Vec<&str> = change.names.iter().map(|name| &**name).collect();
         let more = change.added + change.removed > change.names.len() as u64;
-        let more = if more { format!(", {}", model.theme.glyphs().cut) } else { String::new() };
+        let more = if more { format!(", {}", common.theme.glyphs().cut) } else { String::new() };
         let signs = match (change.added, change.removed) {
             (added, 0) => format!("+{}", count(added)),
             (0, removed) => format!("-{}", count(removed)),
@@ -175,7 +179,7 @@ fn changes(model: &Model, canvas: &mut Canvas, area: Rect) {
             plain(format!("#{} {signs}  {}{more}", change.n.0, names.join(", "))),
         ]);
     }
-    if subs.changes.is_empty() {
+    if screen.changes.is_empty() {
         lines.push(vec![span(" no name was ever sent", Role::Muted)]);
     }
     lines.push(vec![]);
@@ -189,10 +193,10 @@ fn changes(model: &Model, canvas: &mut Canvas, area: Rect) {
 }
 
 /// Everything about the selected name.
-pub fn name_lines(model: &Model, width: usize) -> Vec<Line> {
-    let (subs, mut lines) = (&model.subs, Vec::new());
-    let (Some(row), Some(of)) = (subs.row(), subs.of_type()) else { return lines };
-    let time = |at| time_of_day_secs(at, model.clock, &model.zone);
+pub fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+    let mut lines = Vec::new();
+    let (Some(row), Some(of)) = (screen.row(), screen.of_type()) else { return lines };
+    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let label = type_label(of.fact.type_url.as_str());
     let mut add = |label: &str, value: String| {
         lines.extend(field(&format!(" {label:<8} "), &value, Role::Plain, width))
@@ -213,7 +217,7 @@ pub fn name_lines(model: &Model, width: usize) -> Vec<Line> {
         (None, None) => add("asked by", "a request that is not in view".to_owned()),
     }
     let Some(fact) = &row.fact else {
-        if let Some(why) = &subs.why {
+        if let Some(why) = &screen.why {
             add("perhaps", why.clone());
         }
         return lines;
@@ -221,7 +225,7 @@ pub fn name_lines(model: &Model, width: usize) -> Vec<Line> {
     if missing.is_some() {
         add(
             "since",
-            format!("{}: nothing under this name came", model.age(missing.map_or(model.now, |w| w.since))),
+            format!("{}: nothing under this name came", common.age(missing.map_or(common.now, |w| w.since))),
         );
         if fact.state == ResourceState::Absent {
             let delta = of.fact.variant.is_delta();
@@ -231,7 +235,7 @@ pub fn name_lines(model: &Model, width: usize) -> Vec<Line> {
             });
         }
     }
-    if let Some(why) = &subs.why {
+    if let Some(why) = &screen.why {
         add("perhaps", why.clone());
     }
     if !fact.aliases.is_empty() {

@@ -1,32 +1,34 @@
-//! Which rows of the timeline are shown, found in slices so that no frame waits for a whole search.
+//! The rows that match scope and filter, found in slices so that no frame waits for a full search.
 
 use std::collections::VecDeque;
 
-/// Matching rows, in order. The search starts at an anchor (what the reader looks at) and grows both ways, so
-/// the first matches are the near ones; rows that arrive later are searched as they come.
+/// Matching rows, in order.
+///
+/// The search starts at an anchor (the selected row) and grows in both directions, so that the first
+/// matches are near it. Rows that arrive later are examined as they come.
 #[derive(Clone, Debug, Default)]
-pub struct Index {
-    /// No predicate: every row is shown and nothing is kept.
+pub struct RowIndex {
+    /// There is no predicate: every row matches, and none is stored.
     all: bool,
     total: usize,
     matching: VecDeque<usize>,
-    /// Rows `low..high` have been looked at.
+    /// Rows `low..high` have been examined.
     low: usize,
     high: usize,
 }
 
-impl Index {
-    /// Every row.
-    pub fn all(total: usize) -> Index {
-        Index { all: true, total, ..Index::default() }
+impl RowIndex {
+    /// An index of every row.
+    pub fn all(total: usize) -> RowIndex {
+        RowIndex { all: true, total, ..RowIndex::default() }
     }
 
-    /// Nothing looked at yet, starting at row `anchor`.
-    pub fn at(anchor: usize) -> Index {
-        Index { low: anchor, high: anchor, ..Index::default() }
+    /// An index of no row yet. The search starts at row `anchor`.
+    pub fn at(anchor: usize) -> RowIndex {
+        RowIndex { low: anchor, high: anchor, ..RowIndex::default() }
     }
 
-    /// Looks at up to `slice` more of `total` rows: newer ones first, then back to the beginning.
+    /// Examines up to `slice` more of `total` rows: newer ones first, then older ones.
     pub fn extend(&mut self, total: usize, slice: usize, mut matches: impl FnMut(usize) -> bool) {
         self.total = total;
         if self.all {
@@ -50,17 +52,17 @@ impl Index {
         }
     }
 
-    /// Every row has been looked at.
-    pub fn complete(&self) -> bool {
+    /// Every row has been examined.
+    pub fn is_complete(&self) -> bool {
         self.all || (self.low == 0 && self.high == self.total)
     }
 
-    /// Rows there are to look at.
+    /// Rows of the source.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// How many rows have been looked at.
+    /// Rows examined.
     pub fn searched(&self) -> usize {
         if self.all { self.total } else { self.high - self.low }
     }
@@ -78,12 +80,12 @@ impl Index {
         }
     }
 
-    /// The position of the first shown row from `row` on.
+    /// The position of the first match from `row` on.
     pub fn rank(&self, row: usize) -> usize {
         if self.all { row.min(self.total) } else { self.matching.partition_point(|r| *r < row) }
     }
 
-    /// The position of the shown row nearest to `row`.
+    /// The position of the match nearest to `row`.
     pub fn nearest(&self, row: usize) -> Option<usize> {
         let after = self.rank(row);
         let before = after.checked_sub(1);
@@ -101,41 +103,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_search_grows_from_its_anchor() {
-        let mut index = Index::at(50);
+    fn grows_from_the_anchor() {
+        let mut index = RowIndex::at(50);
         index.extend(100, 10, |row| row % 10 == 0);
         assert_eq!((index.searched(), index.get(0)), (10, Some(50)));
         index.extend(100, 60, |row| row % 10 == 0);
         assert_eq!(index.matching, [30, 40, 50, 60, 70, 80, 90]);
-        assert!(!index.complete());
+        assert!(!index.is_complete());
         index.extend(100, 30, |row| row % 10 == 0);
-        assert!(index.complete());
+        assert!(index.is_complete());
         assert_eq!(index.len(), 10);
-        // Rows that arrive later.
+        // Rows that arrive later are examined too.
         index.extend(120, 100, |row| row % 10 == 0);
-        assert_eq!((index.complete(), index.len()), (true, 12));
+        assert_eq!((index.is_complete(), index.len()), (true, 12));
     }
 
     #[test]
-    fn nearest_and_rank() {
-        let mut index = Index::at(0);
+    fn finds_rank_and_nearest_match() {
+        let mut index = RowIndex::at(0);
         index.extend(100, 100, |row| row == 10 || row == 20);
         assert_eq!((index.rank(10), index.rank(11), index.rank(99)), (0, 1, 2));
         assert_eq!([0, 13, 16, 99].map(|row| index.nearest(row)), [Some(0), Some(0), Some(1), Some(1)]);
-        assert_eq!(Index::at(5).nearest(5), None);
-        assert_eq!(Index::all(3).nearest(9), Some(2));
+        assert_eq!(RowIndex::at(5).nearest(5), None);
+        assert_eq!(RowIndex::all(3).nearest(9), Some(2));
     }
 
     proptest::proptest! {
         #[test]
-        fn slices_find_what_a_whole_search_finds(
+        fn slices_find_all_matches(
             total in 0usize..300, anchor in 0usize..300, slice in 1usize..40, by in 1usize..9,
         ) {
-            let mut index = Index::at(anchor);
+            let mut index = RowIndex::at(anchor);
             for _ in 0..total / slice + 2 {
                 index.extend(total, slice, |row| row % by == 0);
             }
-            proptest::prop_assert!(index.complete());
+            proptest::prop_assert!(index.is_complete());
             let found: Vec<usize> = (0..index.len()).filter_map(|p| index.get(p)).collect();
             let wanted: Vec<usize> = (0..total).filter(|row| row % by == 0).collect();
             proptest::prop_assert_eq!(found, wanted);

@@ -2,11 +2,11 @@
 
 use ratatui::layout::Rect;
 
+use super::state::{TimelineRow, TimelineScreen};
 use crate::engine::store::{LineFact, MessageKind};
 use crate::present::report::{self, Role};
-use crate::tui::screens::timeline::Shown;
-use crate::tui::shell::model::Model;
-use crate::tui::widgets::canvas::{Canvas, Line, plain, span};
+use crate::tui::common::Common;
+use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::Dir;
 use crate::wire::text::{self, Keep, cut, display_safe, latency, pad, time_of_day};
@@ -15,16 +15,15 @@ use crate::wire::text::{self, Keep, cut, display_safe, latency, pad, time_of_day
 const LEFT: usize = 14;
 
 /// Returns the screen row of the selection.
-pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
-    let timeline = &model.timeline;
+pub fn draw(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let glyphs = canvas.glyphs();
     let width = usize::from(area.width);
     let lane = width.saturating_sub(LEFT + 2 + 40).clamp(34, 72).min(width.saturating_sub(LEFT + 2));
-    canvas.line(area, &names(model, lane));
+    canvas.line(area, &names(screen, common, lane));
     let mut rows = area.rows().skip(1);
     let mut at = None;
-    for (i, shown) in timeline.window.iter().enumerate() {
-        if i > 0 && !timeline.unfolded && shown.after_gap() {
+    for (i, shown) in screen.window.iter().enumerate() {
+        if i > 0 && !screen.is_unfolded && shown.is_after_gap() {
             let Some(row) = rows.next() else { break };
             let gap = shown.delta.map(latency).unwrap_or_default();
             let label = pad(&format!("    {} {gap}", glyphs.gap), LEFT);
@@ -32,8 +31,8 @@ pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
             canvas.line(row, &[span(label, Role::Muted), span(lanes, Role::Muted)]);
         }
         let Some(row) = rows.next() else { break };
-        canvas.line(row, &line(model, shown, lane));
-        if Some(shown.row) == timeline.selected {
+        canvas.line(row, &line(common, shown, lane));
+        if Some(shown.row) == screen.selected {
             canvas.text(row, glyphs.selected, Role::Plain);
             canvas.select(row);
             at = Some(row.y);
@@ -42,23 +41,23 @@ pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     at
 }
 
-fn names(model: &Model, lane: usize) -> Line {
-    let current = model.timeline.current.as_ref().and_then(|current| current.fact.node.clone());
-    let client = match (model.scope.stream, current) {
+fn names(screen: &TimelineScreen, common: &Common, lane: usize) -> StyledLine {
+    let current = screen.selected_message.as_ref().and_then(|current| current.fact.node.clone());
+    let client = match (common.scope.stream, current) {
         (Some(_), Some(node)) => display_safe(&node).into_owned(),
         (Some(_), None) => "client".to_owned(),
         (None, _) => "clients".to_owned(),
     };
-    let client = text::cut_name(&client, lane / 2, model.theme.glyphs().cut).into_owned();
+    let client = text::cut_name(&client, lane / 2, common.theme.glyphs().cut).into_owned();
     let server = "control plane";
     let gap = (lane + 2).saturating_sub(text::width(&client) + text::width(server));
     vec![span(format!("{}{client}{}{server}", " ".repeat(LEFT), " ".repeat(gap)), Role::Muted)]
 }
 
-fn line(model: &Model, shown: &Shown, lane: usize) -> Line {
-    let glyphs = model.theme.glyphs();
+fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
+    let glyphs = common.theme.glyphs();
     let fact = &*shown.line;
-    let time = pad(&format!(" {}", time_of_day(fact.at, model.clock, &model.zone)), LEFT);
+    let time = pad(&format!(" {}", time_of_day(fact.at, common.clock, &common.zone)), LEFT);
     let (_, role) = report::kind(fact, glyphs.answer);
     let safe = report::said(fact);
     let words = display_safe(&safe);
@@ -78,7 +77,7 @@ fn line(model: &Model, shown: &Shown, lane: usize) -> Line {
     let number = fact.n.map_or(String::new(), |n| format!(" #{}", n.0));
     let after = fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency);
     let after = after.map(|time| format!(" {time}")).unwrap_or_default();
-    let node = match (&fact.node, model.scope.stream) {
+    let node = match (&fact.node, common.scope.stream) {
         (Some(node), None) => format!("{node}  "),
         _ => String::new(),
     };

@@ -1,262 +1,246 @@
-//! Screen 3: what was said, in which order, and what answers what.
+//! Screen 3: the messages in order, as a list or a ladder.
 
-pub mod index;
-pub mod ladder;
-pub mod view;
+mod detail;
+mod index;
+mod ladder;
+mod state;
+mod view;
 
-use std::sync::Arc;
-use std::time::Duration;
+use ratatui::layout::{Position, Rect};
 
-use crate::engine::store::{LineFact, MessageFact};
-use crate::wire::event::Seq;
+use crate::engine::store::MessageFact;
+use crate::tui::common::Common;
+use crate::tui::data::{BodyFormat, Data};
+use crate::tui::input::command::Command;
+use crate::tui::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText, movement};
+use crate::tui::widgets::canvas::Canvas;
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::text::{plain_lines, plain_row};
+use crate::wire::event::{Dir, Seq, TypeUrl};
+use crate::wire::text::count;
 
-use crate::tui::data::{Applied, Data, Format};
-use crate::tui::screens::overview::scroll;
-use crate::tui::screens::timeline::index::Index;
-use crate::tui::shell::model::Scope;
+pub use state::TimelineScreen;
 
-/// Rows looked at in one step of a search.
-pub const SLICE: usize = 256;
-/// Lines of a body that are searched.
-const LINES: usize = 200_000;
-/// A silence longer than this folds in the ladder.
-pub const GAP: Duration = Duration::from_secs(5);
+/// Columns that a body moves sideways at once.
+const SIDEWAYS_COLUMNS: usize = 8;
 
-/// What the rows were chosen by; another one starts a new search.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Chosen {
-    scope: Scope,
-    filter: Option<String>,
-}
-
-#[derive(Clone, Debug)]
-pub struct Timeline {
-    /// The selected row of the source: it stays while rows come and go around it.
-    pub selected: Option<usize>,
-    /// The row at the top of the list.
-    pub top: usize,
-    pub follow: bool,
-    /// Rows of the source when following ended: later ones count as new.
-    pub seen: usize,
-    pub ladder: bool,
-    pub unfolded: bool,
-    /// `None` shows the message's fields.
-    pub format: Option<Format>,
-    /// Lines scrolled in the detail pane.
-    pub scroll: usize,
-    /// Columns scrolled to the right in a body.
-    pub left: usize,
-    /// Long lines of a body wrap.
-    pub wrap: bool,
-    pub index: Index,
-    chosen: Option<Chosen>,
-    /// The rows on the screen, and the one before them.
-    pub window: Vec<Shown>,
-    pub current: Option<Current>,
-    pub body: Option<Body>,
-}
-
-impl Default for Timeline {
-    fn default() -> Self {
-        Timeline {
-            selected: None,
-            top: 0,
-            follow: true,
-            seen: 0,
-            ladder: false,
-            unfolded: false,
-            format: None,
-            scroll: 0,
-            left: 0,
-            wrap: false,
-            index: Index::default(),
-            chosen: None,
-            window: Vec::new(),
-            current: None,
-            body: None,
-        }
-    }
-}
-
-/// A row on the screen.
-#[derive(Clone, Debug)]
-pub struct Shown {
-    pub row: usize,
-    pub line: Arc<LineFact>,
-    /// Since the row shown before it.
-    pub delta: Option<Duration>,
-}
-
-impl Shown {
-    /// A gap line stands above this row in the ladder.
-    pub fn after_gap(&self) -> bool {
-        self.delta.is_some_and(|delta| delta > GAP)
-    }
-}
-
-/// The selected row, with all its names.
-#[derive(Clone, Debug)]
-pub struct Current {
-    pub shown: Shown,
-    pub fact: Arc<MessageFact>,
-    /// It is of a delta variant, whose messages have other fields.
-    pub delta: bool,
-}
-
-/// The lines of a body that have been asked for.
-#[derive(Clone, Debug)]
-pub struct Body {
-    pub n: Seq,
-    pub format: Format,
-    pub limit: usize,
-    pub lines: Vec<String>,
-}
-
-impl Timeline {
-    /// Looks at one more slice of rows. True while there are more.
-    pub fn search(&mut self, data: &dyn Data, total: usize, scope: &Scope, filter: Option<&Applied>) -> bool {
-        let chosen = Chosen { scope: scope.clone(), filter: filter.map(|f| f.text.clone()) };
-        if self.chosen.as_ref() != Some(&chosen) {
-            let all = *scope == Scope::default() && filter.is_none();
-            let anchor = if self.follow { total } else { self.selected.unwrap_or(total) };
-            self.index = if all { Index::all(total) } else { Index::at(anchor.min(total)) };
-            self.chosen = Some(chosen);
-        }
-        self.index.extend(total, SLICE, |row| {
-            let in_scope = || {
-                data.place_of(row).is_some_and(|(stream, type_url)| {
-                    scope.stream.is_none_or(|wanted| wanted == stream)
-                        && scope.type_url.as_ref().is_none_or(|wanted| *wanted == type_url)
-                })
-            };
-            let matches = |applied| data.row(row).is_some_and(|fact| data.row_matches(applied, &fact));
-            (*scope == Scope::default() || in_scope()) && filter.is_none_or(matches)
-        });
-        !self.index.complete()
-    }
-
-    /// Rows and what was loaded of them are looked for again.
-    pub fn forget(&mut self) {
-        self.chosen = None;
-        self.window.clear();
-        self.current = None;
-        self.body = None;
-    }
-
-    /// Position of the selected row among those shown.
-    pub fn position(&self) -> Option<usize> {
-        self.index.nearest(self.selected?)
-    }
-
-    pub fn step(&mut self, by: isize, total: usize) {
-        let Some(at) = self.position() else { return };
-        let last = self.index.len().saturating_sub(1);
-        let to = at.saturating_add_signed(by).min(last);
-        if by < 0 {
-            self.stop_following(total);
-        }
-        self.select(self.index.get(to));
-    }
-
-    pub fn select(&mut self, row: Option<usize>) {
-        if row != self.selected {
-            self.scroll = 0;
-            self.left = 0;
-        }
-        self.selected = row;
-    }
-
-    pub fn stop_following(&mut self, total: usize) {
-        if self.follow {
-            self.follow = false;
-            self.seen = total;
-        }
-    }
-
-    /// All rows of the source, shown or not.
-    pub fn total(&self) -> usize {
-        self.index.total()
-    }
-
-    /// Rows that arrived since following ended.
-    pub fn new_below(&self) -> usize {
-        if self.follow { 0 } else { self.index.len() - self.index.rank(self.seen) }
-    }
-
-    /// Brings selection, scroll offset and the loaded rows in line with what there is now.
-    /// With `whole` all of the body is wanted.
-    pub fn settle(&mut self, data: &dyn Data, height: usize, detail: usize, whole: bool) {
-        let last = self.index.len().checked_sub(1);
-        let at = if self.follow { last } else { self.position().or(last) };
-        let Some(at) = at else {
-            self.window.clear();
-            self.current = None;
-            return;
+impl TimelineScreen {
+    fn next_format(&mut self) {
+        self.scroll = 0;
+        self.format = match self.format {
+            None => Some(BodyFormat::Yaml),
+            Some(BodyFormat::Yaml) => Some(BodyFormat::Json),
+            Some(BodyFormat::Json) => Some(BodyFormat::Text),
+            Some(BodyFormat::Text) => Some(BodyFormat::Hex),
+            Some(BodyFormat::Hex) => None,
         };
-        self.select(self.index.get(at));
-        let mut top = scroll(self.index.rank(self.top), at, height, self.index.len());
-        self.load(data, top, height, at);
-        // Gap lines take room too: the selected row must not fall off the lower edge.
-        while self.ladder && top < at && self.lines_to_selected() > height {
-            top += 1;
-            self.load(data, top, height, at);
+    }
+
+    fn scroll_sideways(&mut self, right: bool) -> Outcome {
+        if self.format.is_none() {
+            return Outcome::NotHandled;
         }
-        self.top = self.index.get(top).unwrap_or(0);
-        self.load_body(data, detail, whole);
+        let columns = if right { SIDEWAYS_COLUMNS as isize } else { -(SIDEWAYS_COLUMNS as isize) };
+        self.left = self.left.saturating_add_signed(columns);
+        Outcome::Done
     }
 
-    fn lines_to_selected(&self) -> usize {
-        let shown = self.window.iter().take_while(|shown| Some(shown.row) <= self.selected);
-        shown
-            .enumerate()
-            .map(|(i, shown)| 1 + usize::from(i > 0 && !self.unfolded && shown.after_gap()))
-            .sum()
+    /// Selects the next or previous message of a problem, or of a NACK.
+    fn next_problem(&mut self, common: &mut Common, data: &dyn Data, command: Command) {
+        let forward = matches!(command, Command::NextProblem | Command::NextNack);
+        let nacks_only = matches!(command, Command::NextNack | Command::PreviousNack);
+        let row = self.problem_row(common, data, forward, nacks_only);
+        match row {
+            Some(row) => self.show_row(row, common, data),
+            None if nacks_only => common.say("no further NACK this way"),
+            None => common.say("no further problem this way"),
+        }
     }
 
-    fn load(&mut self, data: &dyn Data, top: usize, height: usize, at: usize) {
-        let mut known = std::mem::take(&mut self.window);
-        let current = self.current.take();
-        let mut fetch = |position: usize| {
-            let row = self.index.get(position)?;
-            if let Some(shown) = known.iter().find(|shown| shown.row == row) {
-                return Some(shown.clone());
+    fn problem_row(
+        &self,
+        common: &Common,
+        data: &dyn Data,
+        forward: bool,
+        nacks_only: bool,
+    ) -> Option<usize> {
+        let here = self.selected?;
+        let nacks = data.nacks().into_iter();
+        let others = common.problems.iter().filter(|_| !nacks_only).filter_map(|problem| problem.at);
+        let is_shown = |row: &usize| self.index.get(self.index.rank(*row)) == Some(*row);
+        let rows = nacks.chain(others).filter_map(|n| data.row_of(n)).filter(is_shown);
+        if forward { rows.filter(|row| *row > here).min() } else { rows.filter(|row| *row < here).max() }
+    }
+}
+
+impl Screen for TimelineScreen {
+    fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
+        if let Some(by) = movement(command, self.page(common)) {
+            if common.is_in_second_pane() {
+                self.scroll = self.scroll.saturating_add_signed(by);
+                return Outcome::Done;
             }
-            let shown = Shown { row, line: Arc::new(data.line(row)?), delta: None };
-            known.push(shown.clone());
-            Some(shown)
-        };
-        let mut before = top.checked_sub(1).and_then(&mut fetch).map(|shown| shown.line.at);
-        let mut window = Vec::with_capacity(height);
-        for position in top..top + height {
-            let Some(mut shown) = fetch(position) else { break };
-            shown.delta = before.map(|before| shown.line.at.since(before));
-            before = Some(shown.line.at);
-            window.push(shown);
-        }
-        self.current = fetch(at).and_then(|shown| {
-            if let Some(known) = current.filter(|current| current.shown.row == shown.row) {
-                return Some(Current { shown, ..known });
+            self.step(by, common.rows(data));
+            // The last row is the one that following selects.
+            if command == Command::Last {
+                self.is_following = true;
             }
-            let fact = data.row(shown.row).map(Arc::new)?;
-            let delta = data.variant(fact.stream).is_some_and(|variant| variant.is_delta());
-            Some(Current { shown, fact, delta })
-        });
-        self.window = window;
+            return Outcome::Done;
+        }
+        match command {
+            Command::NextProblem | Command::PreviousProblem | Command::NextNack | Command::PreviousNack
+                if !common.has_cursor() =>
+            {
+                self.next_problem(common, data, command);
+            }
+            Command::Left | Command::Right => return self.scroll_sideways(command == Command::Right),
+            Command::Ladder => self.is_ladder = !self.is_ladder,
+            Command::Format => self.next_format(),
+            Command::Unfold => self.is_unfolded = !self.is_unfolded,
+            Command::Wrap => self.wraps = !self.wraps,
+            _ => return Outcome::NotHandled,
+        }
+        Outcome::Done
     }
 
-    fn load_body(&mut self, data: &dyn Data, detail: usize, whole: bool) {
-        let n = self.current.as_ref().and_then(|current| current.fact.n);
-        let (Some(format), Some(n)) = (self.format, n) else {
-            self.body = None;
-            return;
+    fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
+        self.search(common, data);
+        let (list, detail) = areas(layout, common.is_full_screen);
+        let height = usize::from(list.height).saturating_sub(1);
+        let room = usize::from(detail.height).saturating_sub(1);
+        self.settle_rows(data, height, room, common.is_finding);
+        let lines = detail::lines(self, common);
+        self.scroll = self.scroll.min(lines.len().saturating_sub(room));
+    }
+
+    fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+        view::draw(self, common, canvas, layout)
+    }
+
+    fn summary(&self, common: &Common, layout: &Layout) -> String {
+        let (index, rows) = (&self.index, self.total());
+        let glyphs = common.theme.glyphs();
+        let new = match self.new_below() {
+            n if n > 0 && layout.low => {
+                format!("{} {} new (f) {} ", glyphs.down, count(n as u64), glyphs.dot)
+            }
+            _ => String::new(),
         };
-        // What is looked for may be on any line.
-        let limit = if whole { LINES } else { self.scroll + detail + 1 };
-        let enough = |body: &Body| body.n == n && body.format == format && body.limit >= limit;
-        if !self.body.as_ref().is_some_and(enough) {
-            // A page ahead, so that scrolling by lines does not ask each time.
-            let limit = (limit + detail).min(LINES.max(limit));
-            self.body = Some(Body { n, format, limit, lines: data.body(n, format, limit) });
+        if index.is_complete() {
+            return format!("{new}{} of {} messages", count(index.len() as u64), count(rows as u64));
+        }
+        let percent = index.searched() * 100 / rows.max(1);
+        format!("{} of {} messages, searched {percent}%", count(index.len() as u64), count(rows as u64))
+    }
+
+    fn hint(&self, common: &Common) -> String {
+        let dot = common.theme.glyphs().dot;
+        if self.is_following {
+            return format!("following the newest {dot} k or f to stay");
+        }
+        let new = count(self.new_below() as u64);
+        format!("not following: {new} new below {dot} f to follow")
+    }
+
+    fn search(&mut self, common: &mut Common, data: &dyn Data) -> bool {
+        self.search_rows(data, common.rows(data), &common.scope, common.filter.as_ref())
+    }
+
+    fn is_searching(&self) -> bool {
+        !self.index.is_complete()
+    }
+
+    fn forget(&mut self) {
+        self.drop_loaded();
+    }
+
+    fn label(&self, command: Command) -> Option<&'static str> {
+        match command {
+            Command::Ladder if self.is_ladder => Some("list"),
+            Command::Follow if self.is_following => Some("stay"),
+            _ => None,
         }
     }
+
+    fn page(&self, common: &Common) -> isize {
+        let list = |layout: Layout| areas(&layout, common.is_full_screen).0.height.saturating_sub(1);
+        common.page_of(common.layout().map_or(1, list))
+    }
+
+    fn has_text_focus(&self, common: &Common) -> bool {
+        common.is_in_second_pane()
+    }
+
+    fn text(&self, common: &Common) -> Option<ScreenText> {
+        Some(ScreenText { lines: plain_lines(detail::lines(self, common)), at: self.scroll })
+    }
+
+    fn show_line(&mut self, line: usize) {
+        self.scroll = line.saturating_sub(1);
+    }
+
+    fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
+        self.selected_message().map(|fact| fact.type_url.clone())
+    }
+
+    fn selected_message(&self) -> Option<&MessageFact> {
+        self.selected_message.as_ref().map(|selected| &*selected.fact)
+    }
+
+    fn comparable(&self, _common: &Common, _data: &dyn Data) -> Option<Comparable> {
+        let fact = self.selected_message()?;
+        let push = if fact.dir == Some(Dir::Resp) { fact.n } else { fact.answers };
+        push.map(Comparable::Push)
+    }
+
+    fn copy_row(&self, common: &Common) -> Option<String> {
+        Some(plain_row(&view::timeline_row(common, &self.selected_message.as_ref()?.row)))
+    }
+
+    fn copy_name(&self, _common: &Common) -> Option<String> {
+        Some(self.selected_message()?.names.join("\n"))
+    }
+
+    fn copy_body(&self, format: BodyFormat, data: &dyn Data) -> Option<String> {
+        let fact = self.selected_message()?;
+        match format {
+            BodyFormat::Json => Some(data.json(fact)),
+            _ => Some(data.body(fact.n?, format, usize::MAX).join("\n")),
+        }
+    }
+
+    fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
+        let stream = common.scope.stream.map(|stream| format!("stream:{}", stream.0));
+        let ladder = if self.is_ladder { " --ladder" } else { "" };
+        CommandLine::filtered(format!("xdscope log {source}{ladder}"), stream.into_iter().collect())
+    }
+}
+
+impl TimelineScreen {
+    /// Selects a message and stops following. Without a message, keeps the selection.
+    pub fn show_message(&mut self, n: Option<Seq>, common: &Common, data: &dyn Data) {
+        if let Some(row) = n.and_then(|n| data.row_of(n)) {
+            self.show_row(row, common, data);
+        }
+    }
+
+    /// Selects a row and stops following.
+    pub fn show_row(&mut self, row: usize, common: &Common, data: &dyn Data) {
+        self.stop_following(common.rows(data));
+        self.select(Some(row));
+    }
+}
+
+/// The areas of list and detail. Either may be empty.
+pub fn areas(layout: &Layout, is_full_screen: bool) -> (Rect, Rect) {
+    let body = layout.body;
+    if is_full_screen {
+        return layout::split(body, 0);
+    }
+    if layout.wide {
+        return layout::beside(body, body.width - layout.shifted(body.width * 4 / 9, body.width, 20));
+    }
+    // The fields of a message take eight lines. The list keeps at least half.
+    let detail = layout.shifted((body.height / 2).min(10), body.height, 3);
+    layout::split(body, body.height - detail)
 }

@@ -1,25 +1,24 @@
+//! The timeline drawn as a list, and the detail pane.
+
 use ratatui::layout::{Position, Rect};
 
+use super::state::{TimelineRow, TimelineScreen};
+use super::{areas, detail, ladder};
 use crate::engine::store::{MessageFact, MessageKind};
 use crate::present::report::{self, Role};
-use crate::tui::screens::timeline::Shown;
-use crate::tui::shell::model::{Model, Pane};
-use crate::tui::widgets::canvas::{Canvas, Line, Span, plain, span};
+use crate::tui::common::{Common, Pane};
+use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::wire::event::Dir;
-use crate::wire::text::{count, latency, plural, size, time_of_day, type_label};
+use crate::wire::text::{count, latency, size, time_of_day, type_label};
 
-use crate::tui::screens::stream::view::focused;
-use crate::tui::screens::timeline::ladder;
-use crate::tui::shell::view::detail::detail_lines;
+/// The default message size limit of gRPC clients. Larger messages are marked.
+const GRPC_MESSAGE_LIMIT_BYTES: u64 = 4 << 20;
 
-/// gRPC's default limit for one message; larger ones are marked.
-const LARGE: u64 = 4 << 20;
-
-fn columns(model: &Model) -> [Column; 12] {
-    let glyphs = model.theme.glyphs();
-    let node = if model.scope.stream.is_some() { 0 } else { 20 };
+fn columns(common: &Common) -> [Column; 12] {
+    let glyphs = common.theme.glyphs();
+    let node = if common.scope.stream.is_some() { 0 } else { 20 };
     [
         column("#", 5, 12, Cut::Tail, 0),
         column("TIME", 12, 14, Cut::Head, 0),
@@ -37,25 +36,25 @@ fn columns(model: &Model) -> [Column; 12] {
 }
 
 /// Cells of one row, in the order of the columns.
-pub fn timeline_row(model: &Model, shown: &Shown) -> Vec<Span> {
-    let glyphs = model.theme.glyphs();
+pub fn timeline_row(common: &Common, shown: &TimelineRow) -> Vec<Span> {
+    let glyphs = common.theme.glyphs();
     let fact = &*shown.line;
     let (arrow, type_name) = match fact.dir {
         Some(Dir::Req) => (glyphs.request, type_label(fact.type_url.as_str())),
         Some(Dir::Resp) => (glyphs.response, type_label(fact.type_url.as_str())),
         None => ("", String::new()),
     };
-    let node = match (&fact.node, model.scope.stream) {
+    let node = match (&fact.node, common.scope.stream) {
         (_, Some(_)) => String::new(),
         (Some(node), None) => node.to_string(),
         (None, None) => format!("#{}", fact.stream.0),
     };
-    let large = fact.size > LARGE;
-    let delta = shown.delta.filter(|_| !model.clock.untimed);
+    let large = fact.size > GRPC_MESSAGE_LIMIT_BYTES;
+    let delta = shown.delta.filter(|_| !common.clock.untimed);
     let (kind, role) = report::kind(fact, glyphs.answer);
     vec![
         span(fact.n.map_or("-".to_owned(), |n| n.0.to_string()), Role::Muted),
-        plain(time_of_day(fact.at, model.clock, &model.zone)),
+        plain(time_of_day(fact.at, common.clock, &common.zone)),
         span(delta.map(report::delta).unwrap_or_default(), Role::Muted),
         plain(node),
         plain(arrow),
@@ -76,29 +75,37 @@ pub fn timeline_row(model: &Model, shown: &Shown) -> Vec<Span> {
     ]
 }
 
-pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
-    let timeline = &model.timeline;
-    let (list, detail) = layout::timeline(layout, model.whole);
+pub fn draw(
+    screen: &TimelineScreen,
+    common: &Common,
+    canvas: &mut Canvas,
+    layout: &Layout,
+) -> Option<Position> {
+    let (list, detail) = areas(layout, common.is_full_screen);
     let mut cursor = None;
-    if timeline.index.len() == 0 {
-        nothing(model, canvas, layout.body);
+    if screen.index.len() == 0 {
+        nothing(screen, common, canvas, layout.body);
         return None;
     }
     if !list.is_empty() {
-        let at = if timeline.ladder { ladder::draw(model, canvas, list) } else { rows(model, canvas, list) };
+        let at = if screen.is_ladder {
+            ladder::draw(screen, common, canvas, list)
+        } else {
+            rows(screen, common, canvas, list)
+        };
         cursor = at.map(|y| Position { x: list.x, y });
     }
     let (title, rest) = layout::split(detail, 1);
-    let format = timeline.format.map_or("fields", |format| format.word());
-    let name = timeline.current.as_ref().map(|current| title_of(&current.fact)).unwrap_or_default();
-    let lines = detail_lines(model);
-    let how = match lines.len().saturating_sub(timeline.scroll + usize::from(rest.height)) {
+    let format = screen.format.map_or("fields", |format| format.word());
+    let name = screen.selected_message.as_ref().map(|selected| title_of(&selected.fact)).unwrap_or_default();
+    let lines = detail::lines(screen, common);
+    let how = match lines.len().saturating_sub(screen.scroll + usize::from(rest.height)) {
         0 => "v yaml/json/text/hex, \\ full screen".to_owned(),
-        n => format!("{} below, {}", plural(n as u64, "line"), if model.whole { "j" } else { "Tab j" }),
+        n => common.lines_below(n),
     };
-    canvas.rule(title, &focused(model, format!("{name}: {format}")), &how);
-    canvas.lines(rest, &lines, timeline.scroll);
-    if model.pane == Pane::Second || model.whole {
+    canvas.rule(title, &common.pane_title(format!("{name}: {format}")), &how);
+    canvas.lines(rest, &lines, screen.scroll);
+    if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: detail.x, y: detail.y });
     }
     cursor
@@ -113,21 +120,20 @@ fn title_of(fact: &MessageFact) -> String {
     }
 }
 
-fn rows(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
-    let timeline = &model.timeline;
-    let lines: Vec<Line> = timeline.window.iter().map(|shown| timeline_row(model, shown)).collect();
-    let columns = columns(model);
-    let selected = timeline.window.iter().position(|shown| Some(shown.row) == timeline.selected);
+fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+    let lines: Vec<StyledLine> = screen.window.iter().map(|shown| timeline_row(common, shown)).collect();
+    let columns = columns(common);
+    let selected = screen.window.iter().position(|shown| Some(shown.row) == screen.selected);
     let at = table::draw(canvas, area, &columns, &lines, selected);
-    // What happened to a stream is told in words, over the columns that it has no values for.
+    // The note of a stream event covers the columns that the event has no values for.
     let widths = table::widths(&columns, &lines, usize::from(area.width.saturating_sub(2)));
     let start: usize = widths.iter().take(7).flatten().map(|w| w + 1).sum();
-    for (row, shown) in area.rows().skip(1).zip(&timeline.window) {
+    for (row, shown) in area.rows().skip(1).zip(&screen.window) {
         if let Some(note) = &shown.line.note {
             let x = area.x + 2 + u16::try_from(start).unwrap_or(0);
             let place = Rect { x, width: area.right().saturating_sub(x), ..row };
             canvas.line(place, &[span(note.as_str(), Role::Muted)]);
-            if Some(shown.row) == timeline.selected {
+            if Some(shown.row) == screen.selected {
                 canvas.select(row);
             }
         }
@@ -135,14 +141,14 @@ fn rows(model: &Model, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     at
 }
 
-fn nothing(model: &Model, canvas: &mut Canvas, area: Rect) {
-    let total = model.timeline.total();
-    let index = &model.timeline.index;
+fn nothing(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
+    let total = screen.total();
+    let index = &screen.index;
     let text = if total == 0 {
         "no message yet".to_owned()
-    } else if !index.complete() {
+    } else if !index.is_complete() {
         format!("searching: {} of {} looked at", count(index.searched() as u64), count(total as u64))
-    } else if model.filter.is_some() {
+    } else if common.filter.is_some() {
         format!("0 of {} match; Esc clears the filter", count(total as u64))
     } else {
         format!("0 of {} in this scope; T shows all types, Esc goes back", count(total as u64))

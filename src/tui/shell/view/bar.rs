@@ -1,30 +1,31 @@
-//! The replay bar: where the cursor is in the recording, and what stands before and after it.
+//! The replay bar: the time cursor, and the events around it.
 
 use std::time::Duration;
 
 use ratatui::layout::Rect;
 
 use crate::present::report::Role;
+use crate::tui::data::{ReplayBar, Sign};
 use crate::tui::shell::model::Model;
-use crate::tui::shell::replay::{ReplayBar, Sign};
-use crate::tui::widgets::canvas::{Canvas, Line, plain, span};
+use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::wire::event::Time;
 use crate::wire::text::{count, time_of_day, width};
 
 pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
-    let untimed = model.clock.untimed;
+    let untimed = model.common.clock.untimed;
     let state = if bar.playing { " >  " } else { " || " };
     let (at, of) = match untimed {
         true => (format!("#{}", count(bar.message)), format!("#{}", count(bar.messages))),
         false => (minutes(bar.now.since(Time::ZERO)), minutes(bar.end.since(Time::ZERO))),
     };
-    let now = if untimed { String::new() } else { time_of_day(bar.now, model.clock, &model.zone) };
+    let now =
+        if untimed { String::new() } else { time_of_day(bar.now, model.common.clock, &model.common.zone) };
     let right = format!("  {}x  {at} / {of} ", bar.speed.times());
     let left = format!("{now}  ");
     let used = width(state) + width(&left) + width(&right) + 2;
     let cells = usize::from(area.width).saturating_sub(used);
     let glyphs = canvas.glyphs();
-    let mut line: Line = vec![
+    let mut line: StyledLine = vec![
         span(state, if bar.playing { Role::Ok } else { Role::Warn }),
         plain(left),
         span(glyphs.track_left, Role::Muted),
@@ -35,15 +36,15 @@ pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
     canvas.line(area, &line);
 }
 
-/// What the letters mean.
+/// The meaning of the letters on the bar.
 pub fn legend() -> String {
     let signs = Sign::ALL.iter().map(|sign| format!("{} {}", sign.letter(), sign.word()));
     format!("bar marks: {}  m mark", signs.collect::<Vec<_>>().join("  "))
 }
 
-fn track(model: &Model, bar: &ReplayBar, cells: usize, rule: &str, cursor: &str) -> Line {
-    let Some(last) = cells.checked_sub(1) else { return Line::new() };
-    let (value, whole) = match model.clock.untimed {
+fn track(model: &Model, bar: &ReplayBar, cells: usize, rule: &str, cursor: &str) -> StyledLine {
+    let Some(last) = cells.checked_sub(1) else { return StyledLine::new() };
+    let (value, whole) = match model.common.clock.untimed {
         true => (bar.message, bar.messages),
         false => (bar.now.0, bar.end.0),
     };
@@ -53,12 +54,12 @@ fn track(model: &Model, bar: &ReplayBar, cells: usize, rule: &str, cursor: &str)
     };
     let mut signs: Vec<Option<Sign>> = vec![None; cells];
     for mark in bar.marks.iter() {
-        let at = cell(if model.clock.untimed { mark.n } else { mark.at.0 });
+        let at = cell(if model.common.clock.untimed { mark.n } else { mark.at.0 });
         if let Some(sign) = signs.get_mut(at) {
             *sign = (*sign).max(Some(mark.sign));
         }
     }
-    let mut line: Line = signs
+    let mut line: StyledLine = signs
         .into_iter()
         .map(|sign| match sign {
             None => span(rule, Role::Muted),
@@ -68,7 +69,7 @@ fn track(model: &Model, bar: &ReplayBar, cells: usize, rule: &str, cursor: &str)
         })
         .collect();
     for marked in model.marks.values() {
-        let at = cell(if model.clock.untimed { marked.n.0 } else { marked.at.0 });
+        let at = cell(if model.common.clock.untimed { marked.n.0 } else { marked.at.0 });
         if let Some(cell) = line.get_mut(at) {
             *cell = span("m", Role::Key);
         }
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn minutes_and_hours() {
+    fn shows_hours_only_when_needed() {
         let shown = [0, 8, 608, 3723].map(|secs| minutes(Duration::from_secs(secs)));
         assert_eq!(shown, ["0:00", "0:08", "10:08", "1:02:03"]);
     }

@@ -1,14 +1,16 @@
-//! The page behind `?`, generated from the key map.
+//! The help page, generated from the key table.
 
 use ratatui::layout::Rect;
 
 use crate::present::report::{self, Role};
 use crate::tui::input::command::Command;
-use crate::tui::input::keymap::{self, Context};
+use crate::tui::input::context::Context;
+use crate::tui::input::keymap;
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::shell::model::Model;
-use crate::tui::shell::prompt;
-use crate::tui::widgets::canvas::{Canvas, Line, plain, span};
+use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::text::plain_lines;
 use crate::tui::widgets::theme;
 use crate::wire::text::{pad, wrap};
 
@@ -21,12 +23,12 @@ const FILTER: [&str; 6] = [
     "! not, ( ) group, /re/ regex, * glob",
 ];
 
-/// All keys of a command in one context, once; those that are said on the wire apart from the others.
-fn keys(model: &Model, context: Context, wire: bool, width: usize) -> Vec<Line> {
-    let glyphs = model.theme.glyphs();
+/// The commands of a context with their keys: those that make the client send something, or the others.
+fn keys(model: &Model, context: Context, wire: bool, width: usize) -> Vec<StyledLine> {
+    let glyphs = model.common.theme.glyphs();
     let mut commands: Vec<Command> = Vec::new();
     for binding in model.keys.of(context) {
-        if binding.command.is_wire() == wire && !commands.contains(&binding.command) {
+        if binding.command.is_client_action() == wire && !commands.contains(&binding.command) {
             commands.push(binding.command);
         }
     }
@@ -40,15 +42,15 @@ fn keys(model: &Model, context: Context, wire: bool, width: usize) -> Vec<Line> 
             let label = if i == 0 { label.clone() } else { " ".repeat(13) };
             vec![span(label, Role::Key), plain(doc)]
         });
-        first.collect::<Vec<Line>>()
+        first.collect::<Vec<StyledLine>>()
     };
     commands.into_iter().flat_map(line).collect()
 }
 
-fn here(model: &Model, width: usize) -> Vec<Line> {
+fn here(model: &Model, width: usize) -> Vec<StyledLine> {
     let title = |text: String| vec![span(text, Role::Title)];
     let mut lines = vec![title(format!(" {}: keys here", model.screen.title()))];
-    lines.extend(keys(model, model.screen.context(), false, width));
+    lines.extend(keys(model, Context::Screen(model.screen), false, width));
     lines.push(vec![]);
     lines.push(title(" After y".to_owned()));
     lines.extend(keys(model, Context::Copy, false, width));
@@ -57,7 +59,8 @@ fn here(model: &Model, width: usize) -> Vec<Line> {
     lines.extend(FILTER.iter().map(|text| vec![plain(format!("  {text}"))]));
     lines.push(vec![]);
     lines.push(title(" Where to look".to_owned()));
-    for (screen, words) in prompt::LOOKED_FOR {
+    for screen in ScreenId::ALL {
+        let words = screen.search_words();
         let label = format!("  {} ", pad(&screen.number().to_string(), 2));
         lines.extend(wrap(words, width.saturating_sub(label.len()).max(20)).into_iter().enumerate().map(
             |(i, words)| {
@@ -69,15 +72,15 @@ fn here(model: &Model, width: usize) -> Vec<Line> {
     lines.push(vec![]);
     lines.push(title(" States".to_owned()));
     lines.extend(report::STATES.iter().map(|(state, meaning)| {
-        let (symbol, word, role) = theme::state(*state, model.theme.glyphs());
+        let (symbol, word, role) = theme::state(*state, model.common.theme.glyphs());
         vec![span(format!("  {symbol} {} ", pad(word, 8)), role), plain(*meaning)]
     }));
     lines
 }
 
-fn everywhere(model: &Model, width: usize) -> Vec<Line> {
+fn everywhere(model: &Model, width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
-    if model.info.bar.is_some() {
+    if model.common.info.bar.is_some() {
         lines.push(vec![span(" Time cursor", Role::Title)]);
         lines.extend(keys(model, Context::Replay, false, width));
         lines.push(vec![]);
@@ -86,27 +89,24 @@ fn everywhere(model: &Model, width: usize) -> Vec<Line> {
     lines.extend(keys(model, Context::Everywhere, false, width));
     lines.extend(keys(model, Context::Always, false, width));
     lines.push(vec![]);
-    let told = model.info.client && model.info.bar.is_none();
-    lines.push(vec![span(if told { " On the wire" } else { " Not available now" }, Role::Title)]);
+    let is_client = model.common.info.client && model.common.info.bar.is_none();
+    lines.push(vec![span(if is_client { " On the wire" } else { " Not available now" }, Role::Title)]);
     lines.extend(keys(model, Context::Everywhere, true, width));
-    if !told {
+    if !is_client {
         lines.push(vec![span("  only as a client (watch), at its live end", Role::Muted)]);
     }
     lines.push(vec![]);
-    let zone = model.zone.iana_name().unwrap_or("local time");
+    let zone = model.common.zone.iana_name().unwrap_or("local time");
     lines.push(vec![span(format!(" Times are in {zone}."), Role::Muted)]);
     lines
 }
 
-/// The lines of the page, both columns.
-pub fn help_texts(model: &Model) -> Vec<String> {
-    let Some(layout) = model.layout() else { return Vec::new() };
+/// The lines of the page, both columns side by side.
+pub fn texts(model: &Model) -> Vec<String> {
+    let Some(layout) = model.common.layout() else { return Vec::new() };
     let (first, second) = columns(&layout);
-    let texts = |lines: Vec<Line>| -> Vec<String> {
-        lines.into_iter().map(|line| line.into_iter().map(|span| span.text).collect()).collect()
-    };
-    let mut left = texts(here(model, usize::from(first.width)));
-    let right = texts(everywhere(model, usize::from(second.width)));
+    let mut left = plain_lines(here(model, usize::from(first.width)));
+    let right = plain_lines(everywhere(model, usize::from(second.width)));
     if layout.narrow {
         left.push(String::new());
         left.extend(right);
@@ -120,9 +120,9 @@ pub fn help_texts(model: &Model) -> Vec<String> {
     left
 }
 
-/// How far the page can be scrolled.
-pub fn help_end(model: &Model) -> usize {
-    let Some(layout) = model.layout() else { return 0 };
+/// The last scroll offset of the page.
+pub fn last_scroll(model: &Model) -> usize {
+    let Some(layout) = model.common.layout() else { return 0 };
     let (first, second) = columns(&layout);
     let (left, right) =
         (here(model, usize::from(first.width)).len(), everywhere(model, usize::from(second.width)).len());
@@ -130,7 +130,7 @@ pub fn help_end(model: &Model) -> usize {
     lines.saturating_sub(usize::from(layout.body.height))
 }
 
-/// Left and right column; the same one twice where they stand below each other.
+/// The left and the right column. On a narrow terminal both are the full width.
 fn columns(layout: &Layout) -> (Rect, Rect) {
     if layout.narrow {
         return (layout.body, layout.body);
@@ -143,7 +143,7 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, scroll: usize) 
     canvas.text(third, &" ".repeat(usize::from(third.width)), Role::Plain);
     canvas.text(third, &format!(" help: {}", model.screen.title()), Role::Title);
     canvas.right(Rect { width: third.width - 1, ..third }, "generated from the key map", Role::Muted);
-    let scroll = scroll.min(help_end(model));
+    let scroll = scroll.min(last_scroll(model));
     let (first, second) = columns(layout);
     let (mut left, right) =
         (here(model, usize::from(first.width)), everywhere(model, usize::from(second.width)));

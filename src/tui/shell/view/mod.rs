@@ -1,37 +1,38 @@
-//! Draws a model. Reads only, asks nothing of the source: what is not in the model is not on the screen.
+//! Draws a model, and reads nothing else.
 
-pub mod bar;
-pub mod detail;
-pub mod frame;
+mod bar;
+mod footer;
 pub mod help;
-pub mod palette;
+mod palette;
+mod prompts;
+mod title;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 
 use crate::present::report::Role;
-use crate::tui::screens::{diff, graph, lint, nack, overview, resources, stream, subscriptions, timeline};
-use crate::tui::shell::model::{Model, Overlay, Screen};
+use crate::tui::shell::model::Model;
+use crate::tui::shell::overlay::Overlay;
 use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::SMALLEST;
+use crate::tui::widgets::layout::MIN_SIZE;
 
-/// Draws the whole screen. Returns where the terminal's cursor belongs: on the selected row, or in a prompt.
+/// Draws the screen. Returns where the terminal's cursor belongs: on the selected row, or in a prompt.
 pub fn view(model: &Model, buf: &mut Buffer) -> Option<Position> {
-    let mut canvas = Canvas { buf, theme: model.theme };
+    let mut canvas = Canvas { buf, theme: model.common.theme };
     let cursor = draw(model, &mut canvas);
     canvas.finish();
     cursor
 }
 
 fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
-    let Some(layout) = model.layout() else {
-        let (width, height) = SMALLEST;
-        let area = Rect { x: 0, y: 0, width: model.size.0, height: 1 };
+    let Some(layout) = model.common.layout() else {
+        let (width, height) = MIN_SIZE;
+        let area = Rect { x: 0, y: 0, width: model.common.size.0, height: 1 };
         canvas.text(area, &format!("needs {width}x{height}; goes on meanwhile"), Role::Plain);
         return None;
     };
-    frame::head(model, canvas, &layout);
+    title::draw(model, canvas, &layout);
     let help = model.overlays.iter().rev().find_map(|overlay| match overlay {
         Overlay::Help { scroll } => Some(*scroll),
         _ => None,
@@ -39,19 +40,9 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
     if let Some(scroll) = help {
         help::draw(model, canvas, &layout, scroll);
         mark_found(model, canvas, layout.body);
-        return frame::foot(model, canvas, &layout);
+        return footer::draw(model, canvas, &layout);
     }
-    let cursor = match model.screen {
-        Screen::Overview => overview::view::draw(model, canvas, &layout),
-        Screen::Stream => stream::view::draw(model, canvas, &layout),
-        Screen::Timeline => timeline::view::draw(model, canvas, &layout),
-        Screen::Diff => diff::view::draw(model, canvas, &layout),
-        Screen::Resources => resources::view::draw(model, canvas, &layout),
-        Screen::Nack => nack::view::draw(model, canvas, &layout),
-        Screen::Subs => subscriptions::view::draw(model, canvas, &layout),
-        Screen::Graph => graph::view::draw(model, canvas, &layout),
-        Screen::Lint => lint::view::draw(model, canvas, &layout),
-    };
+    let cursor = model.active().view(&model.common, canvas, &layout);
     mark_found(model, canvas, layout.body);
     let prompt = match model.overlays.last() {
         Some(Overlay::Palette { input, chosen, .. }) => {
@@ -59,11 +50,11 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         }
         _ => None,
     };
-    let foot = frame::foot(model, canvas, &layout);
+    let foot = footer::draw(model, canvas, &layout);
     prompt.or(foot).or(cursor)
 }
 
-/// Underlines what is looked for, wherever it is on the screen.
+/// Underlines the matches of the search on the screen.
 fn mark_found(model: &Model, canvas: &mut Canvas, area: Rect) {
     let Some(find) = &model.find else { return };
     let wanted: Vec<char> = find.text.chars().collect();

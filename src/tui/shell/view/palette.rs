@@ -4,14 +4,14 @@ use ratatui::layout::{Position, Rect};
 
 use crate::present::report::Role;
 use crate::tui::input::keymap;
-use crate::tui::screens::overview::scroll;
 use crate::tui::shell::model::Model;
-use crate::tui::shell::prompt::{WITH_ARGUMENT, candidates};
+use crate::tui::shell::palette::{ARGUMENT_COMMANDS, ArgumentCommand, candidates};
 use crate::tui::widgets::canvas::{Canvas, plain, span};
 use crate::tui::widgets::layout::{Layout, split};
+use crate::tui::widgets::list::scroll;
 use crate::wire::text::{Keep, cut, display_safe, pad, width};
 
-/// Returns the place of the cursor.
+/// Draws the palette. Returns the position of the cursor.
 pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, input: &str, chosen: usize) -> Position {
     let (_, area) = split(layout.body, layout.body.height / 2);
     let blank = " ".repeat(usize::from(area.width));
@@ -31,8 +31,9 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, input: &str, ch
     canvas.line(prompt, &[span(" :", Role::Key), plain(shown.as_ref())]);
     let x = prompt.x + 2 + u16::try_from(width(&shown)).unwrap_or(0);
     let found = candidates(input);
-    let with =
-        WITH_ARGUMENT.iter().filter(|(word, ..)| input.is_empty() || word.starts_with(first_word(input)));
+    let with = ARGUMENT_COMMANDS
+        .iter()
+        .filter(|command| input.is_empty() || command.word.starts_with(first_word(input)));
     let top = scroll(0, chosen, usize::from(list.height), found.len());
     let key_width = 10;
     let mut lines: Vec<_> = found
@@ -42,9 +43,9 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, input: &str, ch
             (pad(command.name(), 25), command.doc().to_owned(), key.to_owned())
         })
         .collect();
-    lines.extend(
-        with.map(|(word, what, doc)| (pad(&format!("{word} {what}"), 25), (*doc).to_owned(), String::new())),
-    );
+    lines.extend(with.map(|ArgumentCommand { word, example, doc }| {
+        (pad(&format!("{word} {example}"), 25), (*doc).to_owned(), String::new())
+    }));
     for (i, (row, (name, doc, key))) in list.rows().zip(lines.into_iter().skip(top)).enumerate() {
         let doc_room = Rect { width: row.width.saturating_sub(key_width), ..row };
         canvas.line(doc_room, &[plain(format!("   {name} ")), plain(doc)]);
@@ -55,7 +56,7 @@ pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, input: &str, ch
         }
     }
     if found.is_empty() && !input.contains(' ') {
-        canvas.text(list, "   no command of that name", Role::Muted);
+        canvas.text(list, "   unknown command", Role::Muted);
     }
     Position { x: x.min(prompt.right().saturating_sub(1)), y: prompt.y }
 }

@@ -1,4 +1,4 @@
-//! `D` where one thing is held by several: variants of a resource, nodes against each other.
+//! Compares the contents of two nodes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,30 +6,14 @@ use std::sync::Arc;
 use crate::engine::store::{ResourceState, StateFact};
 use crate::wire::text::type_label;
 
+use crate::tui::common::Common;
 use crate::tui::data::Data;
-use crate::tui::shell::commands::{here, to_diff};
-use crate::tui::shell::model::Model;
 
-/// Shows how the content of a resource differs from what another stream has under its name.
-pub fn variants(model: &mut Model, data: &dyn Data) {
-    let detail = &model.resources.detail;
-    let here_is = detail.fact.as_ref();
-    let other = here_is.and_then(|fact| detail.holders.iter().find(|other| other.hash != fact.hash));
-    let Some((fact, other)) = here_is.zip(other).map(|(fact, other)| (fact.clone(), other.stream)) else {
-        model.say("every stream that has it has the same content");
-        return;
-    };
-    let step = here(model);
-    if crate::tui::screens::diff::open_variants(model, data, (fact.stream, other), fact.type_url, fact.name) {
-        to_diff(model, step);
-    } else {
-        model.say("the messages that brought it are not held any more");
-    }
-}
+use super::state::OverviewScreen;
 
-/// What is compared is what was sent; where one of two has not applied that, what each runs: ` (sent; in force 41 against
-/// 42)`.
-fn applied(mine: Option<&StateFact>, theirs: Option<&StateFact>) -> String {
+/// The versions in force, if one of the two clients has not applied what it was sent:
+/// ` (sent; in force 41 against 42)`.
+fn in_force_note(mine: Option<&StateFact>, theirs: Option<&StateFact>) -> String {
     let behind = |state: &StateFact| state.open_nack.is_some() || state.in_force != state.offered;
     if ![mine, theirs].into_iter().flatten().any(behind) {
         return String::new();
@@ -41,24 +25,25 @@ fn applied(mine: Option<&StateFact>, theirs: Option<&StateFact>) -> String {
     format!(" (sent; in force {} against {})", word(mine), word(theirs))
 }
 
-/// Marks a node, or says how the contents of two differ: by content, for version text is opaque.
-pub fn compare_nodes(model: &mut Model, data: &dyn Data) {
-    let Some(row) = model.overview.row() else {
-        model.say("no node to mark");
+/// Marks a node, or says how the contents of two differ. Versions are opaque, so contents are
+/// compared.
+pub fn compare_nodes(screen: &mut OverviewScreen, common: &mut Common, data: &dyn Data) {
+    let Some(row) = screen.row() else {
+        common.say("no node to mark");
         return;
     };
     let (key, name) = (row.key, row.name.clone());
-    let marked = model.overview.marked.take().filter(|marked| *marked != key);
-    let rows = &model.overview.table.rows;
+    let marked = screen.marked.take().filter(|marked| *marked != key);
+    let rows = &screen.table.rows;
     let other = marked.and_then(|marked| rows.iter().find(|row| row.key == marked));
-    let Some((row, other)) = model.overview.row().zip(other) else {
-        model.overview.marked = Some(key);
-        model.say(format!("{name} is marked: D on another node says how they differ"));
+    let Some((row, other)) = screen.row().zip(other) else {
+        screen.marked = Some(key);
+        common.say(format!("{name} is marked: D on another node says how they differ"));
         return;
     };
     let Some((store, _)) = data.source() else { return };
     let mut parts = Vec::new();
-    for (url, cells) in model.overview.table.types.iter().zip(row.cells.iter().zip(&other.cells)) {
+    for (url, cells) in screen.table.types.iter().zip(row.cells.iter().zip(&other.cells)) {
         let (Some(a), Some(b)) = cells.0.as_ref().zip(cells.1.as_ref()).unzip() else { continue };
         let held = |stream| -> HashMap<Arc<str>, Option<String>> {
             let facts = store.resources(stream, url).into_iter();
@@ -76,16 +61,16 @@ pub fn compare_nodes(model: &mut Model, data: &dyn Data) {
         let (a, b) = (data.state(a.stream, url), data.state(b.stream, url));
         let version = |state: &Option<StateFact>| state.as_ref().and_then(|state| state.offered.clone());
         let label = type_label(url.as_str());
-        let applied = applied(a.as_ref(), b.as_ref());
+        let note = in_force_note(a.as_ref(), b.as_ref());
         parts.push(if differ + left + right > 0 {
-            format!("{label} ~{differ} -{left} +{right}{applied}")
+            format!("{label} ~{differ} -{left} +{right}{note}")
         } else if version(&a) != version(&b) {
-            format!("{label} same content, other version{applied}")
+            format!("{label} same content, other version{note}")
         } else {
-            format!("{label} same{applied}")
+            format!("{label} same{note}")
         });
     }
     let said = if parts.is_empty() { "they have no type in common".to_owned() } else { parts.join("; ") };
     let text = format!("{} against {}: {said}", row.name, other.name);
-    model.say(text);
+    common.say(text);
 }

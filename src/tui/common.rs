@@ -1,0 +1,207 @@
+//! State that all screens share: terminal, scope, filter, panes and time.
+
+use std::collections::HashMap;
+
+use jiff::tz::TimeZone;
+
+use crate::engine::store::ProblemFact;
+use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
+use crate::wire::text;
+
+use super::data::{AppliedFilter, Data, Info};
+use super::input::screen_id::ScreenId;
+use super::widgets::layout::{Layout, layout};
+use super::widgets::theme::Theme;
+
+/// The stream and type that the screens are narrowed to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    pub stream: Option<StreamId>,
+    pub type_url: Option<TypeUrl>,
+}
+
+impl Scope {
+    pub fn has(&self, stream: StreamId, type_url: &TypeUrl) -> bool {
+        self.stream.is_none_or(|wanted| wanted == stream)
+            && self.type_url.as_ref().is_none_or(|wanted| wanted == type_url)
+    }
+}
+
+/// The part of a screen that has the focus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pane {
+    #[default]
+    Main,
+    Second,
+}
+
+/// Rows and time of a screen that is held still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paused {
+    pub rows: usize,
+    pub now: Time,
+}
+
+/// An order of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    #[default]
+    Worst,
+    Name,
+    Newest,
+}
+
+impl Sort {
+    pub fn word(self) -> &'static str {
+        match self {
+            Sort::Worst => "problems first",
+            Sort::Name => "by name",
+            Sort::Newest => "newest first",
+        }
+    }
+}
+
+/// The order that was chosen for each screen.
+#[derive(Clone, Debug, Default)]
+pub struct Sorts(HashMap<ScreenId, Sort>);
+
+impl Sorts {
+    pub fn of(&self, screen: ScreenId) -> Sort {
+        self.0.get(&screen).copied().unwrap_or_default()
+    }
+
+    pub fn set(&mut self, screen: ScreenId, by: Sort) {
+        self.0.insert(screen, by);
+    }
+}
+
+/// When facts about all streams are read again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RefreshPolicy {
+    /// The source goes on by itself. At a place of a recording, everything is as of that place.
+    pub is_live: bool,
+    /// A key waits for its frame.
+    pub has_key: bool,
+    /// Keys come one after another.
+    pub is_typing: bool,
+    /// The key went into a prompt, where no command acts on rows.
+    pub is_in_prompt: bool,
+    /// The screen is paused.
+    pub is_paused: bool,
+}
+
+/// State that all screens share.
+#[derive(Clone, Debug)]
+pub struct Common {
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    pub theme: Theme,
+    pub zone: TimeZone,
+    pub info: Info,
+    pub scope: Scope,
+    pub filter: Option<AppliedFilter>,
+    pub sorts: Sorts,
+    /// Rows, or columns where panes stand side by side, that the second pane was given by hand.
+    pub shift: i16,
+    pub pane: Pane,
+    /// The detail pane has the whole screen.
+    pub is_full_screen: bool,
+    pub paused: Option<Paused>,
+    /// Shown until the next key.
+    pub notice: Option<String>,
+    pub now: Time,
+    pub clock: Clock,
+    pub problems: Vec<ProblemFact>,
+    /// The stream in scope, else the one selected on Overview.
+    pub current_stream: Option<StreamId>,
+    pub refresh: RefreshPolicy,
+    /// A text is being searched, so that all of it is needed.
+    pub is_finding: bool,
+}
+
+impl Common {
+    pub fn new(size: (u16, u16), theme: Theme, zone: TimeZone) -> Common {
+        Common {
+            size,
+            theme,
+            zone,
+            info: Info::default(),
+            scope: Scope::default(),
+            filter: None,
+            sorts: Sorts::default(),
+            shift: 0,
+            pane: Pane::default(),
+            is_full_screen: false,
+            paused: None,
+            notice: None,
+            now: Time::ZERO,
+            clock: Clock::default(),
+            problems: Vec::new(),
+            current_stream: None,
+            refresh: RefreshPolicy::default(),
+            is_finding: false,
+        }
+    }
+
+    /// Where the parts of the screen are; `None` if the terminal is too small.
+    pub fn layout(&self) -> Option<Layout> {
+        let layout = Layout { shift: self.shift, ..layout(self.size.0, self.size.1)? };
+        Some(if self.info.bar.is_some() { layout.with_bar() } else { layout })
+    }
+
+    /// There is a time cursor.
+    pub fn has_cursor(&self) -> bool {
+        self.info.bar.is_some()
+    }
+
+    /// Rows of the source up to the moment that is shown.
+    pub fn rows(&self, data: &dyn Data) -> usize {
+        self.paused.map_or(data.rows(), |paused| paused.rows)
+    }
+
+    /// The current stream, else the first one of the source.
+    pub fn stream_or_first(&self, data: &dyn Data) -> Option<StreamId> {
+        self.current_stream.or_else(|| data.stream_ids().first().copied())
+    }
+
+    /// The age of an event at the moment that is shown.
+    pub fn age(&self, since: Time) -> String {
+        if self.clock.untimed { "-".to_owned() } else { text::age(self.now.since(since)) }
+    }
+
+    pub fn say(&mut self, notice: impl Into<String>) {
+        self.notice = Some(notice.into());
+    }
+
+    /// The arrows move in the second pane.
+    pub fn is_in_second_pane(&self) -> bool {
+        self.is_full_screen || self.pane == Pane::Second
+    }
+
+    /// The title of a lower pane, marked if the pane has the focus.
+    pub fn pane_title(&self, title: String) -> String {
+        if self.pane == Pane::Second { format!("{} {title}", self.theme.glyphs().selected) } else { title }
+    }
+
+    /// How to scroll to the hidden lines of the second pane.
+    pub fn lines_below(&self, hidden: usize) -> String {
+        let keys = if self.is_full_screen { "j" } else { "Tab j" };
+        format!("{} below, {keys}", text::plural(hidden as u64, "line"))
+    }
+
+    /// The `--stream` flag of a command line for the scope; empty for all streams.
+    pub fn stream_flag(&self) -> String {
+        self.scope.stream.map(|stream| format!(" --stream '#{}'", stream.0)).unwrap_or_default()
+    }
+
+    /// Rows of a page where a screen has no other measure.
+    pub fn page(&self) -> isize {
+        self.page_of(self.layout().map_or(1, |layout| layout.body.height / 2))
+    }
+
+    /// Rows of a page in a list of `rows` rows, or in the detail pane while it has the whole screen.
+    pub fn page_of(&self, rows: u16) -> isize {
+        let rows = if self.is_full_screen { self.size.1.saturating_sub(8) } else { rows };
+        isize::try_from(rows.max(1)).unwrap_or(1)
+    }
+}

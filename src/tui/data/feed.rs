@@ -1,0 +1,110 @@
+//! The source around the facts: what it is, and what it can be asked to do.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use crate::wire::event::{Seq, Time};
+
+use super::client_action::ClientAction;
+use super::replay::{Marked, ReplayBar, Seek};
+use super::source::Data;
+
+/// Whether the source goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    #[default]
+    Live,
+    /// A recording, read to its end.
+    Replay,
+    Disconnected,
+}
+
+impl Mode {
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::Live => "LIVE",
+            Mode::Replay => "REPLAY",
+            Mode::Disconnected => "DISCONNECTED",
+        }
+    }
+}
+
+/// The state of the source and of its recording, for the title line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    /// Verb and source: `tap 127.0.0.1:18001 → cp.mesh:15010`.
+    pub source: String,
+    pub mode: Mode,
+    /// Name and bytes of the session file.
+    pub recording: Option<(String, u64)>,
+    /// The file of a recording that the user started.
+    pub named: Option<String>,
+    /// Records lost by the recorder.
+    pub dropped: u64,
+    /// The SOURCE argument that prints the same facts on the command line.
+    pub rerun: String,
+    /// Clients whose streams end when this program ends. Quitting asks first.
+    pub clients: u64,
+    /// How to get a first stream, shown until there is one.
+    pub empty: Vec<String>,
+    /// A notice for the user.
+    pub notice: Option<String>,
+    /// The source is a client of this program, which accepts a [`ClientAction`].
+    pub client: bool,
+    /// The source is a file that is read again as it grows.
+    pub following: bool,
+    /// The time cursor of a replay.
+    pub bar: Option<ReplayBar>,
+}
+
+/// The point at which a live source was paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldMessage {
+    /// The last message.
+    pub n: Seq,
+    pub now: Time,
+}
+
+/// A source whose facts change while the screens show them.
+pub trait Feed {
+    /// Calls `with` on the facts as they are now. They do not change meanwhile.
+    fn read(&self, with: &mut dyn FnMut(&dyn Data));
+    /// A number that changes whenever the facts or the [`Info`] do.
+    fn revision(&self) -> u64;
+    fn info(&self) -> Info;
+    /// Moves the time cursor. A live source goes back in its session file, from where it is paused.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), String>;
+    /// Makes the client send something. The result appears on its stream.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    fn tell(&self, _tell: ClientAction) -> Result<(), String> {
+        Err("there is no client here".into())
+    }
+    /// Starts a recording to the file `name`; without a name, ends it. Returns a notice.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    fn record(&self, _name: Option<&str>) -> Result<String, String> {
+        Err("this is a recording already: xdscope export --from --until makes a part of it".into())
+    }
+    /// The marks that are saved with the source.
+    fn marks(&self) -> BTreeMap<char, Marked> {
+        BTreeMap::new()
+    }
+    /// Saves the marks with the source. Returns false if the source is not a file.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn save_marks(&self, _marks: &BTreeMap<char, Marked>) -> io::Result<bool> {
+        Ok(false)
+    }
+    /// Saves a copy that is too large for the terminal's clipboard. Returns the path.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn save_copy(&self, text: &str) -> io::Result<String>;
+}

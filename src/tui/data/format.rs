@@ -1,0 +1,30 @@
+//! Formats of bodies, and a filter in force.
+
+use crate::engine::filter::Filter;
+
+/// The format in which a body is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BodyFormat {
+    Yaml,
+    Json,
+    Text,
+    Hex,
+}
+
+impl BodyFormat {
+    pub fn word(self) -> &'static str {
+        match self {
+            BodyFormat::Yaml => "yaml",
+            BodyFormat::Json => "json",
+            BodyFormat::Text => "text",
+            BodyFormat::Hex => "hex",
+        }
+    }
+}
+
+/// A filter in force, as typed and as parsed.
+#[derive(Clone, Debug, Default)]
+pub struct AppliedFilter {
+    pub text: String,
+    pub filter: Filter,
+}

@@ -1,0 +1,91 @@
+//! Contexts: where a key is bound.
+
+use super::screen_id::ScreenId;
+
+/// Where a key is bound. Overlays shadow the screen beneath them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// Everywhere, also in overlays and prompts.
+    Always,
+    /// On every screen.
+    Everywhere,
+    Screen(ScreenId),
+    /// On every screen while there is a time cursor.
+    Replay,
+    Help,
+    /// While a command is typed.
+    Palette,
+    /// While a filter is typed.
+    Filter,
+    /// While a search text is typed.
+    Find,
+    /// While a change of the client's subscription, or the text of a NACK, is typed.
+    ClientPrompt,
+    /// While the file name of a recording is typed.
+    RecordPrompt,
+    /// After `s`.
+    Sort,
+    /// After `y`.
+    Copy,
+    /// After `m` and `'`.
+    Mark,
+    /// A yes-or-no question.
+    Confirm,
+}
+
+impl Context {
+    /// All contexts, in the order in which help prints them.
+    pub const ALL: [Context; 22] = [
+        Context::Screen(ScreenId::Overview),
+        Context::Screen(ScreenId::Stream),
+        Context::Screen(ScreenId::Timeline),
+        Context::Screen(ScreenId::Resources),
+        Context::Screen(ScreenId::Diff),
+        Context::Screen(ScreenId::Nack),
+        Context::Screen(ScreenId::Subscriptions),
+        Context::Screen(ScreenId::Graph),
+        Context::Screen(ScreenId::Lint),
+        Context::Replay,
+        Context::Everywhere,
+        Context::Always,
+        Context::Copy,
+        Context::Sort,
+        Context::Mark,
+        Context::Help,
+        Context::Palette,
+        Context::Filter,
+        Context::Find,
+        Context::ClientPrompt,
+        Context::RecordPrompt,
+        Context::Confirm,
+    ];
+
+    /// The heading of the context in help texts.
+    pub fn title(self) -> &'static str {
+        match self {
+            Context::Screen(screen) => screen.title(),
+            Context::Always => "always",
+            Context::Everywhere => "everywhere",
+            Context::Help => "help",
+            Context::Palette => "commands",
+            Context::Filter => "filter",
+            Context::Replay => "time cursor",
+            Context::Find => "find",
+            Context::ClientPrompt => "sent by the client",
+            Context::RecordPrompt => "name of a recording",
+            Context::Sort => "after s",
+            Context::Copy => "after y",
+            Context::Mark => "after m",
+            Context::Confirm => "questions",
+        }
+    }
+
+    pub fn is_screen(self) -> bool {
+        matches!(self, Context::Screen(_))
+    }
+
+    /// Text is typed in this context, so plain characters cannot be bound.
+    pub fn is_typed(self) -> bool {
+        matches!(self, Context::Palette | Context::Filter)
+    }
+}

@@ -1,0 +1,135 @@
+//! The screens: number, title, the command that opens each, and the words that lead to it.
+
+use super::command::Command;
+
+/// One of the nine screens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ScreenId {
+    #[default]
+    Overview,
+    Stream,
+    Timeline,
+    Resources,
+    Diff,
+    Nack,
+    Subscriptions,
+    Graph,
+    Lint,
+}
+
+/// The fixed facts of a screen.
+struct ScreenInfo {
+    title: &'static str,
+    /// The title on a narrow terminal.
+    short: &'static str,
+    command: Command,
+    /// Words of users and of logs that this screen answers.
+    search_words: &'static str,
+}
+
+impl ScreenId {
+    /// All screens, in the order of their numbers.
+    pub const ALL: [ScreenId; 9] = [
+        ScreenId::Overview,
+        ScreenId::Stream,
+        ScreenId::Timeline,
+        ScreenId::Resources,
+        ScreenId::Diff,
+        ScreenId::Nack,
+        ScreenId::Subscriptions,
+        ScreenId::Graph,
+        ScreenId::Lint,
+    ];
+
+    fn info(self) -> ScreenInfo {
+        let (title, short, command, search_words) = match self {
+            ScreenId::Overview => (
+                "Overview",
+                "Ovr",
+                Command::Overview,
+                "in sync, not sent, never acknowledged, stale, healthy, which proxies",
+            ),
+            ScreenId::Stream => (
+                "Stream",
+                "Str",
+                Command::Stream,
+                "stream closed, disconnected, reconnects, version mismatch, stale nonce, keepalive timeout",
+            ),
+            ScreenId::Timeline => (
+                "Timeline",
+                "Tim",
+                Command::Timeline,
+                "ack, latency, slow, order of messages, resent again and again",
+            ),
+            ScreenId::Resources => (
+                "Resources",
+                "Res",
+                Command::Resources,
+                "config dump, the value of a field, what a field means, a large resource, a certificate",
+            ),
+            ScreenId::Diff => ("Diff", "Dif", Command::DiffScreen, "what changed, since when, which push"),
+            ScreenId::Nack => (
+                "NACK",
+                "Nck",
+                Command::Nack,
+                "config rejected, refused, validation failed, invalid, update error",
+            ),
+            ScreenId::Subscriptions => (
+                "Subs",
+                "Sub",
+                Command::Subscriptions,
+                "not listed, missing, not responding, initial fetch timed out, does not exist, wildcard",
+            ),
+            ScreenId::Graph => (
+                "Graph",
+                "Gra",
+                Command::Graph,
+                "stuck in warming, dangling, unknown cluster, no healthy upstream, no route, 503 NR NC UH, orphan",
+            ),
+            ScreenId::Lint => (
+                "Lint",
+                "Lin",
+                Command::Lint,
+                "rule broken, loop, storm, message larger than max, unexpected, what is wrong",
+            ),
+        };
+        ScreenInfo { title, short, command, search_words }
+    }
+
+    /// The key that opens the screen.
+    pub fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    pub fn title(self) -> &'static str {
+        self.info().title
+    }
+
+    /// The title in three letters.
+    pub fn short(self) -> &'static str {
+        self.info().short
+    }
+
+    /// The command that opens the screen.
+    pub fn command(self) -> Command {
+        self.info().command
+    }
+
+    /// Words of users and of logs that this screen answers.
+    pub fn search_words(self) -> &'static str {
+        self.info().search_words
+    }
+
+    /// The screen that more than half of these words lead to.
+    pub fn answering(words: &str) -> Option<ScreenId> {
+        let words = words.to_lowercase();
+        let words = || words.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2);
+        let matches = |screen: ScreenId| {
+            let text = screen.search_words().to_lowercase();
+            words().filter(|word| text.contains(word)).count()
+        };
+        let found = ScreenId::ALL.into_iter().map(|screen| (matches(screen), screen));
+        let found = found.filter(|(n, _)| *n > 0 && n * 2 > words().count());
+        found.rev().max_by_key(|(n, _)| *n).map(|(_, screen)| screen)
+    }
+}

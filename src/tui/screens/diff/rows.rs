@@ -1,0 +1,168 @@
+//! The rows of a comparison, by path and by line, wrapped.
+
+use crate::engine::diff::{DiffSide, LinePart, LineTag, Op, emphasis};
+use crate::present::report::Role;
+use crate::tui::common::Common;
+use crate::tui::widgets::canvas::{Span, StyledLine, plain, span};
+use crate::tui::widgets::layout::Layout;
+use crate::wire::text::{display_safe, pad_left, plural, width, wrap_parts};
+
+use super::state::{DiffRow, DiffScreen};
+
+/// Characters of a line that are drawn: more than a screen holds.
+const MAX_LINE_CHARS: usize = 16_000;
+/// The widest of two columns.
+const MAX_COLUMN_WIDTH: usize = 90;
+
+/// The scroll offset at which the last row is at the bottom of `height` lines.
+pub(super) fn last_top(screen: &DiffScreen, common: &Common, layout: &Layout, height: usize) -> usize {
+    let room = usize::from(layout.body.width);
+    let mut used = 0;
+    for (at, row) in screen.rows.iter().enumerate().rev() {
+        used += lines(screen, common, *row, room).len();
+        if used > height {
+            return at + 1;
+        }
+    }
+    0
+}
+
+/// The lines of a row, wrapped.
+pub(super) fn lines(screen: &DiffScreen, common: &Common, row: DiffRow, room: usize) -> Vec<StyledLine> {
+    let compared = &screen.compared;
+    match row {
+        DiffRow::Blank => vec![vec![]],
+        DiffRow::Same => vec![vec![span(format!(" {}", same(screen)), Role::Ok)]],
+        DiffRow::Fold(n) => {
+            let text = format!("    {} {}", common.theme.glyphs().cut, plural(n as u64, "unchanged line"));
+            vec![vec![span(text, Role::Muted)]]
+        }
+        DiffRow::Path(at) => {
+            let Some(change) = compared.change(at) else { return vec![vec![]] };
+            let order = if change.op == Op::Reordered { "   in another order" } else { "" };
+            wrapped("", &[(display_safe(&change.path.to_string()).into_owned(), false)], room, Role::Title)
+                .into_iter()
+                .enumerate()
+                .map(|(i, mut line)| {
+                    line.extend((i == 0 && !order.is_empty()).then(|| span(order, Role::Muted)));
+                    line
+                })
+                .collect()
+        }
+        DiffRow::Value { change, new, line } => {
+            let values = compared.values.get(change);
+            let text = values.and_then(|[from, to]| if new { to.get(line) } else { from.get(line) });
+            let (sign, role) = if new { ("  +   ", Role::Added) } else { ("  -   ", Role::Removed) };
+            let text = display_safe(text.map_or("", String::as_str)).into_owned();
+            wrapped(sign, &[(text, false)], room, role)
+        }
+        DiffRow::Line(at) => unified(screen, at, room),
+        DiffRow::Pair(at) => pair(screen, common, at, room),
+    }
+}
+
+/// Why no change is shown.
+fn same(screen: &DiffScreen) -> &'static str {
+    match screen.compared.comparison.reordered.is_empty() {
+        _ if screen.compared.identical => "the content is the same, byte for byte",
+        false => "only the order of keyed lists differs (o compares it)",
+        true => "bytes differ, same meaning",
+    }
+}
+
+fn wrapped(sign: &str, parts: &[(String, bool)], room: usize, role: Role) -> Vec<StyledLine> {
+    let room = room.saturating_sub(width(sign) + 1);
+    let line = |(i, line): (usize, Vec<(String, bool)>)| -> StyledLine {
+        let head = if i == 0 { sign.to_owned() } else { " ".repeat(width(sign)) };
+        let head = std::iter::once(span(if head.is_empty() { " ".to_owned() } else { head }, role));
+        head.chain(line.into_iter().map(|(text, strong)| word(text, strong, role))).collect()
+    };
+    wrap_parts(parts, room).into_iter().enumerate().map(line).collect()
+}
+
+fn word(text: String, strong: bool, role: Role) -> Span {
+    let role = match (strong, role) {
+        (true, Role::Added) => Role::AddedWord,
+        (true, Role::Removed) => Role::RemovedWord,
+        (_, role) => role,
+    };
+    span(text, role)
+}
+
+fn short(text: &str) -> &str {
+    text.char_indices().nth(MAX_LINE_CHARS).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
+}
+
+fn safe(parts: Vec<LinePart<'_>>) -> Vec<(String, bool)> {
+    parts.into_iter().map(|part| (display_safe(short(part.text)).into_owned(), part.changed)).collect()
+}
+
+fn unified(screen: &DiffScreen, at: usize, room: usize) -> Vec<StyledLine> {
+    let lines = &screen.compared.lines;
+    let Some(row) = lines.rows().get(at) else { return vec![vec![]] };
+    let (old, new) =
+        (row.old.map(|n| lines.line(DiffSide::Old, n)), row.new.map(|n| lines.line(DiffSide::New, n)));
+    let (sign, role) = match row.tag {
+        LineTag::Same => ("    ", Role::Plain),
+        LineTag::Removed => ("  - ", Role::Removed),
+        LineTag::Added => ("  + ", Role::Added),
+    };
+    let parts = match (row.tag, old, new) {
+        (LineTag::Removed, Some(old), Some(new)) => emphasis(old, new).0,
+        (LineTag::Added, Some(old), Some(new)) => emphasis(old, new).1,
+        (LineTag::Removed, text, _) | (_, _, text) => {
+            vec![LinePart { text: text.unwrap_or_default(), changed: false }]
+        }
+    };
+    wrapped(sign, &safe(parts), room, role)
+}
+
+fn pair(screen: &DiffScreen, common: &Common, at: usize, room: usize) -> Vec<StyledLine> {
+    let lines = &screen.compared.lines;
+    let Some(pair) = lines.pairs().get(at) else { return vec![vec![]] };
+    let side = (room.saturating_sub(4) / 2).min(MAX_COLUMN_WIDTH);
+    let bar = common.theme.glyphs().bar;
+    let (old, new) =
+        (pair.left.map(|n| lines.line(DiffSide::Old, n)), pair.right.map(|n| lines.line(DiffSide::New, n)));
+    let whole = |text: &'_ str| vec![(display_safe(short(text)).into_owned(), false)];
+    let (left, right) = match (old, new) {
+        (Some(old), Some(new)) if pair.changed => {
+            let (old, new) = emphasis(old, new);
+            (Some(safe(old)), Some(safe(new)))
+        }
+        (old, new) => (old.map(whole), new.map(whole)),
+    };
+    let both = left.is_some() && right.is_some();
+    let half = |parts: Option<Vec<(String, bool)>>,
+                number: Option<u32>,
+                sign: &str,
+                role: Role|
+     -> Vec<StyledLine> {
+        let (Some(parts), Some(number)) = (parts, number) else { return Vec::new() };
+        let (sign, role) = match (pair.changed, both) {
+            (false, _) => (" ", Role::Plain),
+            (true, true) => ("~", role),
+            (true, false) => (sign, role),
+        };
+        let mut out = Vec::new();
+        for (i, line) in wrap_parts(&parts, side.saturating_sub(7)).into_iter().enumerate() {
+            let number = if i == 0 { (u64::from(number) + 1).to_string() } else { String::new() };
+            let mut spans = vec![span(format!("{sign}{} ", pad_left(&number, 5)), Role::Muted)];
+            spans.extend(line.into_iter().map(|(text, strong)| word(text, strong, role)));
+            out.push(spans);
+        }
+        out
+    };
+    let left = half(left, pair.left, "-", Role::Removed);
+    let right = half(right, pair.right, "+", Role::Added);
+    (0..left.len().max(right.len()).max(1))
+        .map(|i| {
+            let mut line = left.get(i).cloned().unwrap_or_default();
+            let used: usize = line.iter().map(|span| width(&span.text)).sum();
+            line.push(plain(" ".repeat(side.saturating_sub(used))));
+            line.push(span(format!(" {bar} "), Role::Muted));
+            line.extend(right.get(i).cloned().unwrap_or_default());
+            line
+        })
+        .collect()
+}

@@ -1,0 +1,102 @@
+//! The summary of a push, and the title of the changes.
+
+use ratatui::layout::Rect;
+
+use crate::engine::diff::{Op, ResourceVersion, Verdict};
+use crate::present::report::Role;
+use crate::tui::common::{Common, Pane};
+use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::tui::widgets::layout;
+use crate::wire::text::{count, display_safe, pad, plural, size, type_label, width};
+
+use super::state::DiffScreen;
+
+/// Draws what the push changed, and its entries. Returns the row of the selected one.
+pub(super) fn draw(screen: &DiffScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+    let push = screen.push.as_ref()?;
+    let glyphs = canvas.glyphs();
+    let number = |sign: char, op: Op, word: &str, role| {
+        let n = push.count(op);
+        span(format!("  {sign}{} {word}", count(n as u64)), if n > 0 { role } else { Role::Muted })
+    };
+    let from = push.before.as_ref().map(|before| format!("{before} {} ", glyphs.to)).unwrap_or_default();
+    let against = push.against.map(|n| format!(" against #{}", n.0)).unwrap_or_default();
+    let label = type_label(push.type_url.as_str());
+    let mut line: StyledLine = vec![
+        span(format!(" push #{}{against}  {label} {from}{}  ", push.n.0, push.version), Role::Title),
+        number('+', Op::Added, "added", Role::Added),
+        number('~', Op::Changed, "changed", Role::Changed),
+        number('-', Op::Removed, "removed", Role::Removed),
+    ];
+    if push.same > 0 {
+        let bytes = format!("{} of {}", size(push.bytes_same), size(push.bytes));
+        line.push(span(format!("   {} re-sent unchanged ({bytes})", count(push.same)), Role::Muted));
+    }
+    canvas.line(area, &line);
+    let (_, list) = layout::split(area, 1);
+    if push.entries.is_empty() {
+        canvas.text(list, "   nothing changed in it", Role::Muted);
+        return None;
+    }
+    let shown = push.entries.iter().enumerate().skip(screen.top);
+    let wide = shown.clone().take(usize::from(list.height)).map(|(_, entry)| width(&entry.name)).max();
+    let wide = wide.unwrap_or(0).min(usize::from(list.width) / 2);
+    let mut at = None;
+    for (row, (i, entry)) in list.rows().zip(shown) {
+        let role = match entry.op {
+            Op::Added => Role::Added,
+            Op::Removed => Role::Removed,
+            Op::Changed | Op::Reordered => Role::Changed,
+        };
+        let chosen = i == screen.chosen;
+        let mark = if chosen { glyphs.selected } else { " " };
+        let mut line: StyledLine = vec![
+            plain(format!("{} {} ", pad(mark, 1), entry.op.sign())),
+            span(pad(&display_safe(&entry.name), wide), role),
+        ];
+        match screen.counts.get(&i) {
+            Some(Some(0)) => line.push(span("   bytes differ, same meaning", Role::Muted)),
+            Some(Some(n)) => line.push(plain(format!("   {} changed", plural(*n as u64, "field")))),
+            _ => {}
+        }
+        if push.refused && entry.op != Op::Removed {
+            line.push(span(format!("   {} push refused", glyphs.bad), Role::Bad));
+        }
+        canvas.line(row, &line);
+        if chosen {
+            if common.pane == Pane::Main {
+                canvas.select(row);
+            }
+            at = Some(row.y);
+        }
+    }
+    at
+}
+
+/// `reviews  @41 (in force) → @42 (rejected)`, with two streams
+/// `edge-gw-2 @41 (in force) → edge-gw-1 @42 (rejected)`.
+pub(super) fn title(screen: &DiffScreen, common: &Common) -> String {
+    let Some(target) = &screen.target else { return "no resource".to_owned() };
+    let stream = |at| screen.version(at).map(|version| version.stream);
+    let two = stream(screen.old).zip(stream(screen.new)).is_some_and(|(old, new)| old != new);
+    let word = |at: Option<usize>| {
+        let Some(version) = screen.version(at) else { return "nothing".to_owned() };
+        let own =
+            |other: &&ResourceVersion| other.stream == version.stream && other.verdict == Verdict::Accepted;
+        let in_force = screen.versions.iter().rev().find(own).is_some_and(|last| std::ptr::eq(last, version));
+        let said = match version.verdict {
+            _ if version.content.is_none() => "removed",
+            Verdict::Accepted if in_force => "in force",
+            Verdict::Accepted => "accepted",
+            Verdict::Refused => "rejected",
+            Verdict::Open => "not answered",
+        };
+        let times = if version.times > 1 { format!(", sent {}×", version.times) } else { String::new() };
+        let node = if two { screen.nodes.get(&version.stream) } else { None };
+        let node = node.map_or(String::new(), |node| format!("{} ", display_safe(node)));
+        format!("{node}@{} ({said}{times})", version.version)
+    };
+    let label = type_label(target.type_url.as_str());
+    let arrow = common.theme.glyphs().to;
+    format!("{label} {}  {} {arrow} {}", target.name, word(screen.old), word(screen.new))
+}

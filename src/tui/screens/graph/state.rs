@@ -1,0 +1,225 @@
+//! The state of Graph: the graph, the next one in the making, and the rows shown.
+
+use std::collections::HashMap;
+
+use crate::engine::graph::{
+    self, Graph, GraphBuilder, GraphNode, NodeId, References, Rows, TreeRow, TreeRowKind, TreeView,
+};
+use crate::engine::store::Store;
+use crate::schema::Schema;
+use crate::wire::event::{Kind, StreamId, Time};
+
+/// Contents whose references are looked up in one step.
+const CONTENTS_PER_STEP: usize = 32;
+/// Nodes that are built, or dropped, in one step. Smaller graphs are built at once.
+const NODES_PER_STEP: usize = 1024;
+/// The graph is built again at most once a second for each of this many nodes.
+const NODES_PER_SECOND: usize = 20_000;
+
+/// What a graph was made of: a number that changes with the facts of its streams, and the number of
+/// references that were known.
+pub(super) type GraphKey = (u64, usize);
+
+#[derive(Clone, Debug, Default)]
+pub struct GraphScreen {
+    pub stream: Option<StreamId>,
+    pub(super) key: Option<GraphKey>,
+    /// The time at which building started last.
+    pub(super) built: Time,
+    pub(super) references: References,
+    pub graph: Graph,
+    /// The next graph, in the making.
+    pub(super) next: Option<(GraphKey, Box<GraphBuilder>)>,
+    /// The previous graph, dropped in steps.
+    pub(super) old: Graph,
+    /// The number of unread references of the graph that were looked up by now.
+    read: usize,
+    pub view: TreeView,
+    pub(super) filter: Option<String>,
+    pub rows: Rows,
+    /// The key of the selected row.
+    pub(super) selected: Option<u64>,
+    /// The last index of the selected row.
+    pub(super) at: usize,
+    pub top: usize,
+    /// Endpoint counts of the nodes on the screen.
+    pub endpoints: HashMap<NodeId, String>,
+    /// The newest version of each type that was pushed.
+    pub offered: HashMap<Kind, String>,
+}
+
+impl GraphScreen {
+    /// References are still looked up.
+    pub fn is_reading(&self) -> bool {
+        self.read < self.graph.unread.len()
+    }
+
+    /// There is more to build, to look up or to drop.
+    pub fn is_building(&self) -> bool {
+        self.is_reading() || self.next.is_some() || !self.old.nodes.is_empty()
+    }
+
+    /// The progress of the first graph in percent, until it is built.
+    pub fn first_progress(&self) -> Option<usize> {
+        self.next.as_ref().filter(|_| self.key.is_none()).map(|(_, next)| next.percent())
+    }
+
+    /// Builds the graph again.
+    pub fn rebuild(&mut self) {
+        (self.key, self.next) = (None, None);
+    }
+
+    /// Drops the known references: contents have other ids in another source.
+    pub fn forget_contents(&mut self) {
+        self.rebuild();
+        self.references = References::default();
+    }
+
+    /// The progress of looking up references in percent.
+    pub fn percent(&self) -> usize {
+        self.read * 100 / self.graph.unread.len().max(1)
+    }
+
+    pub fn position(&self) -> Option<usize> {
+        let selected = self.selected?;
+        let is = |row: &TreeRow| row.key == selected;
+        if self.rows.get(self.at).is_some_and(is) {
+            return Some(self.at);
+        }
+        self.rows.iter().position(is)
+    }
+
+    pub fn row(&self) -> Option<&TreeRow> {
+        self.rows.get(self.position()?)
+    }
+
+    pub fn node(&self) -> Option<(NodeId, &GraphNode)> {
+        match self.row()?.what {
+            TreeRowKind::Node { id, .. } => Some((id, self.graph.get(id)?)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn select(&mut self, at: usize) {
+        self.at = at.min(self.rows.len().saturating_sub(1));
+        self.selected = self.rows.get(self.at).map(|row| row.key);
+    }
+
+    /// Folds or unfolds the selected row. Returns false if nothing changed.
+    pub(super) fn fold(&mut self, open: Option<bool>) -> bool {
+        let Some(row) = self.row() else { return false };
+        let is = match row.what {
+            TreeRowKind::Node { open: Some(is), .. } => is,
+            TreeRowKind::More { count, .. } => count == 0,
+            _ => return false,
+        };
+        if open.is_some_and(|wanted| wanted == is) {
+            return false;
+        }
+        let key = row.key;
+        if !self.view.turned.remove(&key) {
+            self.view.turned.insert(key);
+        }
+        self.rows = self.graph.rows(&self.view);
+        true
+    }
+
+    /// Builds more of the next graph, and shows it once it is complete.
+    fn build(&mut self, store: &Store, nodes: usize) {
+        let Some((key, mut next)) = self.next.take() else { return };
+        if !next.step(store, &mut self.references, nodes) {
+            self.next = Some((key, next));
+            return;
+        }
+        let of = self.view.users_of.and_then(|id| self.graph.get(id)).map(|n| (n.kind, n.name.clone()));
+        let (graph, offered) = next.finish();
+        self.old = std::mem::replace(&mut self.graph, graph);
+        (self.key, self.read, self.offered) = (Some((key.0, self.references.len())), 0, offered);
+        self.view.users_of = of.and_then(|(kind, name)| self.graph.find(kind, &name));
+        self.lay_out();
+    }
+
+    /// Makes the rows for view and filter.
+    pub(super) fn lay_out(&mut self) {
+        self.rows = self.graph.rows(&self.view);
+        if let Some(text) = self.filter.as_ref().map(|text| text.to_lowercase()) {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let graph = &self.graph;
+            self.rows.retain(|row| match row.what {
+                TreeRowKind::Node { id, .. } => graph.get(id).is_some_and(|node| {
+                    let line = format!(
+                        "type:{} {} name:{} state:{}",
+                        node.kind.word(),
+                        node.kind.label(),
+                        node.name,
+                        node.state.word()
+                    );
+                    let line = line.to_lowercase();
+                    words.iter().all(|word| line.contains(word))
+                }),
+                _ => false,
+            });
+        }
+    }
+
+    /// Builds more, looks up more references, or drops more of the previous graph.
+    pub(super) fn step(&mut self, store: &Store, schema: &Schema) {
+        if !self.old.nodes.is_empty() {
+            self.old.drop_nodes(NODES_PER_STEP);
+        } else if self.next.is_some() {
+            self.build(store, NODES_PER_STEP);
+        } else {
+            let end = self.graph.unread.len().min(self.read + CONTENTS_PER_STEP);
+            let slice = self.graph.unread.get(self.read..end).unwrap_or_default();
+            self.references.read(store, schema, slice);
+            self.read = end;
+        }
+    }
+
+    /// Shows another stream. The previous graph is dropped in steps.
+    pub(super) fn show_stream(&mut self, stream: StreamId) {
+        *self = GraphScreen {
+            stream: Some(stream),
+            references: std::mem::take(&mut self.references),
+            old: std::mem::take(&mut self.graph),
+            ..GraphScreen::default()
+        };
+    }
+
+    /// Starts building the graph again if the facts changed and enough time has passed.
+    pub(super) fn refresh(&mut self, store: &Store, streams: &[StreamId], refresh: Refresh) {
+        let now = store.now();
+        let key = (graph::fingerprint(store, streams), self.references.len());
+        // At a place of a recording, the graph is as of that place. A live graph is finished first.
+        if !refresh.is_live && self.next.as_ref().is_some_and(|(of, _)| of.0 != key.0) {
+            self.next = None;
+        }
+        let is_young = now.since(self.built).as_secs() < (self.graph.nodes.len() / NODES_PER_SECOND) as u64;
+        // The first graph has nearly all references unread.
+        let is_bare = self.graph.unread.len() > self.graph.nodes.len() / 2;
+        let is_idle = !self.is_building() && !refresh.is_paused;
+        let is_due = is_idle && self.key != Some(key) && (!refresh.is_live || !is_young || is_bare);
+        if self.next.is_none() && (self.key.is_none() || is_due) {
+            let next = GraphBuilder::new(store, streams);
+            let is_small = next.len() <= NODES_PER_STEP;
+            (self.next, self.built) = (Some((key, Box::new(next))), now);
+            while is_small && self.next.is_some() {
+                self.build(store, usize::MAX);
+            }
+        }
+    }
+
+    pub(super) fn has_problem(&self, row: &TreeRow) -> bool {
+        match row.what {
+            TreeRowKind::Node { id, .. } => self.graph.get(id).is_some_and(|node| node.state.is_problem()),
+            _ => false,
+        }
+    }
+}
+
+/// The state of the source that decides whether the graph is built again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refresh {
+    pub(super) is_live: bool,
+    pub(super) is_paused: bool,
+}

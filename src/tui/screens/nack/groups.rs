@@ -1,0 +1,76 @@
+//! Groups of NACKs: repeated refusals of one version are one row.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use crate::engine::store::{NackFact, StateFact};
+use crate::tui::common::Common;
+use crate::tui::data::Data;
+use crate::wire::event::{Seq, StreamId, TypeUrl};
+
+/// Consecutive NACKs of one version.
+#[derive(Clone, Debug)]
+pub struct NackGroup {
+    pub stream: StreamId,
+    pub node: Option<Arc<str>>,
+    pub type_url: TypeUrl,
+    /// The version acknowledged last on the stream.
+    pub in_force: Option<Arc<str>>,
+    /// No later version was accepted.
+    pub is_open: bool,
+    /// Oldest first; never empty.
+    pub nacks: Vec<NackFact>,
+}
+
+/// The stream, type and first NACK of a group.
+pub(super) type GroupKey = (StreamId, TypeUrl, Seq);
+
+impl NackGroup {
+    pub fn last(&self) -> Option<&NackFact> {
+        self.nacks.last()
+    }
+
+    pub(super) fn key(&self) -> Option<GroupKey> {
+        Some((self.stream, self.type_url.clone(), self.nacks.first()?.n))
+    }
+}
+
+/// The groups in scope that match the filter: open ones first, then newest first.
+pub(super) fn all_groups(common: &Common, data: &dyn Data) -> Vec<NackGroup> {
+    let is_shown = |state: &&StateFact| {
+        common.scope.has(state.stream, &state.type_url)
+            && common.filter.as_ref().is_none_or(|applied| data.state_matches(applied, state))
+    };
+    let states = refused_states(data);
+    let mut groups: Vec<NackGroup> = states.iter().filter(is_shown).flat_map(groups_of).collect();
+    groups.sort_by_key(|group| (!group.is_open, Reverse(group.last().map(|nack| nack.n))));
+    groups
+}
+
+fn groups_of(state: &StateFact) -> Vec<NackGroup> {
+    let runs = state.nacks.chunk_by(|a, b| a.version == b.version);
+    let mut groups: Vec<NackGroup> = runs
+        .map(|run| NackGroup {
+            stream: state.stream,
+            node: state.node.clone(),
+            type_url: state.type_url.clone(),
+            in_force: state.in_force.clone(),
+            is_open: false,
+            nacks: run.to_vec(),
+        })
+        .collect();
+    if let Some(last) = groups.last_mut() {
+        last.is_open = state.open_nack.is_some();
+    }
+    groups
+}
+
+/// The states of the types with a NACK.
+fn refused_states(data: &dyn Data) -> Vec<StateFact> {
+    let line = |n: Seq| data.row_of(n).and_then(|row| data.line(row));
+    let mut tracks: Vec<(StreamId, TypeUrl)> =
+        data.nacks().into_iter().filter_map(line).map(|line| (line.stream, line.row.type_url)).collect();
+    tracks.sort_unstable();
+    tracks.dedup();
+    tracks.into_iter().filter_map(|(stream, url)| data.state(stream, &url)).collect()
+}

@@ -1,0 +1,203 @@
+//! The rows of nodes by types.
+
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Modifier;
+
+use crate::engine::store::{SummaryFact, TypeState};
+use crate::present::report::{self, Role, Row};
+use crate::tui::common::{Common, Pane};
+use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::table::{self, Column, Cut, column};
+use crate::tui::widgets::theme;
+use crate::wire::event::Variant;
+use crate::wire::text::{self, count, pad, type_label};
+
+use super::state::OverviewScreen;
+
+/// Cells of one row: node, variant, then one per type. Of a closed stream the third tells how it ended.
+pub fn overview_row(common: &Common, row: &Row) -> Vec<Span> {
+    let narrow = common.layout().is_some_and(|layout| layout.narrow);
+    let variant = row.variant.map_or("opaque", Variant::word);
+    let role = if row.closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
+    let mut cells = vec![span(row.title(), role), span(variant, Role::Muted)];
+    if row.closed() {
+        let now = (!common.clock.untimed).then_some(common.now);
+        cells.push(span(report::ended(row, now, common.theme.glyphs().times), Role::Muted));
+    } else if row.variant.is_none() {
+        cells.push(span(row.opaque(), Role::Muted));
+    } else {
+        cells.extend(row.cells.iter().map(|cell| state(common, cell.as_deref(), narrow)));
+    }
+    cells
+}
+
+/// Symbol, word and age of a cell: `✗ NACK×3 8s`, `∅ MISS 1/119 22s`.
+pub(super) fn state(common: &Common, cell: Option<&SummaryFact>, narrow: bool) -> Span {
+    let glyphs = common.theme.glyphs();
+    let Some(cell) = cell else {
+        return span(if narrow { "-" } else { "- idle" }, Role::Muted);
+    };
+    let (symbol, _, role) = theme::state(cell.state, glyphs);
+    let newest = cell.last_nack.map(|(_, at)| at);
+    let age = common.age(report::age_from(cell.state, cell.since, newest));
+    let words = report::state_text(cell.state, cell, glyphs.times);
+    let text = match cell.state {
+        TypeState::Miss if narrow => {
+            format!("{symbol} {}/{} {age}", count(cell.missing), count(cell.names))
+        }
+        TypeState::Synced if narrow => format!("{symbol} OK {age}"),
+        TypeState::Idle if narrow => symbol.to_owned(),
+        TypeState::Idle => format!("{symbol} {words}"),
+        _ => format!("{symbol} {words} {age}"),
+    };
+    span(text, role)
+}
+
+/// The columns and their widths, with as many types as fit around the chosen one.
+struct Fitted {
+    columns: Vec<Column>,
+    titles: Vec<String>,
+    widths: Vec<Option<usize>>,
+    /// Types hidden at the left and at the right.
+    hidden: (usize, usize),
+}
+
+fn fitted(screen: &OverviewScreen, rows: &[StyledLine], room: usize, narrow: bool) -> Fitted {
+    let types = &screen.table.types;
+    let full: Vec<&StyledLine> = rows.iter().filter(|row| row.len() == types.len() + 2).collect();
+    let names = rows.iter().filter_map(|row| row.first()).map(|cell| text::width(&cell.text)).max();
+    let mut titles = vec!["NODE".to_owned(), "VARIANT".to_owned()];
+    let variant = if narrow { 0 } else { 9 };
+    let mut columns = vec![
+        column("NODE", 12.min(names.unwrap_or(4).max(4)), if narrow { 17 } else { 34 }, Cut::Name, 0),
+        column("VARIANT", variant, variant, Cut::Head, 1),
+    ];
+    for (i, url) in types.iter().enumerate() {
+        let label = type_label(url.as_str());
+        let title = if screen.column == i + 1 { format!("[{label}]") } else { label };
+        let content = full.iter().filter_map(|row| row.get(i + 2)).map(|cell| text::width(&cell.text)).max();
+        let width = content.unwrap_or(0).max(text::width(&title));
+        titles.push(title);
+        columns.push(column("", width, width, Cut::Head, 0));
+    }
+    let first: Vec<StyledLine> = rows.iter().map(|row| row.iter().take(2).cloned().collect()).collect();
+    let (mut left, mut right) = (0, 0);
+    loop {
+        let shown: Vec<Column> = columns
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i < 2 || (*i >= 2 + left && *i < columns.len() - right))
+            .map(|(_, column)| *column)
+            .collect();
+        let widths = table::widths(&shown, &first, room);
+        let total: usize = widths.iter().flatten().map(|w| w + 1).sum();
+        if total <= room + 1 || left + right + 1 >= types.len() {
+            let keep = |i: usize| i < 2 || (i >= 2 + left && i < columns.len() - right);
+            let titles = titles.into_iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, t)| t).collect();
+            return Fitted { columns: shown, titles, widths, hidden: (left, right) };
+        }
+        // The chosen type stays in view: columns go from the right unless it is the last one there.
+        if screen.column >= types.len() - right && screen.column > left + 1 { left += 1 } else { right += 1 }
+    }
+}
+
+pub(super) fn draw(
+    screen: &OverviewScreen,
+    common: &Common,
+    canvas: &mut Canvas,
+    area: Rect,
+    layout: &Layout,
+) -> Option<Position> {
+    let glyphs = canvas.glyphs();
+    let mut area = area;
+    if screen.table.folded > 0 {
+        let counts = screen.table.counts.iter().map(|(state, n)| {
+            let (symbol, word, role) = theme::state(*state, glyphs);
+            span(format!("  {symbol} {} {word}", count(*n as u64)), role)
+        });
+        canvas.line(area, &counts.collect::<StyledLine>());
+        area = layout::split(area, 1).1;
+    }
+    // Widths follow the rows on the screen, so a long list costs no more than a short one.
+    let height = usize::from(area.height.saturating_sub(1 + u16::from(screen.table.folded > 0)));
+    let rows: Vec<&Row> = screen.table.rows.iter().skip(screen.top).take(height).collect();
+    let lines: Vec<StyledLine> = rows.iter().map(|row| overview_row(common, row)).collect();
+    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
+    let fit = fitted(screen, &lines, usize::from(inner.width), layout.narrow);
+    let titles = fit.titles.iter().zip(&fit.widths).filter_map(|(t, w)| Some((t, (*w)?)));
+    let titles: StyledLine = titles.map(|(title, width)| span(pad(title, width + 1), Role::Muted)).collect();
+    canvas.line(inner, &titles);
+    if rows.is_empty() && common.filter.is_some() && screen.table.folded == 0 {
+        let text = format!("0 of {} match; Esc clears the filter", count(screen.table.nodes as u64));
+        canvas.text(layout::split(inner, 1).1, &text, Role::Muted);
+    }
+    if fit.hidden != (0, 0) {
+        let (left, right) = fit.hidden;
+        let more = match (left, right) {
+            (0, n) => format!("{} {n} more", glyphs.to),
+            (n, 0) => format!("{n} before"),
+            (l, r) => format!("{l} before, {r} more"),
+        };
+        canvas.right(inner, &format!(" {more}"), Role::Warn);
+    }
+    let mut cursor = None;
+    for ((screen_row, row), line) in inner.rows().skip(1).zip(&rows).zip(&lines) {
+        let whole = Rect { x: area.x, width: area.width, ..screen_row };
+        let spread = row.closed() || row.variant.is_none();
+        let cells: StyledLine = if spread {
+            let mut cells = table::fit(&fit.columns[..2], &fit.widths[..2], &line[..2], glyphs);
+            cells.extend(line.get(2).cloned());
+            cells
+        } else {
+            let visible = line
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| *i < 2 || (*i >= 2 + fit.hidden.0 && *i < line.len() - fit.hidden.1));
+            let visible: StyledLine = visible.map(|(_, cell)| cell.clone()).collect();
+            table::fit(&fit.columns, &fit.widths, &visible, glyphs)
+        };
+        canvas.line(screen_row, &cells);
+        if row.closed() {
+            canvas.text(whole, "#", Role::Muted);
+        }
+        if Some(row.key) == screen.selected {
+            canvas.text(whole, glyphs.selected, Role::Plain);
+            let at = chosen_cell(screen, &fit, &cells, spread);
+            if common.pane == Pane::Main {
+                canvas.select(whole);
+                cursor = Some(Position { x: whole.x + at.map_or(0, |(x, _)| x + 2), y: whole.y });
+                if let Some((x, width)) = at {
+                    let cell = Rect { x: inner.x + x, width, ..screen_row }.intersection(inner);
+                    canvas.buf.set_style(cell, canvas.theme.selection().add_modifier(Modifier::UNDERLINED));
+                }
+            }
+        }
+    }
+    if screen.table.folded > 0 {
+        let more =
+            format!("  {} more nodes in sync {} z unfolds", count(screen.table.folded as u64), glyphs.dot);
+        let y = area.y + 1 + u16::try_from(rows.len()).unwrap_or(0);
+        if y < area.bottom() {
+            canvas.text(Rect { y, height: 1, ..area }, &more, Role::Muted);
+        }
+    }
+    cursor
+}
+
+/// Offset and width of the chosen type's cell in its line.
+fn chosen_cell(
+    screen: &OverviewScreen,
+    fit: &Fitted,
+    cells: &StyledLine,
+    spread: bool,
+) -> Option<(u16, u16)> {
+    let column = screen.column.checked_sub(1)?.checked_sub(fit.hidden.0)?;
+    if spread {
+        return None;
+    }
+    let first_type = fit.widths.iter().take(2).flatten().count();
+    let before: usize = cells.iter().take(first_type + column).map(|cell| text::width(&cell.text)).sum();
+    let cell = cells.get(first_type + column)?;
+    Some((u16::try_from(before).ok()?, u16::try_from(text::width(cell.text.trim_end())).ok()?))
+}

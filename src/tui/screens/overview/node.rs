@@ -1,0 +1,92 @@
+//! The selected node: identity, streams, traffic.
+
+use ratatui::layout::Rect;
+
+use crate::engine::store::StreamFact;
+use crate::present::report::Role;
+use crate::tui::common::Common;
+use crate::tui::screens::shared::variant::variant_words;
+use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::tui::widgets::layout;
+use crate::wire::text::{pad, plural, size, type_label};
+
+use super::matrix::state;
+use super::state::OverviewScreen;
+
+/// Who the selected node is and what passed on its stream.
+pub(super) fn draw(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
+    let Some(row) = screen.row() else { return };
+    let (title, rest) = layout::split(area, 1);
+    if area.height < 2 {
+        return;
+    }
+    canvas.rule(title, &format!("selected: {}", row.name), "");
+    let mut lines = vec![node_line(row.streams.last().map(AsRef::as_ref))];
+    lines.extend(row.streams.iter().map(|stream| stream_line(common, stream, row.reconnects)));
+    let sum = |f: fn(&StreamFact) -> u64| row.streams.iter().map(|stream| f(stream)).sum::<u64>();
+    let glyphs = common.theme.glyphs();
+    let mut traffic = format!(
+        "{}  {} {}  {} {}",
+        plural(sum(|s| s.messages), "message"),
+        glyphs.down,
+        size(sum(|s| s.bytes_out)),
+        glyphs.up,
+        size(sum(|s| s.bytes_in)),
+    );
+    if let Some(last) = row.streams.iter().filter_map(|stream| stream.last_message).max() {
+        traffic.push_str(&format!("  last {} ago", common.age(last)));
+    }
+    let mut line = vec![span(" traffic  ", Role::Muted), plain(traffic)];
+    match sum(|s| s.gaps) {
+        0 => {}
+        n => line.push(span(format!("  {} lost here", plural(n, "message")), Role::Bad)),
+    }
+    let most = usize::from(rest.height).saturating_sub(1);
+    lines.truncate(most);
+    lines.push(line);
+    lines.extend(screen.table.types.iter().zip(&row.cells).map(|(url, cell)| {
+        let nack = cell.as_ref().and_then(|cell| cell.last_nack);
+        let nack = nack.map(|(n, _)| format!("  last NACK #{}", n.0)).unwrap_or_default();
+        let label = pad(&type_label(url.as_str()), 8);
+        vec![span(format!(" {label} "), Role::Muted), state(common, cell.as_deref(), false), plain(nack)]
+    }));
+    canvas.lines(rest, &lines, 0);
+}
+
+fn node_line(stream: Option<&StreamFact>) -> StyledLine {
+    let mut words = Vec::new();
+    if let Some(node) = stream.and_then(|stream| stream.node.as_ref()) {
+        words.push(format!("id {}", node.id));
+        if !node.cluster.is_empty() {
+            words.push(format!("cluster {}", node.cluster));
+        }
+        let place: Vec<&str> =
+            node.locality.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        if !place.is_empty() {
+            words.push(format!("locality {}", place.join("/")));
+        }
+        if !node.user_agent.is_empty() || !node.user_agent_version.is_empty() {
+            words.push(format!("{} {}", node.user_agent, node.user_agent_version).trim().to_owned());
+        }
+    } else {
+        words.push("not told yet".to_owned());
+    }
+    words.extend(stream.and_then(|stream| stream.peer.as_ref()).map(|peer| format!("peer {peer}")));
+    vec![span(" node     ", Role::Muted), plain(words.join("  "))]
+}
+
+fn stream_line(common: &Common, stream: &StreamFact, reconnects: usize) -> StyledLine {
+    let mut words = format!("#{} {}", stream.stream.0, variant_words(stream.variant));
+    match stream.closed {
+        None => words.push_str(&format!(", open {}", common.age(stream.opened))),
+        Some(at) => words.push_str(&format!(", closed {} ago", common.age(at))),
+    }
+    words.push_str(&format!(", reconnects {reconnects}"));
+    if let Some(plane) = &stream.control_plane {
+        words.push_str(&format!(", control plane {plane}"));
+    }
+    if stream.partial {
+        words.push_str(", its start was not seen");
+    }
+    vec![span(" stream   ", Role::Muted), plain(words)]
+}

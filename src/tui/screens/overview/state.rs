@@ -1,0 +1,69 @@
+//! The state of Overview: table, selection, problems.
+
+use crate::present::report::Row;
+use crate::tui::common::Pane;
+use crate::tui::widgets::list::scroll;
+use crate::wire::event::StreamId;
+
+use super::table::NodeTable;
+
+#[derive(Clone, Debug, Default)]
+pub struct OverviewScreen {
+    /// The key of the selected row.
+    pub selected: Option<StreamId>,
+    /// The user moved the selection. Until then the first row, the worst, is selected.
+    pub was_moved: bool,
+    /// The node marked for a comparison.
+    pub marked: Option<StreamId>,
+    /// The selected column: 0 is the node, then the types.
+    pub column: usize,
+    /// The index of the selected problem.
+    pub problem: usize,
+    /// The first row on the screen.
+    pub top: usize,
+    pub is_unfolded: bool,
+    pub table: NodeTable,
+}
+
+/// The stream of a row for a column: that of the type, else the newest. Column 0 is the node.
+pub fn stream_of(row: &Row, column: usize) -> Option<StreamId> {
+    let cell = column.checked_sub(1).and_then(|i| row.cells.get(i)).and_then(Option::as_ref);
+    cell.map(|cell| cell.stream).or_else(|| row.streams.last().map(|stream| stream.stream))
+}
+
+impl OverviewScreen {
+    pub fn position(&self) -> Option<usize> {
+        self.table.rows.iter().position(|row| Some(row.key) == self.selected)
+    }
+
+    pub fn row(&self) -> Option<&Row> {
+        self.table.rows.get(self.position()?)
+    }
+
+    /// Moves the selection in the pane that has the focus.
+    pub fn step(&mut self, by: isize, pane: Pane, problems: usize) {
+        match pane {
+            Pane::Main => {
+                let at = self.position().unwrap_or(0).saturating_add_signed(by);
+                let at = at.min(self.table.rows.len().saturating_sub(1));
+                self.selected = self.table.rows.get(at).map(|row| row.key);
+                self.was_moved = true;
+            }
+            Pane::Second => {
+                self.problem = self.problem.saturating_add_signed(by).min(problems.saturating_sub(1));
+            }
+        }
+    }
+
+    /// Keeps selection and scroll offset within the rows.
+    pub fn settle_rows(&mut self, height: usize, problems: usize) {
+        let rows = self.table.rows.len();
+        if !self.was_moved || self.position().is_none() {
+            self.selected = self.table.rows.first().map(|row| row.key);
+        }
+        self.column = self.column.min(self.table.types.len());
+        self.problem = self.problem.min(problems.saturating_sub(1));
+        let at = self.position().unwrap_or(0);
+        self.top = scroll(self.top, at, height, rows);
+    }
+}

@@ -1,0 +1,198 @@
+//! The table of nodes by types, and when it is made again.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::store::{StreamFact, SummaryFact, TypeState};
+use crate::present::report::{LastWord, Row, Rows, is_problem, severity};
+use crate::tui::common::{RefreshPolicy, Sort};
+use crate::tui::data::{AppliedFilter, Data, ViewTime};
+use crate::wire::event::TypeUrl;
+
+/// The number of nodes above which healthy ones fold into one row.
+const MAX_UNFOLDED_NODES: usize = 50;
+/// The number of streams from which on the table is not made again for each message.
+const MANY_STREAMS: usize = 200;
+/// The age at which the table of many streams is made again.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(100);
+/// The same age while keys come, because a key waits until the table is made.
+const TYPING_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// The age at which the table is made again although a key waits for its frame.
+const MAX_AGE: Duration = Duration::from_secs(2);
+
+/// The rows and counts of the screen.
+#[derive(Clone, Debug, Default)]
+pub struct NodeTable {
+    pub types: Vec<TypeUrl>,
+    pub rows: Vec<Row>,
+    /// Healthy nodes that are folded.
+    pub folded: usize,
+    /// Nodes before filter and folding.
+    pub nodes: usize,
+    pub streams: usize,
+    /// The number of nodes by worst state, worst first.
+    pub counts: Vec<(TypeState, usize)>,
+    /// Problems that streams closed with.
+    pub last_words: Vec<LastWord>,
+    /// All streams at the moment of the table, from which filter and order are applied.
+    all_streams: Vec<Arc<StreamFact>>,
+    /// All states at the moment of the table.
+    all_states: Vec<Arc<SummaryFact>>,
+    key: Option<TableKey>,
+    /// The table is made again after the next frame.
+    pub is_behind: bool,
+}
+
+/// What a table was made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableKey {
+    pub moment: Option<ViewTime>,
+    pub type_url: Option<TypeUrl>,
+    pub filter: Option<String>,
+    pub is_unfolded: bool,
+    pub sort: Sort,
+}
+
+impl NodeTable {
+    /// Whether facts of all streams at moment `then` are fresh enough at moment `now`.
+    ///
+    /// With many streams they are read ten times a second, less often while keys come.
+    pub fn is_fresh_enough(
+        &self,
+        then: Option<ViewTime>,
+        now: Option<ViewTime>,
+        policy: RefreshPolicy,
+    ) -> bool {
+        if policy.is_paused {
+            return true;
+        }
+        let Some((then, now)) = then.zip(now) else { return false };
+        let most = match policy {
+            RefreshPolicy { has_key: true, .. } => MAX_AGE,
+            RefreshPolicy { is_typing: true, .. } => TYPING_REFRESH_INTERVAL,
+            _ => REFRESH_INTERVAL,
+        };
+        then == now || (policy.is_live && self.streams >= MANY_STREAMS && is_younger(then, now, most))
+    }
+}
+
+impl NodeTable {
+    /// Brings the table in line with `wanted`, unless what is shown is fresh enough.
+    pub fn settle(
+        &mut self,
+        data: &dyn Data,
+        filter: Option<&AppliedFilter>,
+        wanted: TableKey,
+        policy: RefreshPolicy,
+    ) {
+        self.is_behind = false;
+        match self
+            .key
+            .as_ref()
+            .map(|key| key.moment)
+            .filter(|then| self.is_fresh_enough(*then, wanted.moment, policy))
+        {
+            Some(moment) => {
+                let moments = moment.zip(wanted.moment).filter(|_| policy.is_live && !policy.is_paused);
+                let aged = moments.is_some_and(|(then, now)| !is_younger(then, now, TYPING_REFRESH_INTERVAL));
+                let key = TableKey { moment, ..wanted };
+                let differs = self.key.as_ref() != Some(&key);
+                self.is_behind = policy.has_key
+                    && self.streams >= MANY_STREAMS
+                    && (aged || (policy.is_in_prompt && differs));
+                if differs && !(self.is_behind && policy.is_in_prompt) {
+                    self.derive(data, filter, key);
+                }
+            }
+            None => {
+                self.read(data);
+                self.derive(data, filter, wanted);
+            }
+        }
+    }
+
+    fn read(&mut self, data: &dyn Data) {
+        let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
+        let cells: Vec<_> = data.summaries().into_iter().map(Arc::new).collect();
+        let last = |cell: &Arc<SummaryFact>| cell.last_state.is_some_and(is_problem);
+        self.last_words = match cells.iter().any(last) {
+            true => last_words(&Rows::build(streams.clone(), cells.clone())),
+            false => Vec::new(),
+        };
+        self.streams = streams.len();
+        (self.all_streams, self.all_states) = (streams, cells);
+    }
+
+    fn derive(&mut self, data: &dyn Data, filter: Option<&AppliedFilter>, key: TableKey) {
+        let (streams, cells) = (&self.all_streams, &self.all_states);
+        let shown = |cell: &&Arc<SummaryFact>| {
+            key.type_url.as_ref().is_none_or(|only| cell.type_url == *only)
+                && filter.is_none_or(|applied| data.cell_matches(applied, cell))
+        };
+        let cells = cells.iter().filter(shown).cloned().collect();
+        let Rows { types, mut rows } = Rows::build(streams.clone(), cells);
+        let nodes = rows.len();
+        if filter.is_some() {
+            rows.retain(|row| row.cells.iter().any(Option::is_some));
+        }
+        let mut counts: Vec<(TypeState, usize)> = Vec::new();
+        for row in &rows {
+            match counts.last_mut() {
+                Some((state, count)) if *state == row.worst => *count += 1,
+                _ => counts.push((row.worst, 1)),
+            }
+        }
+        let mut folded = 0;
+        if nodes > MAX_UNFOLDED_NODES && !key.is_unfolded {
+            let before = rows.len();
+            rows.retain(|row| severity(row.worst) < severity(TypeState::Synced));
+            folded = before - rows.len();
+        }
+        match key.sort {
+            Sort::Worst => {}
+            Sort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
+            Sort::Newest => {
+                rows.sort_by_key(|row| {
+                    Reverse(row.streams.iter().filter_map(|stream| stream.last_message).max())
+                });
+            }
+        }
+        let key = Some(key);
+        *self = NodeTable { types, rows, folded, nodes, counts, key, ..std::mem::take(self) };
+    }
+}
+
+fn is_younger(then: ViewTime, now: ViewTime, than: Duration) -> bool {
+    then.1 <= now.1 && now.1.since(then.1) < than
+}
+
+fn last_words(rows: &Rows) -> Vec<LastWord> {
+    rows.rows.iter().filter(|row| row.closed()).flat_map(|row| row.last_words("×")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MANY_STREAMS, NodeTable, RefreshPolicy};
+    use crate::wire::event::Time;
+
+    #[test]
+    fn keeps_facts_of_many_streams_for_a_while() {
+        let of = |streams, pace, (then, now): (u64, u64)| {
+            let moment = |millis: u64| Some((0, Time(millis * 1_000_000)));
+            NodeTable { streams, ..NodeTable::default() }.is_fresh_enough(moment(then), moment(now), pace)
+        };
+        let live = RefreshPolicy { is_live: true, ..RefreshPolicy::default() };
+        let hurried = RefreshPolicy { has_key: true, ..live };
+        let stand =
+            |pace| [0, 99, 100, 999, 1999, 2000].map(|since| of(MANY_STREAMS, pace, (5000, 5000 + since)));
+        let t = true;
+        assert_eq!(stand(live), [t, t, !t, !t, !t, !t]);
+        assert_eq!(stand(RefreshPolicy { is_typing: t, ..live }), [t, t, t, t, !t, !t]);
+        assert_eq!(stand(hurried), [t, t, t, t, t, !t]);
+        // At a place of a recording, facts are as of that place.
+        assert_eq!(stand(RefreshPolicy::default()), [t, !t, !t, !t, !t, !t]);
+        assert_eq!(stand(RefreshPolicy { is_paused: true, ..live }), [t; 6]);
+        assert!(!of(MANY_STREAMS - 1, hurried, (5000, 5001)) && !of(MANY_STREAMS, hurried, (5000, 4999)));
+    }
+}

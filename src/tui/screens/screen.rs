@@ -1,0 +1,213 @@
+//! The trait of a screen, and how one screen leads to another.
+
+use std::sync::Arc;
+
+use ratatui::layout::Position;
+
+use crate::engine::store::MessageFact;
+use crate::tui::common::{Common, Scope};
+use crate::tui::data::{BodyFormat, Data};
+use crate::tui::input::command::Command;
+use crate::tui::widgets::canvas::Canvas;
+use crate::tui::widgets::layout::Layout;
+use crate::wire::event::{Seq, StreamId, TypeUrl};
+
+/// A screen: state, commands of its own, and how it is drawn.
+///
+/// The shell calls [`Screen::settle`] after each key and each change of the facts, so that
+/// [`Screen::view`] reads nothing but the state.
+pub trait Screen {
+    /// Handles a command, unless the command means the same everywhere.
+    fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome;
+
+    /// Brings the state in line with the facts.
+    fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout);
+
+    /// Draws the body. Returns where the terminal's cursor belongs.
+    fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position>;
+
+    /// The right end of the scope line.
+    fn summary(&self, common: &Common, layout: &Layout) -> String;
+
+    /// The notice line while there is no notice.
+    fn hint(&self, common: &Common) -> String;
+
+    /// Goes on with a search in slices. Returns whether there is more to look at.
+    fn search(&mut self, _common: &mut Common, _data: &dyn Data) -> bool {
+        false
+    }
+
+    fn is_searching(&self) -> bool {
+        false
+    }
+
+    /// Drops what was loaded: the time cursor went back.
+    fn forget(&mut self) {}
+
+    /// The count in the tab; 0 shows none.
+    fn badge(&self, _common: &Common) -> usize {
+        0
+    }
+
+    /// A footer label that depends on the state.
+    fn label(&self, _command: Command) -> Option<&'static str> {
+        None
+    }
+
+    fn is_sortable(&self) -> bool {
+        false
+    }
+
+    fn has_resizable_panes(&self) -> bool {
+        true
+    }
+
+    /// Rows of a page.
+    fn page(&self, common: &Common) -> isize {
+        common.page()
+    }
+
+    /// The text that the arrows move in, if they do.
+    fn text(&self, _common: &Common) -> Option<ScreenText> {
+        None
+    }
+
+    fn has_text_focus(&self, _common: &Common) -> bool {
+        false
+    }
+
+    /// Scrolls the text to a line.
+    fn show_line(&mut self, _line: usize) {}
+
+    fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
+        None
+    }
+
+    fn select_type(&mut self, _type_url: &TypeUrl) {}
+
+    fn selected_message(&self) -> Option<&MessageFact> {
+        None
+    }
+
+    /// What Diff compares for the selection.
+    fn comparable(&self, _common: &Common, _data: &dyn Data) -> Option<Comparable> {
+        None
+    }
+
+    /// The selected row as text, uncut.
+    fn copy_row(&self, common: &Common) -> Option<String>;
+
+    /// The name of the selected node or resource.
+    fn copy_name(&self, common: &Common) -> Option<String>;
+
+    /// The path of the selected field.
+    fn copy_path(&self) -> Option<String> {
+        None
+    }
+
+    /// The selected message or resource in a format.
+    fn copy_body(&self, _format: BodyFormat, _data: &dyn Data) -> Option<String> {
+        None
+    }
+
+    /// The command line that prints this view of `source`.
+    fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine>;
+}
+
+/// The text of a screen that has the focus.
+pub struct ScreenText {
+    pub lines: Vec<String>,
+    /// The selected line, or the first one shown.
+    pub at: usize,
+}
+
+/// The result of a command.
+#[derive(Debug)]
+pub enum Outcome {
+    Done,
+    /// The command is not one of the screen's own.
+    NotHandled,
+    /// Another screen opens, with a way back.
+    Open(Destination),
+}
+
+impl Outcome {
+    /// Says why nothing happened.
+    pub fn say(common: &mut Common, notice: impl Into<String>) -> Outcome {
+        common.say(notice);
+        Outcome::Done
+    }
+}
+
+/// A place on another screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    Stream {
+        stream: StreamId,
+        type_url: Option<TypeUrl>,
+    },
+    /// The refusals of a type, at the one that message `n` belongs to.
+    Nack {
+        stream: StreamId,
+        type_url: TypeUrl,
+        n: Seq,
+    },
+    /// The timeline of a scope, at a message if there is one.
+    Messages {
+        scope: Scope,
+        n: Option<Seq>,
+    },
+    Resource {
+        stream: StreamId,
+        type_url: TypeUrl,
+        name: Arc<str>,
+    },
+    /// A resource of one stream against the same name on another.
+    Variants {
+        stream: StreamId,
+        other: StreamId,
+        type_url: TypeUrl,
+        name: Arc<str>,
+    },
+}
+
+/// A selection that can be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Comparable {
+    Push(Seq),
+    /// A resource as the command line names it: `cds/reviews`.
+    Resource(String),
+}
+
+/// A command line, and whether scope and filter are added as `--filter`.
+pub struct CommandLine {
+    pub line: String,
+    pub filters: Option<Vec<String>>,
+}
+
+impl CommandLine {
+    /// A complete command line.
+    pub fn complete(line: String) -> Option<CommandLine> {
+        Some(CommandLine { line, filters: None })
+    }
+
+    /// A command line to which these filters, the type in scope and the filter in force are added.
+    pub fn filtered(line: String, filters: Vec<String>) -> Option<CommandLine> {
+        Some(CommandLine { line, filters: Some(filters) })
+    }
+}
+
+/// The number of rows by which a command moves.
+pub fn movement(command: Command, page: isize) -> Option<isize> {
+    Some(match command {
+        Command::Up | Command::PreviousMatch => -1,
+        Command::Down | Command::NextMatch => 1,
+        Command::PageUp => -page,
+        Command::PageDown => page,
+        Command::HalfUp => -(page / 2).max(1),
+        Command::HalfDown => (page / 2).max(1),
+        Command::First => isize::MIN / 2,
+        Command::Last => isize::MAX / 2,
+        _ => return None,
+    })
+}

@@ -1,0 +1,16 @@
+//! Transport variants in words.
+
+use crate::wire::event::Variant;
+
+pub fn variant_words(variant: Option<Variant>) -> &'static str {
+    match variant {
+        Some(Variant::Ads) => "ADS, state of the world",
+        Some(Variant::DeltaAds) => "ADS, delta",
+        Some(Variant::Sotw) => "one type, state of the world",
+        Some(Variant::Delta) => "one type, delta",
+        Some(Variant::Rest) => "REST polling",
+        Some(Variant::File) => "a file",
+        Some(Variant::Dump) => "what a client has applied",
+        None => "not xDS",
+    }
+}

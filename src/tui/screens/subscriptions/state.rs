@@ -1,0 +1,220 @@
+//! The state of Subscriptions: types, names, and the requests behind them.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::engine::store::{AskedFact, ResourceFact, SummaryFact, Wildcard};
+use crate::present::json::type_word;
+use crate::tui::common::Sort;
+use crate::tui::data::{AppliedFilter, Data};
+use crate::tui::screens::shared::missing_answers::MissingAnswers;
+use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
+use crate::wire::event::{Dir, Seq, StreamId, Time, TypeUrl};
+
+/// Rows searched for requests in one step.
+const ROWS_PER_STEP: usize = 1024;
+/// Changes of a subscription that are remembered.
+const MAX_CHANGES: usize = 1000;
+
+/// A type of the stream.
+#[derive(Clone, Debug)]
+pub struct SubscribedType {
+    pub fact: SummaryFact,
+    pub wildcard: Wildcard,
+}
+
+/// A request that changed the subscription.
+#[derive(Clone, Debug)]
+pub struct SubscriptionChange {
+    pub n: Seq,
+    pub at: Time,
+    pub added: u64,
+    pub removed: u64,
+    /// The first names added or removed.
+    pub names: Vec<Arc<str>>,
+}
+
+/// A name on the screen.
+#[derive(Clone, Debug)]
+pub struct NameRow {
+    pub name: Arc<str>,
+    pub fact: Option<ResourceFact>,
+    /// The request for the name, while it is not answered.
+    pub waits: Option<AskedFact>,
+    pub asked: Option<(Seq, Time)>,
+    /// The time of the first response after the request.
+    pub came: Option<Time>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct SubscriptionsScreen {
+    pub(super) stream: Option<StreamId>,
+    pub types: Vec<SubscribedType>,
+    pub selected: Option<TypeUrl>,
+    pub(super) loaded: Option<(StreamId, TypeUrl, u64)>,
+    pub(super) sort: Sort,
+    /// Names of the selected type, in display order.
+    pub(super) names: NameList,
+    /// The names are sorted by name alone.
+    pub(super) is_by_name: bool,
+    pub missing: usize,
+    pub(super) filter: Option<String>,
+    pub(super) names_shown: FilteredNames,
+    pub(super) name: Option<Arc<str>>,
+    pub at: usize,
+    pub top: usize,
+    pub window: Vec<NameRow>,
+    pub(super) missing_answers: MissingAnswers,
+    /// The likely reason why the selected name is missing.
+    pub why: Option<String>,
+    /// Changes of the selected type, oldest first.
+    pub changes: Vec<SubscriptionChange>,
+    /// Rows of the source that were searched.
+    pub(super) scanned: usize,
+    pub(super) total: usize,
+    pub(super) asked: HashMap<Arc<str>, (Seq, Time)>,
+    pub(super) came: HashMap<Arc<str>, Time>,
+}
+
+impl SubscriptionsScreen {
+    pub fn has_more_to_search(&self) -> bool {
+        self.scanned < self.total || self.names_shown.is_searching(self.all())
+    }
+
+    pub fn len(&self) -> usize {
+        self.names_shown.shown().map_or(self.all(), <[u32]>::len)
+    }
+
+    /// The number of names without the filter.
+    pub fn all(&self) -> usize {
+        self.names.all().len()
+    }
+
+    pub fn position(&self) -> Option<usize> {
+        let selected = self.selected.as_ref()?;
+        self.types.iter().position(|of| of.fact.type_url == *selected)
+    }
+
+    pub fn of_type(&self) -> Option<&SubscribedType> {
+        self.types.get(self.position()?)
+    }
+
+    /// The selected name.
+    pub fn row(&self) -> Option<&NameRow> {
+        self.window.get(self.at.checked_sub(self.top)?)
+    }
+
+    pub fn type_word(&self) -> Option<&str> {
+        Some(type_word(self.selected.as_ref()?))
+    }
+
+    pub(super) fn get(&self, at: usize) -> Option<&Arc<str>> {
+        let at = match self.names_shown.shown() {
+            Some(shown) => *shown.get(at)? as usize,
+            None => at,
+        };
+        self.names.all().get(at)
+    }
+
+    pub(super) fn choose(&mut self, at: usize) {
+        self.at = at.min(self.len().saturating_sub(1));
+        self.name = self.get(self.at).cloned();
+    }
+
+    /// Loads the names of the selected type, unless they are unchanged.
+    pub(super) fn load(
+        &mut self,
+        data: &dyn Data,
+        stream: StreamId,
+        sort: Sort,
+        filter: Option<&AppliedFilter>,
+    ) {
+        let Some((store, _)) = data.source() else { return };
+        let Some(url) = self.selected.clone() else { return };
+        let key = (stream, url.clone(), store.names_mark(stream, &url));
+        let since = ContentsVersion { mark: store.mark(stream, &url), at: store.now() };
+        if self.loaded.as_ref() == Some(&key) && self.sort == sort {
+            return self.names_shown.renew(self.all(), since);
+        }
+        let was = std::mem::replace(&mut self.sort, sort);
+        if self.loaded.as_ref().is_none_or(|(s, u, _)| (s, u) != (&stream, &url)) {
+            (self.scanned, self.name, self.top) = (0, None, 0);
+            self.changes.clear();
+            self.asked.clear();
+            self.came.clear();
+        }
+        let Some(state) = store.state(stream, &url) else { return };
+        let missing: HashSet<&Arc<str>> = state.missing.iter().collect();
+        let worst = sort != Sort::Name && !missing.is_empty();
+        let newest = sort == Sort::Newest && !self.asked.is_empty();
+        let is_by_name = !worst && !newest;
+        if was != sort && self.loaded.as_ref() == Some(&key) && self.is_by_name && is_by_name {
+            return self.names_shown.renew(self.all(), since);
+        }
+        let mut names = match self.loaded.as_ref() == Some(&key) {
+            true => std::mem::take(&mut self.names).into_all(),
+            false => state.names.iter().filter(|name| &***name != "*").cloned().collect(),
+        };
+        if self.loaded.as_ref() != Some(&key) && state.wildcard != Wildcard::None {
+            let asked: HashSet<Arc<str>> = names.iter().cloned().collect();
+            let others = store.resource_names(stream, &url).into_iter();
+            names.extend(others.filter(|name| asked.is_empty() || !asked.contains(name)));
+        }
+        names.sort_unstable();
+        if worst {
+            names.sort_by_cached_key(|name| !missing.contains(name));
+        }
+        if newest {
+            names.sort_by_cached_key(|name| Reverse(self.asked.get(name).map(|(n, _)| *n)));
+        }
+        (self.missing, self.is_by_name) = (missing.len(), is_by_name);
+        self.names = NameList::new(names);
+        self.loaded = Some(key);
+        self.names_shown = FilteredNames::new(&self.names, filter, since);
+    }
+
+    /// Searches more rows, and matches more names against the filter.
+    pub(super) fn scan(&mut self, data: &dyn Data, filter: Option<&AppliedFilter>) {
+        let Some((stream, url, _)) = self.loaded.clone() else { return };
+        self.total = data.rows();
+        // The time cursor went back.
+        if self.scanned > self.total {
+            self.scanned = 0;
+            self.changes.clear();
+            self.asked.clear();
+            self.came.clear();
+        }
+        let end = self.total.min(self.scanned + ROWS_PER_STEP);
+        for row in self.scanned..end {
+            if data.place_of(row).is_none_or(|(of, type_url)| of != stream || type_url != url) {
+                continue;
+            }
+            let Some(line) = data.line(row) else { continue };
+            let Some(n) = line.n.filter(|_| line.added + line.removed > 0) else { continue };
+            let Some(fact) = data.row(row) else { continue };
+            match line.dir {
+                Some(Dir::Req) => {
+                    let names = fact.added.iter().chain(&fact.removed).take(3).cloned().collect();
+                    if self.changes.len() >= MAX_CHANGES {
+                        self.changes.remove(1);
+                    }
+                    let (added, removed) = (line.added, line.removed);
+                    self.changes.push(SubscriptionChange { n, at: line.at, added, removed, names });
+                    for name in fact.added.into_iter().filter(|name| **name != *"*") {
+                        self.came.remove(&name);
+                        self.asked.insert(name, (n, line.at));
+                    }
+                }
+                _ => {
+                    for name in fact.added {
+                        self.came.entry(name).or_insert(line.at);
+                    }
+                }
+            }
+        }
+        self.scanned = end;
+        let (Some(filter), Some(contents)) = (filter, data.contents()) else { return };
+        self.names_shown.search(contents, stream, &url, self.names.all(), filter);
+    }
+}

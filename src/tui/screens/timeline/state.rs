@@ -1,0 +1,261 @@
+//! The state of the timeline: rows found, selection, and the body shown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::store::{LineFact, MessageFact};
+use crate::wire::event::Seq;
+
+use super::index::RowIndex;
+use crate::tui::common::Scope;
+use crate::tui::data::{AppliedFilter, BodyFormat, Data};
+use crate::tui::widgets::list::scroll;
+
+/// Rows examined in one step of a search.
+const ROWS_PER_STEP: usize = 256;
+/// Lines of a body that are searched.
+const MAX_SEARCHED_LINES: usize = 200_000;
+/// A silence from which on the ladder shows a gap.
+const MIN_GAP: Duration = Duration::from_secs(5);
+
+/// Scope and filter of a search. A change starts the search again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct SearchKey {
+    scope: Scope,
+    filter: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct TimelineScreen {
+    /// The selected row of the source. Rows before and after may come and go.
+    pub selected: Option<usize>,
+    /// The first row of the list.
+    pub top: usize,
+    /// The newest row is selected as rows arrive.
+    pub is_following: bool,
+    /// Rows of the source when following ended. Later rows count as new.
+    seen: usize,
+    pub is_ladder: bool,
+    /// The ladder shows no gaps.
+    pub is_unfolded: bool,
+    /// `None` shows the message's fields.
+    pub format: Option<BodyFormat>,
+    /// Lines scrolled in the detail pane.
+    pub scroll: usize,
+    /// Columns scrolled to the right in a body.
+    pub left: usize,
+    /// Long lines of a body wrap.
+    pub wraps: bool,
+    pub index: RowIndex,
+    search_key: Option<SearchKey>,
+    /// The rows on the screen.
+    pub window: Vec<TimelineRow>,
+    pub selected_message: Option<SelectedMessage>,
+    pub body: Option<BodyText>,
+}
+
+impl Default for TimelineScreen {
+    fn default() -> Self {
+        TimelineScreen {
+            selected: None,
+            top: 0,
+            is_following: true,
+            seen: 0,
+            is_ladder: false,
+            is_unfolded: false,
+            format: None,
+            scroll: 0,
+            left: 0,
+            wraps: false,
+            index: RowIndex::default(),
+            search_key: None,
+            window: Vec::new(),
+            selected_message: None,
+            body: None,
+        }
+    }
+}
+
+/// A row on the screen.
+#[derive(Clone, Debug)]
+pub struct TimelineRow {
+    pub row: usize,
+    pub line: Arc<LineFact>,
+    /// The time since the previous row shown.
+    pub delta: Option<Duration>,
+}
+
+impl TimelineRow {
+    /// The ladder shows a gap above this row.
+    pub fn is_after_gap(&self) -> bool {
+        self.delta.is_some_and(|delta| delta > MIN_GAP)
+    }
+}
+
+/// The selected row with its resource names.
+#[derive(Clone, Debug)]
+pub struct SelectedMessage {
+    pub row: TimelineRow,
+    pub fact: Arc<MessageFact>,
+    /// The stream is a delta stream, whose messages have other fields.
+    pub is_delta: bool,
+}
+
+/// The first lines of a body.
+#[derive(Clone, Debug)]
+pub struct BodyText {
+    pub n: Seq,
+    pub format: BodyFormat,
+    pub limit: usize,
+    pub lines: Vec<String>,
+}
+
+impl TimelineScreen {
+    /// Examines another slice of rows. Returns whether there are more.
+    pub fn search_rows(
+        &mut self,
+        data: &dyn Data,
+        total: usize,
+        scope: &Scope,
+        filter: Option<&AppliedFilter>,
+    ) -> bool {
+        let key = SearchKey { scope: scope.clone(), filter: filter.map(|f| f.text.clone()) };
+        if self.search_key.as_ref() != Some(&key) {
+            let all = *scope == Scope::default() && filter.is_none();
+            let anchor = if self.is_following { total } else { self.selected.unwrap_or(total) };
+            self.index = if all { RowIndex::all(total) } else { RowIndex::at(anchor.min(total)) };
+            self.search_key = Some(key);
+        }
+        self.index.extend(total, ROWS_PER_STEP, |row| {
+            let in_scope =
+                || data.place_of(row).is_some_and(|(stream, type_url)| scope.has(stream, &type_url));
+            let matches = |applied| data.row(row).is_some_and(|fact| data.row_matches(applied, &fact));
+            (*scope == Scope::default() || in_scope()) && filter.is_none_or(matches)
+        });
+        !self.index.is_complete()
+    }
+
+    /// Drops everything loaded.
+    pub fn drop_loaded(&mut self) {
+        self.search_key = None;
+        self.window.clear();
+        self.selected_message = None;
+        self.body = None;
+    }
+
+    /// The position of the selected row among the rows found.
+    pub fn position(&self) -> Option<usize> {
+        self.index.nearest(self.selected?)
+    }
+
+    pub fn step(&mut self, by: isize, total: usize) {
+        let Some(at) = self.position() else { return };
+        let last = self.index.len().saturating_sub(1);
+        let to = at.saturating_add_signed(by).min(last);
+        if by < 0 {
+            self.stop_following(total);
+        }
+        self.select(self.index.get(to));
+    }
+
+    pub fn select(&mut self, row: Option<usize>) {
+        if row != self.selected {
+            self.scroll = 0;
+            self.left = 0;
+        }
+        self.selected = row;
+    }
+
+    pub fn stop_following(&mut self, total: usize) {
+        if self.is_following {
+            self.is_following = false;
+            self.seen = total;
+        }
+    }
+
+    /// Rows of the source.
+    pub fn total(&self) -> usize {
+        self.index.total()
+    }
+
+    /// Rows found that arrived since following ended.
+    pub fn new_below(&self) -> usize {
+        if self.is_following { 0 } else { self.index.len() - self.index.rank(self.seen) }
+    }
+
+    /// Brings selection, scroll offset and loaded rows in line with the rows found. `needs_all`
+    /// loads all lines of the body.
+    pub fn settle_rows(&mut self, data: &dyn Data, height: usize, detail: usize, needs_all: bool) {
+        let last = self.index.len().checked_sub(1);
+        let at = if self.is_following { last } else { self.position().or(last) };
+        let Some(at) = at else {
+            self.window.clear();
+            self.selected_message = None;
+            return;
+        };
+        self.select(self.index.get(at));
+        let mut top = scroll(self.index.rank(self.top), at, height, self.index.len());
+        self.load(data, top, height, at);
+        // Gap lines take room too, so the selected row may lie below the last line.
+        while self.is_ladder && top < at && self.lines_to_selected() > height {
+            top += 1;
+            self.load(data, top, height, at);
+        }
+        self.top = self.index.get(top).unwrap_or(0);
+        self.load_body(data, detail, needs_all);
+    }
+
+    fn lines_to_selected(&self) -> usize {
+        let shown = self.window.iter().take_while(|shown| Some(shown.row) <= self.selected);
+        shown
+            .enumerate()
+            .map(|(i, shown)| 1 + usize::from(i > 0 && !self.is_unfolded && shown.is_after_gap()))
+            .sum()
+    }
+
+    fn load(&mut self, data: &dyn Data, top: usize, height: usize, at: usize) {
+        let mut known = std::mem::take(&mut self.window);
+        let current = self.selected_message.take();
+        let mut fetch = |position: usize| {
+            let row = self.index.get(position)?;
+            if let Some(shown) = known.iter().find(|shown| shown.row == row) {
+                return Some(shown.clone());
+            }
+            let shown = TimelineRow { row, line: Arc::new(data.line(row)?), delta: None };
+            known.push(shown.clone());
+            Some(shown)
+        };
+        let mut before = top.checked_sub(1).and_then(&mut fetch).map(|shown| shown.line.at);
+        let mut window = Vec::with_capacity(height);
+        for position in top..top + height {
+            let Some(mut shown) = fetch(position) else { break };
+            shown.delta = before.map(|before| shown.line.at.since(before));
+            before = Some(shown.line.at);
+            window.push(shown);
+        }
+        self.selected_message = fetch(at).and_then(|shown| {
+            if let Some(known) = current.filter(|current| current.row.row == shown.row) {
+                return Some(SelectedMessage { row: shown, ..known });
+            }
+            let fact = data.row(shown.row).map(Arc::new)?;
+            let is_delta = data.variant(fact.stream).is_some_and(|variant| variant.is_delta());
+            Some(SelectedMessage { row: shown, fact, is_delta })
+        });
+        self.window = window;
+    }
+
+    fn load_body(&mut self, data: &dyn Data, detail: usize, needs_all: bool) {
+        let n = self.selected_message.as_ref().and_then(|current| current.fact.n);
+        let (Some(format), Some(n)) = (self.format, n) else {
+            self.body = None;
+            return;
+        };
+        let limit = if needs_all { MAX_SEARCHED_LINES } else { self.scroll + detail + 1 };
+        let enough = |body: &BodyText| body.n == n && body.format == format && body.limit >= limit;
+        if !self.body.as_ref().is_some_and(enough) {
+            // A page ahead, so that scrolling by lines does not load each time.
+            let limit = (limit + detail).min(MAX_SEARCHED_LINES.max(limit));
+            self.body = Some(BodyText { n, format, limit, lines: data.body(n, format, limit) });
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The copy commands: a row, a name, a path, a body, a command line.
+
+use crate::tui::data::{BodyFormat, Data};
+use crate::tui::input::command::Command;
+use crate::tui::widgets::text::shell_word;
+use crate::wire::event::Kind;
+use crate::wire::text::display_safe;
+
+use super::effect::Effect;
+use super::model::Model;
+
+/// Runs a copy command.
+pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
+    model.overlays.pop();
+    let (screen, common) = (model.active(), &model.common);
+    let is_text = |text: &String| !text.is_empty();
+    let text = match command {
+        Command::CopyRow => screen.copy_row(common),
+        Command::CopyName => screen.copy_name(common).filter(is_text),
+        Command::CopyPath => screen.copy_path().map(|path| display_safe(&path).into_owned()).filter(is_text),
+        Command::CopyJson => screen.copy_body(BodyFormat::Json, data),
+        Command::CopyYaml => screen.copy_body(BodyFormat::Yaml, data),
+        _ => command_line(model),
+    };
+    match text {
+        Some(text) => vec![Effect::Copy(text)],
+        None => {
+            model.say(reason(command));
+            vec![]
+        }
+    }
+}
+
+/// Why there is nothing to copy.
+fn reason(command: Command) -> &'static str {
+    match command {
+        Command::CopyRow => "nothing is selected",
+        Command::CopyName => "nothing with a name is selected",
+        Command::CopyPath => "a path is copied from a field: choose a line of a resource (4) or a change (5)",
+        Command::CopyJson => "JSON is copied from a message or a resource: choose one",
+        Command::CopyYaml => "YAML is copied from a message or a resource: choose one",
+        _ => "there is no source to name",
+    }
+}
+
+/// The command line that prints what the screen shows.
+fn command_line(model: &Model) -> Option<String> {
+    let common = &model.common;
+    if common.info.rerun.is_empty() {
+        return None;
+    }
+    let source = shell_word(&common.info.rerun);
+    let command = model.active().command_line(common, &source)?;
+    let mut line = command.line;
+    let Some(mut filters) = command.filters else { return Some(line) };
+    if let Some(url) = &common.scope.type_url {
+        let word = Kind::of_type_url(url.as_str()).map_or(url.as_str(), |(kind, _)| kind.word());
+        filters.push(format!("type:{word}"));
+    }
+    filters.extend(common.filter.as_ref().map(|filter| {
+        let needs_group = filter.text.contains('|') && !filters.is_empty();
+        if needs_group { format!("({})", filter.text) } else { filter.text.clone() }
+    }));
+    if !filters.is_empty() {
+        line.push_str(&format!(" --filter {}", shell_word(&filters.join(" "))));
+    }
+    Some(line)
+}

@@ -1,0 +1,40 @@
+//! Messages into the model, and effects out of it.
+
+use crossterm::event::KeyEvent;
+
+use crate::tui::data::{ClientAction, Info, Seek};
+
+/// An event outside of the model.
+#[derive(Clone, Debug)]
+pub enum Msg {
+    Key(KeyEvent),
+    Resize(u16, u16),
+    /// The facts changed, or time passed.
+    Changed,
+    Info(Box<Info>),
+    Notice(String),
+    /// Text pasted into the terminal. Only prompts take it.
+    Paste(String),
+    /// The shell suspends the program.
+    Suspend,
+    /// The program ends now: SIGTERM, SIGHUP, or the source ended.
+    Stop,
+}
+
+/// An action for the event loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Quit,
+    Suspend,
+    Redraw,
+    /// Send a text to the terminal's clipboard.
+    Copy(String),
+    /// Save the marks with the source.
+    SaveMarks,
+    /// Make the client send something.
+    Tell(ClientAction),
+    /// Start a recording to this file, or end it.
+    Record(Option<String>),
+    /// Move the time cursor. A live source is paused.
+    Replay(Seek),
+}

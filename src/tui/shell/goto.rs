@@ -1,0 +1,79 @@
+//! Commands that lead to another place: a message, a moment, the next type or stream.
+
+use crate::engine::filter::FilterTime;
+use crate::present::report::type_order;
+use crate::tui::data::{Data, Seek};
+use crate::tui::input::screen_id::ScreenId;
+use crate::wire::event::{Seq, Time, TypeUrl};
+
+use super::effect::Effect;
+use super::model::Model;
+use super::navigation::{go, go_to_message};
+use super::replay;
+
+/// Narrows the scope to the next type, and after the last one to all types.
+pub fn next_type(model: &mut Model, data: &dyn Data) {
+    let scope = &model.common.scope;
+    let cells = data.summaries().into_iter();
+    let in_scope = cells.filter(|cell| scope.stream.is_none_or(|stream| stream == cell.stream));
+    let mut types: Vec<TypeUrl> = in_scope.map(|cell| cell.type_url).collect();
+    types.sort_by_cached_key(type_order);
+    types.dedup();
+    let next = match &scope.type_url {
+        None => 0,
+        Some(url) => types.iter().position(|known| known == url).map_or(0, |at| at + 1),
+    };
+    model.common.scope.type_url = types.get(next).cloned();
+    if let Some(url) = &model.common.scope.type_url {
+        model.screens.get_mut(model.screen).select_type(url);
+    }
+}
+
+/// Narrows the scope to the next or previous stream.
+pub fn next_stream(model: &mut Model, data: &dyn Data, by: isize) {
+    let scope = &mut model.common.scope;
+    let mut streams: Vec<_> = data.streams().into_iter().map(|stream| stream.stream).collect();
+    streams.sort_unstable();
+    let at = streams.iter().position(|stream| Some(*stream) == scope.stream);
+    let to = at.map_or(0, |at| at.saturating_add_signed(by)).min(streams.len().saturating_sub(1));
+    scope.stream = streams.get(to).copied();
+}
+
+/// Goes to `#487`, `14:02:08` or `+30s`: moves the time cursor of a replay, or shows the place on the
+/// timeline of a live source.
+pub fn goto(model: &mut Model, data: &dyn Data, place: &str) -> Vec<Effect> {
+    let place = place.trim();
+    let bar = model.common.info.bar.as_ref();
+    let has_cursor = bar.is_some();
+    let end = bar.map_or(model.common.now, |bar| bar.end);
+    let number = place.parse().ok().map(|n| FilterTime::Message(Seq(n)));
+    let to = match number.or_else(|| FilterTime::parse(place)) {
+        Some(FilterTime::Message(n)) => Some(Seek::Message(n)),
+        Some(moment) => moment.time(model.common.clock, end, &model.common.zone).map(Seek::Time),
+        None if has_cursor && place == "start" => Some(Seek::Start),
+        None if has_cursor && place == "end" => Some(Seek::End),
+        None => None,
+    };
+    match to {
+        Some(seek) if has_cursor => return replay::seek(model, data, seek),
+        Some(Seek::Message(n)) if data.row_of(n).is_some() => go_to_message(model, data, n),
+        Some(Seek::Time(at)) => {
+            let rows = model.common.rows(data);
+            let row = first_row_from(data, rows, at).min(rows.saturating_sub(1));
+            go(model, ScreenId::Timeline, data);
+            model.screens.timeline.show_row(row, &model.common, data);
+        }
+        _ => model.say(format!("no message {place}; type a number such as #487, or a time such as 14:02:08")),
+    }
+    vec![]
+}
+
+/// The first row at or after a time.
+fn first_row_from(data: &dyn Data, rows: usize, at: Time) -> usize {
+    let (mut low, mut high) = (0, rows);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if data.line(middle).is_some_and(|line| line.at < at) { low = middle + 1 } else { high = middle }
+    }
+    low
+}

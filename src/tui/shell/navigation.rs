@@ -1,0 +1,120 @@
+//! From one screen to another, and back.
+
+use crate::tui::common::{Pane, Scope};
+use crate::tui::data::Data;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::diff::DiffTarget;
+use crate::tui::screens::screen::{Destination, Screen};
+use crate::wire::event::Seq;
+
+use super::model::{Model, ReturnPoint};
+use super::settle::settle;
+
+/// The way back to the screen shown.
+pub fn here(model: &Model) -> ReturnPoint {
+    ReturnPoint { screen: model.screen, scope: model.common.scope.clone() }
+}
+
+/// Shows another screen from its top.
+fn show(model: &mut Model, screen: ScreenId) {
+    model.common.is_full_screen = false;
+    model.common.pane = Pane::Main;
+    model.screen = screen;
+}
+
+/// Opens a screen by its number. From elsewhere, `Esc` leads back to Overview.
+pub fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
+    model.common.is_full_screen = false;
+    model.common.pane = Pane::Main;
+    if model.screen == screen {
+        return;
+    }
+    let message_stream = model.active().selected_message().map(|fact| fact.stream);
+    let stream = model.common.scope.stream.or(message_stream).or_else(|| model.current_stream());
+    if screen == ScreenId::Overview {
+        model.return_points.clear();
+        model.screens.overview.select_stream(model.common.scope.stream);
+        model.common.scope.stream = None;
+    } else if model.screen == ScreenId::Overview {
+        model.return_points = vec![here(model)];
+    }
+    model.screen = screen;
+    if matches!(screen, ScreenId::Stream | ScreenId::Resources | ScreenId::Subscriptions | ScreenId::Graph) {
+        model.common.scope.stream = stream.or(model.common.scope.stream);
+    }
+    settle(model, data);
+}
+
+/// Opens a destination, with a way back to `from`.
+pub fn open(model: &mut Model, destination: Destination, from: ReturnPoint, data: &dyn Data) {
+    match destination {
+        Destination::Stream { stream, type_url } => {
+            model.common.scope.stream = Some(stream);
+            if let Some(url) = type_url {
+                model.screens.stream.select_type(&url);
+            }
+            show(model, ScreenId::Stream);
+        }
+        Destination::Nack { stream, type_url, n } => {
+            model.common.scope = Scope { stream: Some(stream), type_url: Some(type_url) };
+            show(model, ScreenId::Nack);
+            settle(model, data);
+            model.screens.nack.select_message(n);
+        }
+        Destination::Messages { scope, n } => {
+            model.common.scope = scope;
+            show(model, ScreenId::Timeline);
+            model.screens.timeline.show_message(n, &model.common, data);
+        }
+        Destination::Resource { stream, type_url, name } => {
+            model.common.scope.stream = Some(stream);
+            model.screens.resources.go_to(&type_url, Some(name));
+            show(model, ScreenId::Resources);
+        }
+        Destination::Variants { stream, other, type_url, name } => {
+            let target = DiffTarget::new(stream, type_url, name);
+            if !model.screens.diff.open_variants(&model.common, data, target, other) {
+                model.say("the messages that brought it were discarded");
+                return;
+            }
+            show(model, ScreenId::Diff);
+        }
+    }
+    model.return_points.push(from);
+}
+
+/// Shows Diff, with a way back to `from`.
+pub fn open_diff(model: &mut Model, from: ReturnPoint) {
+    show(model, ScreenId::Diff);
+    model.return_points.push(from);
+}
+
+/// Shows a message on the timeline, if the source has it.
+pub fn go_to_message(model: &mut Model, data: &dyn Data, n: Seq) {
+    if data.row_of(n).is_some() {
+        show(model, ScreenId::Timeline);
+        model.screens.timeline.show_message(Some(n), &model.common, data);
+    }
+}
+
+/// Goes one step back, or says that there is none.
+pub fn back(model: &mut Model) {
+    let common = &mut model.common;
+    if model.find.is_some() {
+        model.find = None;
+    } else if common.is_full_screen {
+        common.is_full_screen = false;
+    } else if common.filter.is_some() {
+        common.filter = None;
+    } else if let Some(point) = model.return_points.pop() {
+        model.screen = point.screen;
+        common.scope = point.scope;
+        common.pane = Pane::Main;
+    } else if common.scope != Scope::default() && model.screen != ScreenId::Stream {
+        common.scope = Scope::default();
+    } else if common.pane == Pane::Second {
+        common.pane = Pane::Main;
+    } else {
+        common.say("this is the top; q quits");
+    }
+}

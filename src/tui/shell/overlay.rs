@@ -1,0 +1,82 @@
+//! Overlays: help, prompts and questions over a screen.
+
+use std::sync::Arc;
+
+use crate::engine::filter::FilterError;
+use crate::tui::data::{AppliedFilter, ClientAction};
+use crate::tui::input::context::Context;
+use crate::wire::event::TypeUrl;
+
+/// The subject of a prompt for the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientPrompt {
+    /// Changes of the subscription, such as `eds/reviews -eds/ratings cds/*`.
+    Subscription,
+    /// The text of a NACK.
+    NackText { type_url: TypeUrl, nonce: Arc<str> },
+}
+
+/// An overlay. The last one is on top.
+#[derive(Clone, Debug)]
+pub enum Overlay {
+    Help {
+        scroll: usize,
+    },
+    Palette {
+        input: String,
+        chosen: usize,
+        recalled: Option<usize>,
+    },
+    Filter {
+        input: String,
+        error: Option<FilterError>,
+        /// The previous filter, for `Esc`.
+        before: Option<AppliedFilter>,
+    },
+    /// A search in a text.
+    Find {
+        input: String,
+    },
+    ClientPrompt {
+        prompt: ClientPrompt,
+        input: String,
+        /// Why the input was refused.
+        error: Option<String>,
+    },
+    /// The file name of a recording.
+    Record {
+        input: String,
+    },
+    /// Asks whether to send these actions.
+    ConfirmSend(Vec<ClientAction>),
+    Sort,
+    Copy,
+    /// The next key is a letter that sets a mark.
+    SetMark,
+    /// The next key is the letter of a mark to go to.
+    GoToMark,
+    ConfirmQuit,
+}
+
+impl Overlay {
+    /// Text is typed into the overlay.
+    pub fn is_prompt(&self) -> bool {
+        use Overlay::{ClientPrompt, Filter, Find, Palette, Record};
+        matches!(self, Palette { .. } | Filter { .. } | Find { .. } | ClientPrompt { .. } | Record { .. })
+    }
+
+    pub fn context(&self) -> Context {
+        match self {
+            Overlay::Help { .. } => Context::Help,
+            Overlay::Palette { .. } => Context::Palette,
+            Overlay::Filter { .. } => Context::Filter,
+            Overlay::Find { .. } => Context::Find,
+            Overlay::Sort => Context::Sort,
+            Overlay::Copy => Context::Copy,
+            Overlay::SetMark | Overlay::GoToMark => Context::Mark,
+            Overlay::ClientPrompt { .. } => Context::ClientPrompt,
+            Overlay::Record { .. } => Context::RecordPrompt,
+            Overlay::ConfirmQuit | Overlay::ConfirmSend(_) => Context::Confirm,
+        }
+    }
+}

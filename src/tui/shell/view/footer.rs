@@ -1,0 +1,102 @@
+//! The lines below a screen: replay bar, notice or prompt, keys.
+
+use std::collections::HashSet;
+
+use ratatui::layout::{Position, Rect};
+
+use crate::present::report::Role;
+use crate::tui::input::command::Command;
+use crate::tui::input::keymap;
+use crate::tui::shell::model::Model;
+use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::tui::widgets::layout::Layout;
+use crate::wire::text;
+
+use super::{bar, prompts};
+
+/// Lines of a notice.
+const MAX_NOTICE_LINES: usize = 5;
+
+/// Draws the lines below the screen. Returns the position of the cursor if a prompt is open here.
+pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let common = &model.common;
+    if let (Some(area), Some(bar)) = (layout.bar, &common.info.bar) {
+        bar::draw(model, canvas, area, bar);
+    } else if let Some(notice) = layout.notice {
+        canvas.rule(Rect { y: notice.y - 1, ..notice }, "", "");
+    }
+    let line = layout.notice.unwrap_or(layout.keys);
+    let (has_prompt, cursor) = prompts::draw(model, canvas, line);
+    if !has_prompt {
+        if let Some(text) = &common.notice {
+            // On a low terminal, the notice covers the end of the screen instead of the keys.
+            let over = if layout.notice.is_none() { 1 + u16::from(layout.bar.is_some()) } else { 0 };
+            notice(canvas, Rect { y: line.y.saturating_sub(over), ..line }, text);
+        } else if layout.notice.is_some() {
+            let hint = match common.info.bar {
+                Some(_) => bar::legend(),
+                None => model.active().hint(common),
+            };
+            canvas.line(line, &[span(format!(" {hint}"), Role::Muted)]);
+        }
+    }
+    if layout.notice.is_some() || !has_prompt {
+        keys(model, canvas, layout.keys);
+    }
+    cursor
+}
+
+/// Draws a notice. A long one takes the lines above too.
+fn notice(canvas: &mut Canvas, area: Rect, notice: &str) {
+    let safe = text::display_safe(notice);
+    let lines = text::wrap(&safe, usize::from(area.width).saturating_sub(2));
+    let more = u16::try_from(lines.len().min(MAX_NOTICE_LINES).saturating_sub(1)).unwrap_or(0).min(area.y);
+    let area = Rect { y: area.y - more, height: more + 1, ..area };
+    for (row, line) in area.rows().zip(&lines) {
+        canvas.text(row, &" ".repeat(usize::from(row.width)), Role::Plain);
+        canvas.line(row, &[plain(format!(" {line}"))]);
+    }
+}
+
+/// Draws the keys that work here. Without room, leaves out those in the middle: help and quit stay.
+fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
+    let mut named = HashSet::new();
+    let is_client = model.common.info.client && model.common.info.bar.is_none();
+    let wide = area.width >= 100;
+    let mut items: Vec<(String, &str)> = model
+        .contexts()
+        .into_iter()
+        .flat_map(|context| model.keys.of(context))
+        .filter(|binding| named.insert(binding.key) && binding.footer)
+        .filter(|binding| is_client || !binding.command.is_client_action())
+        .filter(|binding| wide || binding.command != Command::Record)
+        .map(|binding| {
+            let key = keymap::shown_key(binding.key, canvas.glyphs());
+            let key = if binding.command.is_client_action() { format!("{key}!") } else { key.to_owned() };
+            (key, label(model, binding.command))
+        })
+        .collect();
+    let width = |items: &[(String, &str)]| {
+        items.iter().map(|(key, label)| text::width(key) + text::width(label) + 3).sum::<usize>()
+    };
+    while width(&items) > usize::from(area.width) && items.len() > 3 {
+        items.remove(items.len() - 4);
+    }
+    let line: StyledLine = items
+        .into_iter()
+        .flat_map(|(key, label)| [span(format!(" {key}"), Role::Key), plain(format!(" {label} "))])
+        .collect();
+    canvas.line(area, &line);
+}
+
+/// The label of a command in the current state.
+fn label(model: &Model, command: Command) -> &'static str {
+    let common = &model.common;
+    match command {
+        Command::Filter if model.has_text_focus() => "find",
+        Command::Quit if common.is_full_screen || !model.return_points.is_empty() => "back",
+        Command::Pause if common.paused.is_some() => "go on",
+        Command::Pause if common.info.bar.as_ref().is_some_and(|bar| !bar.playing) => "play",
+        command => model.active().label(command).unwrap_or(command.label()),
+    }
+}

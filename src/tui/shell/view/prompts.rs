@@ -1,0 +1,124 @@
+//! Prompts and questions on the notice line.
+
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Modifier;
+
+use crate::engine::filter::FilterError;
+use crate::present::report::Role;
+use crate::tui::data::ClientAction;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::overlay::{ClientPrompt, Overlay};
+use crate::tui::widgets::canvas::{Canvas, span};
+use crate::wire::text;
+
+/// Draws the prompt or question of the top overlay, if it has one. Returns whether it has, and the
+/// position of the cursor.
+pub fn draw(model: &Model, canvas: &mut Canvas, line: Rect) -> (bool, Option<Position>) {
+    let cursor = match model.overlays.last() {
+        Some(Overlay::Filter { input, error, .. }) => filter(canvas, line, input, error.as_ref()),
+        Some(Overlay::Find { input }) => filter(canvas, line, input, None),
+        Some(Overlay::Record { input }) => {
+            input_line(canvas, line, " record from here on to the file: ", input).cursor(line)
+        }
+        Some(Overlay::ClientPrompt { prompt, input, error }) => {
+            client(canvas, line, prompt, input, error.as_deref())
+        }
+        Some(overlay) => return (question(model, canvas, line, overlay), None),
+        None => return (false, None),
+    };
+    (true, Some(cursor))
+}
+
+/// Draws the question of an overlay. Returns whether the overlay has one.
+fn question(model: &Model, canvas: &mut Canvas, line: Rect, overlay: &Overlay) -> bool {
+    let question = match overlay {
+        Overlay::ConfirmSend(actions) => {
+            let words: Vec<String> = actions.iter().map(ClientAction::words).collect();
+            let words = text::display_safe(&words.join(", ")).into_owned();
+            let room = usize::from(line.width).saturating_sub(18);
+            let words = text::cut(&words, room, text::Keep::Head, canvas.glyphs().cut);
+            format!(" {words}?  y send  n not")
+        }
+        Overlay::Sort => " sort: 1 problems first  2 by name  3 newest first".to_owned(),
+        Overlay::ConfirmQuit => {
+            let clients = text::plural(model.common.info.clients, "client");
+            format!(" {clients} connected through this: quitting ends the streams.  y quit  n stay")
+        }
+        Overlay::SetMark => " mark this moment: a letter".to_owned(),
+        Overlay::GoToMark => " go to the mark: a letter".to_owned(),
+        _ => return false,
+    };
+    canvas.text(line, &question, Role::Warn);
+    true
+}
+
+/// The drawn input of a prompt.
+struct InputLine {
+    /// The area after the lead.
+    room: Rect,
+    /// The column after the input.
+    end: u16,
+}
+
+impl InputLine {
+    /// The position of the cursor in the line.
+    fn cursor(&self, line: Rect) -> Position {
+        Position { x: self.end.min(line.right().saturating_sub(1)), y: line.y }
+    }
+
+    /// The area beside the input.
+    fn beside(&self) -> Rect {
+        let x = (self.end + 2).min(self.room.right());
+        Rect { x, width: self.room.right().saturating_sub(x), ..self.room }
+    }
+}
+
+/// Draws a lead and the end of the input, where the cursor is.
+fn input_line(canvas: &mut Canvas, line: Rect, lead: &str, input: &str) -> InputLine {
+    let start = canvas.text(line, lead, Role::Key);
+    let room = Rect { x: start, width: line.right().saturating_sub(start), ..line };
+    let safe = text::display_safe(input);
+    let width = usize::from(room.width).saturating_sub(2);
+    let shown = text::cut(&safe, width, text::Keep::Tail, canvas.glyphs().cut);
+    let end = canvas.text(room, &shown, Role::Plain).max(room.x);
+    InputLine { room, end }
+}
+
+/// Draws a prompt for the client, with a hint or an error beside it.
+fn client(
+    canvas: &mut Canvas,
+    line: Rect,
+    prompt: &ClientPrompt,
+    input: &str,
+    error: Option<&str>,
+) -> Position {
+    let (lead, hint) = match prompt {
+        ClientPrompt::Subscription => (" S! ".to_owned(), "eds/NAME adds, -eds/NAME drops, cds/* all"),
+        ClientPrompt::NackText { type_url, nonce } => (
+            format!(" B! NACK {} {}: ", text::type_label(type_url.as_str()), text::display_safe(nonce)),
+            "the text of it",
+        ),
+    };
+    let drawn = input_line(canvas, line, &lead, input);
+    match error {
+        Some(error) => canvas.text(drawn.beside(), &text::display_safe(error), Role::Bad),
+        None => canvas.text(drawn.beside(), hint, Role::Muted),
+    };
+    drawn.cursor(line)
+}
+
+/// Draws the filter, underlined from where it is wrong, with the reason beside it.
+fn filter(canvas: &mut Canvas, line: Rect, input: &str, error: Option<&FilterError>) -> Position {
+    let drawn = input_line(canvas, line, " / ", input);
+    if let Some(error) = error {
+        let (room, end) = (drawn.room, drawn.end);
+        let wrong = input.get(error.at..).unwrap_or("");
+        let width = u16::try_from(text::width(&text::display_safe(wrong))).unwrap_or(u16::MAX).max(1);
+        let x = end.saturating_sub(width).max(room.x);
+        let mark = Rect { x, width: (end - x).max(1), ..room }.intersection(canvas.buf.area);
+        canvas.buf.set_style(mark, canvas.theme.style(Role::Bad).add_modifier(Modifier::UNDERLINED));
+        let reason = format!("not read at column {}: {}", error.at + 1, error.reason);
+        canvas.line(drawn.beside(), &[span(reason, Role::Bad)]);
+    }
+    drawn.cursor(line)
+}

@@ -1,0 +1,76 @@
+//! Long texts: bounded, wrapped, and as plain lines.
+
+use crate::present::report::Role;
+use crate::wire::text::{self, size, wrap};
+
+use super::canvas::{StyledLine, span};
+
+/// Bytes of one text that are laid out. A peer may send megabytes.
+const MAX_TEXT_BYTES: usize = 1 << 16;
+
+/// The part of a text that is laid out, and a remark about the rest of a very long one.
+pub fn bounded(text: &str) -> (&str, Option<String>) {
+    let mut end = text.len().min(MAX_TEXT_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let (head, rest) = text.split_at(end);
+    let more = || format!("({} more: v on screen 3 shows the message)", size(rest.len() as u64));
+    (head, (!rest.is_empty()).then(more))
+}
+
+/// A label and a text of any length, wrapped under itself.
+pub fn field(label: &str, value: &str, role: Role, width: usize) -> Vec<StyledLine> {
+    let indent = text::width(label);
+    let (head, more) = bounded(value);
+    let mut wrapped = wrap(&text::display_safe(head), width.saturating_sub(indent + 1).max(16));
+    wrapped.extend(more);
+    let line = |(i, text): (usize, String)| {
+        let label = if i == 0 { label.to_owned() } else { " ".repeat(indent) };
+        vec![span(label, Role::Muted), span(text, role)]
+    };
+    wrapped.into_iter().enumerate().map(line).collect()
+}
+
+/// The texts of styled lines.
+pub fn plain_lines(lines: Vec<StyledLine>) -> Vec<String> {
+    lines.into_iter().map(|line| line.into_iter().map(|span| span.text).collect()).collect()
+}
+
+/// The cells of a row as one line of text, uncut.
+pub fn plain_row(cells: &StyledLine) -> String {
+    let words = cells.iter().map(|cell| cell.text.trim()).filter(|word| !word.is_empty());
+    words.map(|word| text::display_safe(word).into_owned()).collect::<Vec<_>>().join("  ")
+}
+
+/// A word, quoted for a shell if needed.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lays_out_a_bounded_part_of_a_long_text() {
+        assert_eq!(bounded("short"), ("short", None));
+        let long = "é".repeat(MAX_TEXT_BYTES);
+        let (head, more) = bounded(&long);
+        assert_eq!(head.len(), MAX_TEXT_BYTES);
+        assert_eq!(more.as_deref(), Some("(66 kB more: v on screen 3 shows the message)"));
+        assert_eq!(field("a", &long, Role::Plain, 66).len(), MAX_TEXT_BYTES / 2 / 64 + 1);
+    }
+
+    #[test]
+    fn quotes_words_for_a_shell() {
+        assert_eq!(shell_word("cp.mesh:15010"), "cp.mesh:15010");
+        assert_eq!(shell_word("kind:nack lat>1s"), "'kind:nack lat>1s'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+    }
+}
