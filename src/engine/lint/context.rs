@@ -261,7 +261,7 @@ impl<'a> RuleContext<'a> {
         let own = streams.filter(|stream| stream.id == self.stream.id || stream.node_id.as_ref() == node);
         own.flat_map(|stream| &stream.tracks).any(|track| {
             let glob = |glob: &Sym| glob_matches(catalog.text(*glob), canonical);
-            track.globs.iter().any(glob) || track.want.names.iter().any(same)
+            track.subscription.globs.iter().any(glob) || track.want.names.iter().any(same)
         })
     }
 
@@ -350,8 +350,8 @@ impl<'a> RuleContext<'a> {
             memo.gone.clear();
             memo.reclassify.clear();
         }
-        let empty = track.raw.as_ref().is_some_and(|raw| raw.is_empty());
-        memo.emptied = match empty && track.ever_named {
+        let empty = track.subscription.last_names.as_ref().is_some_and(|raw| raw.is_empty());
+        memo.emptied = match empty && track.subscription.was_named {
             true => memo.emptied.or(Some(at)),
             false => None,
         };
@@ -462,7 +462,7 @@ impl<'a> RuleContext<'a> {
         if track.kind == Some(Kind::Cds) && !(outcome.added.is_empty() && outcome.changed.is_empty()) {
             self.stream_memo.clusters_changed = Some(seq);
         }
-        if let Some(push) = track.last_push.as_ref().filter(|_| !answer.view.is_delta) {
+        if let Some(push) = track.traffic.last_push.as_ref().filter(|_| !answer.view.is_delta) {
             if memo.pushes.len() == 10 {
                 memo.pushes.pop_front();
             }

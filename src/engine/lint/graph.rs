@@ -209,7 +209,7 @@ impl<'a> RuleContext<'a> {
         });
         let tracks =
             streams.flat_map(|(index, stream)| stream.tracks.iter().map(move |track| (index, track)));
-        tracks.filter(|(_, track)| track.kind == Some(kind) && track.requests > 0).collect()
+        tracks.filter(|(_, track)| track.kind == Some(kind) && track.traffic.requests > 0).collect()
     }
 
     /// What the names were last sent with refers to.

@@ -8,13 +8,20 @@ use super::{Context, xdstp};
 /// What changes when a name comes into the subscription or leaves it, SotW and delta alike.
 impl Track {
     pub(crate) fn asked(&self, ctx: &Context<'_>) -> Asked {
-        Asked { since: ctx.at, first: ctx.seq, last: ctx.seq, nth: self.requests, times: 1, held: false }
+        Asked {
+            since: ctx.at,
+            first: ctx.seq,
+            last: ctx.seq,
+            nth: self.traffic.requests,
+            times: 1,
+            held: false,
+        }
     }
 
     /// A name is wanted that was not. `covered`: the wildcard or a glob covered it already.
     pub(crate) fn begin(&mut self, ctx: &mut Context<'_>, name: Sym, covered: bool, delta: bool) {
         if ctx.specials.structured && xdstp::is_glob(ctx.catalog.text(name)) {
-            self.globs.push(name);
+            self.subscription.globs.push(name);
         }
         let asked = self.asked(ctx);
         let canonical = self.canonical(ctx.catalog, name);
@@ -36,8 +43,8 @@ impl Track {
 
     /// A name is not wanted any more.
     pub(crate) fn end(&mut self, ctx: &mut Context<'_>, name: Sym) {
-        self.let_go = true;
-        self.globs.retain(|glob| *glob != name);
+        self.subscription.has_released = true;
+        self.subscription.globs.retain(|glob| *glob != name);
         self.waiting.done(name);
         if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Presence::Again) {
             self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
@@ -46,24 +53,24 @@ impl Track {
 
     /// The wildcard came or went.
     pub(crate) fn wildcard_changed(&mut self, ctx: &Context<'_>, was: bool) {
-        self.ever_wildcard |= self.want.is_wildcard();
-        self.let_go |= was && !self.want.is_wildcard();
+        self.subscription.was_wildcard |= self.want.is_wildcard();
+        self.subscription.has_released |= was && !self.want.is_wildcard();
         match (was, self.want.is_wildcard()) {
             // A client without routes on demand opens VHDS with nothing, and means nothing (row A-05).
             (false, true) if self.kind != Some(crate::wire::event::Kind::Vhds) => {
-                self.wildcard_since = Some((ctx.at, ctx.seq));
+                self.subscription.wildcard_owed = Some((ctx.at, ctx.seq));
             }
-            (true, false) => self.wildcard_since = None,
+            (true, false) => self.subscription.wildcard_owed = None,
             _ => {}
         }
     }
 
     /// Counts the request; `news` asks for something.
     pub(crate) fn count_request(&mut self, ctx: &Context<'_>, news: bool) {
-        self.requests += 1;
-        self.last_request = Some(ctx.seq);
+        self.traffic.requests += 1;
+        self.traffic.last_request = Some(ctx.seq);
         if news {
-            self.question = Some(ctx.seq);
+            self.traffic.unanswered = Some(ctx.seq);
         }
     }
 
@@ -72,7 +79,7 @@ impl Track {
         if delta {
             return (u64::from(asked.times), asked.first, asked.last);
         }
-        let last = self.last_request.unwrap_or(asked.last);
-        (u64::from(self.requests.saturating_sub(asked.nth).max(1)), asked.first, last)
+        let last = self.traffic.last_request.unwrap_or(asked.last);
+        (u64::from(self.traffic.requests.saturating_sub(asked.nth).max(1)), asked.first, last)
     }
 }

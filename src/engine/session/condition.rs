@@ -33,13 +33,13 @@ impl Track {
         let owed = self.owed(now, limits);
         let pending = self.responses.pending().next().map(|response| response.at);
         let stale = |at: &Time| limits.stale_after.is_some_and(|limit| now.since(*at) >= limit);
-        let wildcard = self.wildcard_since.map(|(at, _)| at);
+        let wildcard = self.subscription.wildcard_owed.map(|(at, _)| at);
         let owed_since = match (owed.since, wildcard) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
         let late = |at: &Time| limits.resource_timeout.is_some_and(|limit| now.since(*at) >= limit);
-        let (state, since) = if let Some(open) = self.open {
+        let (state, since) = if let Some(open) = self.verdicts.open_nack {
             (TypeState::Nack, open.since)
         } else if let Some(at) = pending.filter(stale) {
             (TypeState::Stale, at)
@@ -49,13 +49,15 @@ impl Track {
             (TypeState::Sent, at)
         } else if let Some(at) = owed_since {
             (TypeState::Wait, at)
-        } else if self.in_force.is_some() || self.settled_unseen {
-            (TypeState::Synced, self.last_verdict.unwrap_or(self.begun))
-        } else if !self.want.is_empty() && (self.accepted.count() > 0 || self.trusted.is_some()) {
+        } else if self.verdicts.in_force.is_some() || self.verdicts.has_unseen {
+            (TypeState::Synced, self.verdicts.last_at.unwrap_or(self.traffic.began))
+        } else if !self.want.is_empty()
+            && (self.accepted.count() > 0 || self.carried.claimed_version.is_some())
+        {
             // All it asks for it holds from before, and nothing says that it is out of date (row E-19).
-            (TypeState::Synced, self.begun)
+            (TypeState::Synced, self.traffic.began)
         } else {
-            (TypeState::Idle, self.wanted_at.max(self.begun))
+            (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
         };
         Condition { state, since }
     }
@@ -119,25 +121,25 @@ impl Track {
             () if self.want.is_wildcard() => Origin::Wildcard,
             () if self.unasked.contains(&name) => Origin::Unrequested,
             // Let go since: by name, or with the wildcard.
-            () if self.ever_wildcard => Origin::Wildcard,
+            () if self.subscription.was_wildcard => Origin::Wildcard,
             () => Origin::Named,
         }
     }
 
     /// Resources the client has of those it wants: neither ended, nor let go, nor expired.
     pub(crate) fn present(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
-        let trusted = match self.trusted {
+        let trusted = match self.carried.claimed_version {
             Some(_) => {
                 let bare = |name| self.sent.get(catalog, name).is_none();
                 self.waiting.iter().filter(|(name, asked)| asked.held && bare(*name)).count()
             }
             None => 0,
         };
-        if self.deadlines.is_empty() && self.aliases.is_empty() && !self.let_go {
+        if self.deadlines.is_empty() && self.aliases.is_empty() && !self.subscription.has_released {
             return (self.sent.count() + trusted) as u64;
         }
         // Counting looks at each resource, so it is done once per message at most. TTLs move with the clock.
-        let messages = u64::from(self.requests) + self.pushes;
+        let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
         let known = self.counted.get().filter(|(at, _)| *at == messages && self.deadlines.is_empty());
         if let Some((_, count)) = known {
             return count;

@@ -17,7 +17,7 @@ impl Track {
         request: &DeltaRequest,
         prior: Option<Prior>,
     ) -> RequestOutcome {
-        let first = self.requests == 0;
+        let first = self.traffic.requests == 0;
         let (class, order) = self.delta_class(request);
         let nacks = request.error_detail.is_some();
         let verdict = match class {
@@ -57,7 +57,7 @@ impl Track {
         self.delta_names(ctx, request, first, prior, &mut outcome);
         let (gained, lost) = (!was && self.want.is_wildcard(), was && !self.want.is_wildcard());
         if gained || lost || !outcome.added.is_empty() || !outcome.removed.is_empty() {
-            self.wanted_at = ctx.at;
+            self.subscription.changed_at = ctx.at;
         }
         let news = gained || !request.subscribe.is_empty() || !request.locators_subscribe.is_empty();
         self.count_request(ctx, news);
@@ -69,7 +69,7 @@ impl Track {
     /// The class of a request; none while the nonces of this track are not known (◐).
     fn delta_class(&self, request: &DeltaRequest) -> (Option<RequestClass>, Option<Order>) {
         let nonce = &request.response_nonce;
-        if self.requests == 0 && (!self.partial || nonce.is_empty()) {
+        if self.traffic.requests == 0 && (!self.partial || nonce.is_empty()) {
             return (Some(RequestClass::Initial), None);
         }
         if nonce.is_empty() {
@@ -111,7 +111,7 @@ impl Track {
                 (false, _) => Wildcard::None,
             };
         }
-        self.ever_named |= !comes.is_empty();
+        self.subscription.was_named |= !comes.is_empty();
         let mut fresh = Vec::new();
         for name in comes {
             if name == ctx.star {
@@ -183,23 +183,23 @@ impl Track {
         fresh: Vec<Sym>,
     ) {
         let claims = &request.initial_resource_versions;
-        self.account.claimed += claims.len() as u64;
+        self.carried.account.claimed += claims.len() as u64;
         if let Some(prior) = &prior {
             let here = |slot: &ResourceEntry| slot.is_present();
             let all = prior.accepted.slots(ctx.catalog);
             let left =
                 all.iter().filter(|(name, slot)| here(slot) && !self.covers(ctx.catalog, *name, Some(slot)));
-            self.account.left_behind += left.count() as u64;
+            self.carried.account.left_behind += left.count() as u64;
         }
         if !claims.is_empty() {
-            self.wildcard_since = None;
+            self.subscription.wildcard_owed = None;
             self.claim(ctx, request, prior.unwrap_or_default());
         }
         let mut waited = Vec::new();
         let structured = ctx.specials.structured;
         for name in fresh {
             if structured && super::xdstp::is_glob(ctx.catalog.text(name)) {
-                self.globs.push(name);
+                self.subscription.globs.push(name);
             }
             match self.sent.get(ctx.catalog, name) {
                 Some(slot) if slot.is_present() => {}

@@ -173,7 +173,9 @@ impl Engine {
     fn prior(&self, index: usize, type_url: &TypeUrl) -> Option<Prior> {
         let stream = self.streams.get(index)?;
         let found = self.before(stream).take(LOOK_BACK).find_map(|before| before.find(type_url))?;
-        if found.accepted.count() == 0 && (found.settled_unseen || found.trusted.is_some()) {
+        if found.accepted.count() == 0
+            && (found.verdicts.has_unseen || found.carried.claimed_version.is_some())
+        {
             // What the client holds is from before the source.
             return None;
         }
@@ -234,7 +236,7 @@ impl Engine {
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
         let track = stream.track(&type_url, at);
         outcome.track = Some(track);
-        let first = stream.tracks.get(track).is_some_and(|track| track.requests == 0);
+        let first = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let prior = if dir == Dir::Req && first { self.prior(index, &type_url) } else { None };
         let compare = self.meaning.as_deref().map(|meaning| Compare { meaning, again });
         let mut ctx = Context {
@@ -265,7 +267,7 @@ impl Engine {
                 }
             }
         };
-        track.renamed += u64::from(renames(&outcome.what, &message.body));
+        track.traffic.name_changes += u64::from(renames(&outcome.what, &message.body));
     }
 }
 

@@ -51,7 +51,7 @@ impl Track {
         request: &SotwRequest,
         prior: Option<Prior>,
     ) -> RequestOutcome {
-        let first = self.requests == 0;
+        let first = self.traffic.requests == 0;
         let (class, order) = self.sotw_class(request);
         let verdict = self.sotw_verdict(request, class, order);
         let mut outcome = RequestOutcome {
@@ -81,7 +81,7 @@ impl Track {
         if verdict == Verdict::Unseen {
             self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
         }
-        self.reported = Some(request.version_info.clone());
+        self.traffic.reported_version = Some(request.version_info.clone());
         let stale = matches!(
             class,
             Some(RequestClass::UnknownNonce | RequestClass::OlderNonce | RequestClass::StaleNonce)
@@ -107,7 +107,7 @@ impl Track {
     /// The class of a request, first match wins; none while the nonces of this track are not known (◐).
     fn sotw_class(&self, request: &SotwRequest) -> (Option<RequestClass>, Option<Order>) {
         let nonce = &request.response_nonce;
-        if self.requests == 0 && (!self.partial || nonce.is_empty()) {
+        if self.traffic.requests == 0 && (!self.partial || nonce.is_empty()) {
             return (Some(RequestClass::Initial), None);
         }
         if nonce.is_empty() {
@@ -168,17 +168,17 @@ impl Track {
             true => request.resource_names.clone(),
             false => [&request.resource_names[..], &request.resource_locators[..]].concat().into(),
         };
-        let known = self.raw.replace(raw.clone());
+        let known = self.subscription.last_names.replace(raw.clone());
         if known.is_some_and(|known| Arc::ptr_eq(&known, &raw) || known == raw) {
             if !stale {
-                self.effective = None;
+                self.subscription.effective = None;
             }
             return;
         }
         let star = raw.contains(&ctx.star);
-        self.ever_named |= !raw.is_empty();
+        self.subscription.was_named |= !raw.is_empty();
         let wildcard = match () {
-            () if raw.is_empty() && !self.ever_named => Wildcard::Legacy,
+            () if raw.is_empty() && !self.subscription.was_named => Wildcard::Legacy,
             () if star => Wildcard::Explicit,
             () => Wildcard::None,
         };
@@ -186,7 +186,7 @@ impl Track {
         let want = Want { wildcard, names: NameSet::of(ctx.runs.intern(names)) };
         let old = std::mem::replace(&mut self.want, want);
         if self.want != old {
-            self.wanted_at = ctx.at;
+            self.subscription.changed_at = ctx.at;
         }
         self.wildcard_changed(ctx, old.is_wildcard());
         if !old.is_wildcard() && star {
@@ -212,8 +212,9 @@ impl Track {
             outcome.added.extend(added);
             outcome.removed.extend(removed);
         }
-        self.effective = match stale {
-            true => Some(self.effective.take().unwrap_or(old)).filter(|effective| *effective != self.want),
+        self.subscription.effective = match stale {
+            true => Some(self.subscription.effective.take().unwrap_or(old))
+                .filter(|effective| *effective != self.want),
             false => None,
         };
     }
@@ -223,7 +224,7 @@ impl Track {
     fn sotw_first(&mut self, ctx: &mut Context<'_>, request: &SotwRequest, prior: Option<Prior>) {
         for name in self.want.names.iter().collect::<Vec<_>>() {
             if ctx.specials.structured && super::xdstp::is_glob(ctx.catalog.text(name)) {
-                self.globs.push(name);
+                self.subscription.globs.push(name);
             }
         }
         let claims = !request.version_info.is_empty();
@@ -235,20 +236,20 @@ impl Track {
                     .accepted
                     .carry(ctx.catalog, |catalog, name, slot| track.covers(catalog, name, Some(slot)))
             };
-            self.account.left_behind += (prior.accepted.count() - kept.count()) as u64;
+            self.carried.account.left_behind += (prior.accepted.count() - kept.count()) as u64;
             if claims {
-                self.account.claimed += kept.count() as u64;
+                self.carried.account.claimed += kept.count() as u64;
                 if kept.count() > 0 {
-                    self.wildcard_since = None;
+                    self.subscription.wildcard_owed = None;
                 }
                 self.bring(kept.clone(), kept);
             }
         } else if claims && self.sent.count() == 0 {
             // No stream before this one is in view; the client says it has them.
             asked.held = true;
-            self.wildcard_since = None;
-            self.trusted = Some(ctx.catalog.intern(request.version_info.as_str()));
-            self.account.claimed += self.want.names.len() as u64;
+            self.subscription.wildcard_owed = None;
+            self.carried.claimed_version = Some(ctx.catalog.intern(request.version_info.as_str()));
+            self.carried.account.claimed += self.want.names.len() as u64;
         }
         let here = |name: &Sym| self.sent.is_present(ctx.catalog, *name);
         let waited: Vec<Sym> = match self.sent.count() {

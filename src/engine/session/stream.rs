@@ -180,7 +180,7 @@ impl Stream {
 
     /// A type of an open stream that was never asked for has no state; nor has a message without a type.
     fn shows(&self, track: &Track) -> bool {
-        let asked = track.requests > 0 || track.partial || self.variant() == Some(Variant::File);
+        let asked = track.traffic.requests > 0 || track.partial || self.variant() == Some(Variant::File);
         asked && !track.type_url.is_empty()
     }
 

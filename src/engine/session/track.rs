@@ -1,16 +1,16 @@
+mod parts;
 mod verdict;
 
-pub(crate) use verdict::{InForce, OpenNack};
+pub(crate) use parts::{Carried, Subscription, Traffic};
+pub(crate) use verdict::Verdicts;
 
 use std::cell::Cell;
-use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 
 use crate::wire::content::{BlobId, Catalog, List};
-use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time, TypeUrl, VersionInfo};
+use crate::wire::event::{DenseHash, Kind, Sym, Time, TypeUrl};
 use crate::wire::{ResourceError, ResponseView};
 
 use super::compare::{hollow, key};
@@ -19,84 +19,49 @@ use super::outcome::{Hollow, ResponseOutcome};
 use super::resource_set::{Change, IncomingResponse, Presence, ResourceEntry, ResourceSet};
 use super::responses::{Body, Order, Response, Responses, Status};
 use super::subscription::{Waiting, Want};
-use super::{AbsentBy, Context, MessageKind, NackFact, PushFact, ReconnectFact, Wildcard, xdstp};
+use super::{AbsentBy, Context, MessageKind, PushFact, Wildcard, xdstp};
 
-/// One type on one stream (section 0.2): what the client wants, what it was sent, what it accepted.
+/// One type on one stream: what the client wants, what it was sent, and what it accepted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Track {
     pub(crate) type_url: TypeUrl,
     pub(crate) kind: Option<Kind>,
-    /// ◐: history before the source, or a gap, is unknown. Ends once the client uses a nonce seen issued.
+    /// Messages before the first recorded one, or in a gap, are unknown. Ends once the client uses a
+    /// nonce of a recorded response.
     pub(crate) partial: bool,
-    pub(crate) requests: u32,
-    pub(crate) last_request: Option<Seq>,
-    /// When the first request came, or else the first response.
-    pub(crate) begun: Time,
-    /// SotW: the names of the last request, as sent.
-    pub(crate) raw: Option<Arc<[Sym]>>,
-    /// A name (or `*`) was ever asked for: an empty list is no wildcard any more (row E-40).
-    pub(crate) ever_named: bool,
-    pub(crate) want: Want,
-    /// It was a wildcard at some time.
-    pub(crate) ever_wildcard: bool,
-    /// A name or the wildcard was given up at some time.
-    pub(crate) let_go: bool,
-    /// [`Track::present`] as last counted, after how many messages.
-    pub(crate) counted: Cell<Option<(u64, u64)>>,
-    /// One request at a time: the next one is the verdict, nonce or not (row D-02).
+    /// A REST track: each request is the verdict on the response before it, with a nonce or without
+    /// (docs/protocol.md#d-02).
     pub(crate) polled: bool,
-    /// The globs among its names.
-    pub(crate) globs: Vec<Sym>,
-    /// When that last changed.
-    pub(crate) wanted_at: Time,
-    /// What the server goes by, where that differs (row E-09).
-    pub(crate) effective: Option<Want>,
-    pub(crate) reported: Option<VersionInfo>,
-    pub(crate) responses: Responses,
-    /// Server view: all that was sent, accepted or not.
-    pub(crate) sent: ResourceSet,
-    /// Client view: what an ACK put in force.
-    pub(crate) accepted: ResourceSet,
-    /// Names whose content was refused and not accepted since (row F-34).
-    pub(crate) refused: SymSet,
-    /// Names here that nothing has ever asked for.
-    pub(crate) unasked: SymSet,
+    /// The names of the current subscription.
+    pub(crate) want: Want,
+    pub(crate) subscription: Subscription,
+    /// Names that the client asked for and the server has not sent since.
     pub(crate) waiting: Waiting,
-    /// A wildcard that no response has come for.
-    pub(crate) wildcard_since: Option<(Time, Seq)>,
-    /// Alias to name (row F-30).
+    pub(crate) responses: Responses,
+    pub(crate) verdicts: Verdicts,
+    /// The server's view: everything that was sent, accepted or not.
+    pub(crate) sent: ResourceSet,
+    /// The client's view: everything that it has accepted.
+    pub(crate) accepted: ResourceSet,
+    /// Names whose newest content was refused and not accepted since (docs/protocol.md#f-34).
+    pub(crate) refused: SymSet,
+    /// Names that were sent and never asked for.
+    pub(crate) unasked: SymSet,
+    /// Alias to name (docs/protocol.md#f-30).
     pub(crate) aliases: SymMap<Sym>,
+    /// When resources with a time to live expire.
     pub(crate) deadlines: IndexMap<Sym, Time, DenseHash>,
-    pub(crate) in_force: Option<InForce>,
-    /// A verdict on a response from before the source was seen: there is one in force, unknown which.
-    pub(crate) settled_unseen: bool,
-    pub(crate) nacks: VecDeque<NackFact>,
-    pub(crate) nack_count: u64,
-    pub(crate) open: Option<OpenNack>,
-    newest_ack: Option<Order>,
-    latencies: VecDeque<u32>,
-    pub(crate) last_verdict: Option<Time>,
-    pub(crate) pushes: u64,
-    /// Messages after which its names may be others: those sent, wanted, waited for.
-    pub(crate) renamed: u64,
-    pub(crate) bytes: u64,
-    /// Of resources re-sent unchanged.
-    pub(crate) bytes_same: u64,
-    pub(crate) last_push: Option<PushFact>,
-    /// The last request that asked for something new and has no response yet.
-    pub(crate) question: Option<Seq>,
-    /// What came of what the client brought along.
-    pub(crate) account: ReconnectFact,
-    /// Resources kept from the stream before and not spoken of since.
-    kept: usize,
-    /// The client claimed a version on a stream with no predecessor in view: it holds what it names.
-    pub(crate) trusted: Option<Sym>,
+    pub(crate) traffic: Traffic,
+    pub(crate) carried: Carried,
+    /// The result of [`Track::present`], cached for a number of messages.
+    pub(crate) counted: Cell<Option<(u64, u64)>>,
 }
 
 impl Track {
     pub(crate) fn new(type_url: TypeUrl, partial: bool, at: Time) -> Track {
         let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
-        Track { type_url, kind, partial, begun: at, ..Track::default() }
+        let traffic = Traffic { began: at, ..Traffic::default() };
+        Track { type_url, kind, partial, traffic, ..Track::default() }
     }
 
     /// Whether the client wants this name: by itself, by an alias, by a glob or by the wildcard.
@@ -131,7 +96,7 @@ impl Track {
     /// The glob collection asked for that the name is a member of (row K-21).
     pub(crate) fn glob_of(&self, catalog: &Catalog, name: Sym) -> Option<Sym> {
         let text = || catalog.text(name);
-        self.globs.iter().copied().find(|glob| xdstp::glob_matches(catalog.text(*glob), text()))
+        self.subscription.globs.iter().copied().find(|glob| xdstp::glob_matches(catalog.text(*glob), text()))
     }
 
     /// The name that a text stands for: itself, or what it is an alias of.
@@ -207,14 +172,14 @@ impl Track {
         removed.append(&mut change.removed);
         change.removed = removed;
         self.delivered(ctx, push.resources, &change);
-        self.wildcard_since = None;
-        self.account.resent += resent as u64;
+        self.subscription.wildcard_owed = None;
+        self.carried.account.resent += resent as u64;
         let gone = match full {
-            true => self.kept.saturating_sub(resent),
+            true => self.carried.unmentioned.saturating_sub(resent),
             false => 0,
         };
-        self.account.removed += gone.min(change.removed.len()) as u64;
-        self.kept = self.kept.saturating_sub(resent + gone);
+        self.carried.account.removed += gone.min(change.removed.len()) as u64;
+        self.carried.unmentioned = self.carried.unmentioned.saturating_sub(resent + gone);
 
         let quiet = change.added.is_empty() && change.changed.is_empty() && change.removed.is_empty();
         let kind = match () {
@@ -239,13 +204,13 @@ impl Track {
         if from_file {
             let wrong = super::file::rejection(ctx, &self.type_url, push.resources, &change.twice);
             self.judge(ctx, order, wrong.as_ref(), false);
-            self.latencies.clear();
+            self.verdicts.latencies.clear();
         }
-        self.pushes += 1;
-        self.bytes += push.size;
+        self.traffic.pushes += 1;
+        self.traffic.bytes += push.size;
         let bytes_same = if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) };
-        self.bytes_same += bytes_same;
-        self.last_push = Some(PushFact {
+        self.traffic.bytes_resent += bytes_same;
+        self.traffic.last_push = Some(PushFact {
             n: ctx.seq.0,
             at: ctx.at,
             added: change.added.len() as u64,
@@ -257,7 +222,7 @@ impl Track {
         });
         ResponseOutcome {
             kind,
-            answers: self.question.take(),
+            answers: self.traffic.unanswered.take(),
             added: change.added,
             changed: change.changed,
             removed: change.removed,
@@ -317,7 +282,7 @@ impl Track {
 
     /// How many of the response's resources the client had kept from before.
     fn kept_among(&self, catalog: &Catalog, list: &List) -> usize {
-        if self.kept == 0 {
+        if self.carried.unmentioned == 0 {
             return 0;
         }
         let kept = |name| self.sent.get(catalog, name).is_some_and(|slot| slot.state == Presence::Kept);
@@ -346,8 +311,8 @@ impl Track {
             _ => Presence::Absent(AbsentBy::Server),
         };
         if slot.is_some_and(|slot| slot.state == Presence::Kept) {
-            self.account.removed += 1;
-            self.kept = self.kept.saturating_sub(1);
+            self.carried.account.removed += 1;
+            self.carried.unmentioned = self.carried.unmentioned.saturating_sub(1);
         }
         if was_held || self.covers(ctx.catalog, name, slot.as_ref()) {
             removed.push(name);
@@ -491,13 +456,13 @@ impl Track {
 
     /// Begins with what the client brings along: held from before, and not sent on this stream.
     pub(crate) fn keep(&mut self, sent: ResourceSet, accepted: ResourceSet) {
-        self.kept = sent.count();
+        self.carried.unmentioned = sent.count();
         self.sent = sent;
         self.accepted = accepted;
     }
 
     /// After more was kept than `keep` was given.
     pub(crate) fn recount_kept(&mut self) {
-        self.kept = self.sent.count();
+        self.carried.unmentioned = self.sent.count();
     }
 }

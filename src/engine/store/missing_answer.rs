@@ -105,11 +105,11 @@ impl Store {
             let what = match reason {
                 MissingAnswerCause::NotSuperset => look.left_out.map(|name| self.text(name)),
                 MissingAnswerCause::SameVersion => {
-                    track.reported.as_ref().map(|version| Arc::from(version.as_str()))
+                    track.traffic.reported_version.as_ref().map(|version| Arc::from(version.as_str()))
                 }
                 _ => None,
             };
-            let at = track.last_request;
+            let at = track.traffic.last_request;
             out.push(MissingAnswer { reason, names: name.into_iter().collect(), what, at });
         };
         for (name, asked) in track.waiting.iter() {
@@ -117,7 +117,7 @@ impl Store {
                 add(reason, Some(name));
             }
         }
-        if let Some(reason) = track.wildcard_since.and_then(|(_, n)| look.of_request(n)) {
+        if let Some(reason) = track.subscription.wildcard_owed.and_then(|(_, n)| look.of_request(n)) {
             add(reason, None);
         }
         out
@@ -152,7 +152,7 @@ impl<'a> Look<'a> {
     fn new(catalog: &'a Catalog, stream: &Stream, track: &'a Track) -> Look<'a> {
         let sotw = stream.variant().is_some_and(|variant| !variant.is_delta());
         let last = track.responses.last();
-        let reported = track.reported.as_ref().filter(|version| sotw && !version.is_empty());
+        let reported = track.traffic.reported_version.as_ref().filter(|version| sotw && !version.is_empty());
         let same_version =
             reported.is_some_and(|version| last.is_none_or(|response| response.version == *version));
         let subset = sotw && !track.want.is_wildcard() && !track.kind.is_some_and(Kind::full_state);
@@ -165,7 +165,7 @@ impl<'a> Look<'a> {
             };
             slots.iter().find(|(name, slot)| held(name, slot)).map(|(name, _)| *name)
         };
-        let left_out = if subset && track.let_go { left_out() } else { None };
+        let left_out = if subset && track.subscription.has_released { left_out() } else { None };
         Look { catalog, track, answered: last.map(|response| response.seq), same_version, left_out }
     }
 
@@ -177,7 +177,7 @@ impl<'a> Look<'a> {
             Presence::Present => asked.held,
             _ => false,
         };
-        let effective = self.track.effective.as_ref();
+        let effective = self.track.subscription.effective.as_ref();
         if effective.is_some_and(|want| !want.is_wildcard() && !want.names.contains(name)) {
             return Some(MissingAnswerCause::StaleNonce);
         }

@@ -242,9 +242,9 @@ impl Store {
     }
     /// The NACKs that are kept, of all tracks.
     pub fn nacks(&self) -> Vec<Seq> {
-        let refused = |stream: &&Stream| stream.tracks.iter().any(|track| !track.nacks.is_empty());
+        let refused = |stream: &&Stream| stream.tracks.iter().any(|track| !track.verdicts.nacks.is_empty());
         let tracks = self.engine.streams().iter().filter(refused).flat_map(|stream| stream.tracks_in_order());
-        tracks.flat_map(|track| track.nacks.iter().map(|nack| nack.n)).collect()
+        tracks.flat_map(|track| track.verdicts.nacks.iter().map(|nack| nack.n)).collect()
     }
     /// All resources of one track, in order of their first appearance; then the names that are waited for.
     pub fn resources(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {

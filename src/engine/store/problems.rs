@@ -158,7 +158,7 @@ impl Store {
     fn owed(&self, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         let waited = || track.waiting.iter().filter(|(_, asked)| !asked.held);
         let Some((_, first)) = waited().min_by_key(|(_, asked)| asked.since) else {
-            let (at, n) = track.wildcard_since?;
+            let (at, n) = track.subscription.wildcard_owed?;
             let owed = OwedResources {
                 names: Vec::new(),
                 more: 0,
@@ -180,7 +180,7 @@ impl Store {
             names: names.iter().take(MAX_LISTED_NAMES).map(|name| self.text(*name)).collect(),
             more: names.len().saturating_sub(MAX_LISTED_NAMES),
             asked: (state == TypeState::Miss).then(|| asked_times(stream, track, first)),
-            is_first: track.pushes == 0,
+            is_first: track.traffic.pushes == 0,
             limit: self.time_limit(first.since),
         };
         Some(fact(stream, track, Began { state, at: first.since, n: first.first }, Problem::Owed(owed)))
@@ -219,16 +219,17 @@ fn fact(stream: &Stream, track: &Track, began: Began, problem: Problem) -> Probl
 }
 
 fn refused(stream: &Stream, track: &Track) -> Option<ProblemFact> {
-    let open = track.open?;
-    let nack = track.nacks.back()?;
-    let mut newest = track.nacks.iter().rev().take(usize::try_from(open.times).unwrap_or(usize::MAX));
+    let open = track.verdicts.open_nack?;
+    let nack = track.verdicts.nacks.back()?;
+    let mut newest =
+        track.verdicts.nacks.iter().rev().take(usize::try_from(open.times).unwrap_or(usize::MAX));
     let refused = RefusedPush {
         version: nack.version.clone(),
         implied: nack.implied,
         times: open.times,
         first: open.since,
         is_resent: open.times > 1 && newest.all(|earlier| earlier.version == nack.version),
-        in_force: track.in_force.as_ref().map(|known| Arc::from(known.version.as_str())),
+        in_force: track.verdicts.in_force.as_ref().map(|known| Arc::from(known.version.as_str())),
         message: Some(nack.message.clone()).filter(|text| !text.is_empty()),
     };
     Some(fact(

@@ -50,21 +50,21 @@ impl Store {
 
     /// What came of what the client brought along, over all types.
     fn account(&self, stream: &Stream) -> Option<ReconnectFact> {
-        let claims = stream.tracks.iter().any(|track| track.account.claimed > 0);
+        let claims = stream.tracks.iter().any(|track| track.carried.account.claimed > 0);
         if stream.reconnect_of.is_none() && !claims {
             return None;
         }
         let mut sum = ReconnectFact::default();
         for track in &stream.tracks {
-            sum.claimed += track.account.claimed;
-            sum.resent += track.account.resent;
-            sum.removed += track.account.removed;
-            sum.left_behind += track.account.left_behind;
+            sum.claimed += track.carried.account.claimed;
+            sum.resent += track.carried.account.resent;
+            sum.removed += track.carried.account.removed;
+            sum.left_behind += track.carried.account.left_behind;
         }
         // Types that were not asked for again.
         let before = self.engine.before(stream).find(|before| !before.tracks.is_empty());
         for track in before.into_iter().flat_map(|before| &before.tracks) {
-            if stream.find(&track.type_url).is_none_or(|now| now.requests == 0) {
+            if stream.find(&track.type_url).is_none_or(|now| now.traffic.requests == 0) {
                 sum.left_behind += track.accepted.count() as u64;
             }
         }
@@ -92,8 +92,8 @@ impl Store {
             state,
             last_state,
             since,
-            open_nacks: track.open.map_or(0, |open| open.times),
-            last_nack: track.open.map(|open| (open.n, open.at)),
+            open_nacks: track.verdicts.open_nack.map_or(0, |open| open.times),
+            last_nack: track.verdicts.open_nack.map(|open| (open.n, open.at)),
             missing: owed.names,
             overdue: owed.overdue,
             names: track.want.names.len() as u64,
@@ -117,15 +117,15 @@ impl Store {
             state,
             last_state,
             since,
-            in_force: track.in_force.as_ref().map(|known| text(known.version.as_str())),
-            in_force_since: track.in_force.as_ref().map(|known| (known.n, known.at)),
+            in_force: track.verdicts.in_force.as_ref().map(|known| text(known.version.as_str())),
+            in_force_since: track.verdicts.in_force.as_ref().map(|known| (known.n, known.at)),
             offered: last.map(|response| text(response.version.as_str())),
-            reported: track.reported.as_ref().map(|version| text(version.as_str())),
+            reported: track.traffic.reported_version.as_ref().map(|version| text(version.as_str())),
             nonce: last.map(|response| text(response.nonce.as_str())),
             pending: nonces.filter(|nonce| !nonce.is_empty()).map(|nonce| text(nonce.as_str())).collect(),
             wildcard: track.want.wildcard,
             names: self.names(&track.want),
-            effective: track.effective.as_ref().map(|want| {
+            effective: track.subscription.effective.as_ref().map(|want| {
                 let mut names = self.names(want);
                 if want.is_wildcard() {
                     names.push(text("*"));
@@ -135,15 +135,15 @@ impl Store {
             missing,
             absent,
             resources: track.present(&self.catalog, now, self.limits),
-            nacks: track.nacks.iter().cloned().collect(),
-            nack_count: track.nack_count,
-            open_nack: track.open.map(|open| open.n),
-            open_nacks: track.open.map_or(0, |open| open.times),
+            nacks: track.verdicts.nacks.iter().cloned().collect(),
+            nack_count: track.verdicts.nack_count,
+            open_nack: track.verdicts.open_nack.map(|open| open.n),
+            open_nacks: track.verdicts.open_nack.map_or(0, |open| open.times),
             ack_ms: if self.clock.untimed { None } else { track.latencies() },
-            pushes: track.pushes,
-            bytes: track.bytes,
-            bytes_same: track.bytes_same,
-            last_push: track.last_push.clone(),
+            pushes: track.traffic.pushes,
+            bytes: track.traffic.bytes,
+            bytes_same: track.traffic.bytes_resent,
+            last_push: track.traffic.last_push.clone(),
         }
     }
 
@@ -247,7 +247,7 @@ impl Store {
         let version = match slot {
             Some(slot) => Some(slot.version),
             // Held from a stream that is not in view, under the version the client claims.
-            None => track.trusted.filter(|_| state == ResourceState::Kept),
+            None => track.carried.claimed_version.filter(|_| state == ResourceState::Kept),
         };
         let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
         ResourceFact {

@@ -213,7 +213,7 @@ impl Store {
 
     /// A number that changes when the names of a track may have: those sent, wanted, or waited for.
     pub fn names_mark(&self, stream: StreamId, url: &TypeUrl) -> u64 {
-        self.place(stream, url).map_or(0, |(_, _, track)| track.renamed + 1)
+        self.place(stream, url).map_or(0, |(_, _, track)| track.traffic.name_changes + 1)
     }
 
     /// Whether any of these rows may say more of a resource of a stream than the rows before them: a response that
@@ -245,6 +245,6 @@ impl Store {
     /// A number that changes when the resources of a track may have.
     pub fn mark(&self, stream: StreamId, url: &TypeUrl) -> u64 {
         let Some((_, _, track)) = self.place(stream, url) else { return 0 };
-        (track.pushes << 32) + (u64::from(track.requests) << 1) + 1
+        (track.traffic.pushes << 32) + (u64::from(track.traffic.requests) << 1) + 1
     }
 }

@@ -38,7 +38,7 @@ impl StateView<'_> {
     }
 
     pub fn open_nack(&self) -> Option<Seq> {
-        self.track.open.map(|open| open.n)
+        self.track.verdicts.open_nack.map(|open| open.n)
     }
 
     pub fn state(&self) -> TypeState {
@@ -54,7 +54,7 @@ impl StateView<'_> {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.track.bytes
+        self.track.traffic.bytes
     }
 
     pub fn resources(&self) -> u64 {
@@ -63,7 +63,7 @@ impl StateView<'_> {
 
     /// Whether `see` is content with one of the versions in force and offered.
     pub fn any_version(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
-        let in_force = self.track.in_force.as_ref().map(|known| known.version.as_str());
+        let in_force = self.track.verdicts.in_force.as_ref().map(|known| known.version.as_str());
         let offered = self.track.responses.last().map(|response| response.version.as_str());
         in_force.into_iter().chain(offered).any(see)
     }
@@ -77,7 +77,7 @@ impl StateView<'_> {
 
     /// For the words of its refusals.
     pub fn any_error(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
-        self.track.nacks.iter().any(|nack| see(&nack.message))
+        self.track.verdicts.nacks.iter().any(|nack| see(&nack.message))
     }
 
     /// For names asked for, missing or absent.

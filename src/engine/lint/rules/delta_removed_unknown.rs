@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let strangers = answer.outcome.strangers.iter().copied();
     let names: Vec<_> = strangers.filter(|name| !case.memo.let_go.contains_key(name)).collect();
-    if !names.is_empty() && case.is_certain() && answer.track.requests > 0 {
+    if !names.is_empty() && case.is_certain() && answer.track.traffic.requests > 0 {
         let text = "removed, though the client neither had it nor asked for it".to_owned();
         case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
     }

@@ -46,7 +46,7 @@ fn held(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     if case.stream.variant() != Some(Variant::File) {
         return;
     }
-    if answer.track.open.is_some() {
+    if answer.track.verdicts.open_nack.is_some() {
         if case.stream_memo.good {
             let text = "the update names a resource twice, or holds another type; what was there before stays in force";
             let cause = Some("message");

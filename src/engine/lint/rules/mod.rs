@@ -250,7 +250,7 @@ fn unused(
 ) {
     let known = case.options.links.is_some() && case.is_certain() && answer.track.kind == Some(kind);
     let parents: Vec<_> = parents.iter().flat_map(|kind| case.tracks_of(*kind)).collect();
-    if !known || !parents.iter().any(|(_, track)| track.pushes > 0) {
+    if !known || !parents.iter().any(|(_, track)| track.traffic.pushes > 0) {
         return;
     }
     let (client, catalog) = (case.client(), case.catalog());

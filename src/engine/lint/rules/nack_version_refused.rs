@@ -28,7 +28,7 @@ fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
         return;
     };
     let accepted = case.memo.acked.contains(version) || case.memo.claimed.as_ref() == Some(version);
-    let before = case.prior(&asking.track.type_url).and_then(|before| before.in_force.as_ref());
+    let before = case.prior(&asking.track.type_url).and_then(|before| before.verdicts.in_force.as_ref());
     if !accepted && before.is_none_or(|known| known.version != *version) {
         let text = format!("the NACK of {version} claims {version} as the version in use");
         let evidence: Vec<_> = asking.outcome.answers.into_iter().collect();

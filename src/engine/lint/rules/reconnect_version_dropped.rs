@@ -34,7 +34,8 @@ fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     if !request.version_info.is_empty() {
         return;
     }
-    let Some(known) = case.prior(&asking.track.type_url).and_then(|before| before.in_force.as_ref()) else {
+    let Some(known) = case.prior(&asking.track.type_url).and_then(|before| before.verdicts.in_force.as_ref())
+    else {
         return;
     };
     if !known.version.is_empty() {

@@ -36,7 +36,9 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let wanted = |stream: &Stream, name: Sym| {
         let glob = |glob: &Sym| glob_matches(catalog.text(*glob), catalog.text(name));
         let tracks = stream.tracks.iter().filter(|track| track.type_url == answer.track.type_url);
-        tracks.into_iter().any(|track| track.want.names.contains(name) || track.globs.iter().any(glob))
+        tracks
+            .into_iter()
+            .any(|track| track.want.names.contains(name) || track.subscription.globs.iter().any(glob))
     };
     let mut names = Vec::new();
     for id in &answer.scan.structured {

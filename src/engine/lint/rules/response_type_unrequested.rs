@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let named = !answer.track.type_url.is_empty();
     if case.is_aggregated()
-        && answer.track.requests == 0
+        && answer.track.traffic.requests == 0
         && !answer.track.partial
         && case.is_certain()
         && named

@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     let Some(request) = asking.sotw() else { return };
     let empty = request.resource_names.is_empty() && request.resource_locators.is_empty();
-    let emptied = !asking.outcome.removed.is_empty() && asking.track.ever_named;
+    let emptied = !asking.outcome.removed.is_empty() && asking.track.subscription.was_named;
     if empty && emptied && !asking.outcome.partial {
         let text = "the list became empty: nothing is wanted any more".to_owned();
         case.raise(&RULE, Found { text, names: &asking.outcome.removed, ..Found::default() });

@@ -36,7 +36,7 @@ fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
     if asking.track.responses.last().is_some_and(|newest| newest.nonce.is_empty()) {
         return;
     }
-    let acked = asking.track.in_force.is_some() || asking.track.settled_unseen;
+    let acked = asking.track.verdicts.in_force.is_some() || asking.track.verdicts.has_unseen;
     let severity = (!acked).then_some(Severity::Info);
     let text = "request without a nonce, after one was used".to_owned();
     case.raise(&RULE, Found { text, severity, ..Found::default() });

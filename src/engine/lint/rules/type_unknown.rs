@@ -30,7 +30,7 @@ fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
 }
 
 fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.outcome.order == 0 && answer.track.requests == 0 {
+    if answer.outcome.order == 0 && answer.track.traffic.requests == 0 {
         check(case, Blame::Server, answer.track);
     }
 }

@@ -96,7 +96,7 @@ fn due(case: &mut RuleContext<'_>) {
 fn sees_parents(case: &RuleContext<'_>, kind: Kind, names: &[Sym]) -> bool {
     let catalog = case.catalog();
     let tracks: Vec<_> = parents(kind).iter().flat_map(|kind| case.tracks_of(*kind)).collect();
-    let sent = tracks.iter().any(|(_, track)| track.pushes > 0);
+    let sent = tracks.iter().any(|(_, track)| track.traffic.pushes > 0);
     // Endpoints go by the name of their cluster as a rule; filters found by discovery may name clusters.
     let namesake =
         tracks.iter().any(|(_, track)| names.iter().any(|name| track.sent.is_present(catalog, *name)));

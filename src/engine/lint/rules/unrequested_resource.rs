@@ -36,7 +36,7 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
 /// What nothing asked for, as far as that is known.
 pub(super) fn unasked(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> Vec<Sym> {
     let track = answer.track;
-    if track.want.is_wildcard() || track.requests == 0 || !case.is_certain() {
+    if track.want.is_wildcard() || track.traffic.requests == 0 || !case.is_certain() {
         return Vec::new();
     }
     let catalog = case.catalog();

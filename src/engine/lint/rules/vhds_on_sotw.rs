@@ -29,7 +29,7 @@ fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
 }
 
 fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if !answer.view.is_delta && answer.track.requests == 0 {
+    if !answer.view.is_delta && answer.track.traffic.requests == 0 {
         check(case, answer.track.kind, Blame::Server, "sent");
     }
 }

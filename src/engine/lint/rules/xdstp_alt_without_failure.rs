@@ -49,7 +49,7 @@ fn is_healthy(case: &RuleContext<'_>, canonical: &str) -> bool {
     let same = |name: Sym| Name::parse(catalog.text(name)).is_some_and(|name| name.canonical() == canonical);
     let mut open = case.store.engine().streams().iter().filter(|stream| {
         let own = stream.id == case.stream.id || (node.is_some() && stream.node_id.as_ref() == node);
-        own && stream.closed.is_none() && stream.tracks.iter().any(|track| track.pushes > 0)
+        own && stream.closed.is_none() && stream.tracks.iter().any(|track| track.traffic.pushes > 0)
     });
     open.any(|stream| stream.tracks.iter().any(|track| track.want.names.iter().any(same)))
 }

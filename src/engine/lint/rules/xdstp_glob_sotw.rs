@@ -24,9 +24,9 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(request) = asking.sotw().filter(|_| !asking.track.globs.is_empty()) else { return };
+    let Some(request) = asking.sotw().filter(|_| !asking.track.subscription.globs.is_empty()) else { return };
     let glob = |name: &crate::wire::event::Sym| {
-        asking.track.globs.contains(name) && asking.outcome.added.contains(name)
+        asking.track.subscription.globs.contains(name) && asking.outcome.added.contains(name)
     };
     let names: Vec<_> = request.resource_names.iter().copied().filter(glob).collect();
     if !names.is_empty() {

@@ -1,5 +1,6 @@
 //! The client's verdicts on responses, and what they put in force.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::engine::session::compare::{hollow, key};
@@ -16,6 +17,25 @@ const NACKS: usize = 1000;
 /// Verdict latencies of a track that its percentiles are taken from.
 const LATENCIES: usize = 512;
 
+/// Verdicts of the client on the responses of a track.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Verdicts {
+    pub(crate) in_force: Option<InForce>,
+    /// Whether the client has accepted a response from before the recording: a version is in force,
+    /// but not known.
+    pub(crate) has_unseen: bool,
+    /// The newest NACKs.
+    pub(crate) nacks: VecDeque<NackFact>,
+    pub(crate) nack_count: u64,
+    pub(crate) open_nack: Option<OpenNack>,
+    newest_ack: Option<Order>,
+    /// Microseconds from response to verdict, newest last.
+    pub(super) latencies: VecDeque<u32>,
+    /// When the last verdict came.
+    pub(crate) last_at: Option<Time>,
+}
+
+/// The version that the client has accepted last.
 #[derive(Clone, Debug)]
 pub(crate) struct InForce {
     pub(crate) version: VersionInfo,
@@ -48,19 +68,19 @@ impl Track {
         let Some(response) = self.responses.get(order) else { return };
         let latency = ctx.at.since(response.at);
         let (seq, nonce, version) = (response.seq, response.nonce.clone(), response.version.clone());
-        if self.latencies.len() == LATENCIES {
-            self.latencies.pop_front();
+        if self.verdicts.latencies.len() == LATENCIES {
+            self.verdicts.latencies.pop_front();
         }
-        self.latencies.push_back(u32::try_from(latency.as_micros()).unwrap_or(u32::MAX));
-        self.last_verdict = Some(ctx.at);
+        self.verdicts.latencies.push_back(u32::try_from(latency.as_micros()).unwrap_or(u32::MAX));
+        self.verdicts.last_at = Some(ctx.at);
         if nack.is_none() && !implied {
             let body = self.responses.settle(order, Status::Acked);
             if let Some(body) = body {
                 self.accept(ctx, &body, order);
             }
-            self.in_force = Some(InForce { version, n: ctx.seq, at: ctx.at });
-            self.newest_ack = Some(self.newest_ack.map_or(order, |old| old.max(order)));
-            self.open = self.open.filter(|open| open.order > order);
+            self.verdicts.in_force = Some(InForce { version, n: ctx.seq, at: ctx.at });
+            self.verdicts.newest_ack = Some(self.verdicts.newest_ack.map_or(order, |old| old.max(order)));
+            self.verdicts.open_nack = self.verdicts.open_nack.filter(|open| open.order > order);
             return;
         }
         if let Some(body) = self.responses.settle(order, Status::Nacked) {
@@ -78,9 +98,9 @@ impl Track {
             message,
             implied,
         });
-        if self.newest_ack.is_none_or(|ack| ack < order) {
-            let open = self.open;
-            self.open = Some(OpenNack {
+        if self.verdicts.newest_ack.is_none_or(|ack| ack < order) {
+            let open = self.verdicts.open_nack;
+            self.verdicts.open_nack = Some(OpenNack {
                 order: open.map_or(order, |open| open.order.max(order)),
                 n: ctx.seq,
                 at: ctx.at,
@@ -91,18 +111,18 @@ impl Track {
     }
 
     fn note_nack(&mut self, nack: NackFact) {
-        self.nack_count += 1;
-        if self.nacks.len() == NACKS {
-            self.nacks.pop_front();
+        self.verdicts.nack_count += 1;
+        if self.verdicts.nacks.len() == NACKS {
+            self.verdicts.nacks.pop_front();
         }
-        self.nacks.push_back(nack);
+        self.verdicts.nacks.push_back(nack);
     }
 
     /// A verdict with a nonce from before the source (◐): what it answers was not seen.
     pub(crate) fn judge_unseen(&mut self, ctx: &Context<'_>, nonce: &str, nack: Option<&ErrorDetail>) {
-        self.last_verdict = Some(ctx.at);
+        self.verdicts.last_at = Some(ctx.at);
         let Some(nack) = nack else {
-            self.settled_unseen = true;
+            self.verdicts.has_unseen = true;
             return;
         };
         self.note_nack(NackFact {
@@ -115,7 +135,8 @@ impl Track {
             message: nack.message.clone(),
             implied: false,
         });
-        self.open = Some(OpenNack { order: 0, n: ctx.seq, at: ctx.at, since: ctx.at, times: 1 });
+        self.verdicts.open_nack =
+            Some(OpenNack { order: 0, n: ctx.seq, at: ctx.at, since: ctx.at, times: 1 });
     }
 
     fn accept(&mut self, ctx: &mut Context<'_>, body: &Body, order: Order) {
@@ -141,10 +162,10 @@ impl Track {
 
     /// Median and 99th percentile of the time from response to verdict, in milliseconds.
     pub(crate) fn latencies(&self) -> Option<(f64, f64)> {
-        if self.latencies.is_empty() {
+        if self.verdicts.latencies.is_empty() {
             return None;
         }
-        let mut all: Vec<u32> = self.latencies.iter().copied().collect();
+        let mut all: Vec<u32> = self.verdicts.latencies.iter().copied().collect();
         // Two places of the sorted list: it need not be sorted for them.
         let mut at = |percent: usize| {
             let rank = (all.len() * percent).div_ceil(100).max(1);

@@ -1,0 +1,60 @@
+use std::sync::Arc;
+
+use crate::engine::session::subscription::Want;
+use crate::engine::session::{PushFact, ReconnectFact};
+use crate::wire::event::{Seq, Sym, Time, VersionInfo};
+
+/// How the subscription of a track came about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Subscription {
+    /// SotW: the names of the last request, in its order.
+    pub(crate) last_names: Option<Arc<[Sym]>>,
+    /// Whether a name or `*` was ever asked for: after that, an empty list is not a wildcard
+    /// (docs/protocol.md#e-40).
+    pub(crate) was_named: bool,
+    /// Whether the subscription was ever a wildcard.
+    pub(crate) was_wildcard: bool,
+    /// Whether a name or the wildcard was ever given up.
+    pub(crate) has_released: bool,
+    /// The names that are globs.
+    pub(crate) globs: Vec<Sym>,
+    /// When the subscription changed last.
+    pub(crate) changed_at: Time,
+    /// What the server goes by, where that differs (docs/protocol.md#e-09).
+    pub(crate) effective: Option<Want>,
+    /// When a wildcard was asked for, and by which request, until the first response.
+    pub(crate) wildcard_owed: Option<(Time, Seq)>,
+}
+
+/// Messages of a track, counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Traffic {
+    /// When the first message came.
+    pub(crate) began: Time,
+    pub(crate) requests: u32,
+    pub(crate) last_request: Option<Seq>,
+    /// The `version_info` of the last request.
+    pub(crate) reported_version: Option<VersionInfo>,
+    /// The last request that asked for something new, until a response comes.
+    pub(crate) unanswered: Option<Seq>,
+    pub(crate) pushes: u64,
+    pub(crate) last_push: Option<PushFact>,
+    /// Bytes of responses.
+    pub(crate) bytes: u64,
+    /// Bytes of the resources among them that were sent again unchanged.
+    pub(crate) bytes_resent: u64,
+    /// Messages that may have changed which names were sent, are wanted or are waited for.
+    pub(crate) name_changes: u64,
+}
+
+/// Resources that the client brought along from before the stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Carried {
+    /// How much of it the server sent again or removed.
+    pub(crate) account: ReconnectFact,
+    /// Resources that no response has mentioned yet.
+    pub(super) unmentioned: usize,
+    /// The version that the client claims in its first request when no stream before this one is
+    /// known: the client has what it asks for.
+    pub(crate) claimed_version: Option<Sym>,
+}
