@@ -1,6 +1,6 @@
 use crate::wire::event::Code;
 
-/// A gRPC status by its number or its name, with what it mostly means on an xDS stream.
+/// Looks up a gRPC status by number or name, with its usual meaning on an xDS stream.
 pub(super) fn status(text: &str) -> Option<(i32, &'static str, &'static str)> {
     let plain = |text: &str| text.replace(['_', ' '], "").to_ascii_uppercase();
     let wanted = plain(text);
@@ -12,17 +12,21 @@ pub(super) fn status(text: &str) -> Option<(i32, &'static str, &'static str)> {
 
 fn meaning(code: i32) -> &'static str {
     match code {
-        0 => "the server ended the stream in order, mostly because of a maximum connection age",
-        1 => "somebody took the call back: a client that goes away, or a server that shuts down",
-        3 => "the server does not like a request: mostly a node without id, or a type it does not serve",
-        4 => "a deadline ran out; xDS streams should have none, so look at what stands between",
-        5 => "the server has no such method or node",
-        7 => "the server does not let this client in",
-        8 => "a limit: mostly a message above 4 MiB, or too many streams",
-        12 => "the server does not have this method: another variant (SotW, delta), or xDS v2",
-        13 => "mostly the connection broke within a message, or something between speaks HTTP and not gRPC",
-        14 => "no connection, or it was lost: refused, reset, GOAWAY, TLS, no healthy host",
-        16 => "the server does not know who the client is: token or certificate",
-        _ => "the server's own error; its text says more",
+        0 => "the server closed the stream without an error, usually because of a maximum connection age",
+        1 => "one side cancelled the call: the client disconnects, or the server shuts down",
+        3 => "the server rejected a request: usually a node without an id, or a type that is not supported",
+        4 => "a deadline expired; xDS streams should have none, so look for a timeout in proxies between",
+        5 => "the server does not know the method or the node",
+        7 => "the server does not authorize this client",
+        8 => "a limit was exceeded: usually a message above 4 MiB, or too many streams",
+        12 => {
+            "the server does not implement this method: it serves another variant (SotW, delta) or version (v2)"
+        }
+        13 => {
+            "usually the connection broke within a message, or a proxy between answered with HTTP, not gRPC"
+        }
+        14 => "there is no connection, or it was lost: refused, reset, GOAWAY, TLS, no healthy host",
+        16 => "the server cannot authenticate the client: check its token or certificate",
+        _ => "an error of the server; see its message",
     }
 }

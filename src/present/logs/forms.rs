@@ -9,39 +9,40 @@ const GO: &str = "grpc-go";
 const JAVA: &str = "grpc-java";
 const JS: &str = "grpc-js";
 
-const ENDED: &str = "The stream to the control plane ended. What the client has stays in force, and it comes back by \
-                     itself, with growing pauses; only what is sent meanwhile is missed.";
+const ENDED: &str = "The stream to the control plane ended. The client keeps its configuration and \
+                     reconnects with exponential back-off; until then it gets no updates.";
 const ENDED_LOOK: &[&str] = &[
-    "xdscope log SESSION --filter kind:close      how each stream ended, and by whom",
-    "xdscope lint SESSION --rule regular-stream-age      whether it is only a maximum age",
-    "screen 2, Stream: age, silence before the end, what came after",
+    "xdscope log SESSION --filter kind:close      how each stream ended, and which side ended it",
+    "xdscope lint SESSION --rule regular-stream-age      whether the server limits the age of streams",
+    "screen 2, Stream: its age, the silence before its end, the streams after it",
 ];
-const REFUSED: &str = "The client refused a push and keeps what it had before. The server is told so in a NACK; it \
-                       usually changes nothing before somebody mends the config.";
+const REFUSED: &str = "The client refused a push and keeps the configuration that it had. It tells the \
+                       server in a NACK; usually nothing changes until the configuration is fixed.";
 const REFUSED_LOOK: &[&str] = &[
-    "xdscope log SESSION --filter 'type:{type} kind:nack'      every refusal with its text",
-    "screen 6, NACK: the field that was refused, against the last good one",
+    "xdscope log SESSION --filter 'type:{type} kind:nack'      every NACK with its error",
+    "screen 6, NACK: the refused field beside its last accepted value",
 ];
-const ABSENT: &str = "The client asked for a resource and was not given it: SotW servers stay silent, so the client \
-                      waits 15 s and presumes that it does not exist; delta servers say so.";
+const ABSENT: &str = "The client asked for a resource and did not get it. A SotW server does not answer, so \
+                      the client waits 15 s and assumes that the resource does not exist; a delta server \
+                      reports it as removed.";
 const ABSENT_LOOK: &[&str] = &[
-    "xdscope get SESSION {type} --subscriptions      what was asked for and never came",
+    "xdscope get SESSION {type} --subscriptions      which names were requested and not sent",
     "xdscope lint SESSION --rule name-not-delivered",
-    "screen 7, Subs: who asked for it, since when, and who must speak",
+    "screen 7, Subs: which client asked for it, since when, and which side has to answer",
 ];
 const NO_ROUTE_LOOK: &[&str] = &[
-    "xdscope get SESSION rds -o yaml      domains and matches, as the client has them",
-    "xdscope status SESSION --filter type:rds      whether newer routes were refused or never came",
+    "xdscope get SESSION rds -o yaml      the domains and matches that the client has",
+    "xdscope status SESSION --filter type:rds      whether newer routes were refused or not sent",
 ];
-const LARGE: &str = "A message is larger than its receiver takes; the default of gRPC is 4 MiB. The stream ends, the \
-                     client comes back, and is sent the same again.";
+const LARGE: &str = "A message is larger than its receiver accepts; the default limit of gRPC is 4 MiB. The \
+                     stream ends, the client reconnects, and the server sends the same message again.";
 const LARGE_LOOK: &[&str] = &[
-    "xdscope lint SESSION --rule over-4mib      which message, and its heaviest resources",
+    "xdscope lint SESSION --rule over-4mib      which message, and its largest resources",
     "xdscope log SESSION --filter 'size>4M'",
-    "xdscope lint SESSION --rule delta-would-save      whether delta would send less",
+    "xdscope lint SESSION --rule delta-would-save      how much less delta would send",
 ];
 
-/// All texts, the more exact ones first.
+/// All known texts, the more specific ones first.
 pub(super) const FORMS: &[Form] = &[
     Form {
         who: ENVOY,
@@ -56,7 +57,7 @@ pub(super) const FORMS: &[Form] = &[
         title: "gRPC config stream closed gracefully",
         pattern: r"gRPC config stream closed gracefully(?:,\s*(?P<text>.*))?$",
         kind: None,
-        means: "The server ended the stream in order. Envoy comes back at once; nothing is lost.",
+        means: "The server closed the stream without an error. Envoy reconnects at once; nothing is lost.",
         look: ENDED_LOOK,
     },
     Form {
@@ -72,12 +73,13 @@ pub(super) const FORMS: &[Form] = &[
         title: "gRPC config: initial fetch timed out for TYPE",
         pattern: r"(?:gRPC|REST) config: initial fetch time(?:d )?out for (?P<url>\S+)",
         kind: None,
-        means: "Envoy asked for this type and for initial_fetch_timeout (15 s) nothing came, so it starts without. \
-                Listeners and clusters that warmed up on it stay empty or go on without.",
+        means: "Envoy asked for this type and got no response within initial_fetch_timeout (15 s by \
+                default), so it starts without it. Listeners and clusters that were warming on it become \
+                active without it.",
         look: &[
-            "xdscope status SESSION --filter type:{type}      whether it was asked for, and what was sent",
+            "xdscope status SESSION --filter type:{type}      whether it was requested, and what was sent",
             "xdscope lint SESSION --rule warming-stuck --rule name-not-delivered",
-            "screen 8, Graph: what is warming, and on what",
+            "screen 8, Graph: which resources are warming, and what they wait for",
         ],
     },
     Form {
@@ -85,10 +87,10 @@ pub(super) const FORMS: &[Form] = &[
         title: "Ignoring unwatched type URL TYPE",
         pattern: r"Ignoring unwatched type URL (?P<url>\S+)",
         kind: None,
-        means: "The server sent a type that nothing in this Envoy asks for any more, or ever did.",
+        means: "The server sent a type that this Envoy does not subscribe to, or no longer does.",
         look: &[
             "xdscope lint SESSION --rule response-type-unrequested",
-            "xdscope log SESSION --filter type:{type}      whether it was asked for on this stream",
+            "xdscope log SESSION --filter type:{type}      whether it was requested on this stream",
         ],
     },
     Form {
@@ -96,11 +98,12 @@ pub(super) const FORMS: &[Form] = &[
         title: "ADS mode: not responding to request TYPE: \"NAME\" not listed",
         pattern: r#"not responding to request:?\s*(?P<url>type\.googleapis\.com/[\w.]+)?.*?"(?P<name>[^"]*)" not listed"#,
         kind: None,
-        means: "The snapshot holds a resource of this type that the request does not name, so the whole request goes \
-                unanswered until the names asked for cover the snapshot: snapshot and references do not fit.",
+        means: "The snapshot has a resource of this type that the request does not name. The server leaves \
+                the request unanswered until the requested names include all names of the snapshot, so check \
+                that the snapshot is consistent.",
         look: &[
-            "xdscope get SESSION {type} --subscriptions      what the client names",
-            "xdscope status SESSION -o wide      since when the type waits",
+            "xdscope get SESSION {type} --subscriptions      which names the client requests",
+            "xdscope status SESSION -o wide      since when the client waits for the type",
             "xdscope get SESSION {type}/{name}      whether it was ever sent",
         ],
     },
@@ -125,11 +128,11 @@ pub(super) const FORMS: &[Form] = &[
         title: "Only unique values for domains are permitted. Duplicate entry of domain DOMAIN in route NAME",
         pattern: r"Only unique values for (?:domains|host) are permitted\.(?: Duplicate entry of domain (?P<text>\S+) in route (?P<name>\S+))?",
         kind: Some(Kind::Rds),
-        means: "Two virtual hosts of one route configuration serve the same domain, so Envoy refuses all of it and \
-                keeps the one before.",
+        means: "Two virtual hosts of one route configuration have the same domain, so Envoy refuses the \
+                route configuration and keeps the previous one.",
         look: &[
             "xdscope get SESSION rds/{name} -o yaml      its virtual hosts",
-            "screen 6, NACK: the refused one against the last good one",
+            "screen 6, NACK: the refused resource beside the last accepted one",
         ],
     },
     Form {
@@ -137,8 +140,9 @@ pub(super) const FORMS: &[Form] = &[
         title: "Didn't find a registered implementation for 'NAME' with type URL: 'TYPE'",
         pattern: r"Did(?:n't| not) find a registered implementation for (?:[\w -]+: )?'(?P<name>[^']*)'(?: with type URL: '(?P<text>[^']*)')?",
         kind: None,
-        means: "The config names an extension that this build of Envoy does not have: another version, a build \
-                without contrib, or a misspelt name. The resource is refused.",
+        means: "The configuration names an extension that this build of Envoy does not have: it is from \
+                another version, it is a contrib extension, or its name is misspelt. Envoy refuses the \
+                resource.",
         look: &[
             "xdscope log SESSION --filter 'kind:nack {name}'",
             "screen 6, NACK: the filter or transport socket that names it",
@@ -149,11 +153,12 @@ pub(super) const FORMS: &[Form] = &[
         title: "Protobuf message (type TYPE with unknown field set {N}) has unknown fields",
         pattern: r"(?:type (?P<type>[\w.]+)[^)]*unknown field set \{(?P<text>[^}]*)\}\) )?has unknown fields",
         kind: None,
-        means: "The control plane sent fields that this Envoy does not know: the plane was built against a newer API. \
-                By default Envoy refuses static config for that and only warns of dynamic config.",
+        means: "The control plane sent fields that this Envoy does not know: it was built with a newer API. \
+                By default Envoy rejects such fields in its bootstrap and only warns about them in xDS \
+                resources.",
         look: &[
-            "xdscope log SESSION --filter kind:nack      whether something was refused for it",
-            "xdscope get SESSION {type} -o yaml      unknown fields stand there by number",
+            "xdscope log SESSION --filter kind:nack      whether a push was refused because of them",
+            "xdscope get SESSION {type} -o yaml      the unknown fields, by number",
         ],
     },
     Form {
@@ -161,7 +166,8 @@ pub(super) const FORMS: &[Form] = &[
         title: "MESSAGE: Proto constraint validation failed (TEXT)",
         pattern: r"Proto constraint validation failed \((?P<text>.*)\)",
         kind: None,
-        means: "A field breaks a constraint of the API (a missing field, a value out of range). The push is refused.",
+        means: "A field violates a constraint of the API: a required field is missing or a value is out of \
+                range. Envoy refuses the resource.",
         look: &[
             "screen 6, NACK: the field, its value, and its constraint",
             "xdscope explain MESSAGE.FIELD      the constraints of a field",
@@ -172,11 +178,11 @@ pub(super) const FORMS: &[Form] = &[
         title: "route: unknown cluster 'NAME'",
         pattern: r"route: unknown cluster '(?P<name>[^']*)'",
         kind: Some(Kind::Cds),
-        means: "A route leads to a cluster that Envoy does not have, and it was told to check that: the routes are \
-                refused. The cluster has to come before them.",
+        means: "A route refers to a cluster that Envoy does not have, and validate_clusters is set, so Envoy \
+                refuses the route configuration. Send the cluster before the route.",
         look: &[
             "xdscope lint SESSION --rule route-unknown-cluster --rule break-before-make",
-            "screen 8, Graph: routes that lead nowhere",
+            "screen 8, Graph: routes that refer to missing clusters",
         ],
     },
     Form {
@@ -184,10 +190,10 @@ pub(super) const FORMS: &[Form] = &[
         title: "STALE (Never Acknowledged)",
         pattern: r"(?i)never acknowledged",
         kind: None,
-        means: "The control plane has sent config of this type and this proxy has never answered it: it was refused \
-                from the first push on, is still warming up, or the proxy never got it.",
+        means: "The control plane has sent configuration of this type and this proxy has never acknowledged \
+                it: the proxy refused every push, is still warming, or never received one.",
         look: &[
-            "xdscope status SESSION -o wide      STALE, NACK or SENT, and who owes what",
+            "xdscope status SESSION -o wide      STALE, NACK or SENT, and which side has to act",
             "xdscope log SESSION --filter kind:nack",
         ],
     },
@@ -196,8 +202,9 @@ pub(super) const FORMS: &[Form] = &[
         title: "STALE",
         pattern: r"\bSTALE\b",
         kind: None,
-        means: "The control plane has sent an update that this proxy has not acknowledged: refused, still warming up, \
-                or lost between them. A refusal also stands as STALE there; here it is a NACK.",
+        means: "The control plane has sent an update that this proxy has not acknowledged: the proxy refused \
+                it, is still warming, or never received it. istioctl reports a refused update as STALE too; \
+                xdscope reports it as NACK.",
         look: &[
             "xdscope status SESSION      STALE or NACK, since when",
             "xdscope lint SESSION --rule response-unanswered --rule warming-stuck",
@@ -208,11 +215,11 @@ pub(super) const FORMS: &[Form] = &[
         title: "NOT SENT",
         pattern: r"NOT SENT",
         kind: None,
-        means: "The control plane has sent nothing of this type: it has nothing of it for this proxy, or the proxy \
-                never asked.",
+        means: "The control plane has sent no resources of this type: it has none for this proxy, or the \
+                proxy did not request any.",
         look: &[
-            "xdscope status SESSION      idle: not asked for; WAIT or MISS: asked for, and nothing came",
-            "screen 7, Subs: what was asked for",
+            "xdscope status SESSION      idle: not requested; WAIT or MISS: requested and not sent",
+            "screen 7, Subs: which names were requested",
         ],
     },
     Form {
@@ -220,12 +227,12 @@ pub(super) const FORMS: &[Form] = &[
         title: "503 UH, no healthy upstream",
         pattern: r#"(?:\b503\b.*|flags\W+)\bUH\b|no[ _]healthy[ _]upstream(?: for '(?P<name>[^']*)')?"#,
         kind: Some(Kind::Cds),
-        means: "The cluster is there and has no host to send to: its endpoints never came or are empty, all of them \
-                are unhealthy, or it is still warming up.",
+        means: "The cluster exists and has no usable host: its endpoints were not sent or are empty, all of \
+                them are unhealthy, or the cluster is still warming.",
         look: &[
-            "xdscope get SESSION eds/{name} -o yaml      its endpoints, with their health",
-            "xdscope status SESSION --filter type:eds      whether they were asked for and came",
-            "screen 8, Graph: the cluster and what it waits for",
+            "xdscope get SESSION eds/{name} -o yaml      its endpoints and their health",
+            "xdscope status SESSION --filter type:eds      whether they were requested and sent",
+            "screen 8, Graph: the cluster, and the resources that it waits for",
         ],
     },
     Form {
@@ -233,12 +240,12 @@ pub(super) const FORMS: &[Form] = &[
         title: "503 NC, cluster_not_found",
         pattern: r#"(?:\b503\b.*|flags\W+)\bNC\b|cluster_not_found"#,
         kind: Some(Kind::Cds),
-        means: "The route leads to a cluster that this Envoy does not have: not sent yet, removed under the route, \
-                refused, or misspelt.",
+        means: "The route refers to a cluster that this Envoy does not have: it was not sent yet, was \
+                removed while the route still uses it, was refused, or its name is misspelt.",
         look: &[
             "xdscope lint SESSION --rule route-unknown-cluster --rule break-before-make",
-            "xdscope get SESSION cds      the clusters that it has",
-            "screen 8, Graph: routes that lead nowhere, and for how long",
+            "xdscope get SESSION cds      the clusters that Envoy has",
+            "screen 8, Graph: routes that refer to missing clusters, and for how long",
         ],
     },
     Form {
@@ -246,8 +253,8 @@ pub(super) const FORMS: &[Form] = &[
         title: "404 or 503 NR, route_not_found",
         pattern: r#"(?:\b(?:404|503)\b.*|flags\W+)\bNR\b|route_not_found"#,
         kind: Some(Kind::Rds),
-        means: "No route takes this request: its host is in no virtual host, no match fits, or the listener still \
-                waits for its routes.",
+        means: "No route matches this request: no virtual host has its domain, no route of the virtual host \
+                matches, or the listener still waits for its route configuration.",
         look: NO_ROUTE_LOOK,
     },
     Form {
@@ -255,8 +262,9 @@ pub(super) const FORMS: &[Form] = &[
         title: "xds: resource \"NAME\" of type \"TYPE\" has been removed",
         pattern: r#"xds: resource "(?P<name>[^"]*)" of type "(?P<type>\w+?)(?:Resource)?" has been removed"#,
         kind: None,
-        means: "The resource was left out of a full response, said to be removed, or did not come within 15 s: \
-                grpc-go has one text for all three, and fails calls that need it.",
+        means: "The resource is missing from a state-of-the-world response, was removed by the server, or \
+                was not sent within 15 s: grpc-go has one message for all three. Calls that need the \
+                resource fail.",
         look: ABSENT_LOOK,
     },
     Form {
@@ -352,7 +360,8 @@ pub(super) const FORMS: &[Form] = &[
         title: "No matching route found in xDS route config",
         pattern: r"(?i)No matching route found in xDS route config|no matched route was found|Could not find xDS route matching RPC",
         kind: Some(Kind::Rds),
-        means: "No route of the client's route configuration takes this call: no match fits its method and headers.",
+        means: "No route of the client's route configuration matches the method and the headers of this \
+                call.",
         look: NO_ROUTE_LOOK,
     },
     Form {
@@ -360,8 +369,8 @@ pub(super) const FORMS: &[Form] = &[
         title: "could not find VirtualHost for NAME in RouteConfiguration",
         pattern: r"could not find VirtualHost for (?P<text>\S+)",
         kind: Some(Kind::Rds),
-        means: "The route configuration came, and no virtual host of it has a domain that fits the name that the client \
-                was told to reach.",
+        means: "The route configuration has no virtual host with a domain that matches the target of the \
+                client.",
         look: NO_ROUTE_LOOK,
     },
     Form {
@@ -369,12 +378,12 @@ pub(super) const FORMS: &[Form] = &[
         title: "EDS resource NAME contains no localities",
         pattern: r"(?:no children in weighted_target policy: )?EDS resource (?P<name>[^\s:]+):? contains (?:no|empty) localities|No usable endpoint from cluster(?:\(s\))?: \[?(?P<text>[^\]]*)|no children in weighted_target policy",
         kind: Some(Kind::Eds),
-        means: "The client has the cluster and no endpoint of it to send to: its assignment came empty, or with none that \
-                may be used.",
+        means: "The client has the cluster and no usable endpoint: the server sent an empty assignment, or \
+                one without usable endpoints.",
         look: &[
-            "xdscope get SESSION eds/{name} -o yaml      its endpoints, with their health",
-            "xdscope status SESSION --filter type:eds      whether they were asked for and came",
-            "screen 8, Graph: the cluster and what it waits for",
+            "xdscope get SESSION eds/{name} -o yaml      its endpoints and their health",
+            "xdscope status SESSION --filter type:eds      whether they were requested and sent",
+            "screen 8, Graph: the cluster, and the resources that it waits for",
         ],
     },
     Form {
@@ -382,11 +391,11 @@ pub(super) const FORMS: &[Form] = &[
         title: "connections to all backends failing; last error: TEXT",
         pattern: r"connections to all backends failing; last error: (?P<text>.*)",
         kind: Some(Kind::Eds),
-        means: "The client has endpoints and can reach none of them. That is no matter of xDS unless the endpoints are \
-                old ones: compare them with what runs.",
+        means: "The client has endpoints and cannot connect to any of them. Compare the addresses with the \
+                running servers: if they differ, the endpoints are outdated; else the cause is not in xDS.",
         look: &[
-            "xdscope get SESSION eds -o yaml      the addresses that it has",
-            "xdscope log SESSION --filter type:eds      when they last changed",
+            "xdscope get SESSION eds -o yaml      the addresses that the client has",
+            "xdscope log SESSION --filter type:eds      when they changed last",
         ],
     },
 ];

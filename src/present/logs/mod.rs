@@ -1,9 +1,8 @@
-//! What log lines, admin texts and access logs of peers mean, and where the answer is to be seen.
+//! Explanations of log lines of Envoy, istioctl, go-control-plane and the gRPC clients.
 //!
-//! Data, in `forms`: each form of a text is a pattern with its variable parts named, what it means and what to look
-//! at. A form says whose words it is; texts are those of Envoy 1.40, istioctl, go-control-plane, and of the gRPC
-//! clients (C-core, grpc-go, grpc-java, grpc-js). Nothing else is guessed: a line that has none of the forms is
-//! unknown.
+//! The table `forms` has one entry for each known text: a pattern with its variable parts, what the text
+//! means, and where to look. The texts are those of Envoy 1.40, istioctl, go-control-plane, gRPC C-core,
+//! grpc-go, grpc-java and grpc-js. Lines that match none of the patterns are unknown.
 //!
 //! ```
 //! let found = xdscope::present::logs::explain("StreamAggregatedResources gRPC config stream closed: 14, no connection");
@@ -24,42 +23,46 @@ use regex::{Captures, Regex};
 use crate::wire::event::Kind;
 use crate::wire::text::display_safe;
 
-/// One text that peers write.
+/// A text that a peer logs.
 struct Form {
-    /// Whose words it is.
+    /// The program that logs it.
     who: &'static str,
     /// The text with its variable parts in capitals, as `explain` lists it.
     title: &'static str,
     /// Groups `url` (a type URL), `type` (a message or short word), `name`, `code`, `text`, `size`, `max`.
     pattern: &'static str,
-    /// The type that it speaks of, where the text does not say so.
+    /// The type that the text is about, if the text does not name it.
     kind: Option<Kind>,
+    /// What the text means.
     means: &'static str,
-    /// What to type or to look at; `{type}`, `{name}` stand for the parts of the line.
+    /// Commands and screens that help; `{type}` and `{name}` are replaced by the parts of the line.
     look: &'static [&'static str],
 }
 
-/// What a line means.
+/// An explanation of a log line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meaning {
+    /// The program that logs it.
     pub who: &'static str,
+    /// The text with its variable parts in capitals.
     pub title: &'static str,
+    /// What the text means.
     pub means: &'static str,
-    /// What the variable parts of this line say: the type, the resource, the status.
+    /// The variable parts of this line: type, resource, status.
     pub notes: Vec<String>,
-    /// Commands and screens that answer it, with the parts of the line put in.
+    /// Commands and screens that help, with the parts of the line filled in.
     pub look: Vec<String>,
 }
 
 static PATTERNS: LazyLock<Vec<(Option<Regex>, &'static Form)>> =
     LazyLock::new(|| forms::FORMS.iter().map(|form| (Regex::new(form.pattern).ok(), form)).collect());
 
-/// Longest line that is looked at; what stands behind is left out.
-const LONGEST: usize = 16 << 10;
+/// Bytes of a line that are searched.
+const MAX_LINE_BYTES: usize = 16 << 10;
 
-/// What is known of a line, of each form that it has; empty if it is unknown.
+/// Explains a line: one explanation for each pattern that it matches, none if it is unknown.
 pub fn explain(line: &str) -> Vec<Meaning> {
-    let line = line.get(..line.floor_char_boundary(LONGEST)).unwrap_or(line);
+    let line = line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or(line);
     let found = PATTERNS.iter().filter_map(|(pattern, form)| {
         let parts = pattern.as_ref()?.captures(line)?;
         Some(meaning(form, &parts))
@@ -67,12 +70,12 @@ pub fn explain(line: &str) -> Vec<Meaning> {
     found.collect()
 }
 
-/// Whose words and which texts are known, in the order of the table.
+/// The program and the title of each known text, in the order of the table.
 pub fn known() -> impl Iterator<Item = (&'static str, &'static str)> {
     forms::FORMS.iter().map(|form| (form.who, form.title))
 }
 
-/// The texts that have these words in them, whatever their variable parts.
+/// Explains the known texts whose titles contain `words`, in any case.
 pub fn with_words(words: &str) -> Vec<Meaning> {
     let words = words.to_lowercase();
     let found = forms::FORMS.iter().filter(|form| form.title.to_lowercase().contains(&words));
@@ -86,7 +89,7 @@ pub fn with_words(words: &str) -> Vec<Meaning> {
     found.map(meaning).collect()
 }
 
-/// What to look at, with the type and the name put in.
+/// The commands and screens of a form, with the type and the name filled in.
 fn looks(form: &Form, kind: Option<Kind>, name: &str) -> Vec<String> {
     let kind = kind.map_or("TYPE", Kind::word);
     form.look.iter().map(|look| look.replace("{type}", kind).replace("{name}", name)).collect()
@@ -112,14 +115,14 @@ fn meaning(form: &Form, parts: &Captures<'_>) -> Meaning {
     }
     notes.extend(name.as_ref().map(|name| format!("resource {name}")));
     if let (Some(size), Some(max)) = (part("size"), part("max")) {
-        notes.push(format!("{size} bytes, of {max} that are taken"));
+        notes.push(format!("{size} bytes, above the limit of {max}"));
     }
-    notes.extend(text.map(|text| format!("said: {text}")));
+    notes.extend(text.map(|text| format!("details: {text}")));
     let look = looks(form, kind, &name.map_or_else(|| "NAME".to_owned(), |name| quoted(&name)));
     Meaning { who: form.who, title: form.title, means: form.means, notes, look }
 }
 
-/// A part of a command as a shell takes it.
+/// Quotes a part of a command for a shell.
 fn quoted(text: &str) -> String {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
     if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }

@@ -1,11 +1,11 @@
 use super::*;
 
-/// Lines as they are written, with who says so, and the parts that are read out of them.
+/// Log lines, the program that writes each, and the notes expected for it.
 const LINES: &[(&str, &str, &[&str])] = &[
     (
         "[2026-11-21 10:00:00.000][12][warning][config] [source/x.cc:1] StreamAggregatedResources gRPC config stream closed: 14, upstream connect error or disconnect/reset before headers. reset reason: connection termination",
         ENVOY,
-        &["status 14 UNAVAILABLE", "said: upstream connect error"],
+        &["status 14 UNAVAILABLE", "details: upstream connect error"],
     ),
     (
         "DeltaAggregatedResources gRPC config stream to xds closed since 35s ago: 13, ",
@@ -15,13 +15,13 @@ const LINES: &[(&str, &str, &[&str])] = &[
     (
         "StreamClusters gRPC config stream to xds closed: 8, too large (previously 14, gone since 12s ago)",
         ENVOY,
-        &["status 8 RESOURCE_EXHAUSTED", "said: too large"],
+        &["status 8 RESOURCE_EXHAUSTED", "details: too large"],
     ),
-    ("DeltaAggregatedResources gRPC config stream closed gracefully, bye", ENVOY, &["said: bye"]),
+    ("DeltaAggregatedResources gRPC config stream closed gracefully, bye", ENVOY, &["details: bye"]),
     (
         "gRPC config for type.googleapis.com/envoy.config.cluster.v3.Cluster rejected: Error adding/updating cluster(s) a",
         ENVOY,
-        &["type cds: type.googleapis.com/envoy.config.cluster.v3.Cluster", "said: Error adding"],
+        &["type cds: type.googleapis.com/envoy.config.cluster.v3.Cluster", "details: Error adding"],
     ),
     (
         "gRPC config: initial fetch timed out for type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
@@ -42,36 +42,40 @@ const LINES: &[(&str, &str, &[&str])] = &[
     (
         "SERVER: Received message larger than max (5242880 vs. 4194304)",
         "gRPC",
-        &["5242880 bytes, of 4194304"],
+        &["5242880 bytes, above the limit of 4194304"],
     ),
     ("grpc: received message larger than max (5242880 vs. 4194304)", "gRPC", &["5242880 bytes"]),
     ("UNAVAILABLE: No matching route found in xDS route config", "gRPC", &["type rds"]),
     ("rpc error: code = Unavailable desc = no matched route was found", "gRPC", &["type rds"]),
     ("UNAVAILABLE: Could not find xDS route matching RPC", "gRPC", &["type rds"]),
-    ("could not find VirtualHost for echo.test in RouteConfiguration", "gRPC", &["said: echo.test"]),
+    ("could not find VirtualHost for echo.test in RouteConfiguration", "gRPC", &["details: echo.test"]),
     (
         "no children in weighted_target policy: EDS resource foo contains no localities",
         "gRPC",
         &["resource foo"],
     ),
-    ("UNAVAILABLE: No usable endpoint from cluster(s): [foo, bar]", "gRPC", &["said: foo, bar"]),
+    ("UNAVAILABLE: No usable endpoint from cluster(s): [foo, bar]", "gRPC", &["details: foo, bar"]),
     ("Received message larger than max (5242880 vs 4194304)", "gRPC", &["5242880 bytes"]),
-    ("gRPC message exceeds maximum size 4194304: 5242880", "grpc-java", &["5242880 bytes, of 4194304"]),
+    (
+        "gRPC message exceeds maximum size 4194304: 5242880",
+        "grpc-java",
+        &["5242880 bytes, above the limit of 4194304"],
+    ),
     (
         "Only unique values for domains are permitted. Duplicate entry of domain a.test in route edge",
         ENVOY,
-        &["type rds", "resource edge", "said: a.test"],
+        &["type rds", "resource edge", "details: a.test"],
     ),
     (
         "Didn't find a registered implementation for 'envoy.filters.http.x' with type URL: 'a.b.C'",
         ENVOY,
-        &["resource envoy.filters.http.x", "said: a.b.C"],
+        &["resource envoy.filters.http.x", "details: a.b.C"],
     ),
     ("Didn't find a registered implementation for name: 'x'", ENVOY, &["resource x"]),
     (
         "Protobuf message (type envoy.config.cluster.v3.Cluster reason INVALID with unknown field set {99}) has unknown fields",
         ENVOY,
-        &["type cds", "said: 99"],
+        &["type cds", "details: 99"],
     ),
     ("web.default Kubernetes SYNCED STALE (Never Acknowledged) SYNCED", "istioctl", &[]),
     ("web.default  STALE  SYNCED", "istioctl", &[]),
@@ -87,7 +91,7 @@ const LINES: &[(&str, &str, &[&str])] = &[
         "grpc-go",
         &["type lds", "resource echo"],
     ),
-    ("UNAVAILABLE: timeout obtaining resource from xDS server cp:1", "gRPC C-core", &["said: cp:1"]),
+    ("UNAVAILABLE: timeout obtaining resource from xDS server cp:1", "gRPC C-core", &["details: cp:1"]),
     ("Timed out waiting for resource echo from xDS server", "grpc-java", &["resource echo"]),
     ("RouteConfiguration edge does not exist", "grpc-js", &["type rds", "resource edge"]),
     ("CDS resource backend does not exist", "gRPC", &["type cds", "resource backend"]),
@@ -95,13 +99,13 @@ const LINES: &[(&str, &str, &[&str])] = &[
     (
         r#"[xds-channel 0x1] Sending NACK for resource type: "type.googleapis.com/envoy.config.listener.v3.Listener", version: "1", nonce: "2", reason: bad filter"#,
         "grpc-go",
-        &["type lds", "said: bad filter"],
+        &["type lds", "details: bad filter"],
     ),
     ("Sending NACK for LDS update, nonce: 1, current version: ", "grpc-java", &["type lds"]),
     (
         "ADS stream closed: rpc error: code = Unavailable desc = connection reset",
         "grpc-go",
-        &["status 14 UNAVAILABLE", "said: connection reset"],
+        &["status 14 UNAVAILABLE", "details: connection reset"],
     ),
     ("ADS stream closed with status UNAVAILABLE: null. Cause: x", "grpc-java", &["status 14"]),
     ("cp:1 ADS stream ended. code=13 details= Received RST_STREAM with code 2", "grpc-js", &["status 13"]),
@@ -110,7 +114,7 @@ const LINES: &[(&str, &str, &[&str])] = &[
 const ENVOY: &str = "Envoy";
 
 #[test]
-fn every_pattern_is_one() {
+fn compiles_every_pattern() {
     for (pattern, form) in PATTERNS.iter() {
         assert!(pattern.is_some(), "{}", form.title);
         assert!(!form.means.is_empty() && !form.look.is_empty(), "{}", form.title);
@@ -118,7 +122,7 @@ fn every_pattern_is_one() {
 }
 
 #[test]
-fn lines_are_read_with_their_parts() {
+fn extracts_parts_of_known_lines() {
     for (line, who, parts) in LINES {
         let found = explain(line);
         let Some(first) = found.first() else { panic!("unknown: {line}") };
@@ -131,7 +135,7 @@ fn lines_are_read_with_their_parts() {
 }
 
 #[test]
-fn every_form_has_a_line() {
+fn tests_every_form() {
     for (pattern, form) in PATTERNS.iter() {
         let of_form = |line: &&str| pattern.as_ref().is_some_and(|pattern| pattern.is_match(line));
         let others = [
@@ -146,14 +150,14 @@ fn every_form_has_a_line() {
 }
 
 #[test]
-fn what_has_no_form_is_unknown() {
+fn returns_nothing_for_unknown_lines() {
     for line in ["", "all is well", "stale", "UHF", "503", "closed: 14", "Cluster.connect_timeout"] {
         assert_eq!(explain(line), [], "{line}");
     }
 }
 
 #[test]
-fn parts_go_into_commands_as_a_shell_takes_them() {
+fn quotes_parts_for_shell() {
     let found = explain("RouteConfiguration it's;rm does not exist");
     assert!(found[0].look[0].starts_with("xdscope get SESSION rds"), "{found:#?}");
     let found = explain("no healthy upstream for 'a b'");
