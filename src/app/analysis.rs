@@ -1,4 +1,4 @@
-//! A store with the rules over it: what live runs and replays fold frames into.
+//! A store together with the rules: the state of live runs and replays.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,19 +12,20 @@ use crate::wire::Frame;
 use crate::wire::content::Catalog;
 use crate::wire::event::Time;
 
-/// Contents whose references live runs and replays look up, and that they hold against constraints: beyond it each push
-/// would cost more than it may while traffic, or a person, waits, so from there on such rules are silent. `xdscope lint` on the recording
-/// has no such bound.
+/// Distinct contents up to which live runs and replays check references.
+///
+/// Beyond this number a push would cost too much while traffic or a user waits, and rules about
+/// references report nothing. `xdscope lint` on the recording has no limit.
 const LIVE_CONTENTS: usize = 20_000;
-/// The same for the constraints of the API: each field of a content is held against them.
+/// Distinct contents up to which live runs and replays check constraints, which visits each field.
 const LIVE_CONSTRAINED: usize = 1_000;
 
-/// The rules of whoever shows screens.
+/// Returns the rules for live runs and screens, with limits on the contents that they check.
 pub fn bounded(schema: &Arc<Schema>) -> lint::Options {
     lint::Options { contents: Some(LIVE_CONTENTS), constrained: Some(LIVE_CONSTRAINED), ..rules(schema) }
 }
 
-/// Rules with the descriptors' knowledge of types, references and constraints.
+/// Returns the rules with the descriptors' knowledge of types, references and constraints.
 pub fn rules(schema: &Arc<Schema>) -> lint::Options {
     let names = Mutex::new(links::ReferenceFinder::new(schema.clone()));
     let links = move |any: &[u8]| {
@@ -49,13 +50,13 @@ pub fn rules(schema: &Arc<Schema>) -> lint::Options {
     }
 }
 
-/// The two as one. It reads like its store.
+/// A store and the rules that watch it. Dereferences to the store.
 pub struct Analysis {
     store: Store,
     lint: Lint,
 }
 
-/// Both at an earlier moment.
+/// A checkpoint of the store and the rules.
 pub struct Checkpoint {
     store: store::Checkpoint,
     lint: Lint,
@@ -66,33 +67,33 @@ impl Analysis {
         Analysis { store, lint: Lint::new(rules) }
     }
 
-    /// Folds in the next frame ([`Store::handle`]) and holds it against the rules.
+    /// Folds in the next frame ([`Store::handle`]) and checks it against the rules.
     pub fn handle(&mut self, frame: Frame) {
         self.lint.handle(&mut self.store, frame);
     }
 
-    /// Moves the clock on, so that timers of both fire.
+    /// Moves the clock on, so that timers of the store and the rules fire.
     pub fn advance(&mut self, now: Time) {
         self.lint.advance(&mut self.store, now);
     }
 
-    /// In the order in which they were first made.
+    /// Returns the findings in the order in which they were first made.
     pub fn findings(&self) -> &[Finding] {
         self.lint.findings()
     }
 
-    /// What can be gone back to.
+    /// Takes a checkpoint.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { store: self.store.checkpoint(), lint: self.lint.clone() }
     }
 
-    /// Goes back to it.
+    /// Restores a checkpoint, earlier or later than the current position.
     pub fn restore(&mut self, to: &Checkpoint) {
         self.store.restore(&to.store);
         self.lint.clone_from(&to.lint);
     }
 
-    /// The two apart.
+    /// Returns the store and the rules.
     pub fn into_parts(self) -> (Store, Lint) {
         (self.store, self.lint)
     }

@@ -1,4 +1,4 @@
-//! A dump of a client beside the screens, read again when its file changes.
+//! A dump of a client's applied configuration, read again when its file changes.
 
 use std::cell::{Ref, RefCell};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::engine::applied::{self, AppliedState};
 use crate::schema::Schema;
 
-/// How often the file is looked at.
+/// How often the file is checked.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The file, as it was read last.
+/// A dump file and its contents.
 pub struct AppliedFile {
     path: PathBuf,
     schema: Arc<Schema>,
@@ -22,19 +22,19 @@ struct State {
     looked: Instant,
     seen: Option<(SystemTime, u64)>,
     beside: AppliedState,
-    /// Why the newest reading failed; what was read before still stands.
+    /// The error of the newest reading. The earlier contents remain valid.
     failed: Option<String>,
     turn: u64,
 }
 
 impl AppliedFile {
-    /// A file that was read just now.
+    /// Returns the handle of a file that was just read.
     pub fn new(path: PathBuf, beside: AppliedState, schema: Arc<Schema>) -> AppliedFile {
         let state = State { looked: Instant::now(), seen: stamp(&path), beside, failed: None, turn: 0 };
         AppliedFile { path, schema, state: RefCell::new(state) }
     }
 
-    /// A number that changes with what was read; looks from time to time.
+    /// Checks the file from time to time. Returns a number that changes with the contents.
     pub fn revision(&self) -> u64 {
         let mut state = self.state.borrow_mut();
         if state.looked.elapsed() < LOOK {
@@ -49,7 +49,7 @@ impl AppliedFile {
         state.turn += 1;
         match self.read() {
             Ok(beside) => (state.beside, state.failed) = (beside, None),
-            // It may be half written: the next look sees more of it.
+            // The file may be half written: the next check reads it again.
             Err(why) => {
                 state.failed = Some(format!("{}: {why}; what was read before is shown", self.path.display()))
             }
@@ -68,7 +68,7 @@ impl AppliedFile {
         Ref::map(self.state.borrow(), |state| &state.beside)
     }
 
-    /// What a person should know of it.
+    /// Returns a message about the file for the user.
     pub fn notice(&self) -> Option<String> {
         self.state.borrow().failed.clone()
     }

@@ -1,4 +1,4 @@
-//! A client with everything behind it: its streams, what it says on them, the facts, the session file.
+//! A running xDS client: its streams, its requests, the analysis and the session file.
 
 mod polls;
 mod verdict;
@@ -29,7 +29,7 @@ use super::tap::StartError;
 use polls::Polls;
 use verdict::{Passed, Passing};
 
-/// What to ask for.
+/// A subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Want {
     pub type_url: TypeUrl,
@@ -37,47 +37,47 @@ pub struct Want {
     pub names: Vec<String>,
 }
 
-/// Who rules on responses.
+/// The way in which responses are accepted or rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judge {
-    /// What every client must refuse is refused.
+    /// Reject responses that every client must reject.
     Auto,
-    /// And what can't be decoded, or breaks the constraints of its type.
+    /// Also reject responses that cannot be decoded or violate the constraints of their type.
     Validate,
-    /// The user, one by one.
+    /// Hold each response until the user decides.
     Ask,
-    /// Nobody.
+    /// Never answer.
     Never,
 }
 
-/// Whom to be, to whom, and how it is kept.
+/// The identity, servers and settings of a client.
 pub struct Options {
     pub server: Server,
-    /// Servers of authorities, from 1 on as [`client::Config::authorities`] numbers them.
+    /// Servers of authorities, numbered from 1 as in [`client::Config::authorities`].
     pub others: Vec<Server>,
     pub client: client::Config,
     pub wants: Vec<Want>,
     pub judge: Judge,
-    /// Responses that are refused whatever they hold, with the text.
+    /// Responses to reject whatever their contents, with the error message.
     pub refuse: Vec<(Filter, String)>,
-    /// How long a REST poll may go without an answer.
+    /// The timeout of a REST poll.
     pub poll_timeout: Duration,
-    /// The names of fields in a poll.
+    /// The spelling of field names in a poll.
     pub poll_names: FieldNames,
-    /// The session file.
+    /// The path and the open session file; `None`: no recording.
     pub record: Option<(PathBuf, File)>,
-    /// Keep the frames, for [`Running::stop`] to give them back.
+    /// Keep the frames for [`Running::into_loaded`].
     pub collect: bool,
     pub keep_secrets: bool,
-    /// Keys the ids of content and secrets; `None`: a new one.
+    /// The key of content ids and redacted secrets; `None`: random.
     pub seed: Option<u64>,
     pub store: store::Options,
     pub schema: Arc<Schema>,
-    /// What the run says of itself: `watch cp.mesh:15010`.
+    /// The title of the run, such as `watch cp.mesh:15010`.
     pub source: String,
 }
 
-/// A change of mind while it runs.
+/// A change of the client's behaviour while it runs.
 #[derive(Clone, Debug)]
 pub enum Command {
     Subscribe {
@@ -92,7 +92,7 @@ pub enum Command {
         type_url: TypeUrl,
         wanted: bool,
     },
-    /// On a response that is held; `None`: the newest.
+    /// Accept or reject a held response; `None`: the newest.
     Rule {
         type_url: TypeUrl,
         nonce: Option<Nonce>,
@@ -101,28 +101,28 @@ pub enum Command {
     Reconnect,
 }
 
-/// How it stands.
+/// The progress of a client.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// It knows what it wants.
+    /// The subscriptions have been made.
     pub begun: bool,
-    /// Every stream is open.
+    /// All streams are open.
     pub open: bool,
-    /// Why the newest try to connect failed.
+    /// The error of the newest attempt to connect.
     pub failed: Option<DialError>,
-    /// How the newest stream ended, if that was an error.
+    /// The error with which the newest stream ended.
     pub ended: Option<String>,
-    /// Types, or names of them, that were asked for and not answered.
+    /// Types, or names of them, that were requested and not delivered.
     pub unanswered: Vec<(TypeUrl, Option<String>)>,
-    /// Names that resources refer to, and that no server answers for (row K-24).
+    /// Names that resources refer to and no server serves (`docs/protocol.md#k-24`).
     pub unmapped: Vec<String>,
-    /// What can't be asked for.
+    /// A subscription that the client cannot make.
     pub refused: Option<client::Refused>,
-    /// Tries and streams so far.
+    /// Attempts and streams so far.
     pub attempts: u32,
 }
 
-/// A client at work. Dropping it ends its streams.
+/// A running client. Dropping it ends its streams.
 pub struct Running {
     pub shared: Arc<Shared>,
     progress: Arc<Mutex<Progress>>,
@@ -133,10 +133,10 @@ pub struct Running {
     start: Instant,
 }
 
-/// Commands that may wait.
+/// Commands that may wait to be handled.
 const COMMANDS: usize = 64;
 
-/// Events that are taken at once.
+/// Events that are handled in one batch.
 const BATCH: usize = 64;
 
 impl Running {
@@ -185,7 +185,7 @@ impl Running {
                 };
                 work.run(keep, wants, told, events).await
             });
-            // A name that is still being looked up must not be waited for.
+            // Do not wait for a name that is still being resolved.
             runtime.shutdown_background();
             kept
         });
@@ -197,24 +197,24 @@ impl Running {
         lock(&self.progress).clone()
     }
 
-    /// The time on the run's clock.
+    /// Returns the time on the run's clock.
     pub fn now(&self) -> Time {
         since(self.start)
     }
 
-    /// Tells it something. False: it has too much to do, or has ended.
+    /// Sends a command. Returns false if the client is too busy or has ended.
     pub fn command(&self, command: Command) -> bool {
         lock(&self.progress).refused = None;
         self.commands.as_ref().is_some_and(|commands| commands.try_send(command).is_ok())
     }
 
-    /// Ends the streams and completes the session file; its path and size.
+    /// Ends the streams and completes the session file. Returns its path and size.
     pub fn stop(mut self) -> Option<(PathBuf, u64)> {
         self.join();
         Some((self.recording.clone()?, self.shared.recorded()))
     }
 
-    /// Ends the streams; all that passed, where that was collected.
+    /// Ends the streams. Returns the collected frames, if [`Options::collect`] was set.
     pub fn into_loaded(mut self) -> Option<Loaded> {
         let frames = self.join()?;
         let (clock, end) = (self.clock, self.now());
@@ -245,7 +245,7 @@ fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
     progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Headers as they may be kept.
+/// Returns the headers with secrets redacted.
 fn cleaned(server: &Server) -> Vec<(String, String)> {
     let clean = |(name, value): &(String, String)| {
         let value = redact::metadata(name, value).unwrap_or_else(|| value.clone());
@@ -255,7 +255,7 @@ fn cleaned(server: &Server) -> Vec<(String, String)> {
     server.headers.iter().map(clean).chain(token).collect()
 }
 
-/// What does not change.
+/// The settings that do not change during the run.
 struct About {
     judge: Judge,
     refuse: Vec<(Filter, String)>,
@@ -264,22 +264,22 @@ struct About {
     start: Instant,
 }
 
-/// The thread's own.
+/// The state of the client's thread.
 struct Work {
     about: About,
     client: Client,
     streams: Streams,
     assembler: Assembler,
-    /// Streams by lane, as frames number them.
+    /// The ids of open streams, by lane.
     open: BTreeMap<u32, StreamId>,
-    /// Responses that are passing, by lane.
+    /// Responses that are being received, by lane.
     passing: BTreeMap<u32, Passing>,
-    /// The one that is complete and being taken in.
+    /// A complete response that is being decoded.
     passed: Option<Passed>,
     polls: Polls,
     out: Vec<Frame>,
     kept: Option<Vec<Frame>>,
-    /// The client may want or have other things than `progress` says.
+    /// `progress` is out of date.
     changed: bool,
     progress: Arc<Mutex<Progress>>,
     shared: Arc<Shared>,
@@ -318,7 +318,7 @@ impl Work {
                     happened = if more { events.try_recv().ok() } else { None };
                 }
                 match &self.passed {
-                    // What is owed may be in it.
+                    // An overdue answer may be in the response that is being decoded.
                     Some(passed) => passed.at,
                     None => self.timeout(into),
                 }
@@ -397,7 +397,7 @@ impl Work {
                     tls: Tls { client: None, server: tls },
                     ..Open::default()
                 };
-                // Polls are one stream over all connections.
+                // All polls of a lane are one stream, over any number of connections.
                 if !self.open.contains_key(&lane.0) {
                     let id = self.assembler.open(now, open, &mut self.out);
                     self.open.insert(lane.0, id);
@@ -462,7 +462,7 @@ impl Work {
         self.effects(into);
     }
 
-    /// Says what is wrong, how often, and when it is tried again.
+    /// Reports an error, the number of attempts, and the time of the next one.
     fn trouble(&self, lane: Lane, now: Time, what: &str) {
         let again = self.client.retry(lane).map_or(String::new(), |(attempts, until)| {
             format!(" (attempt {attempts}, next in {:.1}s)", until.since(now).as_secs_f64())
@@ -491,7 +491,7 @@ impl Work {
         now
     }
 
-    /// Does what the client says.
+    /// Performs the client's effects.
     fn effects(&mut self, into: &mut Ingest<'_>) {
         let effects: Vec<Effect> = self.client.effects().collect();
         self.changed |= !effects.is_empty();
@@ -517,7 +517,7 @@ impl Work {
         self.give_up(stuck, into);
     }
 
-    /// Ends streams on which the server takes nothing any more.
+    /// Ends streams whose servers no longer read requests.
     fn give_up(&mut self, stuck: BTreeSet<Lane>, into: &mut Ingest<'_>) {
         for lane in stuck {
             let now = since(self.about.start);
@@ -539,7 +539,7 @@ impl Work {
 
     fn end(&mut self, into: &mut Ingest<'_>) -> Time {
         let now = since(self.about.start);
-        // What was collected is looked at as it stood before the end.
+        // A collected run is shown as it was before its end.
         let shown = self.kept.is_none();
         let lanes: Vec<u32> = self.open.keys().copied().filter(|_| shown).collect();
         for lane in lanes {
@@ -548,7 +548,8 @@ impl Work {
         now
     }
 
-    /// The message that has passed, as a frame for all who keep them once it is flushed.
+    /// Completes a message and returns it. The frame reaches the store and recording when it is
+    /// flushed.
     fn message(&mut self, now: Time, id: StreamId, dir: Dir, into: &mut Ingest<'_>) -> Option<Arc<Message>> {
         let catalog = into.store.catalog_mut();
         self.assembler.message(now, id, dir, catalog, &mut self.out);
@@ -568,7 +569,7 @@ impl Work {
     }
 }
 
-/// How a stream ended, or a poll failed, never without the server's own words.
+/// Describes how a stream ended or a poll failed, with the server's own message.
 fn said(end: &End, poll: bool) -> String {
     let mut out = match (&end.status, &end.note) {
         (None, Some(note)) if poll => return format!("the poll failed: {note}"),

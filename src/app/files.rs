@@ -1,5 +1,6 @@
-//! Files that hold a DiscoveryResponse each, read again as they change (group C): a stream for each, applied or rejected
-//! here, for there is nobody to tell.
+//! Files that each hold a DiscoveryResponse and are read again when they change.
+//!
+//! Each file is a stream, and each version of it is accepted or rejected here.
 
 mod folder;
 
@@ -21,23 +22,23 @@ use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
 use folder::{Folder, Seen};
 
-/// How often files are looked at. What changed must have stayed as it is for as long.
+/// How often files are checked. A changed file must have been stable for as long.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What to watch, and how it is kept.
+/// The files to watch and the settings of the run.
 pub struct Options {
-    /// A file, or a directory.
+    /// A file or a directory.
     pub path: PathBuf,
-    /// The session file.
+    /// The path and the open session file; `None`: no recording.
     pub record: Option<(PathBuf, std::fs::File)>,
     pub keep_secrets: bool,
     pub store: crate::engine::store::Options,
     pub schema: Arc<Schema>,
-    /// What the run says of itself: `watch clusters.yaml`.
+    /// The title of the run, such as `watch clusters.yaml`.
     pub source: String,
 }
 
-/// Files that are watched. Dropping it ends that.
+/// A running watch of files. Dropping it ends the watch.
 pub struct Running {
     pub shared: Arc<Shared>,
     pub recording: Option<PathBuf>,
@@ -71,7 +72,7 @@ impl Running {
         Ok(Running { shared, recording, stop: Some(stop), thread })
     }
 
-    /// Completes the session file; its path and size.
+    /// Completes the session file. Returns its path and size.
     pub fn stop(mut self) -> Option<(PathBuf, u64)> {
         self.join();
         Some((self.recording.clone()?, self.shared.recorded()))
@@ -96,9 +97,9 @@ struct Work {
     schema: Arc<Schema>,
     start: Instant,
     folder: Folder,
-    /// By name, as streams.
+    /// The watched files by name, as streams.
     files: BTreeMap<String, ResponseFile>,
-    /// What is wrong with files now.
+    /// The errors of files that are wrong now.
     bad: BTreeMap<String, String>,
 }
 
@@ -154,7 +155,7 @@ impl Work {
     }
 }
 
-/// What every client refuses of a response (row C-06), and what breaks the constraints of its type.
+/// Returns why a client would reject the response: a generic error, or a constraint of its type.
 fn rejected(frames: &[Frame], into: &Ingest<'_>, schema: &Schema) -> Option<String> {
     let catalog = into.store.catalog();
     frames.iter().find_map(|frame| match &frame.what {

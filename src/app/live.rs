@@ -1,5 +1,4 @@
-//! A live source: what keeps its frames, records and shows them to others; and the thread that drains a tap's copies
-//! into it.
+//! A live source: stores, records and shows frames. A thread drains a tap's copies into it.
 
 use std::io;
 use std::ops::Range;
@@ -16,73 +15,74 @@ use crate::wire::event::Time;
 use super::analysis::Analysis;
 use super::recorder::Recorder;
 
-/// Without traffic the clock still moves on this often, so that what is owed comes to light.
+/// How often the clock moves on without traffic, so that overdue answers show up.
 const TICK: Duration = Duration::from_millis(250);
 
-/// So many bytes are looked at before the facts are let go of, whether or not somebody waits for them.
+/// Bytes to decode before the store lock is released, whether or not another thread waits.
 const PART: usize = 1 << 20;
 
-/// So long it goes on although somebody waits: who looks again and again must not keep it from getting on.
+/// The shortest time to hold the store lock, so that frequent readers do not stop the analysis.
 const LEAST: Duration = Duration::from_millis(4);
 
-/// Of the analysis; on Linux a thread has a niceness of its own. Where cores are short the view lags, and
-/// the traffic does not.
+/// Niceness of the analysis thread (Linux). Where cores are short, the view lags and traffic does
+/// not.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 12;
 
-/// Called after each batch, with the rows of the timeline and the findings that it added. An error ends the
-/// calls, as when a pipe is closed.
+/// Called after each batch with the timeline rows and findings that it added.
+///
+/// An error ends the calls, for instance when a pipe is closed.
 pub type Sink = Box<dyn FnMut(&Analysis, Range<usize>, Range<usize>) -> io::Result<()> + Send>;
 
-/// What the thread shares with screens and printers.
+/// The state that the analysis shares with screens and printers.
 pub struct Shared {
     store: Mutex<Analysis>,
-    /// Who is to have them next.
+    /// Ticket lock: held while waiting for the store, so that waiters take turns.
     next: Mutex<()>,
     revision: AtomicU64,
     recorded: AtomicU64,
-    /// Why recording stopped, if it did.
+    /// The error that stopped the recording.
     failed: Mutex<Option<String>>,
-    /// Why there is nothing to see, while that is so: the server can't be reached.
+    /// The error that keeps the source from its server at present.
     trouble: Mutex<Option<String>>,
-    /// The sink's reader is gone.
+    /// The reader of the sink is gone.
     unread: AtomicBool,
 }
 
 impl Shared {
-    /// The facts, standing still while the guard is held. Traffic goes on meanwhile.
+    /// Locks the store. Traffic goes on meanwhile.
     pub fn store(&self) -> MutexGuard<'_, Analysis> {
-        // In turn: whoever lets go of them only to take them again at once would not let others in.
+        // Without the ticket, a thread that locks again at once would starve the others.
         let _next = self.next.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.store.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Somebody waits for them.
+    /// Returns whether a thread waits for the store.
     fn is_wanted(&self) -> bool {
         matches!(self.next.try_lock(), Err(TryLockError::WouldBlock))
     }
 
-    /// The facts alone, when nobody else shares them.
+    /// Returns the store. The caller holds the last reference.
     pub(super) fn into_store(self) -> Analysis {
         self.store.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Changes whenever the facts may have.
+    /// Returns a number that changes whenever the store may have.
     pub fn revision(&self) -> u64 {
         self.revision.load(Ordering::Acquire)
     }
 
-    /// Bytes of the session file.
+    /// Returns the size of the session file in bytes.
     pub fn recorded(&self) -> u64 {
         self.recorded.load(Ordering::Relaxed)
     }
 
-    /// Why recording stopped before its time.
+    /// Returns the error that stopped the recording.
     pub fn recording_error(&self) -> Option<String> {
         self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
-    /// What keeps the source from its server, in words: step, attempt, back-off.
+    /// Returns the error that keeps the source from its server: step, attempt, back-off.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
@@ -95,13 +95,13 @@ impl Shared {
         *self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(error);
     }
 
-    /// Nobody reads the event lines any more.
+    /// Returns whether the reader of the event lines is gone.
     pub fn unread(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
     }
 }
 
-/// The running thread. It ends when the tap has stopped and everything was drained.
+/// The analysis thread. It ends when the tap has stopped and all copies are drained.
 pub struct Live {
     pub shared: Arc<Shared>,
     thread: JoinHandle<()>,
@@ -119,7 +119,7 @@ impl Live {
         let shared = keep.shared.clone();
         let mut work = Work { keep, pipeline, frames: Vec::new() };
         let thread = std::thread::Builder::new().name("analysis".into()).spawn(move || {
-            // Where cores are short, traffic goes first. Without the right to be nice all stays as it was.
+            // Traffic goes first. Fails without the permission, and changes nothing then.
             #[cfg(target_os = "linux")]
             let _ = rustix::process::nice(NICE);
             let mut batch = Vec::new();
@@ -132,7 +132,7 @@ impl Live {
         Ok(Live { shared, thread })
     }
 
-    /// Waits for the end; call after the tap was stopped.
+    /// Waits for the thread to end. Call after the tap has stopped.
     pub fn join(self) -> Arc<Shared> {
         if self.thread.join().is_err() {
             tracing::error!("the analysis thread panicked; what it had recorded is kept");
@@ -159,7 +159,8 @@ impl Work {
                 };
                 let begun = Instant::now();
                 let at = part(&mut rest, || begun.elapsed() >= LEAST && shared.is_wanted(), take);
-                // No further than what has been looked at: what is owed by now may be in the rest.
+                // The clock stays at the last copy while copies remain: an overdue answer may be
+                // among them.
                 if rest.peek().is_some() { at } else { copies.now() }
             });
             if rest.peek().is_none() {
@@ -169,7 +170,8 @@ impl Work {
     }
 }
 
-/// Takes copies until it has taken [`PART`], or is to stop; one at least. When the last of them was made.
+/// Takes at least one copy, until [`PART`] bytes are taken or `stop`. Returns the time of the last
+/// one.
 fn part(
     rest: &mut impl Iterator<Item = TapCopy>,
     stop: impl Fn() -> bool,
@@ -187,23 +189,23 @@ fn part(
     at
 }
 
-/// Where the frames of a live source go: the session file, the store, whoever prints them.
+/// The destinations of a live source's frames: session file, store, printer.
 pub(super) struct LiveSink {
     pub shared: Arc<Shared>,
     recorder: Option<Recorder>,
     sink: Option<Sink>,
-    /// Rows and findings that the sink has seen.
+    /// Timeline rows and findings that the sink has been given.
     shown: (usize, usize),
 }
 
-/// The same while the facts are held.
+/// The destinations while the store is locked.
 pub(super) struct Ingest<'a> {
     pub store: &'a mut Analysis,
     recorder: &'a mut Option<Recorder>,
 }
 
 impl Ingest<'_> {
-    /// Records a frame and folds it in.
+    /// Records a frame and folds it into the store.
     pub fn take(&mut self, frame: Frame) {
         if let Some(recorder) = self.recorder {
             recorder.write(&frame, self.store.catalog());
@@ -226,12 +228,12 @@ impl LiveSink {
         LiveSink { shared, recorder, sink, shown: (0, 0) }
     }
 
-    /// How long to wait for traffic.
+    /// Returns how long to wait for traffic.
     pub fn tick(&self) -> Duration {
         self.recorder.as_ref().and_then(Recorder::due).map_or(TICK, |due| due.min(TICK))
     }
 
-    /// Takes what `fill` gives, which says the time; then shows what is new.
+    /// Takes the frames of `fill`, which returns the time, then passes new rows to the sink.
     pub fn batch(&mut self, fill: impl FnOnce(&mut Ingest<'_>) -> Time) {
         let shared = self.shared.clone();
         let mut store = shared.store();
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_analysis_stops_where_it_is_told_to() {
+    fn stops_after_a_part() {
         let copied = |at| TapCopy {
             conn: ConnId(1),
             at: Time(at),
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_known_until_he_has_them() {
+    fn knows_of_waiters_until_they_have_the_store() {
         let shared = shared();
         let held = shared.store();
         assert!(!shared.is_wanted());

@@ -1,4 +1,5 @@
-//! Wiring: sources to store to sinks. The only place where sockets, files, state and screens meet.
+//! Wiring of live runs, replays and the demo: the only room where sockets, files, state and screens
+//! meet.
 
 pub mod analysis;
 pub mod applied;
@@ -6,7 +7,7 @@ pub mod client;
 pub mod demo;
 pub mod files;
 pub mod live;
-mod named_nodes;
+mod named_recording;
 mod recorder;
 pub mod replay;
 mod run_config;

@@ -10,10 +10,10 @@ use crate::wire::Frame;
 use crate::wire::content::Catalog;
 use crate::wire::event::Time;
 
-/// What is new reaches the file at least this often; `kill -9` loses no more than that.
+/// How often new frames reach the file: `kill -9` loses no more than this.
 const FLUSH: Duration = Duration::from_millis(100);
 
-/// Writes frames to the session file. A write that fails ends the recording, never the run.
+/// Writes frames to the session file. A write error ends the recording, not the run.
 pub struct Recorder {
     path: PathBuf,
     writer: Writer,
@@ -41,7 +41,7 @@ impl Recorder {
         }
     }
 
-    /// Brings to the file what is new, if it is time.
+    /// Writes new frames to the file, if it is time.
     pub fn flush(&mut self, now: Time) {
         self.writer.advance(now);
         if self.error.is_none() && self.dirty && self.flushed.elapsed() >= FLUSH {
@@ -52,7 +52,8 @@ impl Recorder {
         }
     }
 
-    /// How soon [`flush`](Recorder::flush) has something to do; `None`: not before something is written.
+    /// Returns when [`flush`](Recorder::flush) has something to do; `None`: not before the next
+    /// frame.
     pub fn due(&self) -> Option<Duration> {
         (self.dirty && self.error.is_none()).then(|| FLUSH.saturating_sub(self.flushed.elapsed()))
     }
@@ -71,7 +72,10 @@ impl Recorder {
         self.error.as_deref()
     }
 
-    /// Completes the file; its size, or why it is not complete.
+    /// Completes the file. Returns its size.
+    ///
+    /// # Errors
+    /// The file is not complete.
     pub fn finish(self) -> Result<u64, String> {
         let said = |error: io::Error| stopped(&self.path, &error);
         self.writer.finish().map_err(said)?;

@@ -1,4 +1,4 @@
-//! What a run of our own is kept in: store, rules and session file, with the run's clock.
+//! The store, rules, session file and clock of a run without a tap.
 
 use std::fs::File;
 use std::io;
@@ -18,20 +18,20 @@ use super::live::{LiveSink, Sink};
 use super::recorder::Recorder;
 use super::tap::{StartError, meaning};
 
-/// How a run is kept.
+/// The settings of a run.
 pub(super) struct RunConfig {
-    /// The session file.
+    /// The path and the open session file; `None`: no recording.
     pub record: Option<(PathBuf, File)>,
     pub keep_secrets: bool,
-    /// Keys the ids of content and secrets; `None`: a new one.
+    /// The key of content ids and redacted secrets; `None`: random.
     pub seed: Option<u64>,
     pub store: store::Options,
     pub schema: Arc<Schema>,
-    /// What the run says of itself: `watch cp.mesh:15010`.
+    /// The title of the run, such as `watch cp.mesh:15010`.
     pub source: String,
 }
 
-/// The same, begun now.
+/// A run that has begun.
 pub(super) struct StartedRun {
     pub keep: LiveSink,
     pub recording: Option<PathBuf>,
@@ -73,7 +73,7 @@ impl RunConfig {
     }
 }
 
-/// The time on the clock of a run that began then.
+/// Returns the time since the start of the run.
 pub(super) fn since(start: Instant) -> Time {
     Time(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }

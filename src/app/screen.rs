@@ -1,4 +1,4 @@
-//! The screens over a live source.
+//! The feed of a live source to the screens.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -24,11 +24,11 @@ use crate::wire::text::{display_safe, hex};
 use super::applied::AppliedFile;
 use super::client::{self, Command};
 use super::live::Shared;
-use super::named_nodes::Named;
+use super::named_recording::Named;
 use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
 
-/// Bodies by the descriptors.
+/// Decodes bodies with the descriptors.
 pub struct Decoded(pub Arc<Schema>);
 
 impl BodyRenderer for Decoded {
@@ -71,20 +71,21 @@ impl BodyRenderer for Decoded {
     }
 }
 
-/// What the screens say of a run besides its facts.
+/// The facts about a run that the screens show beside its data.
 pub struct About {
     pub source: String,
     pub recording: Option<PathBuf>,
     /// What to do so that something appears.
     pub empty: Vec<String>,
     pub notice: Option<String>,
-    /// Where copies too large for the clipboard go.
+    /// The folder for copies that are too large for the clipboard.
     pub copies: PathBuf,
     pub keep_secrets: bool,
 }
 
 impl About {
-    /// In place of [`empty`](About::empty) while the server can't be reached.
+    /// Returns the lines to show instead of [`empty`](About::empty) while the server cannot be
+    /// reached.
     fn cut_off(&self, why: &str) -> Vec<String> {
         let server = self.source.split_once(' ').map_or("SERVER", |(_, server)| server);
         let doctor = format!("Try   xdscope doctor {server}");
@@ -101,16 +102,16 @@ impl About {
     }
 }
 
-/// Reads a session file again, and says how its replay goes.
+/// Reads a session file again. Returns its frames and the settings of its replay.
 pub type Reopen = Box<dyn Fn(&Path) -> Result<(Loaded, replay::Options), String>>;
 
-/// How often a session file is looked at for what was shown and has not reached it yet, and how long apart.
+/// Attempts to read recent messages from the session file, and the time between them.
 const LOOKS: u32 = 10;
 const LOOK: Duration = Duration::from_millis(60);
 
-/// A live source as the screens want it. Held, it goes back in its own session file.
+/// The feed of a live source to the screens. A held source goes back in its session file.
 pub struct LiveFeed<'a> {
-    /// The client whose streams these are, if they are ours.
+    /// The running client whose streams are shown, if any.
     client: Option<&'a client::Running>,
     shared: Arc<Shared>,
     bodies: Decoded,
@@ -119,7 +120,7 @@ pub struct LiveFeed<'a> {
     rewound: RefCell<Option<ReplayFeed>>,
     named: RefCell<Option<Named>>,
     applied: Option<Rc<AppliedFile>>,
-    /// How often it was rewound, and came back.
+    /// How often the source was rewound and resumed.
     turns: Cell<u64>,
 }
 
@@ -132,17 +133,17 @@ impl<'a> LiveFeed<'a> {
         LiveFeed { client: None, shared, bodies, about, reopen, rewound, named, applied: None, turns }
     }
 
-    /// The streams are those of this client, which can be told what to say.
+    /// Adds the client whose streams are shown, which takes commands.
     pub fn of_client(self, client: Option<&'a client::Running>) -> LiveFeed<'a> {
         LiveFeed { client, ..self }
     }
 
-    /// What a client has applied stands beside.
+    /// Adds a dump of what the client has applied.
     pub fn beside(self, applied: Option<Rc<AppliedFile>>) -> LiveFeed<'a> {
         LiveFeed { applied, ..self }
     }
 
-    /// The session file once so many messages have reached it.
+    /// Returns the session file once it has `wanted` messages.
     fn session(&self, wanted: u64) -> Result<(Loaded, replay::Options), String> {
         let Some(path) = &self.about.recording else {
             return Err("it is not recorded (--no-record)".into());
@@ -164,7 +165,7 @@ impl<'a> LiveFeed<'a> {
         }
     }
 
-    /// The session file up to where the source is held.
+    /// Returns the session file up to the held message.
     fn rewind(&self, held: HeldMessage) -> Result<ReplayFeed, String> {
         let session = self.session(held.n.0).map_err(|why| format!("this can't go back: {why}"));
         let (mut loaded, options) = session?;
@@ -173,7 +174,7 @@ impl<'a> LiveFeed<'a> {
         Ok(feed.beside(self.applied.clone()))
     }
 
-    /// Ends the named recording, if there is one; what was written, in words, or why it was not.
+    /// Ends the named recording, if any. Returns the message for the user.
     pub fn end_named(&self) -> Option<Result<String, String>> {
         let named = self.named.borrow_mut().take()?;
         let until = self.shared.store().messages();
@@ -218,7 +219,7 @@ impl Feed for LiveFeed<'_> {
             named: self.named.borrow().as_ref().map(|named| name(&named.path().to_path_buf())),
             dropped: store.gaps(),
             rerun: path.map_or_else(|| "SOURCE".into(), |path| path.display().to_string()),
-            // Those of our own client are nobody's loss.
+            // A client of xdscope's own serves no traffic.
             clients: match self.client {
                 Some(_) => 0,
                 None => store.open_stream_ids().count() as u64,
@@ -304,7 +305,7 @@ impl Feed for LiveFeed<'_> {
     }
 }
 
-/// Writes a copy too large for a clipboard into a folder; its path.
+/// Writes a copy that is too large for the clipboard into a folder. Returns its path.
 pub(super) fn save_copy(folder: &Path, text: &str) -> io::Result<String> {
     std::fs::create_dir_all(folder)?;
     let path = folder.join("copy.txt");
@@ -312,7 +313,7 @@ pub(super) fn save_copy(folder: &Path, text: &str) -> io::Result<String> {
     Ok(path.display().to_string())
 }
 
-/// Signals as the screens want them.
+/// Converts signals to messages for the screens.
 pub fn messages(signals: Receiver<Signal>) -> io::Result<Receiver<Msg>> {
     let (send, receive) = channel();
     std::thread::Builder::new().name("messages".into()).spawn(move || {

@@ -1,4 +1,4 @@
-//! Signals as messages, so that every way out finishes the session file and gives the terminal back.
+//! Signals as messages, so that every exit completes the session file and restores the terminal.
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -9,16 +9,16 @@ use signal_hook::iterator::Signals;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGINT, SIGTERM, SIGHUP: finish and end.
+    /// SIGINT, SIGTERM, SIGHUP: finish and exit.
     Stop,
-    /// SIGTSTP: give the terminal to the shell.
+    /// SIGTSTP: return the terminal to the shell.
     Suspend,
 }
 
-/// The signal of the process that came first of those that end it; 0 before.
+/// The first signal that ended the process; 0 before.
 static ENDED: AtomicI32 = AtomicI32::new(0);
 
-/// What ended the run, where it was not its user: `SIGTERM`, `SIGHUP`.
+/// Returns the signal that ended the run, unless the user sent it: `SIGTERM`, `SIGHUP`.
 pub fn cause() -> Option<&'static str> {
     match ENDED.load(Ordering::Relaxed) {
         SIGTERM => Some("SIGTERM"),
@@ -27,7 +27,7 @@ pub fn cause() -> Option<&'static str> {
     }
 }
 
-/// Catches the signals that end a run, and with `screens` the one that suspends it, from now on.
+/// Catches the signals that end a run from now on, and with `screens` the one that suspends it.
 pub fn watch(screens: bool) -> io::Result<Receiver<Signal>> {
     let mut caught = vec![SIGINT, SIGTERM, SIGHUP];
     if screens {

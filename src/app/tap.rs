@@ -1,4 +1,4 @@
-//! A tap or a control plane with everything behind it: analysis, session file.
+//! A running tap or control plane, with its analysis and session file.
 
 use std::fs::File;
 use std::io;
@@ -21,21 +21,21 @@ use super::analysis::{Analysis, bounded};
 use super::live::{Live, Shared, Sink};
 use super::recorder::Recorder;
 
-/// What clients connect to.
+/// The listening side of a run.
 pub enum Front {
     /// A relay to control planes.
     Tap {
-        /// Listen and upstream addresses.
+        /// Pairs of listen and upstream addresses.
         maps: Vec<(Address, Address)>,
         connect_timeout: Duration,
         tls: Tls,
-        /// Of the headers of requests.
+        /// Changes to the headers of requests.
         changes: Option<Arc<Changes>>,
     },
-    /// A control plane, on this address.
+    /// A control plane on this address.
     Serve {
         listen: Address,
-        /// What is served.
+        /// The name of the served source.
         from: String,
         tls: Option<Arc<crate::net::tls::Server>>,
         control: serve::Control,
@@ -44,12 +44,13 @@ pub enum Front {
 }
 
 impl Front {
-    /// Listens; what stands behind each listener, in words.
+    /// Starts listening. Returns the tap, and a description of the server behind each listener.
     fn start(self, decode: bool) -> Result<(Tap, Vec<String>), ListenError> {
         match self {
             Front::Tap { maps, connect_timeout, tls, changes } => {
                 let queue = decode.then_some(QUEUE);
-                // Where all who read the session see it: screens, event lines, the recording.
+                // Part of the title, so that screens, event lines and the recording name the
+                // changed headers.
                 let given = changes.as_ref().map(|changes| changes.names().join(", "));
                 let given = given.map(|names| format!(" (gets {names} from here)")).unwrap_or_default();
                 let behind = maps.iter().map(|(_, upstream)| format!(" → {upstream}{given}")).collect();
@@ -64,17 +65,17 @@ impl Front {
     }
 }
 
-/// What clients connect to and how it is kept.
+/// The listening side of a run and its settings.
 pub struct Options {
     pub front: Front,
-    /// Forward and count only.
+    /// Decode messages; otherwise relay and count only.
     pub decode: bool,
-    /// The session file; `None` with `--no-record`.
+    /// The path and the open session file; `None` with `--no-record`.
     pub record: Option<(PathBuf, File)>,
     pub keep_secrets: bool,
     pub store: store::Options,
     pub schema: Arc<Schema>,
-    /// The first word of what the run says of itself: `tap` in `tap 127.0.0.1:18001 → cp.mesh:15010`.
+    /// The first word of the title: `tap` in `tap 127.0.0.1:18001 → cp.mesh:15010`.
     pub verb: &'static str,
 }
 
@@ -92,16 +93,16 @@ pub enum StartError {
     Thread(#[source] io::Error),
 }
 
-/// A tap at work.
+/// A running tap.
 pub struct Running {
     pub tap: Tap,
     /// `None` with `--no-decode`.
     pub shared: Option<Arc<Shared>>,
     live: Option<Live>,
     pub recording: Option<PathBuf>,
-    /// Where it listens and what is behind: `127.0.0.1:18001 → cp.mesh:15010`.
+    /// The listeners and the servers behind them: `127.0.0.1:18001 → cp.mesh:15010`.
     pub listening: Vec<String>,
-    /// What it says of itself: `tap 127.0.0.1:18001 → cp.mesh:15010`.
+    /// The title of the run: `tap 127.0.0.1:18001 → cp.mesh:15010`.
     pub source: String,
 }
 
@@ -146,7 +147,7 @@ impl Running {
         Ok(Running { tap, shared, live: Some(live), recording, listening, source })
     }
 
-    /// Stops the tap and completes the session file; its path and size.
+    /// Stops the tap and completes the session file. Returns its path and size.
     pub fn stop(self) -> Option<(PathBuf, u64)> {
         drop(self.tap);
         let shared = self.live?.join();
@@ -154,7 +155,7 @@ impl Running {
     }
 }
 
-/// What the schema knows of contents: whether pushes whose bytes differ are the same, and whether a client can take them.
+/// Returns the semantics of contents: which pushes are equal, and which a client can accept.
 pub fn meaning(schema: Arc<Schema>) -> SharedSemantics {
     schema
 }

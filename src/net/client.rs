@@ -1,5 +1,8 @@
-//! The streams of an xDS client, and its REST polls: opens them, sends and receives messages as bytes, says how they
-//! ended. What goes over them, and when they are opened again, is decided elsewhere.
+//! The streams and REST polls of an xDS client: opens them, sends and receives messages as bytes,
+//! and
+//! reports how they ended.
+//!
+//! [`crate::peers::client`] decides what is sent and when a stream is opened again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,94 +23,97 @@ use super::token::Token;
 use crate::wire::event::Side;
 use crate::wire::{End, Secured};
 
-/// Requests of a stream that may wait to be sent.
+/// Requests of one stream that may wait to be sent.
 const REQUESTS: usize = 1024;
 
-/// Parts of messages of all streams that may wait to be looked at, of 16 KiB each as a rule; beyond it the servers
-/// wait.
+/// Events of all streams that may wait to be handled.
+///
+/// Most carry 16 KiB of a response. Servers wait while the queue is full.
 const EVENTS: usize = 256;
 
-/// How long a stream may take to say how it ended, once its connection has.
+/// The time that a stream may take to report its end after its connection has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Whom to connect to, and how.
+/// An xDS server and the settings of connections to it.
 pub struct Server {
     pub address: Address,
     /// `None`: plaintext.
     pub tls: Option<tls::Client>,
-    /// The HTTP/2 `:authority`, instead of the address.
+    /// The HTTP/2 `:authority` to use instead of the address.
     pub authority: Option<String>,
-    /// Headers to add.
+    /// Headers to add to each request.
     pub headers: Vec<(String, String)>,
-    /// A token to add, as it is when a stream is opened.
+    /// A token to add, read anew for each stream.
     pub token: Option<Token>,
-    /// Servers to ask in this order if this one can't be reached; those of their own are not asked.
+    /// Servers to connect to, in order, if this one cannot be reached. Their own fallbacks are
+    /// ignored.
     pub fallback: Vec<Server>,
-    /// How long each step of connecting may take.
+    /// The timeout of each step of connecting.
     pub patience: Duration,
-    /// The largest message that is taken, in bytes.
+    /// The largest response to accept, in bytes.
     pub max_message: u64,
-    /// How often the server is asked whether it is there; zero: never.
+    /// The time between HTTP/2 PINGs; zero: no PINGs.
     pub keepalive: Duration,
-    /// How long it may take to answer that.
+    /// The time that the server may take to answer a PING.
     pub keepalive_timeout: Duration,
 }
 
 impl Server {
-    /// Whether the headers can be sent.
+    /// Checks whether the headers can be sent.
     ///
     /// # Errors
-    /// In words: the first that can't.
+    /// The first header that is not valid.
     pub fn check_headers(&self) -> Result<(), String> {
         dial::metadata(&self.headers).map(|_| ()).map_err(|status| status.message().to_owned())
     }
 
-    /// All headers of a stream that is opened now.
+    /// Returns all headers of a stream that is opened now.
     ///
     /// # Errors
-    /// In words: the token can't be read.
+    /// The token cannot be read.
     pub fn headers_now(&self) -> Result<Vec<(String, String)>, String> {
         let token = self.token.as_ref().map(Token::header).transpose()?;
         Ok(self.headers.iter().cloned().chain(token).collect())
     }
 }
 
-/// What happened on a stream.
+/// An event of a stream.
 #[derive(Debug)]
 pub enum Event {
-    /// There is a connection, and a stream on it: requests can be sent.
+    /// The stream is open: requests can be sent.
     Opened { tls: Option<Arc<Secured>> },
-    /// There is none: the step that failed.
+    /// The stream could not be opened, because this step failed.
     Failed(DialError),
-    /// Bytes of the response that is passing.
+    /// Bytes of the current response.
     Bytes(Bytes),
-    /// It is complete.
+    /// The current response is complete.
     Message,
     /// The answer to a poll.
     Answer(Answer),
-    /// It is over.
+    /// The stream has ended.
     Ended(End),
 }
 
-/// What a poll was answered with.
+/// The answer to a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A body, and its `content-encoding`.
+    /// A body and its `content-encoding`.
     Body { coding: Option<String>, bytes: Bytes },
-    /// There is nothing new (304).
+    /// Nothing new (304).
     Unchanged,
 }
 
-/// An event of the stream that was opened under a number.
+/// An event of the stream on a lane.
 #[derive(Debug)]
 pub struct ClientReport {
     pub lane: u32,
-    /// Counts the streams of the lane, so that what comes late of an older one is known as that.
+    /// The number of the stream among the lane's streams, which tells late events of an older
+    /// stream apart.
     pub turn: u64,
     pub what: Event,
 }
 
-/// Where a stream's events go.
+/// The sender of a stream's events.
 pub(super) struct Line {
     events: mpsc::Sender<ClientReport>,
     lane: u32,
@@ -115,19 +121,19 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Waits for room. False: nobody wants to know.
+    /// Waits for room in the queue. Returns false if the receiver is gone.
     pub(super) async fn say(&self, what: Event) -> bool {
         self.events.send(ClientReport { lane: self.lane, turn: self.turn, what }).await.is_ok()
     }
 }
 
-/// What became of a request.
+/// The result of sending a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestOutcome {
     Queued,
-    /// The server takes no more.
+    /// The queue is full: the server reads too slowly.
     Stuck,
-    /// The stream has ended; that event is on its way.
+    /// The stream has ended; the event that says so follows.
     Over,
 }
 
@@ -137,31 +143,31 @@ struct Stream {
     task: AbortHandle,
 }
 
-/// Where a lane leads.
+/// The server and path of a lane.
 struct LaneRoute {
-    /// Its number, and which of those behind that.
+    /// The number of the server, and the position among the server and its fallbacks.
     server: u32,
     at: usize,
     path: String,
-    /// It is polled: how long one poll may go without an answer.
+    /// For REST: the timeout of a poll.
     patience: Option<Duration>,
 }
 
-/// The open streams, a connection for each.
+/// The open streams, each on a connection of its own.
 pub struct Streams {
-    /// By number; each before those that are asked in its place, in their order.
+    /// Each server with its fallbacks, by number.
     servers: Vec<Vec<Arc<Server>>>,
-    /// By lane.
+    /// Routes by lane.
     ways: HashMap<u32, LaneRoute>,
     events: mpsc::Sender<ClientReport>,
     open: HashMap<u32, Stream>,
     turns: u64,
-    /// In milliseconds. A server that finds it too often doubles it.
+    /// The time between PINGs in milliseconds, doubled when a server answers ENHANCE_YOUR_CALM.
     keepalive: Arc<AtomicU64>,
 }
 
 impl Streams {
-    /// The streams, and where their events come out. To be used in a tokio runtime.
+    /// Returns the streams and the receiver of their events. Requires a tokio runtime.
     pub fn new(servers: Vec<Server>) -> (Streams, mpsc::Receiver<ClientReport>) {
         let (events, receive) = mpsc::channel(EVENTS);
         let every = servers.first().map_or(Duration::ZERO, |server| server.keepalive).as_millis();
@@ -177,18 +183,18 @@ impl Streams {
         (streams, receive)
     }
 
-    /// The server that a lane asks; none where its number is of none.
+    /// The server that a lane is connected to; `None` for an unknown lane or server.
     pub fn server(&self, lane: u32) -> Option<&Arc<Server>> {
         let way = self.ways.get(&lane)?;
         self.servers.get(way.server as usize)?.get(way.at)
     }
 
-    /// The path that it asks for.
+    /// The gRPC path or URL path of a lane.
     pub fn path(&self, lane: u32) -> Option<&str> {
         self.ways.get(&lane).map(|way| way.path.as_str())
     }
 
-    /// Asks the next server, where the one that was asked can't be reached. False: that was the last.
+    /// Connects to the next fallback server. Returns false if there is none.
     pub fn fall_back(&mut self, lane: u32) -> bool {
         let Some(way) = self.ways.get_mut(&lane) else { return false };
         if self.servers.get(way.server as usize).is_none_or(|servers| way.at + 1 >= servers.len()) {
@@ -199,15 +205,18 @@ impl Streams {
         true
     }
 
-    /// Connects to a server, the first of that number, and opens a stream at a gRPC path. There is no stream to a
-    /// server that is not among them.
+    /// Connects to a server and opens a stream at a gRPC path.
+    ///
+    /// An unknown `server` opens nothing.
     pub fn open(&mut self, lane: u32, server: u32, path: String) {
         self.ways.insert(lane, LaneRoute { server, at: 0, path, patience: None });
         self.connect(lane);
     }
 
-    /// Connects, and posts each request to a path; what is sent must wait for the answer to what was sent before. One
-    /// that has none in `patience` ends the lane.
+    /// Connects and posts each request to a path.
+    ///
+    /// The caller sends the next request after the answer to the previous one. A poll without an
+    /// answer within `timeout` ends the lane.
     pub fn poll(&mut self, lane: u32, server: u32, path: String, patience: Duration) {
         self.ways.insert(lane, LaneRoute { server, at: 0, path, patience: Some(patience) });
         self.connect(lane);
@@ -233,7 +242,7 @@ impl Streams {
         self.open.insert(lane, Stream { turn, requests, task: task.abort_handle() });
     }
 
-    /// Whether an event is of a stream that is still open.
+    /// Returns whether an event belongs to the lane's current stream.
     pub fn is_current(&self, happened: &ClientReport) -> bool {
         self.open.get(&happened.lane).is_some_and(|stream| stream.turn == happened.turn)
     }
@@ -247,7 +256,7 @@ impl Streams {
         }
     }
 
-    /// Ends a stream; nothing more is heard of it.
+    /// Ends a stream and discards its events.
     pub fn close(&mut self, lane: u32) {
         if let Some(stream) = self.open.remove(&lane) {
             stream.task.abort();
@@ -268,7 +277,7 @@ impl Server {
     /// Connects, and carries one stream to its end.
     ///
     /// # Errors
-    /// There is no stream: the step that failed.
+    /// The stream could not be opened, because this step failed.
     async fn carry(
         &self,
         path: &str,
@@ -294,7 +303,7 @@ impl Server {
         tokio::select! {
             biased;
             heard = dial.hear(&first, secured.as_deref()) => heard?,
-            // What was there instead is heard now.
+            // Tells what the server sent instead of HTTP/2.
             over = &mut connection => {
                 dial.hear(&first, secured.as_deref()).await?;
                 let why = over.err().and_then(|error| stream::broken(&error).note);
@@ -320,7 +329,7 @@ impl Server {
             over = &mut connection => {
                 let error = over.err();
                 if error.as_ref().is_some_and(stream::is_too_often) {
-                    // As gRPC's clients do (its proposal A8).
+                    // gRFC A8: double the keepalive time after ENHANCE_YOUR_CALM.
                     keepalive.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |every| every.checked_mul(2)).ok();
                 }
                 let end = tokio::time::timeout(LAST_WORDS, carried).await.ok();

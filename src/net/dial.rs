@@ -1,4 +1,4 @@
-//! From an address to an HTTP/2 channel, step by step: name, port, TLS, HTTP/2.
+//! The steps from an address to an HTTP/2 channel: name, port, TLS, HTTP/2.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use super::tls;
 use crate::sources::observe::ConnectStep;
 use crate::wire::Secured;
 
-/// Whom to connect to, and how.
+/// A server and the settings of connections to it.
 pub(super) struct Dial<'a> {
     pub address: &'a Address,
     /// `None`: plaintext.
     pub tls: Option<&'a tls::Client>,
-    /// Instead of the address.
+    /// The HTTP/2 `:authority` to use instead of the address.
     pub authority: Option<&'a str>,
-    /// How long each step may take.
+    /// The timeout of each step.
     pub patience: Duration,
 }
 
-/// A step that failed.
+/// The step of connecting that failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DialError {
     pub what: String,
-    /// The steps that were gone, the failed one last.
+    /// The steps so far, the failed one last.
     pub tried: Vec<String>,
-    /// A flag that may help.
+    /// A flag or command that may help.
     pub next: Option<String>,
-    /// What the handshake showed, where it came to one.
+    /// The facts of the TLS handshake, if there was one.
     pub secured: Option<Arc<Secured>>,
 }
 
@@ -44,7 +44,7 @@ impl DialError {
     }
 }
 
-/// Where to look for more.
+/// The command that examines the server further.
 fn doctor(address: &Address) -> Option<String> {
     Some(format!("xdscope doctor {address}"))
 }
@@ -53,7 +53,7 @@ const TO_TLS: &str = "https:// before the address: it speaks TLS";
 const OTHER_PORT: &str = "another port: xDS is gRPC, and that is HTTP/2";
 
 impl Dial<'_> {
-    /// Name, port and TLS, offering this protocol.
+    /// Resolves the name, connects, and performs the TLS handshake with the protocol `alpn`.
     pub(super) async fn leg(&self, alpn: &[u8]) -> Result<(Leg, Option<Arc<Secured>>), DialError> {
         let address = self.address;
         let leg = match Leg::connect(address, self.patience).await {
@@ -82,7 +82,7 @@ impl Dial<'_> {
         }
     }
 
-    /// Waits until the server has said that it speaks HTTP/2, while another reads what it says.
+    /// Waits until the server has shown that it speaks HTTP/2, while another task reads.
     pub(super) async fn hear(&self, first: &FirstBytes, secured: Option<&Secured>) -> Result<(), DialError> {
         let Err(instead) = first.hear(self.patience).await else { return Ok(()) };
         let address = self.address;
@@ -101,7 +101,7 @@ impl Dial<'_> {
             NotHttp2::Closed | NotHttp2::Broken(_)
                 if secured.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
             {
-                // Its alert says so, if that came through.
+                // The server's alert says so, if it has arrived.
                 let text = "client certificate required: the server asks for one and got none";
                 (text.into(), Some("--cert FILE --key FILE".to_owned()))
             }
@@ -118,7 +118,7 @@ impl Dial<'_> {
         })
     }
 
-    /// The name under which the server is asked.
+    /// The name that requests are addressed to.
     pub(super) fn authority(&self) -> &str {
         self.authority.unwrap_or(match self.address {
             Address::Tcp(text) => text,
@@ -126,7 +126,7 @@ impl Dial<'_> {
         })
     }
 
-    /// What requests are addressed to: scheme and authority.
+    /// The scheme and authority that requests are addressed to.
     pub(super) fn origin(&self) -> Result<http::Uri, DialError> {
         let authority = self.authority();
         let scheme = if self.tls.is_some() { "https" } else { "http" };
@@ -136,7 +136,7 @@ impl Dial<'_> {
         })
     }
 
-    /// Connects up to a channel. `with` sets the channel's own options.
+    /// Connects and returns a channel. `with` sets options of the channel.
     pub(super) async fn connect(
         &self,
         with: impl FnOnce(Endpoint) -> Endpoint,
@@ -150,7 +150,7 @@ impl Dial<'_> {
             let leg = leg.take().map(TokioIo::new);
             async move { leg.ok_or_else(|| std::io::Error::other("the connection was lost")) }
         });
-        // Its own address is never looked at: the connection is there.
+        // Tonic does not use this address: the connection exists already.
         let endpoint = Endpoint::from_static("http://localhost").origin(origin);
         let channel = with(endpoint).connect_with_connector(connector).await;
         let channel = channel.map_err(|error| {
@@ -161,7 +161,9 @@ impl Dial<'_> {
     }
 }
 
-/// Headers as gRPC metadata. What is said of one that is none has no value: it may be a secret.
+/// Converts headers to gRPC metadata.
+///
+/// The error never contains the value, which may be a secret.
 pub(super) fn metadata(headers: &[(String, String)]) -> Result<MetadataMap, Status> {
     let mut out = MetadataMap::new();
     for (name, value) in headers {
@@ -180,7 +182,7 @@ pub(super) fn metadata(headers: &[(String, String)]) -> Result<MetadataMap, Stat
     Ok(out)
 }
 
-/// A status with the causes that its text leaves out.
+/// Returns the message of a status with the causes that the message leaves out.
 pub(super) fn causes(status: &Status) -> String {
     let mut what = status.message().to_owned();
     let mut cause = std::error::Error::source(status);

@@ -1,4 +1,6 @@
-//! Sockets: the client, the tap, the control plane, TLS, server reflection, the demo's control plane and clients, the real clock. Takes no protocol decisions.
+//! Sockets: client, tap, control plane, TLS, server reflection, doctor.
+//!
+//! Protocol decisions are made in [`crate::peers`].
 
 pub mod client;
 mod dial;

@@ -1,4 +1,4 @@
-//! REST polls over HTTP/1.1 (group D): one request at a time, over one connection while the server keeps it.
+//! REST polls over HTTP/1.1, one at a time, over one connection while the server keeps it open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,24 +19,24 @@ use crate::wire::{End, Secured};
 
 const JSON: &str = "application/json";
 
-/// What of an error's body is said.
+/// Bytes of an error's body that are shown.
 const SAID: usize = 300;
 
-/// A connection to post on.
+/// A connection for requests.
 struct Connection {
     send: SendRequest<Full<Bytes>>,
-    /// Ends with it.
+    /// The task that drives the connection, aborted on drop.
     _work: JoinSet<()>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 enum Failure {
     Dial(DialError),
-    /// In words.
+    /// The poll failed: a message for the user.
     Poll(String),
 }
 
-/// Posts what `requests` gives, until something fails or nobody wants to know.
+/// Posts each of `requests`, until something fails or the receiver of the events is gone.
 pub(super) async fn run(
     server: &Server,
     path: &str,
@@ -84,13 +84,13 @@ impl Server {
         })?;
         let mut work = JoinSet::new();
         work.spawn(async move {
-            // What goes wrong is told to whoever waits for an answer.
+            // Errors reach the request that waits for an answer.
             let _ = connection.await;
         });
         Ok((Connection { send, _work: work }, secured))
     }
 
-    /// One poll, on the connection that is there or on a new one: a server may close what is idle.
+    /// Posts one request, over the open connection or, if the server has closed that, a new one.
     async fn post(
         &self,
         connection: &mut Option<Connection>,
@@ -115,7 +115,7 @@ impl Server {
                     *connection = Some(on);
                     return Ok(answer);
                 }
-                // It closed just then.
+                // The server has closed the idle connection: try a new one.
                 Err(error) if again && (error.is_canceled() || error.is_closed()) => {}
                 Err(error) if error.is_parse() => {
                     let why = causes(&error);
@@ -162,7 +162,7 @@ impl Server {
     }
 }
 
-/// An error with what is behind it.
+/// Returns the message of an error with its causes.
 fn causes(error: &hyper::Error) -> String {
     let mut what = error.to_string();
     let mut cause = std::error::Error::source(error);

@@ -1,4 +1,4 @@
-//! Descriptors by gRPC server reflection: v1, else v1alpha.
+//! Descriptors by gRPC server reflection, v1 or else v1alpha.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,34 +15,34 @@ use super::tap::Address;
 use super::tls;
 use crate::wire::pb::{Fields, put_len_field};
 
-/// Both have the same messages.
+/// The paths of the two versions, whose messages are the same.
 const PATHS: [&str; 2] = [
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ];
 
-/// What a server may send in all.
+/// Limits on the descriptors of one server.
 const MOST_FILES: usize = 20_000;
 const MOST_BYTES: usize = 256 << 20;
 
-/// Whom to ask, and how.
+/// A server and the settings of connections to it.
 pub struct Server<'a> {
     pub address: &'a Address,
     /// `None`: plaintext.
     pub tls: Option<&'a tls::Client>,
-    /// Instead of the address.
+    /// The HTTP/2 `:authority` to use instead of the address.
     pub authority: Option<&'a str>,
-    /// Headers to add.
+    /// Headers to add to the request.
     pub headers: &'a [(String, String)],
-    /// How long each step may take.
+    /// The timeout of each step.
     pub patience: Duration,
 }
 
-/// Descriptors that can't be had.
+/// The reason why there are no descriptors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReflectionError {
     pub what: String,
-    /// The steps that were gone, the failed one last.
+    /// The steps so far, the failed one last.
     pub tried: Vec<String>,
     /// A flag that may help.
     pub next: Option<String>,
@@ -57,8 +57,12 @@ impl fmt::Display for ReflectionError {
 impl std::error::Error for ReflectionError {}
 
 impl Server<'_> {
-    /// The files of all services that the server lists, and of `symbols` (full names), with all that they import,
-    /// as an encoded `FileDescriptorSet`. `known` gives files that a server need not have, by name.
+    /// Fetches the files of all services that the server lists and of `symbols`, with their
+    /// imports.
+    ///
+    /// `symbols` are full names. Returns an encoded `FileDescriptorSet`. `known` returns files that
+    /// the
+    /// server need not send, by name.
     pub fn descriptors(
         &self,
         symbols: &[String],
@@ -80,7 +84,7 @@ impl Server<'_> {
         })
     }
 
-    /// How many services it lists over a connection that there is, and by which version of the protocol.
+    /// Returns the protocol version and the number of services that the server lists.
     pub(super) async fn services(&self, channel: Channel) -> Result<(&'static str, usize), Status> {
         let mut asked = Err(Status::unimplemented("not asked"));
         for (path, version) in PATHS.into_iter().zip(["v1", "v1alpha"]) {
@@ -118,12 +122,12 @@ impl Server<'_> {
     }
 }
 
-/// A request's members (grpc/reflection/v1/reflection.proto).
+/// Field numbers of a request (grpc/reflection/v1/reflection.proto).
 const FILE_BY_NAME: u32 = 3;
 const FILE_OF_SYMBOL: u32 = 4;
 const LIST_SERVICES: u32 = 7;
 
-/// A running ServerReflectionInfo stream.
+/// An open ServerReflectionInfo stream.
 struct Info {
     address: String,
     requests: mpsc::Sender<Bytes>,
@@ -131,12 +135,12 @@ struct Info {
     patience: Duration,
 }
 
-/// A response, as far as it is of use.
+/// The fields of a response that are used.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Answer {
     files: Vec<Bytes>,
     services: Vec<String>,
-    /// The server's code and words.
+    /// The server's error code and message.
     error: Option<String>,
 }
 
@@ -171,7 +175,7 @@ fn answer(bytes: &[u8]) -> Answer {
     out
 }
 
-/// Name and imports of an encoded `FileDescriptorProto`.
+/// Returns the name and the imports of an encoded `FileDescriptorProto`.
 fn file(bytes: &[u8]) -> (String, Vec<String>) {
     let (mut name, mut imports) = (String::new(), Vec::new());
     for field in Fields::new(bytes).map_while(Result::ok) {
@@ -185,10 +189,10 @@ fn file(bytes: &[u8]) -> (String, Vec<String>) {
 }
 
 impl Info {
-    /// Opens the stream and asks for the services: only then is it known that the server has this version.
+    /// Opens the stream and lists the services, which shows whether the server has this version.
     async fn open(server: &Server<'_>, channel: Channel, path: &str) -> Result<(Info, Vec<String>), Status> {
         let (requests, ready) = mpsc::channel(1);
-        // Some servers send no headers before they were asked something.
+        // Some servers send their headers only after the first request.
         let first = requests.send(request(LIST_SERVICES, "*")).await;
         first.map_err(|_| Status::internal("the stream is closed"))?;
         let opening = rpc::open_with(channel, path, dial::metadata(server.headers)?, ready);
@@ -230,7 +234,8 @@ impl Info {
         for symbol in services.iter().chain(symbols) {
             let answer = self.ask(FILE_OF_SYMBOL, symbol).await?;
             if let Some(error) = &answer.error {
-                // A server may list what it can't describe. What was asked for by name must be there.
+                // A server may list services that it cannot describe. Symbols that the user asked
+                // for must exist.
                 if symbols.contains(symbol) {
                     let what = format!("{} does not know {symbol}: {error}", self.address);
                     let tried = vec!["connect".into(), "list of services".into(), symbol.clone()];
@@ -267,7 +272,7 @@ impl Info {
     }
 }
 
-/// Keeps files by their names, and what they import and is not there yet.
+/// Keeps new files by name, and adds their missing imports to `missing`.
 fn take(found: Vec<Bytes>, files: &mut BTreeMap<String, Bytes>, missing: &mut BTreeSet<String>) {
     for bytes in found {
         let (name, imports) = file(&bytes);
@@ -288,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read() {
+    fn reads_reflection_responses() {
         let services = message(&[(1, &message(&[(1, b"a.B")])), (1, &message(&[(1, b"c.D")]))]);
         assert_eq!(answer(&message(&[(6, &services)])).services, ["a.B", "c.D"]);
         let files = message(&[(1, b"one"), (1, b"two")]);
@@ -298,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_are_asked_for_once() {
+    fn requests_each_import_once() {
         let (mut files, mut missing) = (BTreeMap::new(), BTreeSet::new());
         let one = message(&[(1, b"one.proto"), (3, b"two.proto"), (3, b"three.proto")]);
         take(vec![one.into()], &mut files, &mut missing);

@@ -1,5 +1,4 @@
-//! gRPC with messages as bytes: what xdscope sends and receives is built and read by `wire`, not by
-//! generated types.
+//! gRPC with messages as bytes, which [`crate::wire`] builds and reads without generated types.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -16,7 +15,7 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
-/// A codec that hands messages on as they are.
+/// A codec that passes messages on unchanged.
 #[derive(Clone, Copy, Default)]
 pub struct Raw;
 
@@ -53,11 +52,12 @@ impl Decoder for Raw {
     }
 }
 
-/// Responses on their way to one client.
+/// The responses to one client.
 pub type Responses = mpsc::Sender<Result<Bytes, Status>>;
 
-/// Opens a bidirectional stream at `path`. What `requests` yields goes out in order; its end half-closes the
-/// stream.
+/// Opens a bidirectional stream at `path`.
+///
+/// The end of `requests` half-closes the stream.
 pub async fn open(
     channel: Channel,
     path: &str,
@@ -66,7 +66,7 @@ pub async fn open(
     open_with(channel, path, MetadataMap::new(), requests).await
 }
 
-/// The same with initial metadata.
+/// Opens a bidirectional stream at `path` with initial metadata.
 pub async fn open_with(
     channel: Channel,
     path: &str,
@@ -84,12 +84,12 @@ pub async fn open_with(
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What answers a stream: it gets the path, the requests and where its responses go.
+/// A handler of streams, given the path, the requests, and the sender of responses.
 pub trait Handler: Send + Sync + 'static {
     fn stream(&self, path: &str, requests: Streaming<Bytes>, responses: Responses) -> Boxed<()>;
 }
 
-/// A service that gives every stream, whatever its path, to one handler.
+/// A service that passes each stream, whatever its path, to one handler.
 pub struct Streams<H> {
     handler: Arc<H>,
 }

@@ -1,5 +1,6 @@
-//! What a server says first on a connection, noted while HTTP/2 reads it: a library says only that it failed, not what
-//! was there instead.
+//! Notes the first bytes that a server sends, while HTTP/2 reads them.
+//!
+//! The HTTP/2 library reports only that the handshake failed, not what the server sent instead.
 
 use std::io;
 use std::pin::Pin;
@@ -11,48 +12,48 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
-/// The head of a frame (RFC 9113 section 4.1): nothing of HTTP/2 is shorter.
+/// Bytes of a frame header (RFC 9113 section 4.1), which every HTTP/2 frame has.
 const HEAD: usize = 9;
 
-/// As much as is shown of what is no HTTP/2.
+/// Bytes that are shown of an answer that is not HTTP/2.
 const SHOWN: usize = 64;
 
 const SETTINGS: u8 = 4;
 const ACK: u8 = 1;
 
-/// The largest frame that a peer may send which was told nothing else.
+/// The default SETTINGS_MAX_FRAME_SIZE, which binds a peer until it has received other settings.
 const LARGEST: u32 = 16 << 10;
 
-/// What a server said instead of HTTP/2's SETTINGS.
+/// What a server sent instead of HTTP/2 SETTINGS.
 #[derive(Debug)]
 pub(super) enum NotHttp2 {
-    /// The first line of an HTTP/1 answer.
+    /// The first line of an HTTP/1 response.
     Http1(String),
     /// A TLS record.
     Tls,
-    /// Its first bytes.
+    /// The first bytes of anything else.
     Other(Vec<u8>),
-    /// The end.
+    /// The end of the connection.
     Closed,
     Broken(io::Error),
-    /// Nothing in this time.
+    /// Nothing within this time.
     Silent(Duration),
 }
 
-/// A connection that is listened in on.
+/// A connection whose first bytes are noted.
 pub(super) struct Sniffed<IO> {
     io: IO,
     first: Arc<FirstBytes>,
-    /// What comes first is known.
+    /// The first bytes have been classified.
     known: bool,
 }
 
-/// What was heard, to be asked beside the one who reads.
+/// The first bytes of a connection, shared with the task that waits for them.
 #[derive(Default)]
 pub(super) struct FirstBytes {
     said: Mutex<Said>,
     told: Notify,
-    /// Bytes so far.
+    /// Bytes received so far.
     bytes: AtomicU64,
 }
 
@@ -70,7 +71,7 @@ impl<IO> Sniffed<IO> {
 }
 
 impl FirstBytes {
-    /// Waits until the server has said that it speaks HTTP/2, while another reads.
+    /// Waits until the server has shown that it speaks HTTP/2, while another task reads.
     pub(super) async fn hear(&self, patience: Duration) -> Result<(), NotHttp2> {
         let settled = async {
             loop {
@@ -84,7 +85,7 @@ impl FirstBytes {
         tokio::time::timeout(patience, settled).await.unwrap_or(Err(NotHttp2::Silent(patience)))
     }
 
-    /// Bytes that came so far.
+    /// Returns the number of bytes received so far.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -103,9 +104,9 @@ impl FirstBytes {
     }
 }
 
-/// What the first bytes are; `None`: too few to tell.
+/// Classifies the first bytes; `None`: there are too few.
 fn read(bytes: &[u8], ended: bool) -> Option<Result<(), NotHttp2>> {
-    // An alert of TLS is shorter than a frame.
+    // A TLS alert is shorter than a frame header.
     if bytes.starts_with(&[0x15, 3]) {
         return Some(Err(NotHttp2::Tls));
     }
@@ -160,7 +161,7 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Sniffed<IO> {
 }
 
 impl<IO: AsyncRead + Unpin> Sniffed<IO> {
-    /// Whoever can't write to a server does not read what it said before it went.
+    /// A write error ends the connection before the bytes that the server sent last are read.
     fn failed(&mut self, error: &io::Error, cx: &mut Context<'_>) {
         if self.known {
             return;
@@ -202,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_first_is_told_by_its_first_bytes() {
+    fn classifies_the_first_bytes() {
         let http2 = [0, 0, 0, 4, 0, 0, 0, 0, 0];
         assert!(matches!(read(&http2, false), Some(Ok(()))));
         assert!(read(http2.get(..8).unwrap_or_default(), false).is_none());
@@ -213,7 +214,7 @@ mod tests {
         assert!(matches!(read(b"no", true), Some(Err(NotHttp2::Other(_)))));
         assert!(matches!(read(b"", true), Some(Err(NotHttp2::Closed))));
         assert!(read(b"", false).is_none());
-        // A SETTINGS that acknowledges what was never sent, and one of 16 MB.
+        // A SETTINGS acknowledgement of nothing, and SETTINGS of 16 MB.
         assert!(matches!(read(&[0, 0, 0, 4, 1, 0, 0, 0, 0], false), Some(Err(_))));
         assert!(matches!(read(&[255, 0, 0, 4, 0, 0, 0, 0, 0], false), Some(Err(_))));
     }

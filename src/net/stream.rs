@@ -1,4 +1,4 @@
-//! One gRPC stream on a connection of its own: requests out, pieces of responses in as they come, and how it ended.
+//! One gRPC stream on a connection of its own: requests out, response bytes in, and its end.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,27 +20,27 @@ use crate::wire::h2::Trailers;
 use crate::wire::pb::{Fields, Value};
 use crate::wire::{End, Messages, Piece};
 
-/// Bytes that a server may send before they are looked at, a stream.
+/// The flow-control window of a stream and of its connection, in bytes.
 pub(super) const WINDOW: u32 = 4 << 20;
 
-/// As much as is shown of an answer that is not gRPC.
+/// Bytes that are shown of an answer that is not gRPC.
 const SHOWN: usize = 300;
 
-/// One stream to be carried.
+/// A stream to be carried.
 pub(super) struct Carry<'a> {
     /// Scheme, authority and path.
     pub uri: http::Uri,
-    /// Headers to add.
+    /// Headers to add to the request.
     pub headers: HeaderMap,
-    /// The largest message that is taken, in bytes, decompressed.
+    /// The largest response to accept, in bytes after decompression.
     pub max_message: u64,
     pub requests: mpsc::Receiver<Bytes>,
-    /// Takes what comes, and makes the server wait as long as it does.
+    /// The receiver of events. The server waits while its queue is full.
     pub line: &'a Line,
 }
 
 impl Carry<'_> {
-    /// Carries it to its end, while another drives the connection.
+    /// Carries the stream to its end, while another task drives the connection.
     pub(super) async fn run(mut self, send: SendRequest<Bytes>) -> End {
         let mut request = Request::new(());
         *request.method_mut() = Method::POST;
@@ -117,7 +117,7 @@ impl Carry<'_> {
                     return End { by: Some(Side::Client), ..End::default() };
                 }
             }
-            // Flow control errors mean that the stream is over, which the next turn sees.
+            // A flow-control error means that the stream has ended, which the next iteration sees.
             let _ = body.flow_control().release_capacity(chunk.len());
         }
         match body.trailers().await {
@@ -128,13 +128,13 @@ impl Carry<'_> {
     }
 }
 
-/// A part of a chunk, without a copy where it lies in it.
+/// Returns a part of a chunk, without copying if `part` lies in `chunk`.
 fn share(chunk: &Bytes, part: &[u8]) -> Bytes {
     let within = chunk.as_ptr_range().contains(&part.as_ptr());
     if within { chunk.slice_ref(part) } else { Bytes::copy_from_slice(part) }
 }
 
-/// Sends requests as the server takes them. What goes wrong is heard where responses come.
+/// Sends requests as fast as the server takes them. Errors show up in the responses.
 async fn sending(mut out: SendStream<Bytes>, mut requests: mpsc::Receiver<Bytes>) -> Infallible {
     while let Some(request) = requests.recv().await {
         let mut left = BytesMut::with_capacity(request.len() + 5);
@@ -160,7 +160,7 @@ fn fields(headers: &HeaderMap, status: Option<http::StatusCode>) -> Vec<(String,
     fields.chain(status.map(|status| (":status".to_owned(), status.as_str().to_owned()))).collect()
 }
 
-/// The server's own status, with what it adds in details.
+/// Returns the end of a stream with the server's status and its details.
 fn finished(trailers: Trailers, headers: &HeaderMap) -> End {
     let details = headers.get("grpc-status-details-bin").map(|details| details.as_bytes());
     let note = details.and_then(|packed| {
@@ -172,7 +172,8 @@ fn finished(trailers: Trailers, headers: &HeaderMap) -> End {
     End { by: Some(Side::Server), status: trailers.status, reset: None, note }
 }
 
-/// What a `google.rpc.Status` says beyond `text`: its own message (field 2), and the texts in its details (field 3).
+/// Returns what a `google.rpc.Status` says beyond `text`: its own message and the texts in its
+/// details.
 fn detailed(bytes: &[u8], text: &str) -> Option<String> {
     let mut said = Vec::new();
     for field in Fields::new(bytes).map_while(Result::ok) {
@@ -196,7 +197,7 @@ fn detailed(bytes: &[u8], text: &str) -> Option<String> {
     (!said.is_empty()).then(|| format!("details: {}", said.join("; ")))
 }
 
-/// The texts of a message whose type is not known, as deep as `depth`.
+/// Collects the texts of a message of unknown type, down to `depth`.
 fn texts_in(bytes: &[u8], depth: u8, out: &mut Vec<String>) {
     for field in Fields::new(bytes).map_while(Result::ok) {
         let Value::Len(inner) = field.value else { continue };
@@ -213,7 +214,8 @@ fn texts_in(bytes: &[u8], depth: u8, out: &mut Vec<String>) {
     }
 }
 
-/// An answer of a proxy, or of a plain HTTP server. The codes are those of gRPC's own mapping.
+/// The end of a stream that a proxy or a plain HTTP server answered, with gRPC's mapping of HTTP
+/// codes.
 async fn not_grpc(head: &http::response::Parts, body: &mut RecvStream) -> End {
     let code = match head.status.as_u16() {
         400 => 13,
@@ -250,11 +252,11 @@ fn noted(note: String) -> End {
     End { by: Some(Side::Server), note: Some(note), ..End::default() }
 }
 
-/// How a stream ended that no status ended.
+/// The end of a stream without a status.
 pub(super) fn broken(error: &h2::Error) -> End {
     let code = error.reason().map_or_else(String::new, |reason| format!("{reason:?}"));
     if error.is_go_away() && error.is_remote() {
-        // What the server adds is not to be had but by what is printed of the error.
+        // h2 offers the GOAWAY debug data only in the printed error.
         let text = error.to_string();
         let debug = text.split_once("(b\"").and_then(|(_, rest)| rest.strip_suffix("\")"));
         return noted(format!("GOAWAY {code}{}", debug.map_or(String::new(), |debug| format!(" ({debug})"))));
@@ -272,13 +274,14 @@ pub(super) fn broken(error: &h2::Error) -> End {
     }
 }
 
-/// Whether the server is asked too often whether it is there.
+/// Returns whether the server objects to the number of PINGs (ENHANCE_YOUR_CALM).
 pub(super) fn is_too_often(error: &h2::Error) -> bool {
     error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::ENHANCE_YOUR_CALM)
 }
 
-/// Asks every so often whether the server is there (row I-12). Ends when no answer, nor anything else, came in
-/// `patience`.
+/// Sends PINGs.
+///
+/// Returns when neither an answer nor anything else has arrived within `timeout`.
 pub(super) async fn keepalive(
     mut pings: PingPong,
     every: &AtomicU64,
@@ -296,7 +299,7 @@ pub(super) async fn keepalive(
             let before = first.bytes();
             match tokio::time::timeout(patience, &mut ping).await {
                 Ok(Ok(_)) => break,
-                // The connection is over, which others see.
+                // The connection has ended, which others report.
                 Ok(Err(_)) => return std::future::pending().await,
                 Err(_) if first.bytes() > before => {}
                 Err(_) => return,
@@ -311,7 +314,7 @@ mod tests {
     use crate::wire::pb::put_len_field;
 
     #[test]
-    fn details_of_a_status_are_read_without_their_types() {
+    fn reads_status_details_without_their_types() {
         let (mut info, mut any, mut status) = (Vec::new(), Vec::new(), Vec::new());
         put_len_field(&mut info, 1, b"TOKEN_EXPIRED");
         put_len_field(&mut info, 2, b"auth.mesh");
@@ -331,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_chunk_is_not_copied() {
+    fn shares_parts_of_a_chunk() {
         let chunk = Bytes::from_static(b"hello, world");
         let part = share(&chunk, &chunk[7..]);
         assert_eq!((&part[..], part.as_ptr()), (&b"world"[..], chunk[7..].as_ptr()));

@@ -1,22 +1,22 @@
-//! A bearer token: read anew for each stream, sent as `authorization`, shown nowhere.
+//! A bearer token: read for each stream, sent as `authorization`, never shown.
 
 use std::fmt;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-/// Bytes of a token, at most.
+/// The longest token, in bytes.
 const LARGEST: u64 = 64 << 10;
 
-/// Where a token comes from.
+/// The source of a token.
 #[derive(Clone)]
 pub enum Token {
-    /// Written anew by something that rotates it.
+    /// A file, which another process may rotate.
     File(PathBuf),
-    /// What an environment variable holds.
+    /// The value of an environment variable.
     Text(String),
 }
 
-/// Never the token.
+/// Never prints the token.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -27,10 +27,10 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// The header, with the token as it is now.
+    /// Returns the `authorization` header with the current token.
     ///
     /// # Errors
-    /// The file can't be read, or holds nothing that can be sent; without its content.
+    /// The file cannot be read, or its content is not a token. The error does not contain it.
     pub fn header(&self) -> Result<(String, String), String> {
         let (text, place) = match self {
             Token::Text(text) => (text.clone(), "the token".to_owned()),
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_read_anew_and_never_told() {
+    fn rereads_the_token_and_never_shows_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("token");
         let token = Token::File(path.clone());

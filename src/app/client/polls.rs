@@ -1,5 +1,6 @@
-//! The lanes that are polled over REST: their bodies, and what is outstanding. To the store a lane is one stream, over
-//! all connections, as polls are that pass a tap.
+//! REST polls: their bodies, and the polls that wait for an answer.
+//!
+//! In the store a polled lane is one stream over all connections, as it is behind a tap.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ impl Polls {
         Polls { bodies: Bodies::new(schema), names, lanes: BTreeMap::new() }
     }
 
-    /// A lane is about to be opened. Whether it is polled.
+    /// Prepares a lane that is about to be opened. Returns whether the lane is polled.
     pub(super) fn begin(&mut self, lane: Lane, path: &str) -> bool {
         let method = Method::of_path(path).filter(|method| method.variant == Variant::Rest);
         let Some(method) = method else { return false };
@@ -42,12 +43,12 @@ impl Polls {
         self.lanes.contains_key(&lane)
     }
 
-    /// Whether a poll has no answer yet.
+    /// Returns whether a poll waits for an answer.
     pub(super) fn are_asked(&self, lane: Lane) -> bool {
         self.lanes.get(&lane).is_some_and(|polled| polled.asked)
     }
 
-    /// The body of a poll that is about to be sent.
+    /// Returns the body of a poll that is about to be sent.
     pub(super) fn body(&mut self, lane: Lane, message: &[u8]) -> Option<Bytes> {
         let polled = self.lanes.get_mut(&lane)?;
         polled.asked = true;
@@ -56,7 +57,7 @@ impl Polls {
 }
 
 impl Work {
-    /// A poll was answered.
+    /// Handles the answer to a poll.
     pub(super) fn polled(&mut self, now: Time, lane: Lane, answer: Answer, into: &mut Ingest<'_>) {
         let (coding, body) = match answer {
             Answer::Unchanged => {
@@ -87,12 +88,12 @@ impl Work {
                 let ruling = self.ruling(&message, into);
                 self.client.handle_response(now, lane, message, ruling, into.store.catalog_mut());
             }
-            // It is of a coding or a type that is not known here: there is nothing to rule on.
+            // The coding or type is unknown, so there is nothing to accept or reject.
             None => self.client.handle_unchanged(now, lane),
         }
     }
 
-    /// The poll that is outstanding on a lane, if any is, brings nothing.
+    /// Ends the outstanding poll of a lane, if any, without a response.
     pub(super) fn unanswered(&mut self, now: Time, lane: Lane, into: &mut Ingest<'_>) {
         let Some(polled) = self.polls.lanes.get_mut(&lane) else { return };
         if let (true, Some(id)) = (std::mem::replace(&mut polled.asked, false), self.open.get(&lane.0)) {

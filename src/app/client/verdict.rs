@@ -1,5 +1,6 @@
-//! A response is answered as soon as it is known that nothing in it is to be refused; its content, which may take
-//! longer to take in than it took to come, is taken in after that.
+//! Answers responses before their contents are decoded, where that is possible.
+//!
+//! Decoding a large response may take longer than receiving it.
 
 use std::collections::VecDeque;
 
@@ -14,25 +15,26 @@ use crate::peers::client::{self, Effect, Lane, Preview, Ruling};
 use crate::wire::Message;
 use crate::wire::event::{Dir, StreamId, Time};
 
-/// A response that is passing: its newest bytes wait, so that its verdict need not wait until they are taken in. They
-/// are copied: what they came in is filled again meanwhile, and what they wait in is this thread's to use again.
+/// A response that is being received, whose newest bytes are not decoded yet.
+///
+/// They are copied, because the receive buffer is reused and this thread can reuse its own pieces.
 #[derive(Default)]
 pub(super) struct Passing {
     preview: Preview,
     waiting: VecDeque<Vec<u8>>,
 }
 
-/// Bytes that are copied into one piece.
+/// Bytes of one copied piece.
 const PIECE: usize = 256 << 10;
 
-/// Pieces that are taken in before the facts are let go of: others may want to see them.
+/// Pieces that are decoded before the store lock is released.
 const AT_ONCE: usize = 4;
 
-/// Pieces that wait at most: 24 MiB.
+/// Pieces that may wait (24 MiB).
 const WAIT: usize = 96;
 
 impl Passing {
-    /// The next bytes of the response; what has to be taken in now.
+    /// Adds bytes of the response. Returns those that must be decoded now.
     pub fn push(&mut self, bytes: Bytes) -> Vec<Bytes> {
         self.preview.push(&bytes);
         if self.preview.is_odd() {
@@ -55,12 +57,12 @@ impl Passing {
     }
 }
 
-/// A response that is complete and whose bytes are not yet taken in.
+/// A complete response that is not fully decoded.
 pub(super) struct Passed {
     pub at: Time,
     pub lane: Lane,
     pub id: StreamId,
-    /// Its answers, to be noted behind it.
+    /// Requests that were sent before the decoding, to be recorded after the response.
     pub ahead: Vec<Transmitted>,
     waiting: VecDeque<Vec<u8>>,
 }
@@ -75,12 +77,12 @@ pub(super) struct Transmitted {
 }
 
 impl Work {
-    /// Whether what is to be refused can be told without the content.
+    /// Returns whether responses can be accepted or rejected before they are decoded.
     pub(super) fn may_preview(&self) -> bool {
         self.about.judge == Judge::Auto && self.about.refuse.is_empty() && self.client.may_accept()
     }
 
-    /// What becomes of a response, which the store has taken in if there are expressions to refuse by.
+    /// Decides on a response. With `--nack` filters the store must hold it already.
     pub(super) fn ruling(&self, message: &Message, into: &Ingest<'_>) -> Ruling {
         let store: &Store = into.store;
         if self.about.judge == Judge::Never {
@@ -105,7 +107,8 @@ impl Work {
         found.map_or(Ruling::Accept, Ruling::refuse)
     }
 
-    /// A response is complete: it is answered, if it can be told how. What is left to be done with it.
+    /// Answers a complete response, if that is possible before decoding. Returns the rest of the
+    /// work.
     pub(super) fn pass(&mut self, at: Time, lane: Lane, id: StreamId, into: &mut Ingest<'_>) -> Passed {
         let mut passed = Passed { at, lane, id, ahead: Vec::new(), waiting: VecDeque::new() };
         let Some(passing) = self.passing.remove(&lane.0) else { return passed };
@@ -122,7 +125,7 @@ impl Work {
         passed
     }
 
-    /// Takes in some of a response that has passed. False: there is more of it.
+    /// Decodes a part of a complete response. Returns whether all of it is decoded.
     pub(super) fn take_in_some(&mut self, passed: &mut Passed, into: &mut Ingest<'_>) -> bool {
         let some = passed.waiting.len().min(AT_ONCE);
         let some = passed.waiting.drain(..some).collect();
@@ -130,11 +133,11 @@ impl Work {
         passed.waiting.is_empty()
     }
 
-    /// All of a response is taken in.
+    /// Handles a response that is fully decoded.
     pub(super) fn response(&mut self, passed: Passed, into: &mut Ingest<'_>) {
         let Passed { at, lane, id, ahead, .. } = passed;
         let Some(message) = self.message(at, id, Dir::Resp, into) else { return };
-        // The facts are looked at only by expressions: else the verdict goes out before they are taken in.
+        // Only filters need the store: otherwise the answer goes out before the frame is flushed.
         if !self.about.refuse.is_empty() {
             self.flush(into);
         }
@@ -149,7 +152,7 @@ impl Work {
         self.give_up(stuck, into);
     }
 
-    /// Takes in more of a large response; between its parts others see the facts.
+    /// Decodes more of a large response. The store lock is free between the parts.
     pub(super) fn go_on(&mut self, mut passed: Passed, into: &mut Ingest<'_>) -> Time {
         if !self.take_in_some(&mut passed, into) {
             let at = passed.at;
@@ -161,7 +164,7 @@ impl Work {
         self.timeout(into)
     }
 
-    /// What came of a response that will not be completed.
+    /// Decodes the received part of a response that will not be completed.
     pub(super) fn let_pass(&mut self, lane: Lane, into: &mut Ingest<'_>) {
         let Some(passing) = self.passing.remove(&lane.0) else { return };
         if let Some(id) = self.open.get(&lane.0).copied() {
@@ -175,7 +178,7 @@ impl Work {
         }
     }
 
-    /// Hands a request to its stream; `None`: there is none.
+    /// Hands a request to its stream; `None`: there is no stream.
     pub(super) fn transmit(&mut self, lane: Lane, bytes: Vec<u8>) -> Option<Transmitted> {
         let (id, bytes) = (self.open.get(&lane.0).copied()?, Bytes::from(bytes));
         let body = self.polls.body(lane, &bytes).unwrap_or_else(|| bytes.clone());
@@ -183,7 +186,7 @@ impl Work {
         Some(Transmitted { lane, id, at: since(self.about.start), bytes, sent })
     }
 
-    /// Makes a frame of a request that was sent; the lane, if its server takes no more.
+    /// Records a request that was sent. Returns the lane if its server no longer reads.
     pub(super) fn note(&mut self, request: Transmitted, into: &mut Ingest<'_>) -> Option<Lane> {
         let Transmitted { lane, id, at, bytes, sent } = request;
         if sent == RequestOutcome::Queued {
@@ -200,7 +203,7 @@ mod tests {
     use crate::wire::discovery::encode::{ResponseFields, encode_any};
     use crate::wire::pb::put_len_field;
 
-    /// A response with a name of so many bytes.
+    /// A response with a name of `len` bytes.
     fn response(len: usize, version: &str) -> Vec<u8> {
         let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
         let mut cluster = Vec::new();
@@ -210,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bounded_part_waits_and_every_byte_comes_out_in_order() {
+    fn queues_a_bounded_part_and_keeps_the_order() {
         for (len, step) in
             [(10, 7), (PIECE * 3, 10_000), (PIECE * (WAIT + 4), 70_000), (PIECE * 3, PIECE + 1)]
         {
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_for_a_verdict_that_needs_the_content() {
+    fn queues_nothing_when_the_answer_needs_the_content() {
         let mut passing = Passing::default();
         let (plain, odd) = (Bytes::from(response(100, "1")), Bytes::from_static(b"\x7a\x00"));
         assert!(passing.push(plain.clone()).is_empty());

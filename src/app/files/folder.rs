@@ -1,5 +1,8 @@
-//! Which files changed since they were looked at last. By looking, not by the system's notices: those differ by system,
-//! miss directories that are swapped behind a link, and never come over some mounts.
+//! Finds files that have changed, by polling.
+//!
+//! System notifications differ by platform, miss directories that are swapped behind a link, and do
+//! not
+//! work on some mounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
@@ -10,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 use crate::schema::FileFormat;
 
-/// Bytes of a file, at most.
+/// The largest file, in bytes.
 const LARGEST: u64 = 512 << 20;
 
-/// Files of a directory that are watched, at most.
+/// Files of a directory that are watched.
 const MOST: usize = 10_000;
 
-/// What a changed file is now.
+/// The new state of a changed file.
 #[derive(Debug)]
 pub(super) enum Seen {
     Content(Vec<u8>),
@@ -24,15 +27,16 @@ pub(super) enum Seen {
     Failed(io::Error),
 }
 
-/// A file, or the files of a directory whose names end as responses do, links followed.
+/// A file, or the files of a directory with the extensions of responses, links followed.
 pub(super) struct Folder {
     path: PathBuf,
     known: BTreeMap<PathBuf, Known>,
     looked: bool,
 }
 
-/// What tells two writings of a file apart, also where one was renamed over the other, or the directory that a link leads
-/// to is another one.
+/// The facts that tell two versions of a file apart, also after a rename over it or a swapped
+/// directory
+/// link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -52,14 +56,14 @@ impl Stamp {
     }
 }
 
-/// One file; `None` is one that is not there.
+/// The state of one file; `None`: the file does not exist.
 #[derive(Default)]
 struct Known {
-    /// At the last look.
+    /// The stamp at the last check.
     seen: Option<Stamp>,
-    /// When it was read; nothing was told before the first time.
+    /// The stamp when the file was last reported; `None`: never reported.
     told: Option<Option<Stamp>>,
-    /// Of the content that was told.
+    /// The hash of the content that was last reported.
     content: Option<u64>,
 }
 
@@ -68,8 +72,10 @@ impl Folder {
         Folder { path, known: BTreeMap::new(), looked: false }
     }
 
-    /// Files that changed and have not been changing since the last look, by name. At first all that are there. One that
-    /// is written again with the same content did not change.
+    /// Returns files that have changed and been stable since the last check, by name.
+    ///
+    /// The first call returns all files. A file that is written again with the same content has not
+    /// changed.
     pub(super) fn look(&mut self) -> Vec<(String, Seen)> {
         let first = !std::mem::replace(&mut self.looked, true);
         let mut paths: BTreeSet<PathBuf> = self.known.keys().cloned().collect();
@@ -104,7 +110,7 @@ impl Known {
                 return Some(Seen::Failed(error));
             }
         };
-        // It changed between the look and the end of reading, so it is not whole.
+        // The file changed while it was read, so the content may be incomplete.
         if Some(stamp) != self.seen {
             self.seen = Some(stamp);
             return None;
@@ -117,7 +123,7 @@ impl Known {
     }
 }
 
-/// The file's content, and its stamp after that.
+/// Returns the file's content, and its stamp after reading.
 fn read(path: &Path) -> io::Result<(Stamp, Vec<u8>)> {
     let file = File::open(path)?;
     let mut content = Vec::new();
@@ -125,12 +131,12 @@ fn read(path: &Path) -> io::Result<(Stamp, Vec<u8>)> {
     Ok((Stamp::of(&file.metadata()?), content))
 }
 
-/// The files to watch that are there now.
+/// Returns the watched files that exist now.
 fn listed(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_owned()];
     }
-    // A directory that is being swapped is back at the next look.
+    // A directory that is being swapped is back at the next check.
     let entries = fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
     let is_response = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or(".");
@@ -144,7 +150,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// Looks until what changed has settled.
+    /// Checks until changes have settled.
     fn seen(folder: &mut Folder) -> Vec<String> {
         let mut out = folder.look();
         out.extend(folder.look());
@@ -158,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_told_when_its_content_changes() {
+    fn reports_a_file_when_its_content_changes() {
         let dir = tempfile::tempdir().unwrap();
         let (path, new) = (dir.path().join("cds.yaml"), dir.path().join("new"));
         let mut folder = Folder::new(path.clone());
@@ -179,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_still_being_written_is_waited_for() {
+    fn waits_for_files_that_are_being_written() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cds.yaml");
         fs::write(&path, "one").unwrap();
@@ -193,9 +199,9 @@ mod tests {
         assert_eq!(seen(&mut folder), ["cds.yaml part and part and whole"]);
     }
 
-    /// As Kubernetes swaps a mounted ConfigMap: `..data` is a link that is renamed over.
+    /// Kubernetes swaps a mounted ConfigMap by renaming the link `..data`.
     #[test]
-    fn a_directory_behind_a_link_is_swapped() {
+    fn follows_a_swapped_directory_link() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         for (folder, cds) in [("..1", "one"), ("..2", "two")] {

@@ -1,4 +1,5 @@
-//! Forward by handling what comes next; back by a checkpoint and handling again.
+//! A position in a source: forward by handling frames, back by a checkpoint and handling frames
+//! again.
 
 use std::io::Read;
 use std::time::Duration;
@@ -13,41 +14,41 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Seq, Time};
 use crate::wire::{Frame, FramePayload};
 
-/// Without times a message is played each so often.
+/// The time between two messages of a source without times.
 const BEAT: Duration = Duration::from_millis(500);
 
-/// A place in a source: so many frames were handled, and the clock stands there.
+/// A position in a source: frames handled, and the time of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub frames: usize,
     pub now: Time,
 }
 
-/// A source, and how far it has been handled.
+/// A source and the position up to which it has been handled.
 pub struct Cursor {
     store: Analysis,
     frames: Frames,
     at: Position,
     start: Position,
     end: Time,
-    /// Messages from before the start.
+    /// Messages before the start.
     before: u64,
     checkpoints: Checkpoints,
-    /// Played and not used up yet, where there are no times.
+    /// For sources without times: playing time that is not used up.
     beat: Duration,
 }
 
-/// The frames of a source. Its messages are those of the store.
+/// The frames of a source. Its messages are in the store.
 #[derive(Default)]
 struct Frames {
     count: usize,
     others: Vec<Other>,
 }
 
-/// A frame that is no message.
+/// A frame that is not a message.
 struct Other {
     place: usize,
-    /// Messages before it.
+    /// Messages before the frame.
     messages: u64,
     frame: Frame,
 }
@@ -65,7 +66,7 @@ impl Frames {
         (self.count - self.others.len()) as u64
     }
 
-    /// What stands at a place: a frame of its own, or this message.
+    /// Returns the frame at a place, or the number of the message there.
     fn get(&self, place: usize) -> Option<Result<&Frame, Seq>> {
         let before = self.others.partition_point(|other| other.place < place);
         let here = self.others.get(before).filter(|other| other.place == place);
@@ -80,7 +81,7 @@ impl Frames {
         }
     }
 
-    /// So many of them came until then.
+    /// Returns how many frames came until `now`.
     fn until(&self, now: Time, store: &Store) -> usize {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -94,29 +95,30 @@ impl Frames {
         low
     }
 
-    /// So many of them stand before message `n`, or are there if it is not.
+    /// Returns how many frames come before message `n`, or in all if there is no such message.
     fn before(&self, n: Seq) -> usize {
         let messages = n.0.saturating_sub(1);
         let others = self.others.partition_point(|other| other.messages <= messages);
         usize::try_from(messages).map_or(self.count, |messages| (messages + others).min(self.count))
     }
 
-    /// So many messages are among the first ones.
+    /// Returns how many messages are among the first `frames`.
     fn messages_in(&self, frames: usize) -> u64 {
         (frames - self.others.partition_point(|other| other.place < frames)) as u64
     }
 }
 
-/// Places that can be gone back to without handling all that came before.
+/// Checkpoints, from which a position is reached without handling all frames before it.
 struct Checkpoints {
     all: Vec<(usize, Checkpoint)>,
-    /// Work since the last one, and that between two of them: a frame is one, and so are some entries of a response.
+    /// Work since the last checkpoint, and work between two: frames, and weights of large
+    /// responses.
     since: usize,
     spacing: usize,
 }
 
 impl Checkpoints {
-    /// Going back does no more than one in so many parts of a source's work again.
+    /// The least number of checkpoints of a source, which bounds the work of going back.
     const LEAST: usize = 64;
     const SPACING: usize = 64;
     const ENTRIES: usize = 1024;
@@ -125,7 +127,8 @@ impl Checkpoints {
         Checkpoints { all: vec![(0, start)], since: 0, spacing: Checkpoints::SPACING }
     }
 
-    /// Adds one if it is time for it, and takes every other one away once there are twice as many as needed.
+    /// Adds a checkpoint if it is time, and drops every other one when there are twice as many as
+    /// needed.
     fn pass(&mut self, frames: usize, work: usize, checkpoint: impl FnOnce() -> Checkpoint) {
         self.since += work;
         if self.since < self.spacing {
@@ -143,7 +146,7 @@ impl Checkpoints {
         }
     }
 
-    /// The last one up to there.
+    /// Returns the last checkpoint at or before a frame.
     fn nearest(&self, frames: usize) -> Option<&(usize, Checkpoint)> {
         let known = self.all.partition_point(|(at, _)| *at <= frames);
         known.checked_sub(1).and_then(|at| self.all.get(at))
@@ -151,7 +154,8 @@ impl Checkpoints {
 }
 
 impl Cursor {
-    /// At the end of a source that was read; with the times at which something was overdue.
+    /// Returns a cursor at the end of a source in memory, and the times when answers became
+    /// overdue.
     pub fn new(
         loaded: Loaded,
         options: Options,
@@ -163,11 +167,14 @@ impl Cursor {
         coming.end(loaded.end)
     }
 
-    /// At the end of a recording, which is never in memory as a whole; with what a person must know of it. Tells how
-    /// many bytes of it are read.
+    /// Reads a recording, which never is in memory as a whole. Returns a cursor at its end, and
+    /// notices for
+    /// the user.
+    ///
+    /// `progress` receives the number of bytes read.
     ///
     /// # Errors
-    /// It can't be read.
+    /// The recording cannot be read.
     pub fn read(
         (catalog, mut recording): (Catalog, Reading<impl Read>),
         options: Options,
@@ -185,12 +192,12 @@ impl Cursor {
         Ok((coming.end(end), notices))
     }
 
-    /// The facts at the cursor.
+    /// Returns the store at the cursor.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What the rules say at the cursor.
+    /// Returns the findings at the cursor.
     pub fn findings(&self) -> &[Finding] {
         self.store.findings()
     }
@@ -199,17 +206,17 @@ impl Cursor {
         self.at
     }
 
-    /// Where the cursor can go first.
+    /// Returns the first position that the cursor can go to.
     pub fn start(&self) -> Position {
         self.start
     }
 
-    /// Messages that are from before that: the content of some of them is forgotten.
+    /// Returns the number of messages before that position; the contents of some are dropped.
     pub fn before(&self) -> u64 {
         self.before
     }
 
-    /// Where the source's clock stops.
+    /// Returns the position at the end of the source.
     pub fn end(&self) -> Position {
         Position { frames: self.frames.count, now: self.end }
     }
@@ -218,12 +225,15 @@ impl Cursor {
         self.at.frames == self.frames.count
     }
 
-    /// Messages in all of the source.
+    /// Returns the number of messages in the source.
     pub fn messages(&self) -> u64 {
         self.frames.messages()
     }
 
-    /// After message `n` and what stands before the next one, as `--at` means it; `None` if the cursor can't go there.
+    /// Returns the position after message `n` and the frames up to the next message, as `--at`
+    /// does.
+    ///
+    /// `None`: the cursor cannot go there.
     pub fn of_message(&self, n: Seq) -> Option<Position> {
         if n.0 < self.before || n.0 > self.messages() {
             return None;
@@ -232,38 +242,38 @@ impl Cursor {
         Some(Position { frames, now: self.frame_before(frames).unwrap_or(self.start.now) })
     }
 
-    /// When the last of so many frames came.
+    /// Returns the time of the last of the first `frames`.
     fn frame_before(&self, frames: usize) -> Option<Time> {
         self.frames.time(frames.checked_sub(1)?, &self.store)
     }
 
-    /// At a time, with all that came until then.
+    /// Returns the position at a time, with all frames up to that time.
     pub fn of_time(&self, now: Time) -> Position {
         let now = now.min(self.end).max(self.start.now);
         Position { frames: self.frames.until(now, &self.store).max(self.start.frames), now }
     }
 
-    /// So many messages came until then.
+    /// Returns the number of messages up to a time.
     pub fn messages_until(&self, at: Time) -> u64 {
         self.frames.messages_in(self.frames.until(at, &self.store))
     }
 
-    /// One message back or on; `None` if there is none.
+    /// Returns the position one message forward or back; `None` if there is none.
     pub fn step(&self, on: bool) -> Option<Position> {
         let so_far = Seq(self.store.messages());
         if on {
             let next = self.of_message(Seq(so_far.0 + 1));
             return next.or((!self.is_at_end()).then(|| self.end()));
         }
-        // Within a silence the message before it comes first.
+        // Between two messages, the step back leads to the message before.
         let here = self.of_message(so_far)?;
         if here < self.at { Some(here) } else { self.of_message(Seq(so_far.0.checked_sub(1)?)) }
     }
 
-    /// Goes there: from where it is, or from a checkpoint that is nearer.
+    /// Moves to a position, from the current one or from a nearer checkpoint.
     pub fn seek(&mut self, to: Position) {
         let nearest = self.checkpoints.nearest(to.frames);
-        // Within a silence the nearest one may be here, and only the clock has to go back.
+        // Between two messages the nearest checkpoint may be here, and only the clock goes back.
         if let Some((frames, checkpoint)) =
             nearest.filter(|(frames, _)| to < self.at || *frames > self.at.frames)
         {
@@ -291,7 +301,7 @@ impl Cursor {
         true
     }
 
-    /// Lets so much of the source's time pass, silences cut to `idle`. False at the end.
+    /// Plays `by` of the source's time, with pauses cut to `idle`. Returns false at the end.
     pub fn play(&mut self, by: Duration, idle: Duration) -> bool {
         if self.store.clock().untimed {
             let beats = self.beat + by;
@@ -325,7 +335,7 @@ impl Cursor {
     }
 }
 
-/// A source on its way into a cursor.
+/// A source that is being read into a cursor.
 struct Coming {
     store: Analysis,
     frames: Frames,
@@ -365,7 +375,7 @@ impl Coming {
         let end = store.now().max(end);
         looks.until(&mut store, end);
         store.advance(end);
-        // From before the first place at which all that follows is held no way leads on.
+        // Positions before the first one from which all messages are held cannot be reached.
         let dropped = store.dropped();
         checkpoints.all.retain(|(at, _)| frames.messages_in(*at) >= dropped);
         if checkpoints.all.is_empty() {

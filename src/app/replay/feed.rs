@@ -1,4 +1,4 @@
-//! A replay as the screens want it.
+//! The feed of a replay to the screens.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -22,31 +22,31 @@ use super::saved;
 use crate::app::applied::AppliedFile;
 use crate::app::screen::{Decoded, save_copy};
 
-/// What a replay is of, and how it goes.
+/// The source of a replay and its settings.
 #[derive(Clone)]
 pub struct Options {
     pub store: store::Options,
     pub meaning: SharedSemantics,
     pub rules: lint::Options,
-    /// Silences are played no longer than this.
+    /// The longest pause that is played.
     pub idle: Duration,
     pub speed: Speed,
-    /// What it says of itself: `replay session.xdsrec`.
+    /// The title of the replay, such as `replay session.xdsrec`.
     pub source: String,
     /// The SOURCE that prints the same facts on the command line.
     pub rerun: String,
-    /// What a person must know of the source: damage, a truncated tail.
+    /// Notices about the source: damage, a truncated tail.
     pub notices: Vec<String>,
-    /// Where copies too large for the clipboard go.
+    /// The folder for copies that are too large for the clipboard.
     pub copies: PathBuf,
-    /// The file that marks are kept beside; none of stdin.
+    /// The file beside which marks are saved; `None` for stdin.
     pub file: Option<PathBuf>,
-    /// It is a live source, held.
+    /// The source is a live run, held.
     pub rewound: bool,
 }
 
 impl Options {
-    /// A source that is in memory.
+    /// Opens a source that is in memory.
     pub fn open(&self, loaded: Loaded) -> Opened {
         Opened::new(Cursor::new(loaded, self.store, self.meaning.clone(), self.rules.clone()))
     }
@@ -65,10 +65,10 @@ impl Opened {
     }
 }
 
-/// The source as read again, each time it has grown.
+/// The source read again, each time it has grown.
 pub type Reload = Receiver<Loaded>;
 
-/// The screens' side of a recording.
+/// The feed of a replay to the screens.
 pub struct ReplayFeed {
     options: Options,
     bodies: Decoded,
@@ -82,13 +82,13 @@ struct State {
     cursor: Cursor,
     marks: Marks,
     speed: Speed,
-    /// Playing, and since when the cursor was last moved.
+    /// While playing: the time when the cursor was last moved.
     playing: Option<Instant>,
     turn: u64,
 }
 
 impl ReplayFeed {
-    /// Stands at the end of the source.
+    /// Returns a feed with the cursor at the end of the source.
     pub fn new(opened: Opened, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
         let Opened { cursor, marks } = opened;
         let state = State { cursor, marks, speed: options.speed, playing: None, turn: 0 };
@@ -102,7 +102,7 @@ impl ReplayFeed {
         }
     }
 
-    /// What a client has applied stands beside.
+    /// Adds a dump of what the client has applied.
     pub fn beside(self, applied: Option<Rc<AppliedFile>>) -> ReplayFeed {
         ReplayFeed { applied, ..self }
     }
@@ -111,7 +111,7 @@ impl ReplayFeed {
         self.revision.set(self.revision.get() + 1);
     }
 
-    /// Moves the cursor as far as time has passed, and takes in what the file has grown by.
+    /// Moves the cursor with the time, and takes in new frames of a growing file.
     fn tick(&self) {
         let mut state = self.state.borrow_mut();
         if let Some(loaded) = self.reload.as_ref().and_then(|reload| reload.try_iter().last()) {
@@ -126,7 +126,7 @@ impl ReplayFeed {
         }
     }
 
-    /// Whether it stands at the end, and still.
+    /// Returns whether the cursor is at the end and not playing.
     pub fn is_at_end(&self) -> bool {
         let state = self.state.borrow();
         state.cursor.is_at_end() && state.playing.is_none()
@@ -138,7 +138,7 @@ impl State {
         self.cursor.play(passed.mul_f64(self.speed.times()), idle)
     }
 
-    /// The same source with more of it: the cursor stays, or moves along at the end.
+    /// Replaces the source with a longer version. A cursor at the end moves to the new end.
     fn grown(&mut self, loaded: Loaded, options: &Options) {
         let (was, at_end) = (self.cursor.position(), self.cursor.is_at_end());
         let Opened { cursor, marks } = options.open(loaded);
@@ -204,7 +204,7 @@ impl State {
         Ok(())
     }
 
-    /// What is lost, and what to do.
+    /// Returns a notice about lost data, and what to do.
     fn notice(&self, options: &Options, following: bool) -> Option<String> {
         let mut notices: Vec<String> = Vec::new();
         notices.extend(following.then(|| "following the file: what it grows by is shown as it comes".into()));
@@ -299,7 +299,7 @@ impl Feed for ReplayFeed {
     }
 }
 
-/// Leaves out what a live source had not shown when it was held: all after message `n`, or later than `now`.
+/// Drops frames that a live source had not shown when it was held: after message `n` or `now`.
 pub fn cut(loaded: &mut Loaded, n: Seq, now: Time) {
     let mut messages = 0;
     let shown = loaded.frames.iter().take_while(|frame| {

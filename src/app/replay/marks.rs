@@ -1,4 +1,4 @@
-//! What the bar marks, and where the problems are: found once, while the source is read to its end.
+//! The marks and problems of the replay bar, found once while the source is read.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::wire::event::{Clock, Seq, Time};
 
 use super::cursor::{Cursor, Position};
 
-/// How often the states are looked at for what is late, before it is done half as often.
+/// Checks for overdue answers before their interval is doubled.
 const LOOKS: u32 = 200;
-/// What is late for a shorter part of the time that it has is not seen.
+/// Answers that are late by less than this part of their limit may be missed.
 const PART: u32 = 4;
 
-/// Looks at the states now and then, while a source is read.
+/// Checks for overdue answers from time to time while a source is read.
 pub struct OverdueSampler {
     options: Options,
-    /// `None`: there are no times.
+    /// The time of the next check; `None`: the source has no times.
     next: Option<Time>,
     step: u64,
     left: u32,
@@ -36,7 +36,7 @@ impl OverdueSampler {
         OverdueSampler { options: *options, next, step, left: LOOKS, late: BTreeSet::new() }
     }
 
-    /// Nothing comes before then.
+    /// Checks up to the time of the next frame.
     pub(super) fn until(&mut self, store: &mut Analysis, then: Time) {
         while let Some(next) = self.next.filter(|next| *next <= then) {
             store.advance(next);
@@ -59,7 +59,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Of a source at its end.
+    /// Collects the marks of a source whose cursor is at the end.
     pub(super) fn find(cursor: &Cursor, looks: OverdueSampler) -> Marks {
         let mut all = told(cursor.store());
         let nacks = all.iter().filter(|mark| mark.sign == Sign::Nack);
@@ -79,14 +79,14 @@ impl Marks {
         Marks { all: all.into(), problems }
     }
 
-    /// The next problem from there, either way; with `all` false the next NACK.
+    /// Returns the next problem forward or back; with `all` unset the next NACK.
     pub(super) fn problem(&self, from: Position, on: bool, all: bool) -> Option<Position> {
         let mut places = self.problems.iter().filter(|(_, nack)| all || *nack).map(|(place, _)| *place);
         if on { places.find(|place| *place > from) } else { places.rfind(|place| *place < from) }
     }
 }
 
-/// When what is late now became late.
+/// Returns when answers that are overdue now became overdue.
 fn overdue(store: &Store, options: &Options) -> Vec<Time> {
     let after = |at: Time, limit: Duration| {
         Time(at.0.saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)))
@@ -100,7 +100,7 @@ fn overdue(store: &Store, options: &Options) -> Vec<Time> {
     when.collect()
 }
 
-/// What the messages themselves tell.
+/// Returns the marks that follow from messages alone.
 fn told(store: &Store) -> Vec<ReplayMark> {
     let rows = (0..store.rows()).filter_map(|row| store.line(row));
     let mut n = 0;

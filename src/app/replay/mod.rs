@@ -1,4 +1,4 @@
-//! A recorded source with a time cursor: every fact is as of the cursor, nothing comes from later messages.
+//! A recorded source with a time cursor: each fact is as of the cursor.
 
 mod cursor;
 mod feed;

@@ -1,4 +1,4 @@
-//! A recording that takes its time to open: screens that say how far it is, then those of the replay.
+//! A recording that takes time to open: screens that show the progress, then those of the replay.
 
 use std::cell::RefCell;
 use std::io;
@@ -15,27 +15,27 @@ use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
 use crate::wire::text::{display_safe, size};
 
-/// What is being opened, and who does it.
+/// A source that another thread opens.
 pub struct Opening<T, E> {
-    /// What the first line says: `replay session.xdsrec`.
+    /// The title, such as `replay session.xdsrec`.
     pub source: String,
     pub file: Option<PathBuf>,
-    /// Bytes of it; 0 of what is no single file.
+    /// The size of the source in bytes; 0 if it is not a single file.
     pub bytes: u64,
-    /// So many of them were read.
+    /// Bytes read so far.
     pub read: Arc<AtomicU64>,
-    /// Whoever reads it on a thread of their own says here that it is done.
+    /// Receives the result from the reading thread.
     pub coming: Receiver<Result<T, E>>,
-    /// What to say of a failure.
+    /// Formats an error for the user.
     pub say: fn(&E) -> String,
 }
 
-/// The screens' side of it.
+/// The feed of a source that is being opened to the screens.
 pub struct OpeningFeed<T, E, F> {
     opening: Opening<T, E>,
-    /// What becomes of the source once it is there.
+    /// Makes the feed of the opened source.
     begin: RefCell<Option<F>>,
-    /// Before that there is nothing in it.
+    /// The empty store shown while reading.
     nothing: (Store, Decoded),
     stage: RefCell<Stage<E>>,
 }
@@ -61,7 +61,7 @@ where
         }
     }
 
-    /// Why it could not be opened.
+    /// Returns why the source could not be opened.
     pub fn failure(self) -> Option<E> {
         match self.stage.into_inner() {
             Stage::Failed(why) => Some(why),
@@ -69,7 +69,7 @@ where
         }
     }
 
-    /// Looks whether it is there.
+    /// Checks whether the source is open.
     fn look(&self) {
         if !matches!(*self.stage.borrow(), Stage::Reading) {
             return;
@@ -77,7 +77,7 @@ where
         let opened = match self.opening.coming.try_recv() {
             Ok(opened) => opened,
             Err(TryRecvError::Empty) => return,
-            // It has panicked, so this is a defect here too: there is nothing to show.
+            // The reader has panicked, so there is nothing to show.
             Err(TryRecvError::Disconnected) => panic!("the reader of the recording has ended without a word"),
         };
         let Some(begin) = self.begin.take() else { return };
@@ -87,7 +87,7 @@ where
         };
     }
 
-    /// How much of it was read, in hundredths.
+    /// Returns the percentage read.
     fn percent(&self) -> u64 {
         (self.opening.read.load(Ordering::Relaxed).saturating_mul(100) / self.opening.bytes.max(1)).min(100)
     }
@@ -99,7 +99,7 @@ where
         }
     }
 
-    /// The lines of a screen on which nothing else is.
+    /// Returns the lines of the progress screen.
     fn lines(&self) -> Vec<String> {
         if let Stage::Failed(why) = &*self.stage.borrow() {
             let mut lines: Vec<String> =
@@ -110,7 +110,7 @@ where
         let (percent, all) = (self.percent(), size(self.opening.bytes));
         let far = match percent {
             100 => format!("All {all} are read; looking for problems"),
-            // Or nobody tells how far it is.
+            // The size or the progress is unknown.
             0 if self.opening.bytes == 0 => "Reading".into(),
             0 => format!("Reading {all}"),
             percent => format!("Reading: {percent}% of {all}"),
@@ -135,7 +135,7 @@ where
         match &*self.stage.borrow() {
             Stage::Reading => self.percent(),
             Stage::Failed(_) => u64::MAX,
-            // Beyond all hundredths.
+            // Higher than any percentage.
             Stage::Ready(feed) => feed.revision() + 1000,
         }
     }

@@ -1,4 +1,4 @@
-//! Marks beside the recording that they are in: `session.xdsrec.marks`.
+//! Marks saved beside their recording: `session.xdsrec.marks`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 use crate::tui::Marked;
 use crate::wire::event::{Seq, Time};
 
-/// A file of marks is no larger: there are 62 letters.
+/// The largest file of marks, in bytes: there are 62 letters.
 const LARGEST: u64 = 64 << 10;
 
-/// Letters, and the places that they mark.
+/// The marked positions by letter.
 pub type Letters = BTreeMap<char, Marked>;
 
-/// Where the marks of a recording are.
+/// Returns the path of a recording's marks.
 pub fn path(recording: &Path) -> PathBuf {
     let mut name = recording.as_os_str().to_owned();
     name.push(".marks");
     name.into()
 }
 
-/// The marks of a recording; none if it has none that can be read.
+/// Returns the marks of a recording; none if there are none or they cannot be read.
 pub fn read(recording: &Path) -> Letters {
     let mut text = String::new();
     let file = File::open(path(recording));
@@ -41,10 +41,10 @@ pub fn read(recording: &Path) -> Letters {
     marks.collect()
 }
 
-/// Keeps them. Whoever reads meanwhile finds the old ones or these.
+/// Saves marks by replacing the file at once.
 ///
 /// # Errors
-/// The folder can't be written.
+/// The folder cannot be written.
 pub fn write(recording: &Path, marks: &Letters) -> io::Result<()> {
     let places = marks
         .iter()
@@ -57,9 +57,9 @@ pub fn write(recording: &Path, marks: &Letters) -> io::Result<()> {
     fs::rename(&half, &path)
 }
 
-/// Removes those of a recording that was written over.
+/// Removes the marks of a recording that was overwritten.
 pub fn forget(recording: &Path) {
-    // Most have none.
+    // Most recordings have no marks.
     let _ = fs::remove_file(path(recording));
 }
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_come_back_and_what_is_no_mark_does_not() {
+    fn reads_saved_marks_and_ignores_other_lines() {
         let folder = tempfile::tempdir().expect("a folder");
         let recording = folder.path().join("session.xdsrec");
         assert!(read(&recording).is_empty(), "there are none yet");

@@ -1,4 +1,4 @@
-//! The cursor against folding from nothing, and the screens at it.
+//! The cursor compared with folding from the start, and the screens at it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::cursor::{Cursor, Position};
 use super::marks::{Marks, OverdueSampler};
 use super::{Opened, Options, ReplayFeed, saved};
 use crate::app::analysis::{Analysis, bounded};
-use crate::app::named_nodes::Named;
+use crate::app::named_recording::Named;
 use crate::app::screen::Decoded;
 use crate::engine::lint::Finding;
 use crate::engine::session::SharedSemantics;
@@ -47,7 +47,8 @@ fn loaded(text: &str) -> Loaded {
     script::load_into(&script, &BySchema(Schema::builtin()), catalog).expect("content")
 }
 
-/// Longer than two checkpoints are apart: streams that come and go, pushes, answers of each kind.
+/// A source longer than two checkpoint intervals: streams that come and go, pushes, all kinds of
+/// answers.
 fn long() -> String {
     let mut text = String::from("node a\n");
     for stream in 1..=4 {
@@ -68,20 +69,20 @@ fn bytes() -> SharedSemantics {
     Arc::new(|_: &[u8], _: &[u8]| false)
 }
 
-/// At its end.
+/// A cursor at the end.
 fn ended(text: &str, history: usize) -> (Cursor, OverdueSampler) {
     let options = store::Options { history, ..store::Options::default() };
     Cursor::new(loaded(text), options, bytes(), bounded(&Schema::builtin()))
 }
 
-/// At its start.
+/// A cursor at the start.
 fn cursor(text: &str) -> Cursor {
     let (mut cursor, _) = ended(text, store::Options::default().history);
     cursor.seek(cursor.start());
     cursor
 }
 
-/// Everything there is to know.
+/// All facts and findings as text.
 fn facts(store: &Store, findings: &[Finding]) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{:?} {} {}", store.now(), store.messages(), store.rows());
@@ -96,7 +97,7 @@ fn facts(store: &Store, findings: &[Finding]) -> String {
     out
 }
 
-/// The facts after so many frames, from nothing.
+/// The facts after some frames, folded from the start.
 fn folded(text: &str, to: Position) -> String {
     let loaded = loaded(text);
     let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
@@ -110,9 +111,9 @@ fn folded(text: &str, to: Position) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
     #[test]
-    fn wherever_it_goes_it_knows_what_folding_up_to_there_tells(
+    fn has_the_facts_of_folding_up_to_any_position(
         moves in prop::collection::vec((0u8..5, 0u64..260, 0u64..6000), 1..8),
-        // Of the smaller one most messages are put away, of the larger one none.
+        // The smaller budget compresses most messages, the larger one none.
         history in prop::sample::select(vec![100_000, 100_000_000]),
     ) {
         let text = long();
@@ -140,10 +141,10 @@ proptest! {
 }
 
 #[test]
-fn what_was_compared_once_is_known_wherever_it_goes() {
+fn remembers_comparisons_at_any_position() {
     let compared = Arc::new(AtomicUsize::new(0));
     let count = compared.clone();
-    // Contents that differ by their last byte mean the same, now and then.
+    // Contents that differ in their last byte are equal, now and then.
     let meaning = Arc::new(move |a: &[u8], b: &[u8]| {
         count.fetch_add(1, Ordering::Relaxed);
         a.last().is_some_and(|last| last % 4 == 0) && a[..a.len() - 1] == b[..b.len() - 1]
@@ -163,7 +164,7 @@ fn what_was_compared_once_is_known_wherever_it_goes() {
 }
 
 #[test]
-fn steps_there_and_back_visit_the_same_places() {
+fn steps_back_through_the_same_positions() {
     let mut cursor = cursor(TOUR);
     cursor.seek(cursor.of_message(Seq(0)).expect("the start"));
     let mut places = vec![cursor.position()];
@@ -181,12 +182,12 @@ fn steps_there_and_back_visit_the_same_places() {
 }
 
 #[test]
-fn silences_are_cut_short_and_the_end_is_the_end() {
+fn cuts_pauses_and_stops_at_the_end() {
     let mut cursor = cursor(TOUR);
     let idle = Duration::from_secs(2);
     assert!(cursor.play(Duration::from_millis(500), idle));
     assert_eq!(cursor.position().now, Time(500_000_000), "the clock moves between messages");
-    // From 1 s to 30 s there is nothing: two seconds of it are played.
+    // The pause from 1 s to 30 s is cut to two seconds.
     assert!(cursor.play(Duration::from_millis(2600), idle));
     assert_eq!(cursor.position().now.as_secs_f64().floor(), 30.0);
     assert!(!cursor.play(Duration::from_secs(3600), idle));
@@ -195,13 +196,14 @@ fn silences_are_cut_short_and_the_end_is_the_end() {
 }
 
 #[test]
-fn problems_are_where_they_began() {
+fn places_problems_where_they_began() {
     let (mut cursor, looks) = ended(TOUR, store::Options::default().history);
     let marks = Marks::find(&cursor, looks);
     let signs =
         |sign: Sign| marks.all.iter().filter(|mark| mark.sign == sign).map(|mark| mark.n).collect::<Vec<_>>();
     assert_eq!(signs(Sign::Nack), [18, 20]);
-    // ledger-v2 was asked for at +50ms, and is missing 15 s later; RDS 18 of +30s is stale at +40s.
+    // ledger-v2 was requested at +50 ms and is missing 15 s later; RDS 18 of +30 s is stale at +40
+    // s.
     let late = marks.all.iter().filter(|mark| mark.sign == Sign::Late);
     let late: Vec<f64> = late.map(|mark| mark.at.as_secs_f64()).collect();
     assert_eq!(late, [15.05, 40.0]);
@@ -239,7 +241,7 @@ fn feed(text: &str) -> ReplayFeed {
     ReplayFeed::new(options.open(loaded(text)), options, Decoded(Schema::builtin()), None)
 }
 
-/// As the loop around the screens does it.
+/// Types keys as the event loop does.
 fn typed(feed: &dyn Feed, model: &mut Model, keys: &str) {
     let send = |model: &mut Model, msg: Msg| {
         let mut effects = Vec::new();
@@ -280,7 +282,7 @@ fn screen(keys: &str, width: u16, height: u16) -> String {
 }
 
 #[test]
-fn the_bar_at_all_sizes() {
+fn draws_the_bar_at_all_sizes() {
     for (width, height) in [(80, 24), (100, 30), (200, 60)] {
         assert_snapshot!(format!("overview_at_a_nack_{width}x{height}"), screen("{", width, height));
         assert_snapshot!(
@@ -291,8 +293,8 @@ fn the_bar_at_all_sizes() {
 }
 
 #[test]
-fn every_screen_is_as_of_the_cursor() {
-    // The screens of the tour up to a message, and those of its replay stopped there.
+fn shows_every_screen_as_of_the_cursor() {
+    // Compares the screens after some messages with those of a replay stopped there.
     let lines: Vec<&str> = TOUR.lines().collect();
     let until = lines.iter().position(|line| line.contains("n=c3")).expect("the second refused push");
     let part = lines.get(..until).expect("lines").join("\n");
@@ -311,7 +313,7 @@ fn every_screen_is_as_of_the_cursor() {
 }
 
 #[test]
-fn nothing_of_later_stays_on_a_screen_that_went_back() {
+fn shows_nothing_later_after_going_back() {
     let feed = feed(TOUR);
     let mut there_and_back = model(100, 30);
     typed(&feed, &mut there_and_back, "613:filter kind:push\n{{");
@@ -325,7 +327,7 @@ fn nothing_of_later_stays_on_a_screen_that_went_back() {
 }
 
 #[test]
-fn keys_and_places_agree() {
+fn reaches_the_same_positions_by_keys() {
     let feed = feed(TOUR);
     let mut model = model(100, 30);
     let number = |feed: &ReplayFeed| feed.info().bar.expect("a bar").message;
@@ -362,7 +364,7 @@ fn keys_and_places_agree() {
 }
 
 #[test]
-fn a_file_that_grows_is_followed_at_the_end_only() {
+fn follows_a_growing_file_only_at_the_end() {
     let part = TOUR.lines().take(14).collect::<Vec<_>>().join("\n");
     for (seek, n) in [(None, 20), (Some(Seek::Message(Seq(3))), 3)] {
         let (send_more, more) = std::sync::mpsc::channel();
@@ -383,7 +385,7 @@ fn a_file_that_grows_is_followed_at_the_end_only() {
     }
 }
 
-/// So many pushes and ACKs.
+/// A source with this many pushes and ACKs.
 fn many(pushes: usize) -> String {
     let mut text = String::from("node a\nstream 1 ads\n+0ms 1 > cds\n");
     for push in 1..=pushes {
@@ -394,13 +396,13 @@ fn many(pushes: usize) -> String {
 }
 
 #[test]
-fn what_does_not_fit_into_memory_is_counted_and_its_rows_stay() {
+fn counts_dropped_contents_and_keeps_their_rows() {
     let text = many(6000);
     let ((mut small, _), (mut whole, _)) = (ended(&text, 2_000_000), ended(&text, usize::MAX));
     let before = small.before();
     assert!((1000..11_000).contains(&before), "{before} of {}", small.messages());
     assert_eq!((whole.before(), whole.messages()), (0, small.messages()));
-    // The cursor can't go to where not all that follows is held.
+    // The cursor cannot go to positions whose later messages are not all held.
     assert_eq!(small.of_message(Seq(before - 1)), None);
     assert_eq!(small.of_time(Time::ZERO), small.start());
     small.seek(small.start());
@@ -417,7 +419,7 @@ fn what_does_not_fit_into_memory_is_counted_and_its_rows_stay() {
         let bytes = |cursor: &Cursor| Some(cursor.store().message(Seq(n))?.bytes(cursor.store().catalog()));
         assert_eq!(bytes(&small), bytes(&whole), "#{n}");
         assert_eq!(bytes(&small).is_some(), n > small.store().dropped());
-        // What the rows say but for the names of what is forgotten.
+        // Rows are the same but for names of dropped contents.
         for n in [1, 2, 3, before] {
             let line = |cursor: &Cursor| {
                 let line = cursor.store().line(cursor.store().row_of(Seq(n))?)?;
@@ -437,7 +439,7 @@ fn what_does_not_fit_into_memory_is_counted_and_its_rows_stay() {
 }
 
 #[test]
-fn a_live_source_is_the_only_one_that_f_leaves() {
+fn leaves_only_a_live_source_with_f() {
     let feed = feed(TOUR);
     let mut model = model(100, 30);
     typed(&feed, &mut model, "g");
@@ -448,7 +450,7 @@ fn a_live_source_is_the_only_one_that_f_leaves() {
     assert!(model.screens.timeline.is_following);
 }
 
-/// The tour as a file, as far as `bytes` of it in a hundred, in a feed of its own.
+/// The first `percent` of the tour as a file, in a feed.
 fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("session.xdsrec");
@@ -481,7 +483,7 @@ fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
 }
 
 #[test]
-fn a_file_that_was_cut_opens_and_says_what_is_lost() {
+fn opens_a_truncated_file_and_reports_the_loss() {
     let (_folder, whole) = recorded(100);
     let (_other, cut) = recorded(60);
     let mut first = model(100, 30);
@@ -505,7 +507,7 @@ fn a_file_that_was_cut_opens_and_says_what_is_lost() {
 }
 
 #[test]
-fn what_memory_cannot_hold_is_said_on_the_screen() {
+fn reports_dropped_contents_on_the_screen() {
     let options =
         Options { store: store::Options { history: 2_000_000, ..Default::default() }, ..options(None) };
     let feed = ReplayFeed::new(options.open(loaded(&many(6000))), options, Decoded(Schema::builtin()), None);
@@ -522,7 +524,7 @@ fn what_memory_cannot_hold_is_said_on_the_screen() {
 }
 
 #[test]
-fn marks_are_kept_beside_the_recording() {
+fn saves_marks_beside_the_recording() {
     let (folder, feed) = recorded(100);
     let mut first = model(100, 30);
     typed(&feed, &mut first, ":goto #18\nma");
@@ -532,7 +534,7 @@ fn marks_are_kept_beside_the_recording() {
 }
 
 #[test]
-fn a_named_recording_has_what_was_said_meanwhile_and_who_said_it() {
+fn records_messages_and_nodes_under_a_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let name = folder.path().join("reviews");
     let name = name.to_str().expect("text");

@@ -1,20 +1,22 @@
-//! The first words of HTTP/2, by hand: a library says only that they failed, not what was there instead.
+//! The HTTP/2 handshake, by hand.
+//!
+//! A library reports only that the handshake failed, not what the server sent instead.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// What answers to HTTP/2's preface.
+/// What the server sent in answer to the HTTP/2 preface.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// HTTP/2; the round trips of pings, shortest first.
+    /// HTTP/2, with the round-trip times of PINGs, shortest first.
     Http2(Vec<Duration>),
-    /// HTTP/1; the first line of its answer.
+    /// The first line of an HTTP/1 response.
     Http1(String),
     /// A TLS record.
     Tls,
-    /// Something else; its first bytes.
+    /// The first bytes of anything else.
     Other(Vec<u8>),
     Closed,
     Broken(io::Error),
@@ -23,19 +25,19 @@ pub(super) enum Answer {
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Length, type, flags, stream (RFC 9113 section 4.1).
+/// Bytes of a frame header: length, type, flags, stream (RFC 9113 section 4.1).
 const HEADER: usize = 9;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const ACK: u8 = 1;
 
-/// The largest frame that a peer may send which was told nothing else.
+/// The default SETTINGS_MAX_FRAME_SIZE, which binds a peer until it has received other settings.
 const LARGEST: usize = 16 << 10;
 
-/// gRPC servers in Go close a connection without streams at the third.
+/// gRPC servers in Go close a connection without streams at the third PING.
 const PINGS: u8 = 2;
 
-/// Says hello in HTTP/2, and listens for at most `patience`.
+/// Sends the HTTP/2 preface and PINGs, and reads the answer for at most `timeout`.
 pub(super) async fn greet<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO, patience: Duration) -> Answer {
     match tokio::time::timeout(patience, talk(io)).await {
         Ok(Ok(answer)) => answer,
@@ -47,7 +49,7 @@ pub(super) async fn greet<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO, patie
 
 async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<Answer> {
     let hello = [PREFACE, &frame(SETTINGS, 0, &[])].concat();
-    // A server that has gone may have said why, which is read below.
+    // A server that has closed the connection may have sent a reason, which is read below.
     if io.write_all(&hello).await.is_ok() {
         let _ = io.flush().await;
     }
@@ -58,7 +60,7 @@ async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<Ans
             0 => break,
             more => have += more,
         }
-        // Nothing of HTTP/2 is shorter, but an alert of TLS is.
+        // No HTTP/2 frame is shorter than its header, but a TLS alert is.
         if head.starts_with(&[0x15, 3]) {
             return Ok(Answer::Tls);
         }
@@ -98,14 +100,14 @@ async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<Ans
 }
 
 fn frame(kind: u8, flags: u8, content: &[u8]) -> Vec<u8> {
-    // All that is sent is shorter than 256 bytes.
+    // All frames sent here are shorter than 256 bytes.
     let length = u8::try_from(content.len()).unwrap_or_default();
     let mut out = vec![0, 0, length, kind, flags, 0, 0, 0, 0];
     out.extend(content);
     out
 }
 
-/// Type, flags and length of a frame; `None` where it can't be one.
+/// Returns type, flags and length of a frame; `None`: not a valid frame.
 fn parse([a, b, c, kind, flags, ..]: [u8; HEADER]) -> Option<(u8, u8, usize)> {
     let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
     (length <= LARGEST).then_some((kind, flags, length))
@@ -115,7 +117,7 @@ async fn skip<IO: AsyncRead + Unpin>(io: &mut IO, length: usize) -> io::Result<(
     io.read_exact(&mut vec![0; length]).await.map(|_| ())
 }
 
-/// The first line, of which `said` was read already.
+/// Reads the first line, of which `said` has been read already.
 async fn line<IO: AsyncRead + Unpin>(said: &[u8], io: &mut IO) -> String {
     let mut rest = [0; 128];
     let more = io.read(&mut rest).await.unwrap_or_default();
@@ -135,14 +137,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_http2_is_told_apart() {
+    async fn tells_other_protocols_from_http2() {
         assert!(matches!(answers(b"HTTP/1.1 400 Bad Request\r\n\r\n").await,
             Answer::Http1(line) if line == "HTTP/1.1 400 Bad Request"));
         assert!(matches!(answers(&[0x15, 3, 1, 0, 2, 2, 22]).await, Answer::Tls));
         assert!(matches!(answers(b"").await, Answer::Closed));
         assert!(matches!(answers(b"SSH-2.0-x\r\n").await, Answer::Other(_)));
         assert!(matches!(answers(&[0xff; 40]).await, Answer::Other(_)));
-        // Settings, and then the end.
+        // SETTINGS, then the end of the connection.
         assert!(matches!(answers(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await, Answer::Closed));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a server can be reached, and what it speaks: name, port, TLS, HTTP/2, variants, reflection.
+//! Examines a server step by step: name, port, TLS, HTTP/2, variants, reflection.
 
 mod http2;
 mod variants;
@@ -15,24 +15,24 @@ use crate::wire::discovery::encode::NodeFields;
 use crate::wire::{Certificate, Secured, date};
 use http2::Answer;
 
-/// Whom to ask, and as whom.
+/// The server to examine, and the identity to use.
 pub struct DoctorTarget<'a> {
     pub address: &'a Address,
     /// `None`: plaintext.
     pub tls: Option<&'a tls::Client>,
     pub authority: Option<&'a str>,
-    /// Headers to add.
+    /// Headers to add to each request.
     pub headers: &'a [(String, String)],
     pub node_id: &'a str,
-    /// How long each step may take.
+    /// The timeout of each step.
     pub patience: Duration,
 }
 
-/// How a step ended.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Ok,
-    /// Not there, which is no fault.
+    /// The server does not have it, which is not a fault.
     None,
     Failed,
 }
@@ -47,12 +47,12 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// A step of the examination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoctorStep {
     pub name: &'static str,
     pub state: State,
-    /// What was found, in lines.
+    /// The findings, a line each.
     pub said: Vec<String>,
     pub took: Option<Duration>,
     /// A flag or a change that may help.
@@ -78,20 +78,20 @@ const TO_PLAINTEXT: &str = "--plaintext";
 const OTHER_PORT: &str = "another port: xDS is gRPC, and that is HTTP/2";
 
 impl DoctorTarget<'_> {
-    /// Looks at one step after the other, up to the first without which the next can't be.
+    /// Performs the steps, up to the first failure that makes the next step impossible.
     ///
     /// # Errors
-    /// No runtime here.
+    /// The runtime cannot start.
     pub fn examine(&self) -> io::Result<Vec<DoctorStep>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let mut steps = Vec::new();
         runtime.block_on(self.walk(&mut steps));
-        // A name that is still being looked up must not be waited for.
+        // Do not wait for a name that is still being resolved.
         runtime.shutdown_background();
         Ok(steps)
     }
 
-    /// `None`: a step failed.
+    /// Returns `None` if a step failed.
     async fn walk(&self, steps: &mut Vec<DoctorStep>) -> Option<()> {
         let leg = self.reach(steps).await?;
         let (leg, seen) = self.secure(leg, steps).await?;
@@ -224,7 +224,7 @@ impl DoctorTarget<'_> {
         }
     }
 
-    /// TLS failed without a certificate: perhaps there is none.
+    /// Checks for a plaintext server after TLS failed without a certificate.
     async fn without_tls(&self, step: &mut DoctorStep) {
         let Ok(mut leg) = Leg::connect(self.address, self.patience).await else { return };
         let (said, next) = match http2::greet(&mut leg, self.patience).await {
@@ -257,7 +257,7 @@ impl DoctorTarget<'_> {
             Answer::Broken(_) | Answer::Closed
                 if seen.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
             {
-                // Its alert says so, if that came through.
+                // The server's alert says so, if it has arrived.
                 let said = "client certificate required: the server asks for one and got none";
                 failed(said.into(), Some("--cert FILE --key FILE"))
             }
@@ -275,7 +275,7 @@ impl DoctorTarget<'_> {
         None
     }
 
-    /// No HTTP/2 in plaintext: perhaps under TLS.
+    /// Checks for a TLS server after HTTP/2 failed in plaintext.
     async fn perhaps_tls(&self, mut step: DoctorStep) -> DoctorStep {
         if self.tls.is_some() {
             return step;
@@ -298,7 +298,7 @@ impl DoctorTarget<'_> {
     }
 }
 
-/// Names, issuer and end of a certificate.
+/// Returns names, issuer and expiry of a certificate.
 fn described(certificate: &Certificate) -> [String; 3] {
     let names = match certificate.names.is_empty() {
         true => format!("{} (no alternative names)", certificate.subject),

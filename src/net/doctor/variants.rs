@@ -1,4 +1,5 @@
-//! Which variants of xDS a server answers in: one request on each stream there is, never a verdict.
+//! Finds the xDS variants that a server supports, with one request on each stream and no ACK or
+//! NACK.
 
 use std::time::{Duration, Instant};
 
@@ -17,24 +18,24 @@ use crate::wire::discovery::fields::DiscoveryField;
 use crate::wire::event::{ApiVersion, Kind, Method, Variant};
 use crate::wire::pb::Fields;
 
-/// A stream that neither answers nor is refused for this long is open.
+/// The time after which a stream without a response or an error counts as open.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// A name that no server has: where there is no wildcard, the stream is all that is asked about.
+/// A resource name that no server has, for types without a wildcard.
 const NAME: &str = "xdscope-doctor";
 
 const VARIANTS: [Variant; 4] = [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta];
 
-/// What became of a stream.
+/// The result of opening a stream.
 enum Came {
-    /// Responses: the type and how many resources; when the first of them came.
+    /// Responses, as type and number of resources, and the time until the first one.
     Answers(Vec<(Kind, usize)>, Duration),
-    /// Nothing, and no refusal.
+    /// Neither a response nor an error.
     Open,
     Refused(Status),
 }
 
-/// A step for each variant.
+/// Adds a step for each variant.
 pub(super) async fn ask(
     channel: &Channel,
     metadata: &MetadataMap,
@@ -63,7 +64,7 @@ pub(super) async fn ask(
 }
 
 fn request(variant: Variant, kind: Kind, node: &[u8]) -> Option<Bytes> {
-    // The wildcard of listeners and clusters: none in state of the world, `*` in delta (rows E-38, F-20).
+    // The wildcard of listeners and clusters: no name in SotW, `*` in delta.
     let name = if kind.full_state() { variant.is_delta().then_some("*") } else { Some(NAME) };
     let type_url = kind.type_url(ApiVersion::V3)?;
     let fields = RequestFields {
@@ -89,7 +90,7 @@ async fn stream(
     let talk = async {
         let (requests, ready) = mpsc::channel(wanted.max(1));
         for request in asked {
-            // The other end of it waits below.
+            // The receiver is held until the stream has been examined.
             let _ = requests.send(request).await;
         }
         let mut responses = rpc::open_with(channel, path, metadata, ready).await?;
@@ -100,7 +101,7 @@ async fn stream(
             }
             came.extend(response(variant, &bytes));
         }
-        // Dropped only now, so that the server did not see the client go.
+        // Dropped last, so that the server does not see the client leave.
         drop(requests);
         Ok(())
     };

@@ -1,4 +1,4 @@
-//! One connection of a client: TLS, HTTP/2, and a task for each of its streams.
+//! A client's connection: TLS, HTTP/2, and a task for each stream.
 
 use std::io;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
 use crate::wire::event::Side;
 
-/// What HTTP/2 holds of a stream's responses until the client takes them.
+/// Response bytes that h2 buffers for each stream until the client takes them.
 const HELD: usize = 2 << 20;
 
-/// How long streams may take to see that their connection is over.
+/// The time that streams may take to see the end of their connection.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Windows for requests: those of clients with 100,000 names take megabytes.
+/// The flow-control window for requests: a request with 100,000 names takes megabytes.
 const WINDOW: u32 = 4 << 20;
 
-/// Serves a client until it is gone.
+/// Serves a client until it disconnects.
 pub(super) async fn serve(Accepted { conn, client, peer, server: own }: Accepted, shared: Shared) {
     shared.watch.tell(conn, TapEvent::Opened { peer, server: own.to_string() });
     let Some(leg) = secure(conn, client, &shared).await else { return };
@@ -34,7 +34,7 @@ pub(super) async fn serve(Accepted { conn, client, peer, server: own }: Accepted
     shared.watch.tell(conn, TapEvent::Closed { by, error });
 }
 
-/// The client has closed the connection, in whatever way.
+/// Returns whether the client has closed the connection, orderly or not.
 fn gone(error: &h2::Error) -> bool {
     let kinds = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe, io::ErrorKind::UnexpectedEof];
     error.is_go_away() || error.get_io().is_some_and(|error| kinds.contains(&error.kind()))
@@ -57,14 +57,16 @@ async fn streams(conn: ConnId, client: Leg, shared: &Shared) -> Result<(), h2::E
             _ = streams.join_next(), if !streams.is_empty() => {}
         }
     };
-    // Each stream learns that it is over, and tells it before the connection is said to be.
+    // Streams report their end before the connection does.
     drop(connection);
     let ended = async { while streams.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(GRACE, ended).await;
     result
 }
 
-/// The leg to speak HTTP/2 on. Where there is none that is told, the client too, and nothing comes back.
+/// Performs the TLS handshake, if any.
+///
+/// Failures are reported, to the client too, and return `None`.
 async fn secure(conn: ConnId, client: Leg, shared: &Shared) -> Option<Leg> {
     let failed = |failure: &Failure| {
         let error = failure.to_string();

@@ -4,15 +4,15 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, BufWriter, ReadBuf};
 
-/// Frames that go out by one call to the system: HTTP/2's are 16 KiB, and h2 flushes each.
+/// Bytes to write with one system call. HTTP/2 frames have 16 KiB, and h2 flushes after each.
 const TOGETHER: usize = 128 << 10;
 
-/// A leg that takes up what is written until whoever writes has no more for now.
+/// A writer that gathers bytes until its owner has no more to write for now.
 ///
-/// That is when it is polled for reading again, as h2 does first of all: a flush asks for that to happen at once.
+/// That moment is the next read: h2 reads before it writes, and a flush schedules a read at once.
 pub(super) struct Gather<T> {
     leg: BufWriter<T>,
-    /// A flush was asked for.
+    /// A flush was requested.
     due: bool,
 }
 
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// Has all that was written to it, call by call; nothing comes back.
+    /// A writer that keeps each write. Reading returns nothing.
     #[derive(Default)]
     struct Calls(Vec<Vec<u8>>);
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_flushed_one_by_one_go_out_together_and_none_is_forgotten() {
+    fn gathers_flushed_frames_and_loses_none() {
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(woken.clone());
         let mut cx = Context::from_waker(&waker);

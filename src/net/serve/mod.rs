@@ -1,5 +1,6 @@
-//! The control plane's sockets: listens, speaks HTTP/2 and gRPC, and lets a [`server::Stream`](crate::peers::server::Stream) say
-//! what is answered. What is said is told as a tap tells it, so that everything behind a tap works behind this too; but by the message.
+//! The control plane's sockets: HTTP/2 and gRPC around [`crate::peers::server::Stream`].
+//!
+//! Messages are reported in the same way as by a tap, so that analysis and recording work for both.
 
 mod connection;
 mod gather;
@@ -16,19 +17,20 @@ use super::tls;
 use crate::peers::server::Plan;
 use crate::wire::event::Time;
 
-/// How long a TLS handshake may take.
+/// The timeout of a TLS handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes of what was said that may wait: shared with whoever says it, so more than a tap's.
+/// Bytes of messages that may wait for the analysis. The memory is shared with the sender, so the
+/// limit is higher than a tap's.
 pub const QUEUE: usize = 384 << 20;
 
-/// It is told when it is handed to HTTP/2, and waits until a push of some 40 MB is through, and the next.
+/// How long to batch messages before waking the analysis: about two pushes of 40 MB.
 const COMPANY: Company = Company { time: Duration::from_millis(100), bytes: 96 << 20 };
 
-/// Takes what there is to tell a person: what is waited for, what comes next.
+/// Receives messages for the user, such as what a script waits for.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Where to listen, and what to serve.
+/// The addresses to listen on, and what to serve.
 #[derive(Clone)]
 pub struct Config {
     pub listen: Vec<Address>,
@@ -39,7 +41,7 @@ pub struct Config {
     pub say: Say,
 }
 
-/// What is served, and leave to go on, from outside while it runs.
+/// A handle that changes what is served and releases steps of a script.
 #[derive(Clone)]
 pub struct Control {
     plan: watch::Sender<Arc<Plan>>,
@@ -51,23 +53,26 @@ impl Control {
         Control { plan: watch::Sender::new(Arc::new(plan)), steps: Arc::new(Semaphore::new(0)) }
     }
 
-    /// Serves this from now on, to clients that are there too.
+    /// Serves another plan from now on, to connected clients too.
     pub fn serve(&self, plan: Plan) {
         self.plan.send_replace(Arc::new(plan));
     }
 
-    /// What is served.
+    /// Returns the current plan.
     pub fn plan(&self) -> Arc<Plan> {
         self.plan.borrow().clone()
     }
 
-    /// The next step of a script that is played by steps may be taken.
+    /// Releases the next step of a script that is played step by step.
     pub fn step(&self) {
         self.steps.add_permits(1);
     }
 }
 
-/// Binds all listeners, then serves in a thread of its own until it is dropped.
+/// Binds all listeners, then serves in a thread of its own until the `Tap` is dropped.
+///
+/// # Errors
+/// An address cannot be bound.
 pub fn start(config: Config) -> Result<Tap, ListenError> {
     let Config { listen, queue, tls, control, say } = config;
     Tap::run("serve", &listen, queue.map(|bytes| (bytes, COMPANY)), move |listeners, watch, stopped| {
@@ -82,7 +87,7 @@ pub fn start(config: Config) -> Result<Tap, ListenError> {
     })
 }
 
-/// What all connections have.
+/// State that all connections share.
 #[derive(Clone)]
 struct Shared {
     watch: Watch,
@@ -92,11 +97,11 @@ struct Shared {
     clock: Ticks,
 }
 
-/// The time since the start.
+/// A clock that starts at zero.
 #[derive(Clone, Copy)]
 struct Ticks(Instant);
 
-/// The runtime's timers know milliseconds; what is nearer is slept through on a thread.
+/// The runtime's timers have milliseconds; shorter waits block a thread.
 const COARSE: Duration = Duration::from_millis(3);
 
 impl Ticks {
@@ -104,7 +109,7 @@ impl Ticks {
         Time(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Waits until `at`, to some 0.1 ms.
+    /// Waits until `at`, to about 0.1 ms.
     async fn reach(self, at: Time) {
         let left = at.since(self.now());
         if let Some(long) = left.checked_sub(COARSE) {
@@ -112,7 +117,7 @@ impl Ticks {
         }
         let left = at.since(self.now());
         if !left.is_zero() {
-            // It can't fail but by a panic of sleep.
+            // Fails only if `sleep` panics.
             let _ = tokio::task::spawn_blocking(move || std::thread::sleep(left)).await;
         }
     }

@@ -1,4 +1,4 @@
-//! One gRPC stream: requests in, whatever is answered out.
+//! One gRPC stream: requests in, responses out.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -18,16 +18,16 @@ use crate::wire::event::{Code, Dir, Side};
 use crate::wire::h2::Head;
 use crate::wire::{End, Messages, Piece};
 
-/// A request is no longer than this; those that name 100,000 resources take a tenth of it.
+/// The largest request, in bytes. A request with 100,000 names takes a tenth of this.
 const LARGEST: usize = 64 << 20;
 
-/// Responses up to this size go out together.
+/// Responses up to this many bytes are sent in batches.
 const BATCH: usize = 32 << 10;
 
-/// A client that has so many answers to come is not listened to.
+/// Stop reading requests while this many responses are queued for the client.
 const QUEUED: usize = 8;
 
-/// After so long somebody may wonder what is waited for.
+/// The time after which a waiting script reports what it waits for.
 const STUCK: Duration = Duration::from_secs(2);
 
 const OK: Code = Code(0);
@@ -56,7 +56,7 @@ pub(super) async fn serve(
     let Some(stream) = Stream::open(head.uri.path(), shared.control.plan(), shared.clock.now()) else {
         let why = "not a streaming method of xDS";
         response.headers_mut().extend(trailers(UNIMPLEMENTED, why));
-        // The client may be gone.
+        // The client may have disconnected.
         let _ = respond.send_response(response, true);
         return tell.tell(FrameEffect::End(ended(UNIMPLEMENTED, why)));
     };
@@ -79,7 +79,7 @@ fn metadata(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
 }
 
-/// Says what happens on this stream.
+/// Reports the events of this stream.
 struct Tell {
     conn: ConnId,
     stream: u32,
@@ -101,10 +101,10 @@ struct Talk {
 }
 
 impl Talk {
-    /// Until the stream is over; how.
+    /// Runs until the stream ends. Returns how it ended.
     async fn run(&mut self) -> Result<Infallible, End> {
         let mut plan = self.shared.control.plan.subscribe();
-        // What came between the opening and this.
+        // The plan may have changed since the stream was opened.
         plan.mark_changed();
         let (clock, steps) = (self.shared.clock, self.shared.control.steps.clone());
         let mut told = None;
@@ -152,7 +152,7 @@ impl Talk {
                     }
                 }
                 changed = plan.changed() => {
-                    // The other end is ours, and outlives this.
+                    // An error means that the server is stopping.
                     if changed.is_ok() {
                         let now = plan.borrow_and_update().clone();
                         self.stream.handle_plan(now);
@@ -173,7 +173,7 @@ impl Talk {
         }
     }
 
-    /// Ends the stream as what the client sent calls for.
+    /// Ends the stream after a request that cannot be handled.
     fn fail(&mut self, failed: Failed) -> Result<Vec<Vec<u8>>, End> {
         match failed {
             Failed::Gone(error) => Err(gone(error.reason().filter(|_| error.is_reset()))),
@@ -184,7 +184,7 @@ impl Talk {
         }
     }
 
-    /// Once for each thing that is waited for.
+    /// Reports a message unless it was the last one reported.
     fn say(&self, told: &mut Option<String>, what: String) {
         if told.as_ref() != Some(&what) {
             (self.shared.say)(&what);
@@ -193,13 +193,13 @@ impl Talk {
     }
 }
 
-/// The client ended the stream, by a reset or with its connection.
+/// The end of a stream that the client reset or whose connection it closed.
 fn gone(reset: Option<Reason>) -> End {
     let note = reset.is_none().then(|| "the connection was closed".to_owned());
     End { by: Some(Side::Client), status: None, reset: reset.map(u32::from), note }
 }
 
-/// The server ended it.
+/// The end of a stream that the server ended with a status.
 fn ended(code: Code, message: &str) -> End {
     End { by: Some(Side::Server), status: Some((code, message.to_owned())), ..End::default() }
 }
@@ -212,10 +212,10 @@ struct Requests {
     ended: bool,
 }
 
-/// Why there are no more requests.
+/// The reason why there are no more requests.
 enum Failed {
     Gone(h2::Error),
-    /// A message that can't be read; what the stream ends with.
+    /// A request that cannot be decoded, and the status to end the stream with.
     Bad {
         bytes: u64,
         code: Code,
@@ -224,7 +224,7 @@ enum Failed {
 }
 
 impl Requests {
-    /// Waits for more of what the client sends: the messages which that completes.
+    /// Waits for more bytes. Returns the requests that they complete.
     async fn next(&mut self) -> Result<Vec<Vec<u8>>, Failed> {
         let chunk = match self.body.data().await {
             Some(chunk) => chunk.map_err(Failed::Gone)?,
@@ -233,7 +233,7 @@ impl Requests {
                 return Ok(Vec::new());
             }
         };
-        // It can't be more than came.
+        // Releases no more than was received.
         let _ = self.body.flow_control().release_capacity(chunk.len());
         let (mut done, mut failed) = (Vec::new(), None);
         let partial = &mut self.partial;
@@ -250,12 +250,12 @@ impl Requests {
     }
 }
 
-/// Responses on their way.
+/// Responses on their way to the client.
 struct Out {
     send: SendStream<Bytes>,
-    /// Small ones, to go out together.
+    /// Small responses, to be sent together.
     batch: BytesMut,
-    /// The client has not taken enough yet of what was sent.
+    /// The client has not taken enough of what was sent.
     full: bool,
 }
 
@@ -264,7 +264,7 @@ impl Out {
         Out { send, batch: BytesMut::new(), full: false }
     }
 
-    /// Sends a message, after gRPC's prefix: its length.
+    /// Queues a message behind its gRPC length prefix.
     fn put(&mut self, pieces: &[Bytes]) -> Result<(), End> {
         let size: usize = pieces.iter().map(Bytes::len).sum();
         let small = size <= BATCH;
@@ -290,7 +290,7 @@ impl Out {
         self.data(batch)
     }
 
-    /// All of it at once: HTTP/2 holds it by reference until the client takes it.
+    /// Queues all bytes at once. h2 keeps references to them until the client takes them.
     fn data(&mut self, bytes: Bytes) -> Result<(), End> {
         self.send.send_data(bytes, false).map_err(|_| gone(None))?;
         self.send.reserve_capacity(1);
@@ -298,7 +298,7 @@ impl Out {
         Ok(())
     }
 
-    /// Ready when there is room again, or when the stream is over.
+    /// Ready when there is room again or the stream has ended.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         if let Poll::Ready(reset) = self.send.poll_reset(cx) {
             return Poll::Ready(Err(gone(reset.ok())));
@@ -325,7 +325,7 @@ impl Out {
     }
 }
 
-/// How a stream ends.
+/// Returns the trailers that end a stream.
 fn trailers(code: Code, message: &str) -> HeaderMap {
     let mut out = HeaderMap::new();
     out.insert("grpc-status", HeaderValue::from(code.0));

@@ -14,12 +14,14 @@ pub(in crate::net) struct Accepted {
     pub(in crate::net) conn: ConnId,
     pub(in crate::net) client: Leg,
     pub(in crate::net) peer: String,
-    /// What was given with the listener: who answers there.
+    /// The address of the server behind the listener.
     pub(in crate::net) server: Address,
 }
 
-/// Accepts on all listeners, each with the address of the server behind it, and spawns what `serve`
-/// makes of each connection, until told to stop. Then all connections are dropped.
+/// Accepts connections on all listeners until told to stop, then drops all connections.
+///
+/// Each listener comes with the address of the server behind it. `serve` makes the task of a
+/// connection.
 pub(in crate::net) async fn accept<F>(
     listeners: impl IntoIterator<Item = (Listener, Address)>,
     counters: Arc<Counters>,
@@ -59,7 +61,7 @@ where
                 connections.spawn(connection(accepted));
             }
             Err(error) => {
-                // Out of descriptors, or a client that was gone at once: the listener itself is fine.
+                // Out of descriptors, or the client is gone: the listener works on.
                 warn!(%error, "accept failed");
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }

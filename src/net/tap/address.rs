@@ -2,10 +2,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where to listen or connect: `host:port` or `unix:/path`.
+/// An address to listen on or connect to: `host:port` or `unix:/path`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// Host (a name, an IPv4 address or a bracketed IPv6 one) and port.
+    /// A host (a name, an IPv4 address or a bracketed IPv6 address) and a port.
     Tcp(String),
     Unix(PathBuf),
 }
@@ -27,7 +27,7 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Address, AddressError> {
         if let Some(path) = text.strip_prefix("unix:") {
-            // grpc also writes unix:///path.
+            // gRPC also writes unix:///path.
             let path = path.strip_prefix("//").unwrap_or(path);
             return if path.is_empty() { Err(AddressError::NoPath) } else { Ok(Address::Unix(path.into())) };
         }
@@ -45,7 +45,7 @@ impl FromStr for Address {
 }
 
 impl Address {
-    /// The host's name or address without brackets; of a unix socket `localhost`.
+    /// The host without brackets; `localhost` for a unix socket.
     pub fn host(&self) -> &str {
         match self {
             Address::Unix(_) => "localhost",
@@ -53,7 +53,7 @@ impl Address {
         }
     }
 
-    /// Nothing beyond this machine can reach it.
+    /// Returns whether only this machine can reach the address.
     pub fn is_local(&self) -> bool {
         match self {
             Address::Unix(_) => true,
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read() {
+    fn parses_addresses() {
         for (text, shown) in [
             ("127.0.0.1:18000", "127.0.0.1:18000"),
             ("[::1]:1", "[::1]:1"),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn local_means_this_machine() {
+    fn tells_local_addresses() {
         for (text, local) in
             [("127.0.0.1:1", true), ("[::1]:1", true), ("localhost:1", true), ("0.0.0.0:1", false)]
         {

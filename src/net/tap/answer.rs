@@ -1,4 +1,4 @@
-//! What the tap says itself to a client that can have no answer: why.
+//! Answers of the tap itself, to clients that can get none from the server.
 
 use std::io;
 use std::time::Duration;
@@ -7,20 +7,21 @@ use tokio::io::AsyncWriteExt;
 
 use super::Leg;
 
-/// How long a client may take to hear it.
+/// The time that a client may take to read the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The first bytes of every HTTP/2 client.
+/// The connection preface of every HTTP/2 client.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How a TLS handshake begins, in each version of TLS.
+/// The first bytes of a TLS handshake, in each version of TLS.
 const HANDSHAKE: [u8; 2] = [22, 3];
 
-/// gRPC's UNAVAILABLE: try again later.
+/// gRPC status code UNAVAILABLE.
 const UNAVAILABLE: &str = "14";
 
-/// Answers whatever the client asks first with `why`: as gRPC status, as HTTP/1.1 response, or not at all where it
-/// speaks neither. Then the connection is over.
+/// Answers the first request with `why` and closes the connection.
+///
+/// The answer is a gRPC status or an HTTP/1.1 response. A client of another protocol gets none.
 pub(in crate::net) async fn refuse(client: Leg, why: &str) {
     let told = tokio::time::timeout(PATIENCE, async {
         let Some((first, client)) = client.first().await? else { return Ok(()) };
@@ -39,12 +40,12 @@ pub(in crate::net) async fn refuse(client: Leg, why: &str) {
 pub(in crate::net) enum Speaks {
     Http2,
     Http1,
-    /// It begins a TLS handshake.
+    /// A TLS handshake.
     Tls,
     Other,
 }
 
-/// What a client speaks that begins so.
+/// Tells the protocol of a client by its first bytes.
 pub(in crate::net) fn speaks(first: &[u8]) -> Speaks {
     if !first.is_empty() && PREFACE.starts_with(first.get(..PREFACE.len()).unwrap_or(first)) {
         return Speaks::Http2;
@@ -57,10 +58,10 @@ pub(in crate::net) fn speaks(first: &[u8]) -> Speaks {
     if method && word.len() < first.len() { Speaks::Http1 } else { Speaks::Other }
 }
 
-/// The fatal alert `handshake_failure`: all that can be said to a client which speaks TLS where there is none.
+/// Sends the fatal alert `handshake_failure`, for a client that speaks TLS to a plaintext listener.
 pub(in crate::net) async fn alert(mut client: Leg) {
     const ALERT: [u8; 7] = [21, 3, 1, 0, 2, 2, 40];
-    // It may be gone.
+    // The client may be gone.
     let _ = tokio::time::timeout(PATIENCE, async {
         client.write_all(&ALERT).await?;
         client.shutdown().await
@@ -68,7 +69,7 @@ pub(in crate::net) async fn alert(mut client: Leg) {
     .await;
 }
 
-/// Every stream is answered by trailers alone, the connection ends by GOAWAY.
+/// Answers every stream with trailers only, and ends the connection with GOAWAY.
 async fn http2(client: Leg, why: &str) -> Result<(), h2::Error> {
     let mut connection = h2::server::handshake(client).await?;
     while let Some(request) = connection.accept().await {
@@ -90,11 +91,11 @@ async fn http1(mut client: Leg, why: &str) -> io::Result<()> {
     let answer = format!("{head}content-length: {}\r\n\r\n{why}\n", why.len() + 1);
     client.write_all(answer.as_bytes()).await?;
     client.shutdown().await?;
-    // Closing with bytes unread would reset the connection, and the answer with it.
+    // Closing a socket with unread bytes resets the connection and discards the answer.
     tokio::io::copy(&mut client, &mut tokio::io::sink()).await.map(drop)
 }
 
-/// A `grpc-message`: all but printable ASCII percent-encoded.
+/// Percent-encodes a `grpc-message`: all but printable ASCII.
 pub(in crate::net) fn percent(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_client_speaks_is_told_by_its_first_bytes() {
+    fn tells_protocols_by_their_first_bytes() {
         assert_eq!(speaks(PREFACE), Speaks::Http2);
         assert_eq!(speaks(b"PRI * HT"), Speaks::Http2);
         assert_eq!(speaks(&[PREFACE, &[0; 40]].concat()), Speaks::Http2);
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_percent_encoded() {
+    fn percent_encodes_messages() {
         assert_eq!(percent("100% – a\n"), "100%25 %E2%80%93 a%0A");
     }
 }

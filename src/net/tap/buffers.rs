@@ -3,50 +3,56 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 
-/// One buffer. Large, because each read of a busy connection costs two system calls.
+/// Bytes of a buffer. Large, because each read of a busy connection costs two system calls.
 const SIZE: usize = 256 << 10;
 
-/// A buffer with less room left is done.
+/// A buffer with less room than this counts as full.
 const ROOM: usize = 16 << 10;
 
-/// Buffers that are kept, to be filled again when all copies of their bytes are gone. Together they hold a push of
-/// 39 MB: touching fresh pages would cost the traffic more than the copy into them.
+/// Buffers that are kept, to be reused when all copies of their bytes are gone.
+///
+/// Together they hold a push of 39 MB: touching fresh pages would cost the traffic more than
+/// copying
+/// into them.
 const KEPT: usize = (48 << 20) / SIZE;
 
-/// The read buffers of all connections. One is filled at a time, chunk after chunk, whoever reads: an idle
-/// connection holds none, and a queue of small chunks takes no more room than their bytes.
+/// The read buffers of all connections.
+///
+/// All reads fill one buffer, chunk after chunk: an idle connection holds no buffer, and a queue of
+/// small chunks takes no more memory than their bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffers(Arc<Mutex<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
     current: BytesMut,
-    /// Full ones, the oldest first: their copies go in that order.
+    /// Full buffers, oldest first: their copies are dropped in that order.
     full: VecDeque<BytesMut>,
-    /// Ones without copies. The last one emptied is filled first, while the processor's cache still knows it.
+    /// Buffers without copies. The last one emptied is reused first, while it is in the processor's
+    /// cache.
     empty: Vec<BytesMut>,
 }
 
 impl Buffers {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Nothing panics while it is held; if something did, a buffer is as good as before.
+        // A panic elsewhere leaves the buffers as usable as before.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the memory and touches it, before there is traffic.
+    /// Allocates the memory and touches it, before there is traffic.
     pub(super) fn warm(&self) {
         let mut inner = self.lock();
         while inner.empty.len() < KEPT {
             let mut buffer = BytesMut::with_capacity(SIZE);
-            // Not with zeros: zeroed pages come from the system untouched.
+            // Zeroed pages would stay untouched.
             buffer.resize(SIZE, 1);
-            // What stays is a handle without bytes, as of a buffer whose copies are gone.
+            // Leaves a handle without bytes, like a buffer whose copies are gone.
             drop(buffer.split());
             inner.empty.push(buffer);
         }
     }
 
-    /// Lets `fill` append to a buffer with room, and takes what it appended.
+    /// Lets `fill` append to a buffer with room. Returns its result and the bytes appended.
     pub(super) fn fill<T>(&self, fill: impl FnOnce(&mut BytesMut) -> T) -> (T, Bytes) {
         let mut inner = self.lock();
         if inner.current.capacity() < ROOM {
@@ -60,7 +66,7 @@ impl Buffers {
 
 impl Default for Inner {
     fn default() -> Self {
-        // Never one without memory: among the full ones it would wait for ever to be emptied.
+        // A buffer without memory would wait forever among the full ones.
         Inner { current: BytesMut::with_capacity(SIZE), full: VecDeque::new(), empty: Vec::new() }
     }
 }
@@ -90,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_stand_side_by_side_in_one_buffer() {
+    fn places_chunks_side_by_side_in_one_buffer() {
         let buffers = Buffers::default();
         let (first, second) = (put(&buffers, 100), put(&buffers, 50));
         assert_eq!((first.len(), second.len()), (100, 50));
@@ -98,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_filled_again_when_its_bytes_are_gone_and_not_before() {
+    fn reuses_a_buffer_only_after_its_bytes_are_dropped() {
         let buffers = Buffers::default();
         let held: Vec<Bytes> = (0..5).map(|_| put(&buffers, SIZE)).collect();
         let places: Vec<_> = held.iter().map(|bytes| bytes.as_ptr()).collect();
@@ -110,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn keeps_a_bounded_number_of_buffers() {
         let buffers = Buffers::default();
         let held: Vec<Bytes> = (0..KEPT + 10).map(|_| put(&buffers, SIZE)).collect();
         assert_eq!(held.len(), KEPT + 10);
@@ -118,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn warm_buffers_are_the_ones_that_are_filled() {
+    fn fills_warm_buffers_first() {
         let buffers = Buffers::default();
         buffers.warm();
         let ends: Vec<_> = buffers.lock().empty.iter().map(|buffer| buffer.as_ptr()).collect();

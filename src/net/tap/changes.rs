@@ -1,18 +1,18 @@
-//! Which headers a tap may be asked to change.
+//! The headers that a tap can be told to change.
 
 use crate::net::dial;
 use crate::wire::h2::Changes;
 
-/// What is not to be changed.
+/// The reason why a header cannot be changed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoChange {
-    /// Why, without values: they may be secrets.
+    /// The message, without values: they may be secrets.
     pub what: String,
-    /// What to type.
+    /// The flags to use instead.
     pub next: &'static str,
 }
 
-/// Why a header in lower case can't be changed, and what to do instead.
+/// Returns why a header (in lower case) cannot be changed, and what to do instead.
 fn fixed(name: &str) -> Option<(&'static str, &'static str)> {
     const OWN: &str = "leave it out: the client's own is passed on";
     match name {
@@ -26,10 +26,10 @@ fn fixed(name: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// An authority and headers for each request; `None` where there is nothing to change.
+/// Returns the changes to each request; `None` where there are none.
 ///
 /// # Errors
-/// The first of them that no request can have, or that can't be changed.
+/// The first header that is not valid or cannot be changed.
 pub fn changes(authority: Option<&str>, headers: &[(String, String)]) -> Result<Option<Changes>, NoChange> {
     if let Some(authority) = authority
         && authority.parse::<http::uri::Authority>().is_err()
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_in_lower_case() {
+    fn lowercases_header_names() {
         let headers = vec![("x-tenant".to_owned(), "A b".to_owned())];
         assert_eq!(of("X-Tenant", "A b"), Ok(Some(Changes { authority: None, headers })));
         let authority = Some("cp.mesh:15010".to_owned());
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_request_can_have_is_refused_and_its_value_not_told() {
+    fn rejects_invalid_headers_without_showing_values() {
         let secret = "hunter2-hunter2";
         for name in ["TE", "connection", "Content-Length", "host", "x y", "", ":path", "trace-bin"] {
             let error = of(name, secret).expect_err(name);

@@ -5,21 +5,22 @@ use std::time::{Duration, Instant};
 use crate::sources::observe::{ConnId, FrameEffect, TapCopy, TapEvent};
 use crate::wire::event::{Clock, Dir, Time};
 
-/// How long copies wait for company before the drainer is let at them. Waking it for each chunk would cost the traffic
-/// nearly as much as a second hop.
+/// How long to batch copies before waking the drainer.
+///
+/// Waking the drainer for each chunk would cost the traffic nearly as much as a second hop.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::net) struct Company {
     pub(in crate::net) time: Duration,
-    /// Copies that wake it before its time.
+    /// Bytes of copies that wake the drainer early.
     pub(in crate::net) bytes: usize,
 }
 
-/// The queue between the relay and whoever looks at the copies.
+/// The queue of copies between the relay and the analysis.
 #[derive(Debug)]
 pub struct CopyQueue {
     queue: Mutex<Queue>,
     wake: Condvar,
-    /// The drainer sleeps until there is something at all.
+    /// The drainer sleeps until there is a first copy.
     idle: AtomicBool,
     limit: usize,
     company: Company,
@@ -35,7 +36,7 @@ struct Queue {
 }
 
 impl CopyQueue {
-    /// A queue for so many bytes, as a tap has it.
+    /// Returns a queue for `limit` bytes, batched as for a tap.
     pub fn new(limit: usize) -> Self {
         CopyQueue::with(limit, super::COMPANY)
     }
@@ -54,28 +55,29 @@ impl CopyQueue {
         }
     }
 
-    /// What the copies' times mean.
+    /// The clock of the copies' times.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// The time on that clock, in whole microseconds: what recordings keep, so that a replay has the very times of
-    /// the run.
+    /// The time on that clock, in whole microseconds.
+    ///
+    /// Recordings keep microseconds, and a replay must have the times of the run.
     pub fn now(&self) -> Time {
         Time(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX).saturating_mul(1000))
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // A panic elsewhere leaves the queue as usable as it was.
+        // A panic elsewhere leaves the queue as usable as before.
         self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Adds a copy; bytes that do not fit are counted as lost.
+    /// Adds a copy. Bytes beyond the limit are counted as lost.
     pub fn push(&self, conn: ConnId, at: Time, what: TapEvent) {
         let mut queue = self.lock();
         let size = what.size();
         match what {
-            // One that is too large alone is kept: whoever sends it has it too.
+            // A message that exceeds the limit alone is kept: its sender holds the memory anyway.
             TapEvent::Spoken { stream, .. }
                 if queue.bytes > 0 && size > 0 && queue.bytes + size > self.limit =>
             {
@@ -98,14 +100,16 @@ impl CopyQueue {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the queue: no copies follow.
     pub fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_one();
     }
 
-    /// Waits until there are copies and gives them to `into`, in order, all that there are. Gives up after
-    /// `patience` with nothing. False: the tap has stopped and everything was drained.
+    /// Waits for copies and moves all of them, in order, to `into`.
+    ///
+    /// Gives up after `timeout` without copies. Returns false when the queue has ended and is
+    /// empty.
     pub fn drain(&self, into: &mut Vec<TapCopy>, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         let mut queue = self.lock();
@@ -133,7 +137,7 @@ impl CopyQueue {
 }
 
 impl Queue {
-    /// Counts a lost chunk, together with the one before it where that is the same direction's.
+    /// Counts a lost chunk, together with the loss before it if that has the same direction.
     fn lost(&mut self, conn: ConnId, at: Time, dir: Dir, size: u64) {
         if let Some(TapCopy { conn: last, what: TapEvent::Lost { dir: same, bytes, chunks }, .. }) =
             self.items.last_mut()

@@ -12,7 +12,7 @@ use tokio_rustls::TlsStream;
 use super::Address;
 use crate::sources::observe::ConnectStep;
 
-/// What is read at once of what a client says first.
+/// Bytes to read at once of what a client sends first.
 const FIRST: usize = 16 << 10;
 
 /// One end of a tapped connection.
@@ -20,12 +20,12 @@ pub(in crate::net) enum Leg {
     Tcp(TcpStream),
     Unix(UnixStream),
     Tls(Box<TlsStream<Leg>>),
-    /// Bytes that were read already come first.
+    /// A leg whose first bytes were read already, and are read again.
     Again(Bytes, Box<Leg>),
 }
 
 impl Leg {
-    /// Connects to an upstream; the error says which step failed.
+    /// Connects to an upstream. The error names the step that failed.
     pub(in crate::net) async fn connect(
         to: &Address,
         patience: Duration,
@@ -56,8 +56,10 @@ impl Leg {
         }
     }
 
-    /// Waits for the first bytes; nobody wrote yet. They are read again from the leg that comes back; `None`: the
-    /// other end closed without any.
+    /// Waits for the first bytes and returns them with a leg that reads them again.
+    ///
+    /// Nothing may have been written yet. `None`: the peer closed the connection without sending
+    /// any.
     pub(in crate::net) async fn first(mut self) -> io::Result<Option<(Bytes, Leg)>> {
         let mut first = BytesMut::with_capacity(FIRST);
         if self.read_buf(&mut first).await? == 0 {
@@ -67,11 +69,11 @@ impl Leg {
         Ok(Some((first.clone(), Leg::Again(first, Box::new(self)))))
     }
 
-    /// Makes the coming close a reset, so that the other end learns that this was no orderly end.
+    /// Makes the coming close a reset, so that the peer sees that the connection broke.
     pub(super) fn reset(&self) {
         match self {
             Leg::Tcp(stream) => {
-                // A socket that is dead already can't be told how to close.
+                // Fails only if the socket is dead already.
                 let _ = stream.set_zero_linger();
             }
             Leg::Unix(_) => {}
@@ -90,7 +92,8 @@ impl AsyncRead for Leg {
         match &mut *self {
             Leg::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
             Leg::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
-            // Many peers close without TLS's own goodbye. HTTP/2 has one for itself, so nothing is cut unnoticed.
+            // Many peers close without a TLS close_notify. HTTP/2 has GOAWAY, so truncation is
+            // noticed.
             Leg::Tls(stream) => match Pin::new(stream).poll_read(cx, buf) {
                 Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     Poll::Ready(Ok(()))
@@ -160,10 +163,10 @@ impl AsyncWrite for Leg {
     }
 }
 
-/// Where clients connect.
+/// A socket that clients connect to.
 pub(in crate::net) enum Listener {
     Tcp(TcpListener),
-    /// The socket file is ours and goes with us.
+    /// A unix socket; its file is removed on drop.
     Unix(UnixListener, PathBuf),
 }
 
@@ -172,7 +175,7 @@ impl Listener {
         match address {
             Address::Tcp(name) => Ok(Listener::Tcp(TcpListener::bind(name).await?)),
             Address::Unix(path) => {
-                // A socket file that nobody answers at was left behind by a process that is gone.
+                // A socket file without a listener was left behind by a process that is gone.
                 if path.exists()
                     && UnixStream::connect(path)
                         .await
@@ -194,7 +197,7 @@ impl Listener {
         }
     }
 
-    /// The next client and its address.
+    /// Accepts a client. Returns its connection and address.
     pub(in crate::net) async fn accept(&self) -> io::Result<(Leg, String)> {
         match self {
             Listener::Tcp(listener) => {
@@ -213,7 +216,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Listener::Unix(_, path) = self {
-            // Somebody may have removed it already.
+            // The file may be gone already.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -1,12 +1,16 @@
-//! The tap: listens, connects to the upstream, passes bytes on unchanged, and hands out copies of them. Only if it is asked to
-//! does it change the headers of requests; the copies are of what it sent.
+//! The tap: relays bytes between clients and servers unchanged, and queues copies of them.
 //!
-//! A chunk is written to the other end before anything else happens to it. Copies go into a bounded queue
-//! that is drained by somebody else's thread; what does not fit is counted, never waited for. HTTP/2, HTTP/1.1 and
-//! anything else pass alike.
+//! A chunk is written to the other end before anything else happens to it. Copies go into a bounded
+//! queue that another thread drains; bytes that do not fit are counted, never waited for. HTTP/2,
+//! HTTP/1.1 and anything else pass alike.
 //!
-//! A leg under TLS ends at the tap, with the name and the protocol that the other end asked for. Only where no byte
-//! of an answer can ever come does the tap speak itself, so that the client is told why.
+//! Only `-H` and `--authority` change bytes: the headers of requests. The copies are then of what
+//! was
+//! sent to the server.
+//!
+//! TLS ends at the tap on each side, with the server name and protocol that the client asked for.
+//! The
+//! tap answers by itself only where the server cannot answer at all, to tell the client why.
 
 mod accept;
 mod address;
@@ -42,39 +46,43 @@ pub(super) use watch::Watch;
 use super::tls;
 use crate::wire::h2::Changes;
 
-/// What to listen on and where to.
+/// The addresses of a tap and its settings.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Pairs of listen and upstream addresses.
     pub maps: Vec<(Address, Address)>,
     /// Bytes of copies that may wait to be drained; `None`: no copies at all (`--no-decode`).
     pub queue: Option<usize>,
-    /// How long an upstream may take to accept a connection.
+    /// The timeout of connecting to an upstream.
     pub connect_timeout: Duration,
     pub tls: Tls,
-    /// What becomes of the headers of requests; `None`: not a byte is changed.
+    /// Changes to the headers of requests; `None`: bytes pass unchanged.
     pub changes: Option<Arc<Changes>>,
 }
 
-/// Which legs are under TLS. The default: none.
+/// The sides that use TLS; by default none.
 #[derive(Clone, Debug, Default)]
 pub struct Tls {
-    /// All listeners.
+    /// TLS of all listeners.
     pub listen: Option<Arc<tls::Server>>,
-    /// Upstreams, as far as `local` says.
+    /// TLS of upstreams; those on this machine only if `local` is set.
     pub upstream: Option<Arc<tls::Client>>,
-    /// Upstreams on this machine too.
+    /// Use TLS for upstreams on this machine too.
     pub local: bool,
 }
 
-/// Copies that may wait, unless told otherwise: two pushes of 39 MB, while others have all the cores.
+/// Default limit of queued copies, in bytes: two pushes of 39 MB, while other processes use all
+/// cores.
 pub const QUEUE: usize = 96 << 20;
 
-/// Chunks are many: waking the analysis for each costs the traffic. What waits for long has left the processor's cache,
-/// and its buffers with it.
+/// Batching of the tap's copies.
+///
+/// Waking the analysis for each of many chunks would cost the traffic. Copies that wait for long
+/// have
+/// left the processor's cache, and their buffers too.
 const COMPANY: Company = Company { time: Duration::from_millis(20), bytes: 1 << 20 };
 
-/// An address can't be listened on.
+/// The address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}")]
 pub struct ListenError {
@@ -83,19 +91,19 @@ pub struct ListenError {
     pub source: io::Error,
 }
 
-/// Bytes and connections since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub connections: AtomicU64,
-    /// Client to server.
+    /// Bytes from clients to servers.
     pub bytes_in: AtomicU64,
-    /// Server to client.
+    /// Bytes from servers to clients.
     pub bytes_out: AtomicU64,
 }
 
 /// A running tap. Dropping it closes its listeners and connections.
 pub struct Tap {
-    /// Where it listens, ports filled in, in the order of the maps.
+    /// Addresses of the listeners, with their ports, in the order of the maps.
     pub listening: Vec<Address>,
     pub counters: Arc<Counters>,
     /// `None` with `--no-decode`.
@@ -105,7 +113,10 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Binds all listeners, then relays in a thread of its own until stopped.
+    /// Binds all listeners, then relays in a thread of its own until the tap is dropped.
+    ///
+    /// # Errors
+    /// An address cannot be bound.
     pub fn start(config: Config) -> Result<Tap, ListenError> {
         let Config { maps, queue, connect_timeout: patience, tls, changes } = config;
         let (listen, upstreams): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
@@ -120,7 +131,8 @@ impl Tap {
         })
     }
 
-    /// Binds all listeners, then does with them what `work` says, in a thread of its own until stopped.
+    /// Binds all listeners, then runs `work` on them in a thread of its own until the tap is
+    /// dropped.
     pub(super) fn run<F: Future<Output = ()>>(
         name: &str,
         listen: &[Address],
@@ -156,7 +168,7 @@ impl Tap {
         Ok(Tap { listening, counters, copies, stop, thread: Some(thread) })
     }
 
-    /// Connections so far.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> u64 {
         self.counters.connections.load(Ordering::Relaxed)
     }
@@ -164,7 +176,7 @@ impl Tap {
 
 impl Drop for Tap {
     fn drop(&mut self) {
-        // The receiver is gone when the thread ended by itself; there is nothing left to stop then.
+        // Fails only if the thread has ended by itself.
         let _ = self.stop.send(true);
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()

@@ -20,18 +20,21 @@ use crate::wire::Secured;
 use crate::wire::event::{Dir, Side};
 use crate::wire::h2::{Changes, Rewrite, Unchanged};
 
-/// What is kept of requests until the first byte of an answer. A client that wrote more before it got any can't be
-/// told why there is none.
+/// Bytes of requests that are kept until the server answers.
+///
+/// A client that sends more than this before the first byte of an answer cannot be told why there
+/// is
+/// none.
 const EARLY: usize = 128 << 10;
 
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) watch: Watch,
     pub(super) buffers: Buffers,
-    /// How long a step to the upstream may take.
+    /// The timeout of each step of connecting to the upstream.
     pub(super) patience: Duration,
     pub(super) tls: Tls,
-    /// What becomes of requests' headers; `None`: not a byte is changed.
+    /// Changes to the headers of requests; `None`: bytes pass unchanged.
     pub(super) changes: Option<Arc<Changes>>,
 }
 
@@ -57,7 +60,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
     let mut requests = Pump { rewrite, ..pump(client_read, server_write, Dir::Req) };
     let mut responses = pump(server_read, client_write, Dir::Resp);
     let result = tokio::try_join!(requests.run(), responses.run());
-    // What broke on one side is passed on to the other as a reset.
+    // A connection that broke on one side is reset on the other.
     let (by, error) = match result {
         Ok(_) => (None, None),
         Err((side, error)) => (Some(side), Some(error)),
@@ -102,12 +105,12 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
     }
 }
 
-/// Nothing broke, but headers can't be changed.
+/// Returns whether the error says that headers cannot be changed.
 fn is_unchanged(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Unchanged>())
 }
 
-/// A server that gave no answer at all, or one that is no HTTP/2. A guess where it has to be.
+/// Explains a server that sent nothing, or something other than HTTP/2. A guess at times.
 fn silence(error: &io::Error, seen: Option<&Secured>) -> String {
     let silent = format!("the server closed the connection without an answer ({error})");
     match seen {
@@ -125,30 +128,30 @@ fn silence(error: &io::Error, seen: Option<&Secured>) -> String {
     }
 }
 
-/// Where a connection stands.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum RelayPhase {
-    /// Nobody said anything.
+    /// No side has sent anything.
     Quiet,
-    /// The same, with an upstream that agreed on TLS: from here on it owes an answer.
+    /// No side has sent anything, and the upstream has agreed on TLS: it owes the first answer.
     Secured,
-    /// A client that speaks TLS to the upstream itself, unread, waits for the first byte of an answer.
+    /// A client whose own TLS passes unread waits for the first byte of an answer.
     Hello,
     /// An HTTP/2 client waits for the first byte of an answer.
     Asked,
-    /// Bytes go both ways, or the client speaks something else.
+    /// Bytes go both ways, or the client speaks another protocol.
     Talking,
 }
 
 impl RelayPhase {
-    /// The upstream owes an answer.
+    /// Returns whether the upstream owes an answer.
     fn waits(self) -> bool {
         matches!(self, RelayPhase::Secured | RelayPhase::Hello | RelayPhase::Asked)
     }
 }
 
-/// The same for both directions of it, which run side by side.
+/// The phase, shared by the two directions of a connection.
 #[derive(Clone)]
 struct SharedPhase(Arc<AtomicU8>);
 
@@ -176,16 +179,16 @@ struct Pump {
     dir: Dir,
     conn: ConnId,
     shared: Shared,
-    /// Where the connection stands, for both directions.
+    /// The phase of the connection, shared by both directions.
     stands: SharedPhase,
-    /// Requests since the beginning, until there is an answer.
+    /// The requests so far, until there is an answer.
     early: Option<Vec<u8>>,
-    /// Of requests whose headers are to be changed.
+    /// The rewriter of request headers.
     rewrite: Option<Box<Rewrite>>,
 }
 
 impl Pump {
-    /// Runs until this direction ends; an error names the side whose connection broke.
+    /// Runs until this direction ends. An error names the side whose connection broke.
     async fn run(&mut self) -> Result<(), (Side, io::Error)> {
         let (reading, writing) = match self.dir {
             Dir::Req => (Side::Client, Side::Server),
@@ -215,12 +218,12 @@ impl Pump {
         Ok(())
     }
 
-    /// Sends bytes on, then counts them and hands out a copy.
+    /// Sends bytes on, then counts them and queues a copy.
     async fn pass(&mut self, bytes: Bytes) -> io::Result<()> {
         let Watch { copies, counters } = &self.shared.watch;
         let at = copies.as_ref().map(|copies| copies.now());
         self.to.write_all(&bytes).await?;
-        // TLS may hold some of it back.
+        // TLS may hold back some bytes.
         self.to.flush().await?;
         let counter = if self.dir == Dir::Req { &counters.bytes_in } else { &counters.bytes_out };
         counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -230,7 +233,7 @@ impl Pump {
         Ok(())
     }
 
-    /// The next bytes; none at the end.
+    /// Reads the next bytes; none at the end.
     async fn read(&mut self) -> io::Result<Bytes> {
         std::future::poll_fn(|cx| {
             let from = &mut self.from;
@@ -240,8 +243,7 @@ impl Pump {
         .await
     }
 
-    /// Looks at what comes before the first answer: nothing more of it is looked at than whether an HTTP/2 client
-    /// will get one.
+    /// Looks at bytes before the first answer, only to tell whether an HTTP/2 client can get one.
     fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
         let stood = self.stands.get();
         match self.dir {
@@ -278,8 +280,8 @@ impl Pump {
     }
 }
 
-/// With what a TLS record begins.
+/// The first bytes of TLS records.
 const TLS_RECORDS: std::ops::RangeInclusive<u8> = 20..=23;
 
-/// How a TLS alert begins.
+/// The first bytes of a TLS alert.
 const ALERT: [u8; 2] = [21, 3];

@@ -1,5 +1,6 @@
-//! From an accepted client to two legs: what TLS is on them, and who is told if there is none to be had, or if what the
-//! client speaks can't be changed as it is to be.
+//! The steps from an accepted client to two legs that can be relayed: TLS on either side, and
+//! failures
+//! that the client must be told.
 
 use std::io;
 use std::sync::Arc;
@@ -13,38 +14,39 @@ use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
 use crate::wire::event::Side;
 
-/// What to do where headers can't be changed.
+/// The hint for clients whose headers cannot be changed.
 pub(super) const AS_IT_IS: &str = "without -H and --authority it passes as it is";
 
-/// One client on its way through the tap.
+/// An accepted client and the settings of the tap.
 pub(super) struct Meeting<'a> {
     pub conn: ConnId,
     pub upstream: &'a Address,
     pub shared: &'a Shared,
 }
 
-/// Both ends, ready to be relayed.
+/// Both ends of a connection, ready to be relayed.
 pub(super) struct Legs {
     pub client: Leg,
     pub server: Leg,
-    /// What the upstream's handshake showed.
+    /// The facts of the upstream's handshake.
     pub server_tls: Option<Arc<Secured>>,
 }
 
-/// What a client asked for before its upstream is known.
+/// What a client asks for in its ClientHello.
 struct Asked<'a> {
     sni: Option<&'a str>,
     alpn: &'a [Vec<u8>],
 }
 
 impl Meeting<'_> {
-    /// Connects to the upstream, with TLS on the legs that are to have it. Where that fails it is told, the client
-    /// too, and nothing comes back.
+    /// Connects to the upstream and performs the TLS handshakes.
+    ///
+    /// Failures are reported, to the client too, and return `None`.
     pub(super) async fn legs(&self, client: Leg) -> Option<Legs> {
         let tls = &self.shared.tls;
         let dial = tls.upstream.as_deref().filter(|_| tls.local || !self.upstream.is_local());
         let legs = match (tls.listen.as_deref(), dial) {
-            // Nothing is read before there is somebody to pass it on to.
+            // Reads nothing before there is an upstream to pass it to.
             (None, None) => {
                 let server = self.connect().await?;
                 Legs { client, server, server_tls: None }
@@ -57,7 +59,7 @@ impl Meeting<'_> {
         }
     }
 
-    /// A client whose headers can be changed; others are told that they can't.
+    /// Returns a client whose headers can be changed. Other clients are told that theirs cannot be.
     async fn http2(&self, client: Leg) -> Option<Leg> {
         let (first, client) = match client.first().await {
             Ok(Some(first)) => first,
@@ -133,7 +135,8 @@ impl Meeting<'_> {
         let asked = Asked { sni: sni.as_deref(), alpn: &offered };
         let found = self.dial(server, dial, asked).await;
         let agreed = match &found {
-            // What the upstream chose; in front of one in plaintext the client's first choice that can pass.
+            // The upstream's choice; for a plaintext upstream the client's first choice that can
+            // pass.
             Ok((_, Some(facts))) => facts.alpn.as_ref().map(|alpn| alpn.clone().into_bytes()),
             Ok((_, None)) | Err(_) => {
                 offered.iter().find(|alpn| [&b"h2"[..], b"http/1.1"].contains(&alpn.as_slice())).cloned()
@@ -155,7 +158,8 @@ impl Meeting<'_> {
         };
         match found {
             Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
-            // Told only now: of a connection that has failed nothing more is heard, and the client's leg is known by now.
+            // Reported last: the report of a failure ends the connection, and the client's
+            // handshake is known now.
             Err(failure) => {
                 answer::refuse(client, &self.failed(ConnectStep::Tls, &failure)).await;
                 None
@@ -173,7 +177,7 @@ impl Meeting<'_> {
         }
     }
 
-    /// The upstream's leg, under TLS if `dial` says so. That it failed is for the caller to tell.
+    /// Connects to the upstream, with TLS if `dial` is set. The caller reports failures.
     async fn dial(
         &self,
         server: Leg,
@@ -182,7 +186,7 @@ impl Meeting<'_> {
     ) -> Result<(Leg, Option<Arc<Secured>>), Failure> {
         let Some(dial) = dial else { return Ok((server, None)) };
         let host = self.upstream.host();
-        // A client that dials the tap by `localhost` means the tap by that, not a server elsewhere.
+        // A client that dials the tap as `localhost` does not mean a server elsewhere by that name.
         let sni = asked.sni.filter(|sni| *sni != "localhost" || self.upstream.is_local());
         match self.in_time(Side::Server, dial.connect(server, host, sni, asked.alpn)).await {
             Ok((server, facts)) => {
@@ -196,7 +200,7 @@ impl Meeting<'_> {
         }
     }
 
-    /// A handshake takes no longer than a connection may.
+    /// Applies the timeout of connecting to a handshake.
     async fn in_time<T>(
         &self,
         of: Side,
@@ -215,7 +219,7 @@ impl Meeting<'_> {
         facts
     }
 
-    /// The client left before there was anything to pass on.
+    /// Reports a client that left before there was anything to relay.
     fn gone<T>(&self, error: Option<io::Error>) -> Option<T> {
         let by = error.is_some().then_some(Side::Client);
         self.shared
@@ -224,7 +228,7 @@ impl Meeting<'_> {
         None
     }
 
-    /// Tells what failed; the words for the client.
+    /// Reports a failed step. Returns the message for the client.
     fn failed(&self, step: ConnectStep, failure: &Failure) -> String {
         let error = failure.to_string();
         self.shared.watch.tell(self.conn, TapEvent::Failed { step, error: error.clone() });

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::{CopyQueue, Counters};
 use crate::sources::observe::{ConnId, TapEvent};
 
-/// Whoever has connections tells what happens on them.
+/// Reports the events of connections to the queue of copies.
 #[derive(Clone)]
 pub(in crate::net) struct Watch {
     pub(in crate::net) copies: Option<Arc<CopyQueue>>,

@@ -7,7 +7,9 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::wire::{Certificate, Secured};
 
-/// The facts of a certificate. One that can't be read has its length as its only name.
+/// Returns the facts of a certificate.
+///
+/// A certificate that cannot be parsed has its length as its subject.
 pub(super) fn certificate(der: &CertificateDer<'_>) -> Certificate {
     let Ok((_, parsed)) = X509Certificate::from_der(der) else {
         return Certificate {
@@ -42,12 +44,12 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
-/// What the other end presented above its own certificate, in its order.
+/// Returns the certificates that the peer presented above its own, in order.
 pub(super) fn chain(state: &CommonState) -> Vec<Certificate> {
     state.peer_certificates().unwrap_or_default().iter().skip(1).map(certificate).collect()
 }
 
-/// What a finished handshake agreed on.
+/// Adds what a finished handshake agreed on.
 pub(super) fn agreed(state: &CommonState, facts: &mut Secured) {
     facts.version = match state.protocol_version() {
         Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2".into(),

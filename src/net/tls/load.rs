@@ -10,7 +10,7 @@ use rustls::sign::CertifiedKey;
 
 use super::Pem;
 
-/// A file of certificates or keys can't be used.
+/// The reason why a file of certificates or keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error("cannot read {what} of {path}")]
@@ -59,7 +59,7 @@ fn certificates(from: &Pem) -> Result<Vec<CertificateDer<'static>>, LoadError> {
     if all.is_empty() { Err(LoadError::Empty { path: from.to_string() }) } else { Ok(all) }
 }
 
-/// CAs to trust.
+/// Reads the CAs to trust.
 pub(super) fn roots(path: &Pem) -> Result<RootCertStore, LoadError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
@@ -68,7 +68,7 @@ pub(super) fn roots(path: &Pem) -> Result<RootCertStore, LoadError> {
     Ok(roots)
 }
 
-/// The CAs that the system trusts.
+/// Returns the CAs that the system trusts.
 pub(super) fn system() -> Result<RootCertStore, LoadError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -80,7 +80,7 @@ pub(super) fn system() -> Result<RootCertStore, LoadError> {
     Ok(roots)
 }
 
-/// A certificate chain and its key.
+/// Reads a certificate chain and its key.
 pub(super) fn own(cert: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<CertifiedKey, LoadError> {
     let chain = certificates(cert)?;
     let private = match key {
@@ -99,7 +99,7 @@ pub(super) fn own(cert: &Pem, key: &Pem, provider: &CryptoProvider) -> Result<Ce
     })
 }
 
-/// Demands a certificate of one of these CAs from each client.
+/// Returns a verifier that requires a certificate of one of these CAs from each client.
 pub(super) fn client_verifier(
     path: &Pem,
     provider: Arc<CryptoProvider>,

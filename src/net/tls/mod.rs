@@ -1,6 +1,6 @@
-//! TLS on a leg: certificates and keys from files, handshakes, what they showed, and why they failed.
+//! TLS on one side of the tap: certificates and keys, handshakes, their facts and failures.
 //!
-//! rustls with ring. Knows no tap and no gRPC: it secures any stream of bytes.
+//! Uses rustls with ring, on any byte stream, without knowledge of the tap or gRPC.
 
 mod facts;
 mod load;
@@ -29,28 +29,28 @@ use crate::wire::{Certificate, Secured};
 
 use verify::{Presents, Verifier};
 
-/// How to be a TLS server; `--listen-cert` and so on.
+/// The settings of a TLS server (`--listen-cert` and others).
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// The own certificate chain and its key, PEM.
+    /// The server's certificate chain and its key, as PEM files.
     pub cert: PathBuf,
     pub key: PathBuf,
-    /// CAs of client certificates, PEM; with it every client must present one.
+    /// CAs of client certificates (PEM). Each client must then present a certificate.
     pub client_ca: Option<PathBuf>,
 }
 
-/// How long a client may take to read an alert.
+/// The time that a client may take to read an alert.
 const LINGER: Duration = Duration::from_secs(1);
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// The connecting end.
+/// The client side of TLS.
 #[derive(Debug)]
 pub struct Client {
     provider: Arc<CryptoProvider>,
-    /// `None`: any certificate will do.
+    /// `None`: any certificate is accepted.
     roots: Option<Arc<RootCertStore>>,
     own: Option<Arc<CertifiedKey>>,
     servername: Option<String>,
@@ -59,6 +59,9 @@ pub struct Client {
 
 impl Client {
     /// Reads the files that `options` name.
+    ///
+    /// # Errors
+    /// A file cannot be read, or its contents cannot be used.
     pub fn load(options: &ClientOptions) -> Result<Client, LoadError> {
         let provider = provider();
         let roots = match (options.insecure, &options.cacert) {
@@ -77,8 +80,10 @@ impl Client {
         Ok(Client { provider, roots, own, servername, any_name })
     }
 
-    /// Secures `io`. `host` is the name in the server's address, `sni` the name that was asked for on the other
-    /// leg; `alpn` the protocols to offer.
+    /// Performs the handshake on `io`.
+    ///
+    /// `host` is the host in the server's address, `sni` the name that the tap's client asked for,
+    /// `alpn` the protocols to offer.
     pub async fn connect<IO: AsyncRead + AsyncWrite + Unpin>(
         &self,
         io: IO,
@@ -124,7 +129,7 @@ impl Client {
     }
 }
 
-/// The accepting end.
+/// The server side of TLS.
 #[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
@@ -132,17 +137,20 @@ pub struct Server {
     asks: bool,
 }
 
-/// A client that has said what it wants, and waits for the answer.
+/// A client that has sent its ClientHello and waits for the answer.
 pub struct Hello<IO> {
     start: StartHandshake<IO>,
-    /// The name that it asks for.
+    /// The server name that the client asks for.
     pub sni: Option<String>,
-    /// The protocols that it offers, best first.
+    /// The protocols that the client offers, best first.
     pub alpn: Vec<Vec<u8>>,
 }
 
 impl Server {
     /// Reads the files that `options` name.
+    ///
+    /// # Errors
+    /// A file cannot be read, or its contents cannot be used.
     pub fn load(options: &ServerOptions) -> Result<Server, LoadError> {
         let provider = provider();
         let own = load::own(&options.cert.clone().into(), &options.key.clone().into(), &provider)?;
@@ -160,7 +168,7 @@ impl Server {
         Ok(Server { config, own: facts, asks: options.client_ca.is_some() })
     }
 
-    /// Reads the client's hello, and no further.
+    /// Reads the ClientHello, and no further.
     pub async fn hello<IO: AsyncRead + AsyncWrite + Unpin>(&self, io: IO) -> Result<Hello<IO>, Failure> {
         match LazyConfigAcceptor::new(rustls::server::Acceptor::default(), io).await {
             Ok(start) => {
@@ -173,7 +181,7 @@ impl Server {
         }
     }
 
-    /// Answers a hello. `alpn`: the one protocol to agree on.
+    /// Answers a ClientHello. `alpn`: the protocol to agree on.
     pub async fn accept<IO: AsyncRead + AsyncWrite + Unpin>(
         &self,
         hello: Hello<IO>,
@@ -198,17 +206,19 @@ impl Server {
     }
 }
 
-/// Lets the other end read the alert: closing with bytes unread would reset the connection, and the alert with it.
+/// Lets the peer read the alert.
+///
+/// Closing a socket with unread bytes resets the connection and discards the alert.
 async fn linger<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO) {
     let read = async {
         io.shutdown().await?;
         tokio::io::copy(&mut io, &mut tokio::io::sink()).await
     };
-    // However it ends, it has ended.
+    // The connection is over in any case.
     let _ = tokio::time::timeout(LINGER, read).await;
 }
 
-/// What the peer presented above its own certificate, in its order.
+/// Returns the certificates that the peer presented above its own, in order.
 pub(super) fn chain<IO>(stream: &TlsStream<IO>) -> Vec<Certificate> {
     facts::chain(stream.get_ref().1)
 }

@@ -12,13 +12,14 @@ use crate::wire::Certificate;
 
 use super::facts;
 
-/// Verifies one server as rustls does, and remembers what it presented: of a certificate that is refused, the
-/// facts are wanted most.
+/// A verifier of server certificates that remembers the certificate.
+///
+/// Verification is rustls's own; the facts of a rejected certificate are part of the error.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// `None`: any chain and name will do; that the server has the key is still checked.
+    /// `None`: any chain and name is accepted. The server must still prove that it has the key.
     roots: Option<Arc<RootCertStore>>,
-    /// The chain alone counts.
+    /// Verify the chain, not the name.
     any_name: bool,
     provider: Arc<CryptoProvider>,
     seen: Mutex<Option<Certificate>>,
@@ -33,7 +34,7 @@ impl Verifier {
         Verifier { roots, any_name, provider, seen: Mutex::new(None) }
     }
 
-    /// What the server presented.
+    /// Returns the certificate that the server presented.
     pub(super) fn seen(&self) -> Option<Certificate> {
         self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
@@ -55,7 +56,7 @@ impl ServerCertVerifier for Verifier {
             .build()
             .map_err(|error| Error::General(error.to_string()))?;
         use CertificateError::{NotValidForName, NotValidForNameContext};
-        // Names are looked at last, when the chain was found good.
+        // rustls verifies the name last, after the chain.
         match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }))
                 if self.any_name =>
@@ -89,7 +90,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Presents one certificate, or none, and remembers whether it was asked for one.
+/// Presents one certificate or none, and remembers whether the server requested one.
 #[derive(Debug)]
 pub(super) struct Presents {
     own: Option<Arc<CertifiedKey>>,

@@ -5,14 +5,14 @@ use rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 use crate::wire::event::Side;
 use crate::wire::{Secured, date};
 
-/// A handshake that failed: what is said of it, and what to do.
+/// A failed handshake: a message and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// `the server answered in plaintext`.
+    /// The message, such as `the server answered in plaintext`.
     pub what: String,
     /// A flag or a change that may help.
     pub next: Option<String>,
-    /// What was seen until then.
+    /// The facts of the handshake up to the failure.
     pub seen: Box<Secured>,
 }
 
@@ -24,7 +24,7 @@ impl std::fmt::Display for Failure {
 }
 
 impl Failure {
-    /// What `error` says of the peer on side `of`.
+    /// Explains an error of the handshake with the peer on side `of`.
     pub(crate) fn of(of: Side, error: &io::Error, seen: Secured) -> Failure {
         let (what, next) = match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
             Some(error) => tls(of, error, &seen),
@@ -35,7 +35,7 @@ impl Failure {
     }
 }
 
-/// What a TLS error on an established connection says of the server; `None`: it is none.
+/// Explains an error on an established connection to the server; `None`: not a TLS error.
 pub(crate) fn broken(error: &io::Error, seen: &Secured) -> Option<String> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     let (what, next) = tls(Side::Server, error, seen);
@@ -73,7 +73,7 @@ fn tls(of: Side, error: &Error, seen: &Secured) -> (String, Option<String>) {
     }
 }
 
-/// A server that is not asked for what it speaks.
+/// Returns a hint at another port, for a server without HTTP/2.
 fn other_port(of: Side) -> Option<String> {
     (of == Side::Server).then(|| "a port that speaks HTTP/2 under TLS (ALPN h2)".to_owned())
 }
@@ -119,7 +119,7 @@ fn certificate(of: Side, error: &CertificateError, seen: &Secured) -> (String, O
     }
 }
 
-/// The peer ended the handshake, or the connection just after it, by an alert.
+/// Explains an alert with which the peer ended the handshake or the connection just after it.
 fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option<String>) {
     use AlertDescription as A;
     let who = of.word();
@@ -169,7 +169,7 @@ fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option
     }
 }
 
-/// An alert's name as in RFC 8446.
+/// Returns the name of an alert in RFC 8446.
 fn alert_word(alert: AlertDescription) -> String {
     let mut out = String::new();
     let name = format!("{alert:?}").replace("CA", "Ca");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_has_its_own_words() {
+    fn explains_each_tls_failure() {
         let asked = || Secured { asked: true, ..Secured::default() };
         let plaintext = Error::InvalidMessage(InvalidMessage::InvalidContentType);
         assert_eq!(

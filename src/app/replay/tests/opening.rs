@@ -1,4 +1,4 @@
-//! What takes its time to open.
+//! Sources that take time to open.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -8,7 +8,7 @@ use crate::app::replay::{Opening, OpeningFeed};
 
 type Read = Result<Opened, String>;
 
-/// A feed of 2000 bytes, who reads them, and how many were read.
+/// A feed of 2000 bytes, its reading end, and the number of bytes read.
 fn opening() -> (
     OpeningFeed<Opened, String, impl FnOnce(Opened) -> Result<ReplayFeed, String>>,
     Sender<Read>,
@@ -23,7 +23,7 @@ fn opening() -> (
 }
 
 #[test]
-fn the_screens_say_how_far_it_is_until_it_is_there() {
+fn shows_progress_until_the_source_is_open() {
     let (feed, send, read) = opening();
     let mut model = model(100, 30);
     typed(&feed, &mut model, "");
@@ -43,7 +43,7 @@ fn the_screens_say_how_far_it_is_until_it_is_there() {
     send.send(Ok(options(None).open(loaded(TOUR)))).expect("somebody waits");
     let ready = feed.revision();
     assert!(ready > 100, "no other revision is the same: {ready}");
-    // The screens are those of a source that was there at once.
+    // The screens equal those of a source that was open at once.
     for keys in ["1", "3", "g.."] {
         let (mut late, mut first) = (model.clone(), self::model(100, 30));
         typed(&feed, &mut late, keys);
@@ -54,7 +54,7 @@ fn the_screens_say_how_far_it_is_until_it_is_there() {
 }
 
 #[test]
-fn why_it_can_not_be_opened_is_said_there_and_at_the_end() {
+fn reports_why_a_source_cannot_be_opened() {
     let (feed, send, _) = opening();
     send.send(Err("cannot read it\n  next   xdscope doctor\u{1b}[2J".into())).expect("somebody waits");
     assert_ne!(feed.revision(), 0);

@@ -1,4 +1,4 @@
-//! Requests with other headers than the client's, and clients whose headers can't be changed.
+//! Requests whose headers are changed, and clients whose headers cannot be changed.
 
 use loona_hpack::Encoder;
 
@@ -20,7 +20,8 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A connection's requests, which refer to each other, with DATA after each.
+/// The requests of a connection, with DATA after each. Later ones use the header table of earlier
+/// ones.
 fn requests(data: &[u8]) -> Vec<u8> {
     let mut encoder = Encoder::new();
     let fields = [(&b":method"[..], &b"POST"[..]), (b":path", b"/a.B/C"), (b":authority", b"tap:18001")];
@@ -36,7 +37,7 @@ fn found(all: &[u8], what: &str) -> usize {
     all.windows(what.len()).filter(|part| *part == what.as_bytes()).count()
 }
 
-/// The words for the client, of the step that failed.
+/// Returns the error of the step that failed.
 fn failed(all: &[TapCopy]) -> String {
     let words = all.iter().find_map(|copied| match &copied.what {
         TapEvent::Failed { step: ConnectStep::Headers, error } => Some(error.clone()),
@@ -46,7 +47,7 @@ fn failed(all: &[TapCopy]) -> String {
 }
 
 #[test]
-fn requests_are_changed_answers_are_not_and_copies_are_of_what_was_sent() {
+fn changes_requests_and_copies_what_was_sent() {
     let (upstream, server) = reverser();
     let tap = tap_with(&upstream, Some(QUEUE), changes());
     let data = noise(2_000_000);
@@ -63,7 +64,7 @@ fn requests_are_changed_answers_are_not_and_copies_are_of_what_was_sent() {
     assert!(matches!(all.last().unwrap().what, TapEvent::Closed { by: None, error: None }));
 }
 
-/// What the client is told, what the server got, and what is told of the connection.
+/// Returns what the client was answered, what the server received, and the error that was reported.
 fn refused(client: &[u8], closes: bool) -> (Vec<u8>, Vec<u8>, String) {
     let (upstream, server) = reverser();
     let tap = tap_with(&upstream, Some(QUEUE), changes());
@@ -73,7 +74,7 @@ fn refused(client: &[u8], closes: bool) -> (Vec<u8>, Vec<u8>, String) {
         stream.shutdown(Shutdown::Write).unwrap();
     }
     let mut told = Vec::new();
-    // An end, or a reset.
+    // Ends orderly or by a reset.
     let _ = stream.read_to_end(&mut told);
     let all = drain(&tap);
     // The server sees a reset, or an end without a byte.
@@ -82,7 +83,7 @@ fn refused(client: &[u8], closes: bool) -> (Vec<u8>, Vec<u8>, String) {
 }
 
 #[test]
-fn an_http1_client_is_told() {
+fn answers_http1_clients_whose_headers_cannot_change() {
     let (told, got, words) = refused(b"POST /v3/discovery:clusters HTTP/1.1\r\n\r\n", true);
     let told = String::from_utf8(told).unwrap();
     let text = "the client speaks HTTP/1.1, not HTTP/2; without -H and --authority it passes as it is";
@@ -93,7 +94,7 @@ fn an_http1_client_is_told() {
 }
 
 #[test]
-fn a_client_whose_tls_would_pass_unread_gets_an_alert() {
+fn alerts_clients_whose_tls_would_pass_unread() {
     let (told, got, words) = refused(&[22, 3, 1, 0, 5, 1, 0, 0, 1, 0], false);
     assert_eq!(told[..2], [21, 3]);
     assert!(words.contains("can't read it; --listen-cert FILE --listen-key FILE"), "{words}");
@@ -101,15 +102,15 @@ fn a_client_whose_tls_would_pass_unread_gets_an_alert() {
 }
 
 #[test]
-fn another_protocol_is_not_let_through() {
+fn blocks_other_protocols_when_headers_change() {
     let (told, got, words) = refused(b"hello there", false);
     assert!(told.is_empty() && got.is_empty());
     assert!(words.starts_with("the client speaks something else than HTTP/2; "), "{words}");
 }
 
 #[test]
-fn a_header_block_that_cannot_be_read_ends_the_connection() {
-    // It refers to what was never said.
+fn closes_the_connection_on_an_unreadable_header_block() {
+    // The header block refers to a table entry that does not exist.
     let client = [PREFACE, &frame(4, 0, 0, &[]), &frame(1, 4, 1, &[0xc0])].concat();
     let (told, _, words) = refused(&client, false);
     assert!(told.is_empty());
@@ -119,7 +120,7 @@ fn a_header_block_that_cannot_be_read_ends_the_connection() {
 }
 
 #[test]
-fn streams_that_were_open_end_with_the_reason() {
+fn ends_open_streams_with_the_reason() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let tap = tap_with(&listener.local_addr().unwrap().to_string(), Some(QUEUE), changes());
     let mut client = dial(&tap);
@@ -127,7 +128,7 @@ fn streams_that_were_open_end_with_the_reason() {
     let (mut server, _) = listener.accept().unwrap();
     server.read_exact(&mut [0; 24]).unwrap();
     client.write_all(&frame(1, 4, 5, &[0xff; 3])).unwrap();
-    // A reset.
+    // Ends by a reset.
     let _ = client.read_to_end(&mut Vec::new());
     let (mut pipeline, mut catalog) = (Pipeline::new(|_, _| None), Catalog::in_memory());
     let mut frames = Vec::new();

@@ -11,7 +11,7 @@ use crate::wire::event::Dir;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A plain tap.
+/// A tap without TLS.
 fn config(listen: Address, upstream: Address) -> Config {
     let maps = vec![(listen, upstream)];
     Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None }
@@ -32,7 +32,7 @@ fn dial(tap: &Tap) -> TcpStream {
     stream
 }
 
-/// Everything up to the close of the first connection.
+/// Returns the copies up to the close of the first connection.
 fn drain(tap: &Tap) -> Vec<TapCopy> {
     let copies = tap.copies.as_ref().unwrap();
     let mut all: Vec<TapCopy> = Vec::new();
@@ -62,7 +62,7 @@ fn bytes(all: &[TapCopy], wanted: Dir) -> Vec<u8> {
     out
 }
 
-/// Reads to the end, then answers with what it read, reversed, and closes.
+/// Starts a server that reads to the end, answers with the bytes reversed, and closes.
 fn reverser() -> (String, std::thread::JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -88,7 +88,7 @@ fn noise(len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Sends, half-closes, reads the answer.
+/// Sends bytes, half-closes, and returns the answer.
 fn exchange(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
     let mut writer = stream.try_clone().unwrap();
     let out = bytes.to_vec();
@@ -103,7 +103,7 @@ fn exchange(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn bytes_and_half_closes_pass_and_are_copied() {
+fn relays_and_copies_bytes_and_half_closes() {
     let (upstream, server) = reverser();
     let tap = tap(&upstream, Some(QUEUE));
     let sent = noise(3_000_000);
@@ -121,7 +121,7 @@ fn bytes_and_half_closes_pass_and_are_copied() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted_and_the_traffic_unharmed() {
+fn counts_lost_copies_and_relays_all_bytes() {
     let (upstream, server) = reverser();
     let tap = tap(&upstream, Some(100_000));
     let sent = noise(2_000_000);
@@ -142,7 +142,7 @@ fn what_does_not_fit_is_counted_and_the_traffic_unharmed() {
 }
 
 #[test]
-fn without_decoding_bytes_are_only_counted() {
+fn counts_bytes_without_decoding() {
     let (upstream, server) = reverser();
     let tap = tap(&upstream, None);
     let sent = noise(100_000);
@@ -154,13 +154,13 @@ fn without_decoding_bytes_are_only_counted() {
 }
 
 #[test]
-fn an_upstream_that_is_down_closes_the_client_and_says_the_step() {
+fn reports_the_step_when_the_upstream_is_down() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
     let tap = tap(&address, Some(QUEUE));
     let mut got = Vec::new();
-    // Closed, orderly or by a reset: either way there is no byte of ours in it.
+    // Closed orderly or by a reset: the tap answers nothing.
     let _ = dial(&tap).read_to_end(&mut got);
     assert!(got.is_empty());
     let all = drain(&tap);
@@ -171,7 +171,7 @@ fn an_upstream_that_is_down_closes_the_client_and_says_the_step() {
     let (step, error) = failed.expect("a failed step");
     assert_eq!(step, ConnectStep::Connect);
     assert!(error.contains("refused"), "{error}");
-    // The next attempt works when the upstream is back.
+    // The next attempt succeeds when the upstream is back.
     let listener = TcpListener::bind(&address).unwrap();
     let mut client = dial(&tap);
     client.write_all(b"hi").unwrap();
@@ -182,7 +182,7 @@ fn an_upstream_that_is_down_closes_the_client_and_says_the_step() {
 }
 
 #[test]
-fn a_name_that_is_not_found_is_told_from_a_refusal() {
+fn tells_unknown_names_from_refused_connections() {
     let tap = tap("no-such-host.invalid:1", Some(QUEUE));
     let mut got = Vec::new();
     let _ = dial(&tap).read_to_end(&mut got);
@@ -194,7 +194,7 @@ fn a_name_that_is_not_found_is_told_from_a_refusal() {
 }
 
 #[test]
-fn a_reset_is_passed_on() {
+fn relays_resets() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let tap = tap(&listener.local_addr().unwrap().to_string(), Some(QUEUE));
     let mut client = dial(&tap);
@@ -212,7 +212,7 @@ fn a_reset_is_passed_on() {
 }
 
 #[test]
-fn unix_sockets_work_on_both_legs() {
+fn relays_between_unix_sockets() {
     let dir = tempfile::tempdir().unwrap();
     let (up, down) = (dir.path().join("up.sock"), dir.path().join("down.sock"));
     let server = std::os::unix::net::UnixListener::bind(&up).unwrap();
@@ -228,7 +228,7 @@ fn unix_sockets_work_on_both_legs() {
 }
 
 #[test]
-fn an_address_in_use_is_an_error_that_names_it() {
+fn names_an_address_that_is_in_use() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let config = config(address.parse().unwrap(), "127.0.0.1:1".parse().unwrap());

@@ -1,4 +1,4 @@
-//! TLS on both legs: what is passed on and copied is what was said inside.
+//! TLS on both sides: bytes are relayed and copied as they were before encryption.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use super::*;
 use crate::net::tls::{Client, ClientOptions, Server, ServerOptions};
 use crate::wire::event::Side;
 
-/// A self-signed certificate and its key, for all who speak TLS here.
+/// A self-signed certificate and its key, used by all sides.
 struct Pair {
     folder: tempfile::TempDir,
 }
@@ -36,7 +36,7 @@ impl Pair {
         self.folder.path().join("key.pem")
     }
 
-    /// The upstream's end.
+    /// The TLS settings of the upstream.
     fn server(&self) -> ServerConfig {
         let server = ServerConfig::builder_with_provider(Arc::new(default_provider()));
         let server = server.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
@@ -44,7 +44,7 @@ impl Pair {
         server.with_single_cert(chain, PrivateKeyDer::from_pem_file(self.key()).unwrap()).unwrap()
     }
 
-    /// A tap with TLS on both legs, which expects `servername` of the upstream.
+    /// A tap with TLS on both sides, which expects `servername` of the upstream.
     fn tap(&self, upstream: SocketAddr, servername: Option<&str>) -> Tap {
         let options = ServerOptions { cert: self.cert(), key: self.key(), client_ca: None };
         let listen = Some(Arc::new(Server::load(&options).unwrap()));
@@ -75,10 +75,10 @@ impl Pair {
 }
 
 #[test]
-fn a_large_exchange_passes_and_is_copied_in_the_clear() {
+fn relays_tls_and_copies_plaintext() {
     let pair = Pair::new();
     let mut server = pair.server();
-    // Of the client's two the server takes the second: the client must learn that, not the tap's own taste.
+    // The server chooses the client's second protocol, and the client must learn that choice.
     server.alpn_protocols = vec![b"two".to_vec()];
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let upstream = listener.local_addr().unwrap();
@@ -124,7 +124,7 @@ fn a_large_exchange_passes_and_is_copied_in_the_clear() {
 }
 
 #[test]
-fn of_a_server_with_the_wrong_name_the_clients_leg_is_told_too() {
+fn reports_both_sides_when_the_server_name_is_wrong() {
     let pair = Pair::new();
     let server = pair.server();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! A named recording: what a live run says from one key press to the next, taken out of its session file.
+//! A named recording: the part of a live run between two key presses, copied from its session file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,21 @@ use crate::sources::record::{self, Header, Loaded, Writer};
 use crate::wire::event::Seq;
 use crate::wire::text::size;
 
-/// One that goes on.
+/// A named recording in progress.
 pub(super) struct Named {
     path: PathBuf,
     file: File,
-    /// Messages before it.
+    /// Messages before the recording.
     before: u64,
 }
 
 impl Named {
-    /// Begins one after so many messages. Its file is there from now on; without a suffix it gets ours.
+    /// Begins a named recording after `before` messages and creates its file.
+    ///
+    /// A name without a suffix gets `.xdsrec`.
     ///
     /// # Errors
-    /// The file is there already, or can't be made.
+    /// The file exists already or cannot be created.
     pub(super) fn begin(name: &str, before: u64) -> Result<Named, String> {
         let mut path = PathBuf::from(name);
         if path.extension().is_none() {
@@ -36,10 +38,11 @@ impl Named {
         &self.path
     }
 
-    /// Ends it after so many messages of the session; what was written, in words.
+    /// Ends the recording after a number of messages of the session. Returns a message for the
+    /// user.
     ///
     /// # Errors
-    /// The file can't be written.
+    /// The file cannot be written.
     pub(super) fn end(
         self,
         mut session: Loaded,
