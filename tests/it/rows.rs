@@ -1,12 +1,12 @@
-//! The table of the protocol's rows, tests/rows.txt, against the sources: no row is missing, each names code that
-//! is there, and what holds it.
+//! Checks the table of protocol rules, `tests/rows.txt`: complete, backed by code and tests, and shown in
+//! `docs/protocol.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The groups of the protocol's table, how many rows each has, and the fields of messages.
+/// The groups of the table with their numbers of rows.
 const GROUPS: [(char, u32); 13] = [
     ('A', 19),
     ('B', 7),
@@ -23,17 +23,49 @@ const GROUPS: [(char, u32); 13] = [
     ('M', 38),
 ];
 
+/// One line of the table.
 struct Row {
     id: String,
-    says: String,
+    statement: String,
+    source: String,
     code: String,
-    held: String,
+    held_by: String,
 }
 
 impl Row {
-    /// Why nothing holds it; `None`: something does.
-    fn reason(&self) -> Option<&str> {
-        self.held.strip_prefix("none: ")
+    fn parse(line: &str) -> Row {
+        match line.split(" | ").collect::<Vec<_>>()[..] {
+            [id, statement, source, code, held_by] => Row {
+                id: id.into(),
+                statement: statement.into(),
+                source: source.into(),
+                code: code.into(),
+                held_by: held_by.into(),
+            },
+            _ => panic!("not five columns: {line}"),
+        }
+    }
+
+    /// The reason why no test can hold the row, if there is none.
+    fn unproven_reason(&self) -> Option<&str> {
+        self.held_by.strip_prefix("none: ")
+    }
+
+    /// The section of `docs/protocol.md`.
+    fn section(&self) -> String {
+        let quoted = |words: &str| words.split(' ').map(|word| format!("`{word}`")).collect::<Vec<_>>();
+        let Row { id, statement, source, .. } = self;
+        let proof = match self.unproven_reason() {
+            Some(reason) => format!("- Not tested: {reason}."),
+            None => {
+                format!(
+                    "- Code: {}\n- Held by: {}",
+                    quoted(&self.code).join(", "),
+                    quoted(&self.held_by).join(", ")
+                )
+            }
+        };
+        format!("### {id}\n\n{statement}\n\n- Source: {source}\n{proof}\n")
     }
 }
 
@@ -46,20 +78,47 @@ fn read(path: impl AsRef<Path>) -> Result<String, String> {
     fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+const TABLE: &str = "tests/rows.txt";
+const PAGE: &str = "docs/protocol.md";
+const BEGIN: &str = "<!-- begin: generated from tests/rows.txt -->\n";
+const END: &str = "<!-- end -->\n";
+
 fn table() -> Vec<Row> {
-    let text = read("tests/rows.txt").expect("the table");
+    let text = read(TABLE).expect("the table is readable");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let rows = lines.map(|line| match line.split(" | ").collect::<Vec<_>>()[..] {
-        [id, says, code, held] => {
-            Row { id: id.into(), says: says.into(), code: code.into(), held: held.into() }
+    lines.map(Row::parse).collect()
+}
+
+/// The part of `docs/protocol.md` that is generated: a chapter per group, a section per row.
+fn generated() -> String {
+    let mut out = String::new();
+    for line in read(TABLE).expect("the table is readable").lines() {
+        let title = line.strip_prefix("# ").and_then(|rest| rest.split_once(": "));
+        match title.filter(|(group, _)| GROUPS.iter().any(|(known, _)| *group == known.to_string())) {
+            Some((group, title)) => out.push_str(&format!("\n## {group}: {title}\n")),
+            None if line.is_empty() || line.starts_with('#') => {}
+            None => out.push_str(&format!("\n{}", Row::parse(line).section())),
         }
-        _ => panic!("four columns: {line}"),
-    });
-    rows.collect()
+    }
+    out.push('\n');
+    out
 }
 
 #[test]
-fn every_row_is_there_once_in_order() {
+fn page_matches_table() {
+    let page = read(PAGE).expect("the page is readable");
+    let (before, rest) = page.split_once(BEGIN).expect("a begin mark");
+    let (shown, after) = rest.split_once(END).expect("an end mark");
+    let generated = generated();
+    if std::env::var_os("UPDATE_PROTOCOL").is_some() {
+        fs::write(root().join(PAGE), [before, BEGIN, &generated, END, after].concat()).expect("written");
+        return;
+    }
+    assert!(shown == generated, "{PAGE} is stale: run UPDATE_PROTOCOL=1 cargo test --test it rows::");
+}
+
+#[test]
+fn table_has_each_row_once_in_order() {
     let ids: Vec<String> = table().into_iter().map(|row| row.id).collect();
     let all = GROUPS.iter().flat_map(|(group, rows)| (1..=*rows).map(move |n| format!("{group}-{n:02}")));
     assert_eq!(ids, all.collect::<Vec<_>>());
@@ -67,21 +126,23 @@ fn every_row_is_there_once_in_order() {
 }
 
 #[test]
-fn every_row_says_something_of_its_own() {
+fn statements_are_distinct_and_sourced() {
     let rows = table();
-    let said: BTreeSet<&str> = rows.iter().map(|row| row.says.as_str()).collect();
-    assert_eq!(said.len(), rows.len(), "no two rows say the same");
+    let statements: BTreeSet<&str> = rows.iter().map(|row| row.statement.as_str()).collect();
+    assert_eq!(statements.len(), rows.len(), "two rows have the same statement");
     for row in &rows {
-        assert!(row.says.len() > 15, "{}", row.id);
-        assert!(row.reason().is_none_or(|why| why.len() > 15), "{} says why", row.id);
-        assert_eq!(row.reason().is_some(), row.code == "-", "{}: code and proof go together", row.id);
+        assert!(row.statement.len() > 15 && row.statement.ends_with('.'), "{}: not a sentence", row.id);
+        assert!(row.source.contains('['), "{}: the source is not a public document", row.id);
+        let reason = row.unproven_reason();
+        assert!(reason.is_none_or(|reason| reason.len() > 15), "{} gives no reason", row.id);
+        assert_eq!(reason.is_some(), row.code == "-", "{}: code without proof or proof without code", row.id);
     }
 }
 
 #[test]
-fn every_row_names_code_that_is_there() {
+fn rows_name_existing_code() {
     let mut wrong = Vec::new();
-    for row in table().iter().filter(|row| row.reason().is_none()) {
+    for row in table().iter().filter(|row| row.unproven_reason().is_none()) {
         for place in row.code.split(' ') {
             let (path, item) = place.split_once('#').unwrap_or((place, ""));
             let words = |text: String| {
@@ -98,26 +159,26 @@ fn every_row_names_code_that_is_there() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether the row's id stands there as a word of its own.
+/// Whether the text names the row by its id or by its anchor in `docs/protocol.md`.
 fn names(text: &str, id: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == id)
+    text.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word.eq_ignore_ascii_case(id))
 }
 
-/// What is wrong with something that is said to hold a row.
-fn holds(id: &str, proof: &str, rules: &str) -> Result<(), String> {
+/// Checks one proof of a row.
+fn check_proof(id: &str, proof: &str, rules: &str) -> Result<(), String> {
     let script = |path: String| -> Result<String, String> {
         let text = read(path)?;
         let last = text.lines().last().unwrap_or_default();
         match last {
             "expect lint only" | "expect lint none" => Ok(text),
-            _ => Err(format!("{proof} is not closed: {last}")),
+            _ => Err(format!("{proof} does not end with a closed list of findings: {last}")),
         }
     };
     let first = |text: &str| text.lines().next().unwrap_or_default().to_owned();
     if let Some(own) = proof.strip_prefix("rows/") {
         let text = script(format!("tests/fixtures/rows/{own}.xds"))?;
         let own_row = own == id && first(&text).starts_with(&format!("# {id} "));
-        return own_row.then_some(()).ok_or(format!("{proof} is of another row"));
+        return own_row.then_some(()).ok_or(format!("{proof} belongs to another row"));
     }
     if let Some(name) = proof.strip_prefix("scripts/") {
         let text = script(format!("tests/fixtures/scripts/{name}.xds"))?;
@@ -126,52 +187,52 @@ fn holds(id: &str, proof: &str, rules: &str) -> Result<(), String> {
         return named.then_some(()).ok_or(format!("{proof} does not name it"));
     }
     if let Some(name) = proof.strip_prefix("lint/") {
-        // A bootstrap is no session, so its rules have files of their own kind; a test holds them against all rules.
+        // Rules about bootstraps have YAML fixtures, which `src/engine/lint/tests.rs` checks.
         if read(format!("tests/fixtures/lint/{name}.yaml")).is_err() {
             script(format!("tests/fixtures/lint/{name}.xds"))?;
         }
         let rule = name.split('.').next().unwrap_or_default();
         let of_row = |line: &&str| line.split(" | ").next() == Some(rule) && names(line, id);
-        return rules.lines().find(of_row).map(|_| ()).ok_or(format!("{rule} is no rule of it"));
+        return rules.lines().find(of_row).map(|_| ()).ok_or(format!("the rule {rule} does not name it"));
     }
-    let (path, function) = proof.split_once("::").ok_or(format!("what is {proof}?"))?;
+    let (path, function) = proof.split_once("::").ok_or(format!("unknown form of proof: {proof}"))?;
     let text = read(path)?;
-    let (before, _) = text.split_once(&format!("fn {function}(")).ok_or(format!("no {proof}"))?;
+    let (before, _) = text.split_once(&format!("fn {function}(")).ok_or(format!("{proof} is missing"))?;
     let doc: String = before.lines().rev().take(4).collect();
     let tested = doc.contains("#[test]") && names(&doc, id);
     tested.then_some(()).ok_or(format!("{proof} does not name it"))
 }
 
 #[test]
-fn every_row_is_held_or_says_why_not() {
+fn rows_have_valid_proofs() {
     let rules = read("src/engine/lint/rules.txt").expect("the rules");
     let mut wrong = Vec::new();
-    for row in table().iter().filter(|row| row.reason().is_none()) {
-        for proof in row.held.split(' ') {
-            wrong.extend(holds(&row.id, proof, &rules).err().map(|why| format!("{}: {why}", row.id)));
+    for row in table().iter().filter(|row| row.unproven_reason().is_none()) {
+        for proof in row.held_by.split(' ') {
+            wrong.extend(check_proof(&row.id, proof, &rules).err().map(|why| format!("{}: {why}", row.id)));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn every_script_of_a_row_is_in_the_table_and_says_what_the_row_says() {
+fn scripts_of_rows_are_used_and_state_their_row() {
     let rows = table();
     for entry in fs::read_dir(root().join("tests/fixtures/rows")).expect("the scripts").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let id = name.strip_suffix(".xds").expect("a script");
-        let row = rows.iter().find(|row| row.id == id).unwrap_or_else(|| panic!("{id} is no row"));
-        assert!(row.held.split(' ').any(|proof| proof == format!("rows/{id}")), "{id} is not used");
+        let row = rows.iter().find(|row| row.id == id).unwrap_or_else(|| panic!("unknown row {id}"));
+        assert!(row.held_by.split(' ').any(|proof| proof == format!("rows/{id}")), "{id} is not used");
         let text = read(format!("tests/fixtures/rows/{name}")).expect("text");
-        assert_eq!(text.lines().next(), Some(format!("# {id} {}", row.says).as_str()));
+        assert_eq!(text.lines().next(), Some(format!("# {id} {}", row.statement).as_str()));
         let facts = text.lines().filter(|line| line.starts_with("expect ")).count();
-        assert!(facts > 1, "{id} states nothing but what is not found");
+        assert!(facts > 1, "{id} expects findings only, and no facts");
     }
 }
 
-/// Row H-07: how long a route led nowhere.
+/// docs/protocol.md#h-07: the finding states how long the route pointed to a missing cluster.
 #[test]
-fn a_black_hole_has_its_duration() {
+fn reports_duration_of_missing_cluster() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("hole.xds");
     let script = "node n1\nstream 1 ads\n> cds\n< cds v=1 n=1 [X]\n> cds v=1 n=1\n> rds names=[r]\n\
@@ -180,15 +241,15 @@ fn a_black_hole_has_its_duration() {
     fs::write(&path, script).expect("a script");
     let mut lint = Command::new(env!("CARGO_BIN_EXE_xdscope"));
     let output = lint.args(["lint", "-o", "jsonl", "--rule", "route-unknown-cluster"]).arg(&path).output();
-    let text = String::from_utf8(output.expect("it runs").stdout).expect("text");
+    let text = String::from_utf8(output.expect("xdscope runs").stdout).expect("text");
     let finding: serde_json::Value = serde_json::from_str(text.trim()).expect("one finding");
     assert_eq!(finding["names"], serde_json::json!(["Y"]));
     assert!(finding["text"].as_str().is_some_and(|text| text.ends_with("it came after 2.5s")), "{finding}");
 }
 
-/// Rows E-45 and L-11: what nothing refers to any more is an orphan, never removed.
+/// docs/protocol.md#e-45 and docs/protocol.md#l-11: a child without a parent is an orphan, not removed.
 #[test]
-fn a_child_whose_parent_goes_is_an_orphan() {
+fn child_without_parent_is_orphan() {
     let folder = tempfile::tempdir().expect("a folder");
     let states = |clusters: &str| {
         let path = folder.path().join("child.xds");
@@ -198,7 +259,8 @@ fn a_child_whose_parent_goes_is_an_orphan() {
         );
         fs::write(&path, script).expect("a script");
         let mut get = Command::new(env!("CARGO_BIN_EXE_xdscope"));
-        let output = get.args(["get"]).arg(&path).args(["eds", "-o", "jsonl"]).output().expect("it runs");
+        let output =
+            get.args(["get"]).arg(&path).args(["eds", "-o", "jsonl"]).output().expect("xdscope runs");
         let one: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one resource");
         one["state"].as_str().map(str::to_owned)
     };
