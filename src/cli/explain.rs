@@ -105,7 +105,7 @@ fn unknown_line(word: &str) -> CliError {
 /// The manual of a rule.
 fn lint_rule(id: &str) -> Option<String> {
     let rule = lint::rule(id)?;
-    let head = format!("{id} (lint rule, {}, rows {})", rule.severity.word(), rule.rows);
+    let head = format!("{id} (lint rule, {})", rule.severity.word());
     Some(format!("{head}\n\n{}", rule.manual().trim_end()))
 }
 

@@ -176,14 +176,9 @@ fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
         return Ok(objects.finish()?);
     }
     let style = Style { color: false, ascii: false };
-    let mut table = Table::new(&mut *io.stdout, style, !args.no_headers, &["SEV", "RULE", "ROWS", "ABOUT"]);
+    let mut table = Table::new(&mut *io.stdout, style, !args.no_headers, &["SEV", "RULE", "ABOUT"]);
     for rule in rules {
-        table.row(vec![
-            rule.severity.word().into(),
-            rule.id.into(),
-            rule.rows.into(),
-            rule.title().into(),
-        ])?;
+        table.row(vec![rule.severity.word().into(), rule.id.into(), rule.title().into()])?;
     }
     Ok(table.finish()?)
 }

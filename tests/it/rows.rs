@@ -244,7 +244,10 @@ fn reports_duration_of_missing_cluster() {
     let text = String::from_utf8(output.expect("xdscope runs").stdout).expect("text");
     let finding: serde_json::Value = serde_json::from_str(text.trim()).expect("one finding");
     assert_eq!(finding["names"], serde_json::json!(["Y"]));
-    assert!(finding["text"].as_str().is_some_and(|text| text.ends_with("it came after 2.5s")), "{finding}");
+    assert!(
+        finding["text"].as_str().is_some_and(|text| text.ends_with("the cluster arrived after 2.5s")),
+        "{finding}"
+    );
 }
 
 /// docs/protocol.md#e-45 and docs/protocol.md#l-11: a child without a parent is an orphan, not removed.

@@ -1,45 +1,29 @@
+//! Findings of rules, merged where they repeat.
+
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use super::Rule;
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use super::rule::{Rule, Severity};
+use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
-/// How bad it is (section 0.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Legal but notable, or ambiguous.
-    Info,
-    /// Breach of a recommendation, a harmful pattern, or a hard rule whose breach rests on a timer.
-    Warn,
-    /// Certain breach of a hard rule by one identified side.
-    Error,
-}
-
-impl Severity {
-    pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warn, Severity::Info];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Severity::Info => "info",
-            Severity::Warn => "warn",
-            Severity::Error => "error",
-        }
-    }
-}
-
-/// Whose doing it is.
+/// The side that breaks the rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Blame {
+    /// The client.
     #[default]
     Client,
+    /// The server.
     Server,
+    /// Both sides, or either.
     Both,
 }
 
 impl Blame {
+    /// All sides.
     pub const ALL: [Blame; 3] = [Blame::Client, Blame::Server, Blame::Both];
 
+    /// The side as the command line and JSON spell it.
     pub fn word(self) -> &'static str {
         match self {
             Blame::Client => "client",
@@ -49,71 +33,77 @@ impl Blame {
     }
 }
 
-/// A rule that was broken, once or in a loop (`finding` of the JSON contract).
+/// A broken rule, once or repeatedly (`finding` in JSON).
 #[derive(Clone, Debug)]
 pub struct Finding {
+    /// The broken rule.
     pub rule: &'static Rule,
-    /// The rule's own, or what the circumstances make of it.
+    /// The severity of the rule, unless circumstances change it.
     pub severity: Severity,
-    /// Which of the ways in which the rule can be broken.
+    /// The way in which the rule was broken, if the rule tells several apart.
     pub cause: Option<&'static str>,
+    /// The side that broke the rule.
     pub blame: Blame,
+    /// The stream.
     pub stream: StreamId,
+    /// The node id of the client.
     pub node: Option<Arc<str>>,
-    /// Empty where it is about the stream as a whole.
+    /// The resource type; empty if the finding is about the whole stream.
     pub type_url: TypeUrl,
-    /// At most `NAMES` of them.
+    /// Names of resources, at most `MAX_FINDING_NAMES`.
     pub names: Vec<Arc<str>>,
-    /// The message that completed it when it was first made; none for one from a timer.
+    /// The message that completed the first occurrence; none for a timer.
     pub at: Option<Seq>,
-    /// Evidence: at most `EVIDENCE` messages, the first and the last among them.
+    /// Evidence: at most `MAX_EVIDENCE` messages, among them the first and the last.
     pub messages: Vec<Seq>,
+    /// Time of the first occurrence.
     pub first: Time,
+    /// Time of the last occurrence.
     pub last: Time,
-    /// How often it happened.
+    /// Number of occurrences.
     pub count: u64,
     /// One sentence.
     pub text: String,
-    /// It rests on a guess.
+    /// Whether the finding rests on a guess.
     pub guess: bool,
-    /// The place in a file that is no session: `static_resources.clusters[1]`. Then there is no stream.
+    /// Place in a bootstrap, such as `static_resources.clusters[1]`. Then there is no stream.
     pub place: Option<Arc<str>>,
 }
 
 impl Finding {
-    /// Times per second, where it is a loop.
+    /// Occurrences per second, if the finding is a loop.
     pub fn rate(&self) -> Option<f64> {
         let secs = self.last.since(self.first).as_secs_f64();
         (self.count > 2 && secs > 0.0).then(|| (self.count - 1) as f64 / secs)
     }
 }
 
-/// Names that a finding keeps.
-pub const NAMES: usize = 1000;
-/// Messages that a finding keeps.
-pub const EVIDENCE: usize = 16;
-/// Findings of one rule about one stream and type that are told apart; what is more is one finding.
-const APART: u32 = 64;
-/// Findings of a source; beyond it there is one more per rule.
-const ALL: usize = 10_000;
+/// Names in a finding.
+const MAX_FINDING_NAMES: usize = 1000;
+/// Messages in a finding.
+const MAX_EVIDENCE: usize = 16;
+/// Separate findings of one rule about one stream and type; further ones are merged.
+const MAX_DISTINCT_FINDINGS: u32 = 64;
+/// Findings of a source; beyond it each rule has one more.
+const MAX_FINDINGS: usize = 10_000;
 
-/// What a rule says.
+/// The report of a rule.
 #[derive(Default)]
-pub(super) struct Found<'a> {
+pub(super) struct FindingDraft<'a> {
     pub(super) blame: Blame,
     pub(super) text: String,
-    pub(super) names: &'a [crate::wire::event::Sym],
-    /// Beside the message that completes it.
+    pub(super) names: &'a [Sym],
+    /// Messages besides the one that completes the finding.
     pub(super) evidence: &'a [Seq],
     pub(super) severity: Option<Severity>,
     pub(super) cause: Option<&'static str>,
-    /// What tells it from other findings of the rule about the same names, such as a version.
+    /// Tells apart findings about equal names, for example by a version.
     pub(super) part: &'a str,
     pub(super) guess: bool,
 }
 
-/// Where and when.
-pub(super) struct Place {
+/// The place and the time of a finding.
+pub(super) struct FindingOrigin {
     pub(super) stream: StreamId,
     pub(super) track: Option<usize>,
     pub(super) node: Option<Arc<str>>,
@@ -122,20 +112,60 @@ pub(super) struct Place {
     pub(super) seq: Option<Seq>,
 }
 
-/// Findings, the same ones merged.
+/// All findings of a source.
 #[derive(Clone, Default)]
 pub(super) struct Findings {
     all: Vec<Finding>,
     by_key: HashMap<u64, usize>,
-    /// How many of a rule, stream and type there are.
-    apart: HashMap<u64, u32>,
+    /// Number of separate findings by rule, stream and type.
+    distinct: HashMap<u64, u32>,
 }
 
 fn hash(value: impl Hash) -> u64 {
-    // Of fixed keys: the same source gives the same findings.
+    // Fixed keys: the same source gives the same findings.
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
+}
+
+impl Finding {
+    fn new(rule: &'static Rule, draft: FindingDraft<'_>, origin: FindingOrigin) -> Finding {
+        let mut messages: Vec<Seq> = draft.evidence.iter().copied().chain(origin.seq).collect();
+        messages.dedup();
+        messages.truncate(MAX_EVIDENCE);
+        Finding {
+            rule,
+            severity: draft.severity.unwrap_or(rule.severity),
+            cause: draft.cause,
+            blame: draft.blame,
+            stream: origin.stream,
+            node: origin.node,
+            type_url: origin.type_url,
+            names: Vec::new(),
+            at: origin.seq,
+            messages,
+            first: origin.at,
+            last: origin.at,
+            count: 1,
+            text: draft.text,
+            guess: draft.guess,
+            place: None,
+        }
+    }
+
+    /// Counts another occurrence.
+    fn repeat(&mut self, at: Time, messages: impl Iterator<Item = Seq>) {
+        self.count += 1;
+        self.last = self.last.max(at);
+        for seq in messages {
+            if self.messages.len() >= MAX_EVIDENCE {
+                self.messages.pop();
+            }
+            if !self.messages.contains(&seq) {
+                self.messages.push(seq);
+            }
+        }
+    }
 }
 
 impl Findings {
@@ -143,37 +173,31 @@ impl Findings {
         &self.all
     }
 
+    /// Adds a finding, or another occurrence of a known one. Returns its index.
     pub(super) fn add(
         &mut self,
         rule: &'static Rule,
-        found: Found<'_>,
-        place: Place,
-        text_of: impl Fn(crate::wire::event::Sym) -> Arc<str>,
+        draft: FindingDraft<'_>,
+        origin: FindingOrigin,
+        text_of: impl Fn(Sym) -> Arc<str>,
     ) -> Option<usize> {
-        let severity = found.severity.unwrap_or(rule.severity);
-        let family = hash((rule.id, place.stream, place.track));
-        let mut key = hash((family, found.cause, severity, found.names, found.part));
-        let apart = self.apart.entry(family).or_default();
+        let severity = draft.severity.unwrap_or(rule.severity);
+        let family = hash((rule.id, origin.stream, origin.track));
+        let mut key = hash((family, draft.cause, severity, draft.names, draft.part));
+        let distinct = self.distinct.entry(family).or_default();
         if !self.by_key.contains_key(&key) {
-            match () {
-                () if self.all.len() >= ALL => key = hash(rule.id),
-                () if *apart >= APART => key = family,
-                () => *apart += 1,
+            if self.all.len() >= MAX_FINDINGS {
+                key = hash(rule.id);
+            } else if *distinct >= MAX_DISTINCT_FINDINGS {
+                key = family;
+            } else {
+                *distinct += 1;
             }
         }
-        let messages = found.evidence.iter().copied().chain(place.seq);
         if let Some(known) = self.by_key.get(&key).and_then(|index| self.all.get_mut(*index)) {
-            known.count += 1;
-            known.last = known.last.max(place.at);
-            for seq in messages {
-                if known.messages.len() >= EVIDENCE {
-                    known.messages.pop();
-                }
-                if !known.messages.contains(&seq) {
-                    known.messages.push(seq);
-                }
-            }
-            for name in found.names.iter().take(NAMES - known.names.len().min(NAMES)) {
+            known.repeat(origin.at, draft.evidence.iter().copied().chain(origin.seq));
+            let room = MAX_FINDING_NAMES - known.names.len().min(MAX_FINDING_NAMES);
+            for name in draft.names.iter().take(room) {
                 let name = text_of(*name);
                 if !known.names.contains(&name) {
                     known.names.push(name);
@@ -181,32 +205,13 @@ impl Findings {
             }
             return self.by_key.get(&key).copied();
         }
-        let mut messages: Vec<Seq> = messages.collect();
-        messages.dedup();
-        messages.truncate(EVIDENCE);
+        let names = draft.names.iter().take(MAX_FINDING_NAMES).map(|name| text_of(*name)).collect();
         self.by_key.insert(key, self.all.len());
-        self.all.push(Finding {
-            rule,
-            severity,
-            cause: found.cause,
-            blame: found.blame,
-            stream: place.stream,
-            node: place.node,
-            type_url: place.type_url,
-            names: found.names.iter().take(NAMES).map(|name| text_of(*name)).collect(),
-            at: place.seq,
-            messages,
-            first: place.at,
-            last: place.at,
-            count: 1,
-            text: found.text,
-            guess: found.guess,
-            place: None,
-        });
+        self.all.push(Finding { names, ..Finding::new(rule, draft, origin) });
         self.all.len().checked_sub(1)
     }
 
-    /// What a finding was about is over; the note is added once.
+    /// Ends a finding. Adds the note if the finding occurred once.
     pub(super) fn end(&mut self, index: usize, at: Time, note: &str) {
         if let Some(finding) = self.all.get_mut(index) {
             finding.last = finding.last.max(at);
@@ -216,7 +221,7 @@ impl Findings {
         }
     }
 
-    /// A finding turned out to do harm.
+    /// Raises an info finding that turned out to do harm to a warning.
     pub(super) fn harden(&mut self, index: usize, note: &str) {
         let Some(finding) = self.all.get_mut(index).filter(|finding| finding.severity == Severity::Info)
         else {
@@ -226,7 +231,7 @@ impl Findings {
         finding.text.push_str(note);
     }
 
-    /// A finding turned out to be no more than a note.
+    /// Lowers a finding that turned out to be harmless to info.
     pub(super) fn soften(&mut self, index: usize, note: &str) {
         if let Some(finding) = self.all.get_mut(index).filter(|finding| finding.count == 1) {
             finding.severity = Severity::Info;

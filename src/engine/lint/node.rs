@@ -1,4 +1,4 @@
-//! Whether two nodes say the same, and if not where they differ (row E-06).
+//! Comparison of nodes: `docs/protocol.md#e-06`.
 
 use std::collections::HashMap;
 
@@ -6,19 +6,19 @@ use twox_hash::XxHash3_128;
 
 use crate::wire::NodeInfo;
 use crate::wire::content::{BlobId, Catalog};
-use crate::wire::discovery::fields::node;
 use crate::wire::event::DenseHash;
 use crate::wire::pb::{Field, Fields};
 
-/// What nodes say whatever the order, by their bytes: of the metadata, and of all else. A client that sends its 60 KB
-/// with each request, in one order and then in another, is read once for each.
+/// Digests of nodes by their bytes, independent of field order: of the metadata, and of the rest.
+///
+/// Each encoding of a node is read once, because some clients send 60 KB with every request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Digests(HashMap<BlobId, [u128; 2], DenseHash>);
+pub(super) struct NodeDigests(HashMap<BlobId, [u128; 2], DenseHash>);
 
-/// Nodes that are remembered.
-const NODES: usize = 4096;
+/// Nodes to remember.
+const MAX_NODES: usize = 4096;
 
-impl Digests {
+impl NodeDigests {
     fn of(&mut self, catalog: &Catalog, blob: Option<BlobId>) -> Option<[u128; 2]> {
         let blob = blob?;
         if let Some(known) = self.0.get(&blob) {
@@ -26,15 +26,14 @@ impl Digests {
         }
         let bytes = catalog.bytes(blob)?;
         let digest = [true, false].map(|metadata| {
-            let fields = Fields::new(&bytes)
-                .map_while(Result::ok)
-                .filter(|field| (field.number == node::METADATA) == metadata);
+            let fields =
+                Fields::new(&bytes).map_while(Result::ok).filter(|field| (field.number == 3) == metadata);
             let mut parts: Vec<Vec<u8>> = fields.map(|field| unordered(&field, 0)).collect();
             parts.sort_unstable();
             let lengths = parts.iter().map(|part| part.len().to_le_bytes()).collect::<Vec<_>>();
             XxHash3_128::oneshot(&[lengths.concat(), parts.concat()].concat())
         });
-        if self.0.len() == NODES {
+        if self.0.len() == MAX_NODES {
             self.0.clear();
         }
         self.0.insert(blob, digest);
@@ -42,10 +41,10 @@ impl Digests {
     }
 }
 
-/// What of the node differs; empty if nothing does.
+/// Names of the fields in which the nodes differ.
 pub(super) fn differences(
     catalog: &Catalog,
-    digests: &mut Digests,
+    digests: &mut NodeDigests,
     a: &NodeInfo,
     b: &NodeInfo,
 ) -> Vec<&'static str> {
@@ -73,21 +72,23 @@ pub(super) fn differences(
     out
 }
 
-/// Levels that are put in order.
-const DEPTH: u32 = 16;
+/// Levels of nesting to sort.
+const MAX_DEPTH: u32 = 16;
 
-/// A field with everything in it in order. Peers write maps in any order, anew each time, and there are maps in
-/// several places of a node; so whatever parses as a message is compared without its order.
+/// Returns a field with its nested fields sorted.
+///
+/// Peers write map entries in any order, and a node has several maps, so everything that parses as a
+/// message is compared without its order.
 fn unordered(field: &Field<'_>, depth: u32) -> Vec<u8> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     let inner = field.bytes();
-    if inner.is_empty() || depth == DEPTH {
+    if inner.is_empty() || depth == MAX_DEPTH {
         return field.raw.to_vec();
     }
     for part in Fields::new(inner) {
         match part {
             Ok(part) => parts.push(unordered(&part, depth + 1)),
-            // A text, not a message.
+            // Text, not a message.
             Err(_) => return field.raw.to_vec(),
         }
     }
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
     use crate::wire::pb::put_len_field;
 
-    /// A node with metadata of these entries, in this order.
+    /// A node with metadata entries in the given order.
     fn node(catalog: &mut Catalog, entries: &[(&str, &str)]) -> NodeInfo {
         let (mut bytes, mut metadata) = (Vec::new(), Vec::new());
         put_len_field(&mut bytes, 1, b"n1");
@@ -121,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_a_map_is_no_difference() {
+    fn ignores_order_of_map_entries() {
         let mut catalog = Catalog::in_memory();
         let one = node(&mut catalog, &[("a", "x"), ("b", "y")]);
         let other = node(&mut catalog, &[("b", "y"), ("a", "x")]);
         let third = node(&mut catalog, &[("a", "y"), ("b", "x")]);
-        let mut digests = Digests::default();
+        let mut digests = NodeDigests::default();
         let mut differences = |a, b| differences(&catalog, &mut digests, a, b);
         assert!(differences(&one, &other).is_empty());
         assert_eq!(differences(&one, &third), ["metadata"]);

@@ -1,26 +1,14 @@
-//! Both hops of a relay in one source (row K-30): the server of one stream is the client of another.
+//! Relays: the server of one stream is the client of another. `docs/protocol.md#k-30`
 
-use std::collections::HashMap;
-
-use super::context::{ResponseContext, RuleContext};
-use super::memo::WORLD;
+use super::context::RuleContext;
+use super::exchange::ResponseContext;
+use super::state::{Delivery, MAX_SOURCE_ENTRIES};
 use crate::engine::session::Stream;
 use crate::wire::content::BlobId;
 use crate::wire::event::Sym;
 
-/// Streams and versions that are remembered of one content.
-const EACH: usize = 16;
-
-/// What brought a structured name with that content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Brought {
-    pub(super) version: Sym,
-    /// Index of the stream.
-    pub(super) stream: usize,
-}
-
-/// By name and payload.
-pub(super) type Carried = HashMap<(Sym, BlobId), Vec<Brought>>;
+/// Deliveries to remember of one content.
+const MAX_DELIVERIES: usize = 16;
 
 /// The host of `HOST:PORT`.
 fn host(address: &Option<String>) -> Option<&str> {
@@ -32,48 +20,51 @@ fn is_loopback(host: &str) -> bool {
     host.starts_with("127.") || host == "[::1]"
 }
 
-/// Whether the server of `stream` is a relay, and `other` is its own stream upstream. Addresses tell; where all are of one
-/// host, only if the nodes differ too: else it may be one client with two servers.
+/// Whether the server of `stream` is a relay whose own upstream stream is `other`.
+///
+/// Addresses decide. On a single host the nodes must differ too, because one client may have two
+/// servers there.
 fn is_upstream(stream: &Stream, other: &Stream) -> bool {
     let (Some(relay), Some(peer)) = (host(&stream.open.server), host(&other.open.peer)) else { return false };
-    let known = |stream: &Stream| stream.node_id.clone();
-    let told =
-        !is_loopback(relay) || known(stream).zip(known(other)).is_some_and(|(client, relay)| client != relay);
-    relay == peer && stream.open.server != other.open.server && told
+    let node = |stream: &Stream| stream.node_id.clone();
+    let is_distinct =
+        !is_loopback(relay) || node(stream).zip(node(other)).is_some_and(|(client, relay)| client != relay);
+    relay == peer && stream.open.server != other.open.server && is_distinct
 }
 
 impl<'a> RuleContext<'a> {
-    /// What the relay got upstream of that name with that content, before this; empty where the stream's server is none.
-    pub(super) fn upstream(&self, name: Sym, payload: BlobId) -> Vec<Brought> {
+    /// Earlier deliveries of the name and content to the relay; empty if the server is not a relay.
+    pub(super) fn upstream_deliveries(&self, name: Sym, payload: BlobId) -> Vec<Delivery> {
         let streams = self.store.engine().streams();
-        let upstream = |brought: &&Brought| {
-            streams.get(brought.stream).is_some_and(|other| is_upstream(self.stream, other))
+        let is_from_upstream = |delivery: &&Delivery| {
+            streams.get(delivery.stream).is_some_and(|other| is_upstream(self.stream, other))
         };
-        let carried = self.world.carried.get(&(name, payload));
-        carried.into_iter().flatten().filter(upstream).copied().collect()
+        let known = self.source_state.deliveries.get(&(name, payload));
+        known.into_iter().flatten().filter(is_from_upstream).copied().collect()
     }
 
-    /// Other streams to the same server, of other clients.
-    pub(super) fn beside(&self) -> impl Iterator<Item = &'a Stream> {
+    /// Streams of other clients to the same server.
+    pub(super) fn sibling_streams(&self) -> impl Iterator<Item = &'a Stream> {
         let (own, store) = (self.stream, self.store);
-        let beside = move |other: &&Stream| {
+        let is_sibling = move |other: &&Stream| {
             other.id != own.id && other.open.server == own.open.server && other.node_id != own.node_id
         };
-        store.engine().streams().iter().filter(beside)
+        store.engine().streams().iter().filter(is_sibling)
     }
 
-    pub(super) fn note_carried(&mut self, answer: &ResponseContext<'_>) {
+    pub(super) fn note_deliveries(&mut self, response: &ResponseContext<'_>) {
         let catalog = self.catalog();
-        for id in &answer.scan.structured {
+        for id in &response.scan.structured {
             let entry = catalog.entry(*id);
             let Some(payload) = entry.payload else { continue };
-            if self.world.carried.len() >= WORLD {
-                self.world.carried.clear();
+            let deliveries = &mut self.source_state.deliveries;
+            if deliveries.len() >= MAX_SOURCE_ENTRIES {
+                deliveries.clear();
             }
-            let brought = Brought { version: entry.version, stream: self.index };
-            let known = self.world.carried.entry((entry.name, payload)).or_default();
-            if known.len() < EACH && !known.contains(&brought) {
-                known.push(brought);
+            let delivery = Delivery { version: entry.version, stream: self.stream_index };
+            let known = deliveries.entry((entry.name, payload)).or_default();
+            if known.len() < MAX_DELIVERIES && !known.contains(&delivery) {
+                known.push(delivery);
             }
         }
     }

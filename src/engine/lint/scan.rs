@@ -1,54 +1,67 @@
-use super::context::RuleContext;
-use super::structured::{self, Entry, Locator};
+//! One pass over the entries of a response for all rules.
+
+use std::sync::Arc;
+
+use super::structured::{self, ListEntry, Locator};
 use crate::engine::session::{Track, key};
-use crate::wire::content::{BlobId, Catalog, Form};
+use crate::wire::content::{BlobId, Catalog, Form, List};
 use crate::wire::discovery::fields::resource;
 use crate::wire::event::{Kind, Sym};
 use crate::wire::pb::Fields;
 use crate::wire::{Body, Message};
 
-/// What is odd or special about the entries of a response: one look at each, for all rules.
+/// Conspicuous entries of a response, found in one pass for all rules.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
-    /// Entries that should have a name and have none.
+pub(super) struct ResponseScan {
+    /// Entries without the name that they should have.
     pub(super) nameless: Vec<BlobId>,
-    /// Entries whose payload is of another type than the response.
+    /// Entries whose payload has another type than the response.
     pub(super) other_type: Vec<BlobId>,
-    /// Delta: a payload without a version.
+    /// Delta: payloads without a version.
     pub(super) unversioned: Vec<Sym>,
-    /// Delta: the payload calls itself otherwise.
+    /// Delta: payloads with another name than their wrapper.
     pub(super) misnamed: Vec<Sym>,
+    /// Entries with a TTL.
     pub(super) ttl: Vec<BlobId>,
-    /// SotW: entries in a `Resource`.
+    /// SotW: entries wrapped in `Resource`.
     pub(super) wrapped: Vec<Sym>,
+    /// Entries with aliases.
     pub(super) aliased: Vec<BlobId>,
     /// Entries with an `xdstp:` name.
     pub(super) structured: Vec<BlobId>,
-    /// Redirects, by the name that is redirected.
+    /// Redirects by the redirected name.
     pub(super) redirects: Vec<(Sym, Locator)>,
-    /// List collections, by their names.
-    pub(super) collections: Vec<(Sym, Vec<Entry>)>,
+    /// Entries of list collections by the name of the list.
+    pub(super) collections: Vec<(Sym, Vec<ListEntry>)>,
 }
 
-/// The payload of a redirect (row K-27).
+/// The type of the payload of a redirect: `docs/protocol.md#k-27`.
 pub(super) const LOCATOR: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
 
-impl Scan {
-    pub(super) fn of(case: &mut RuleContext<'_>, track: &Track, message: &Message) -> Scan {
-        let mut scan = Scan::default();
+impl ResponseScan {
+    /// Scans the entries of a response.
+    ///
+    /// Skips entries that stand at the same position in `clean`, the newest list without conspicuous
+    /// entries, and updates `clean`.
+    pub(super) fn new(
+        catalog: &Catalog,
+        track: &Track,
+        message: &Message,
+        clean: &mut Option<Arc<List>>,
+    ) -> ResponseScan {
+        let mut scan = ResponseScan::default();
         let Some(list) = message.resources() else { return scan };
-        let clean = case.memo.clean.take();
         let clean_ids = clean.as_ref().map_or(&[][..], |clean| clean.blobs());
-        let catalog = case.store.catalog();
-        let delta = matches!(message.body, Body::DeltaResponse(_));
+        let is_delta = matches!(message.body, Body::DeltaResponse(_));
         let own = catalog.strings().find(track.type_url.as_str());
         for (at, id) in list.blobs().iter().enumerate() {
-            // What was fine in its place is fine.
             if clean_ids.get(at) != Some(id) {
-                scan.entry(catalog, track, own, delta, *id);
+                scan.entry(catalog, track, own, is_delta, *id);
             }
         }
-        case.memo.clean = if scan.is_clean() { Some(list.clone()) } else { clean };
+        if scan.is_clean() {
+            *clean = Some(list.clone());
+        }
         scan
     }
 
@@ -58,7 +71,7 @@ impl Scan {
         blobs.iter().all(|list| list.is_empty()) && names.iter().all(|list| list.is_empty())
     }
 
-    fn take_apart(&mut self, catalog: &Catalog, name: Sym, type_url: Sym, payload: Option<BlobId>) {
+    fn read_structured(&mut self, catalog: &Catalog, name: Sym, type_url: Sym, payload: Option<BlobId>) {
         let type_url = catalog.text(type_url);
         let list = type_url.ends_with("Collection");
         if type_url != LOCATOR && !list {
@@ -73,13 +86,14 @@ impl Scan {
         }
     }
 
-    fn entry(&mut self, catalog: &Catalog, track: &Track, own: Option<Sym>, delta: bool, id: BlobId) {
+    fn entry(&mut self, catalog: &Catalog, track: &Track, own: Option<Sym>, is_delta: bool, id: BlobId) {
         let entry = catalog.entry(id);
         if entry.name == Sym::EMPTY && should_be_named(catalog, track, id) {
             self.nameless.push(id);
         }
-        let stated = entry.payload.is_some() && entry.type_url != Sym::EMPTY;
-        if stated && Some(entry.type_url) != own && !exempt(catalog, track, entry.name, entry.type_url) {
+        let has_type = entry.payload.is_some() && entry.type_url != Sym::EMPTY;
+        if has_type && Some(entry.type_url) != own && !may_differ(catalog, track, entry.name, entry.type_url)
+        {
             self.other_type.push(id);
         }
         if entry.ttl.is_some() {
@@ -93,35 +107,36 @@ impl Scan {
         }
         if catalog.text(entry.name).starts_with("xdstp:") {
             self.structured.push(id);
-            self.take_apart(catalog, entry.name, entry.type_url, entry.payload);
-        } else if delta && track.kind != Some(Kind::Vhds) {
+            self.read_structured(catalog, entry.name, entry.type_url, entry.payload);
+        } else if is_delta && track.kind != Some(Kind::Vhds) {
             let inner = entry.payload.map_or(Sym::EMPTY, |payload| catalog.entry(payload).name);
             let known = inner == Sym::EMPTY || inner == entry.name || entry.aliases.contains(&inner);
             if !known && entry.name != Sym::EMPTY {
                 self.misnamed.push(entry.name);
             }
         }
-        if delta && entry.payload.is_some() && entry.version == Sym::EMPTY {
+        if is_delta && entry.payload.is_some() && entry.version == Sym::EMPTY {
             self.unversioned.push(key(catalog, id));
         }
     }
 }
 
-/// Whether the entry has a place for its name and no other way to say it. What can't be read can't be told.
+/// Whether the type of the entry has a name, and nothing else names the entry.
 fn should_be_named(catalog: &Catalog, track: &Track, id: BlobId) -> bool {
     match &catalog.blob(id).form {
         Form::Any { .. } => track.kind.is_some_and(|kind| kind.name_field().is_some()),
         Form::Wrapper { .. } => {
             let body = catalog.body(id).unwrap_or_default();
-            // `resource_name`, the structured form.
+            // `Resource.resource_name`.
             !Fields::new(&body).map_while(Result::ok).any(|field| field.number == resource::RESOURCE_NAME)
         }
         Form::Other => false,
     }
 }
 
-/// A redirect, and a collection under a name that says so, may stand on the track of another type (row E-28).
-fn exempt(catalog: &Catalog, track: &Track, name: Sym, type_url: Sym) -> bool {
+/// Whether the entry may be on the track of another type: a redirect, or a collection under a
+/// structured name. `docs/protocol.md#e-28`
+fn may_differ(catalog: &Catalog, track: &Track, name: Sym, type_url: Sym) -> bool {
     let type_url = catalog.text(type_url);
     if type_url == LOCATOR {
         return true;

@@ -1,4 +1,6 @@
-//! Redirects and list collections, taken apart as far as rules need them (rows K-11 to K-17, K-27).
+//! Readers for redirects and list collections.
+//!
+//! `docs/protocol.md#k-11` and the following rows.
 
 use crate::engine::session::{Name, locator};
 use crate::wire::discovery::fields::any;
@@ -7,14 +9,14 @@ use crate::wire::pb::Fields;
 /// A `ResourceLocator`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Locator {
-    /// With its directives.
+    /// The URI with its directives.
     pub(super) uri: String,
-    /// A directive that is neither `alt` nor `entry`, or one that is there twice.
+    /// Whether a directive is unknown or repeated.
     pub(super) bad_directive: bool,
 }
 
 impl Locator {
-    /// `None` where the bytes are no locator.
+    /// Returns `None` if the bytes are not a locator.
     pub(super) fn read(bytes: &[u8]) -> Option<Locator> {
         let uri = locator::uri(bytes)?;
         let mut kinds = locator::directives(bytes);
@@ -25,19 +27,19 @@ impl Locator {
         Some(Locator { uri, bad_directive: unknown || kinds.len() < count })
     }
 
-    /// The name that it leads to, in the form in which equal names are equal.
+    /// The canonical name of the target.
     pub(super) fn target(&self) -> String {
         Name::parse(&self.uri).map_or_else(|| self.uri.clone(), |name| name.canonical())
     }
 
-    /// The inlined entry that it means (row K-15).
+    /// The inline entry that the locator selects: `docs/protocol.md#k-15`.
     pub(super) fn entry(&self) -> Option<&str> {
         let directives = self.uri.split_once('#')?.1;
         directives.split(',').find_map(|directive| directive.strip_prefix("entry="))
     }
 }
 
-/// The first alternative that a locator names (row K-29).
+/// The first alternative in a locator: `docs/protocol.md#k-29`.
 pub(super) fn alternative(uri: &str) -> Option<String> {
     let directives = uri.split_once('#')?.1;
     let target = directives.split(',').find_map(|directive| directive.strip_prefix("alt="))?;
@@ -46,31 +48,31 @@ pub(super) fn alternative(uri: &str) -> Option<String> {
 
 /// One entry of a list collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum ListEntry {
     Locator(Locator),
-    /// Its name; empty for an anonymous one.
+    /// The name of an inline entry; empty if anonymous.
     Inline(String),
-    /// Neither.
+    /// Neither of both.
     Empty,
 }
 
-/// The entries of a `<T>Collection`, by its bytes.
-pub(super) fn entries(bytes: &[u8]) -> Vec<Entry> {
+/// Reads the entries of a `<T>Collection` from its bytes.
+pub(super) fn entries(bytes: &[u8]) -> Vec<ListEntry> {
     let entries = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 1);
     entries.map(|field| entry(field.bytes())).collect()
 }
 
-fn entry(bytes: &[u8]) -> Entry {
+fn entry(bytes: &[u8]) -> ListEntry {
     let arms = Fields::new(bytes).map_while(Result::ok).filter(|field| matches!(field.number, 1 | 2));
-    let Some(arm) = arms.last() else { return Entry::Empty };
+    let Some(arm) = arms.last() else { return ListEntry::Empty };
     if arm.number == 1 {
-        return Locator::read(arm.bytes()).map_or(Entry::Empty, Entry::Locator);
+        return Locator::read(arm.bytes()).map_or(ListEntry::Empty, ListEntry::Locator);
     }
     let name = Fields::new(arm.bytes()).map_while(Result::ok).filter(|field| field.number == 1).last();
-    Entry::Inline(name.map_or_else(String::new, |name| name.text().into_owned()))
+    ListEntry::Inline(name.map_or_else(String::new, |name| name.text().into_owned()))
 }
 
-/// The value of an `Any`.
+/// Returns the value of an `Any`.
 pub(super) fn value(any: &[u8]) -> &[u8] {
     let value = Fields::new(any).map_while(Result::ok).filter(|field| field.number == any::VALUE).last();
     value.map_or(&[], |field| field.bytes())

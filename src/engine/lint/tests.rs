@@ -1,16 +1,19 @@
-//! The catalog is closed: every rule has its manual and its fixtures, and what is not checked says why.
+//! Tests of the catalog: manuals and fixtures of all rules, and conditions that silence them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::*;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Dir, StreamId};
-use crate::wire::{FramePayload, Open, Shape};
+use std::time::Duration;
 
-/// Rules whose bad fixture is too large to be a file ([`large`] and [`lists`] have them), or is about what a script does
-/// not say ([`opened`], [`mapped`], [`hops`], [`pings`]).
-const BUILT: [&str; 9] = [
+use super::check::Check;
+use super::*;
+use crate::engine::store::Store;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Dir, StreamId, Time};
+use crate::wire::{Frame, FramePayload, Message, Open, Shape};
+
+/// Rules whose bad fixture is built by a test, because of its size or because scripts cannot express it.
+const BUILT_IN_TESTS: [&str; 9] = [
     "over-4mib",
     "delta-would-save",
     "collection-form",
@@ -36,16 +39,16 @@ fn fixtures() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn every_rule_has_a_bad_and_a_good_fixture() {
+fn rules_have_fixtures() {
     let fixtures = fixtures();
     let mut wrong = Vec::new();
-    for rule in rules().filter(|rule| !of_files(rule)) {
+    for rule in rules().filter(|rule| !is_bootstrap_rule(rule)) {
         let has = |kind: &str, line: String| {
             let text = fixtures.get(&format!("{}.{kind}.xds", rule.id));
             let close = |line: &str| line == "expect lint only" || line == "expect lint none";
             text.is_some_and(|text| text.contains(&line) && text.lines().last().is_some_and(close))
         };
-        if !has("bad", format!("\nexpect lint {}", rule.id)) && !BUILT.contains(&rule.id) {
+        if !has("bad", format!("\nexpect lint {}", rule.id)) && !BUILT_IN_TESTS.contains(&rule.id) {
             wrong.push(format!("{} has no bad fixture", rule.id));
         }
         if !has("good", format!("\nexpect no {}", rule.id)) {
@@ -55,19 +58,19 @@ fn every_rule_has_a_bad_and_a_good_fixture() {
     for name in fixtures.keys() {
         let id = name.split('.').next().unwrap_or_default();
         if rule(id).is_none() {
-            wrong.push(format!("{name} is of no rule"));
+            wrong.push(format!("{name} does not belong to a rule"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Rules about files that are no sessions.
-fn of_files(rule: &Rule) -> bool {
-    rule.on.iter().all(|on| matches!(on, rule::On::Bootstrap(_)))
+/// Whether the rule checks bootstrap files only.
+fn is_bootstrap_rule(rule: &Rule) -> bool {
+    catalog::checks_of(rule.id).iter().all(|check| matches!(check, Check::Bootstrap(_)))
 }
 
 #[test]
-fn every_rule_about_bootstraps_has_a_bad_and_a_good_one() {
+fn bootstrap_rules_have_fixtures() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let found = |file: &str| {
         let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
@@ -77,7 +80,7 @@ fn every_rule_about_bootstraps_has_a_bad_and_a_good_one() {
         findings.into_iter().map(|finding| finding.rule.id).collect::<BTreeSet<_>>()
     };
     let mut seen = 0;
-    for rule in rules().filter(|rule| of_files(rule)) {
+    for rule in rules().filter(|rule| is_bootstrap_rule(rule)) {
         assert_eq!(found(&format!("tests/fixtures/lint/{}.bad.yaml", rule.id)), [rule.id].into());
         assert_eq!(found(&format!("tests/fixtures/lint/{}.good.yaml", rule.id)), [].into(), "{}", rule.id);
         seen += 1;
@@ -89,8 +92,8 @@ fn every_rule_about_bootstraps_has_a_bad_and_a_good_one() {
     assert!(Bootstrap::read("a: 1").is_none() && Bootstrap::read("{").is_none());
 }
 
-/// Rules found when a stream opens with that metadata.
-fn opened(method: &str, metadata: &[(&str, &str)]) -> BTreeSet<&'static str> {
+/// Findings of a stream that opens with the metadata.
+fn findings_of_open(method: &str, metadata: &[(&str, &str)]) -> BTreeSet<&'static str> {
     let metadata = metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let mut store =
         Store::new(Catalog::in_memory(), Clock::default(), crate::engine::store::Options::default());
@@ -100,19 +103,19 @@ fn opened(method: &str, metadata: &[(&str, &str)]) -> BTreeSet<&'static str> {
     lint.findings().iter().map(|finding| finding.rule.id).collect()
 }
 
-/// Rows C-03 and D-04.
+/// docs/protocol.md#c-03 and docs/protocol.md#d-04
 #[test]
-fn what_a_stream_says_of_itself_is_held_against_rules() {
+fn checks_formats_stated_by_stream() {
     let rest = "/v3/discovery:clusters";
-    assert_eq!(opened(rest, &[(Open::JSON_NAMES, "proto")]), ["rest-noncanonical"].into());
-    assert_eq!(opened(rest, &[]), [].into());
-    let file = |ending: &str| opened("file:", &[(Open::FORMAT, "YAML"), (Open::ENDING, ending)]);
+    assert_eq!(findings_of_open(rest, &[(Open::JSON_NAMES, "proto")]), ["rest-noncanonical"].into());
+    assert_eq!(findings_of_open(rest, &[]), [].into());
+    let file = |ending: &str| findings_of_open("file:", &[(Open::FORMAT, "YAML"), (Open::ENDING, ending)]);
     assert_eq!(file("JSON"), ["fs-format-mismatch"].into());
     assert_eq!(file("YAML"), [].into());
 }
 
-/// Rules found in a session of our own client, which has servers for these authorities.
-fn mapped(authorities: &str, text: &str) -> BTreeSet<&'static str> {
+/// Findings of a session whose client has servers for the authorities.
+fn findings_with_authorities(authorities: &str, text: &str) -> BTreeSet<&'static str> {
     let mut loaded = frames(text);
     for frame in &mut loaded.frames {
         if let FramePayload::Open(open) = &mut frame.what {
@@ -122,9 +125,9 @@ fn mapped(authorities: &str, text: &str) -> BTreeSet<&'static str> {
     found(loaded, |_| None)
 }
 
-/// Row K-24.
+/// docs/protocol.md#k-24
 #[test]
-fn authorities_without_a_server_are_found() {
+fn reports_unmapped_authorities() {
     let l = "envoy.config.listener.v3.Listener";
     let redirect = format!(
         "node me\nstream 1 delta lds\n> sub=[\"xdstp://a/{l}/x\"]\n\
@@ -135,15 +138,17 @@ fn authorities_without_a_server_are_found() {
          < n=1 [\"xdstp://a/{l}Collection/x\"{{entries: [{{locator: \"xdstp:///{l}/y\"}}]}}@1]\n"
     );
     for text in [&redirect, &list] {
-        assert_eq!(mapped("a", text), ["xdstp-authority-unmapped"].into());
-        assert_eq!(mapped(",a,b", text), [].into());
-        assert_eq!(found(frames(text), |_| None), [].into(), "one server answers for all");
+        assert_eq!(findings_with_authorities("a", text), ["xdstp-authority-unmapped"].into());
+        assert_eq!(findings_with_authorities(",a,b", text), [].into());
+        assert_eq!(found(frames(text), |_| None), [].into(), "one server serves all authorities");
     }
 }
 
-/// Rules found where a relay's stream upstream is the first: from `from` to the control plane, and what two clients of it
-/// get at `to`.
-fn hops(from: &str, to: &str, said: &str) -> BTreeSet<&'static str> {
+/// Findings of a relay with two clients.
+///
+/// The relay reaches its control plane from `from`, serves its clients at `to`, and sends the first
+/// client the resources in `said`.
+fn findings_of_relay(from: &str, to: &str, said: &str) -> BTreeSet<&'static str> {
     let x = |name: &str| format!("\"xdstp://a/envoy.config.cluster.v3.Cluster/{name}\"");
     let text = "node relay\nstream 1 delta cds\n> sub=[$x $y]\n< n=1 [$x@1 $y@1]\n> n=1\n\
                 node a\nstream 2 delta cds\n> sub=[$x]\nnode b\nstream 3 delta cds\n> sub=[$y]\n2 < n=1 [$said]\n";
@@ -159,22 +164,28 @@ fn hops(from: &str, to: &str, said: &str) -> BTreeSet<&'static str> {
     found(loaded, |_| None)
 }
 
-/// Row K-30.
+/// docs/protocol.md#k-30
 #[test]
-fn relays_are_found_by_their_addresses() {
-    let same = |said: &str| hops("10.0.0.5:4711", "10.0.0.5:18001", said);
+fn recognizes_relays_by_address() {
+    let same = |said: &str| findings_of_relay("10.0.0.5:4711", "10.0.0.5:18001", said);
     assert_eq!(same("$x@1"), [].into());
     assert_eq!(same("$x@r7"), ["relay-version-rewritten"].into());
     assert_eq!(same("$x@1 $y@1"), ["relay-leak", "unrequested-resource"].into());
-    // Other content is none that was passed on.
+    // Different content was not forwarded.
     assert_eq!(same("$x~2@r7"), [].into());
-    // On one host the nodes tell; on another it is no relay.
-    assert_eq!(hops("127.0.0.1:4711", "127.0.0.1:18001", "$x@r7"), ["relay-version-rewritten"].into());
-    assert_eq!(hops("10.0.0.6:4711", "10.0.0.5:18001", "$x@r7 $y@1"), ["unrequested-resource"].into());
+    // On one host the nodes decide. A peer on another host is not a relay.
+    assert_eq!(
+        findings_of_relay("127.0.0.1:4711", "127.0.0.1:18001", "$x@r7"),
+        ["relay-version-rewritten"].into()
+    );
+    assert_eq!(
+        findings_of_relay("10.0.0.6:4711", "10.0.0.5:18001", "$x@r7 $y@1"),
+        ["unrequested-resource"].into()
+    );
 }
 
-/// Rules found on a stream on whose connection PINGs pass, at these seconds, until `end`.
-fn pings(at: &[u64], end: u64) -> BTreeSet<&'static str> {
+/// Findings of a stream with PINGs at the given seconds, until `end`.
+fn findings_of_pings(at: &[u64], end: u64) -> BTreeSet<&'static str> {
     let time = |secs: u64| Time::ZERO.after(Duration::from_secs(secs));
     let mut loaded = frames("node n\nstream 1 sotw cds\n>\n< v=1 n=1 [a]\n> v=1 n=1\n");
     let ping = FramePayload::Opaque { dir: Dir::Req, messages: 0, bytes: 0 };
@@ -184,28 +195,29 @@ fn pings(at: &[u64], end: u64) -> BTreeSet<&'static str> {
     found(loaded, |_| None)
 }
 
-/// Row I-12.
+/// docs/protocol.md#i-12
 #[test]
-fn a_keepalive_that_stops_is_found() {
-    assert_eq!(pings(&[30, 60, 90], 179), [].into());
-    assert_eq!(pings(&[30, 60, 90], 180), ["stream-silent"].into());
-    // Not by the clock, and none at all.
-    assert_eq!(pings(&[30, 60, 150], 900), [].into());
-    assert_eq!(pings(&[], 900), [].into());
+fn reports_stopped_keepalives() {
+    assert_eq!(findings_of_pings(&[30, 60, 90], 179), [].into());
+    assert_eq!(findings_of_pings(&[30, 60, 90], 180), ["stream-silent"].into());
+    // Irregular PINGs, and none.
+    assert_eq!(findings_of_pings(&[30, 60, 150], 900), [].into());
+    assert_eq!(findings_of_pings(&[], 900), [].into());
 }
 
 #[test]
-fn every_rule_has_a_manual() {
+fn rules_have_manuals() {
     let mut titles = BTreeSet::new();
     for rule in rules() {
         let manual = rule.manual();
-        for part in ["\nWhy: ", "\nExample:\n", "\nInstead: ", "\nProtocol: "] {
+        for part in ["\nWhy: ", "\nExample:\n", "\nAdvice: ", "\nReference: "] {
             assert!(manual.contains(part), "{} lacks {part:?}", rule.id);
         }
-        assert!(manual.trim_end().ends_with(&format!("{}.", rule.rows)), "{} names its rows", rule.id);
+        let mentions_row = |row: &str| manual.contains(row) && row.contains('-');
+        assert!(!rule.rows.split(", ").any(mentions_row), "{} mentions a row", rule.id);
         assert!(
             !rule.title().is_empty() && titles.insert(rule.title()),
-            "{} has a sentence of its own",
+            "{} has a title of its own",
             rule.id
         );
         assert!(
@@ -216,32 +228,32 @@ fn every_rule_has_a_manual() {
     }
 }
 
-/// The catalog: severity and rows of each rule.
-fn catalog() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)> {
+/// Severity and rows of each rule in `rules.txt`.
+fn listed_rules() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)> {
     let lines = include_str!("rules.txt").lines().filter(|line| !line.starts_with('#'));
     let parts = lines.map(|line| line.split(" | ").collect::<Vec<_>>());
     let row = |parts: Vec<&'static str>| match parts[..] {
         [id, severity, rows] => (id, (severity, rows.split(", ").collect())),
-        _ => panic!("three columns: {parts:?}"),
+        _ => panic!("not three columns: {parts:?}"),
     };
     parts.map(row).collect()
 }
 
 #[test]
-fn the_rules_are_those_of_the_catalog() {
-    let catalog = catalog();
-    assert_eq!(catalog.len(), 137, "sections O and P");
-    assert_eq!(rules().count(), catalog.len());
+fn rules_match_catalog() {
+    let listed = listed_rules();
+    assert_eq!(listed.len(), 137);
+    assert_eq!(rules().count(), listed.len());
     for rule in rules() {
-        let (severity, rows) = catalog.get(rule.id).unwrap_or_else(|| panic!("{}", rule.id));
+        let (severity, rows) = listed.get(rule.id).unwrap_or_else(|| panic!("{}", rule.id));
         let own: BTreeSet<&str> = rule.rows.split(", ").collect();
         assert_eq!(*severity, rule.severity.word(), "{}", rule.id);
         assert!(rows.is_subset(&own), "{}: {own:?} of {rows:?}", rule.id);
     }
 }
 
-/// A session of CDS pushes, each as large as `sizes` says, acknowledged one by one; one cluster changes.
-fn large(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'static str> {
+/// Findings of a session with acknowledged CDS pushes, of which one cluster changes each time.
+fn findings_of_pushes(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'static str> {
     use crate::wire::pb::put_len_field;
     let mut store =
         Store::new(Catalog::in_memory(), Clock::default(), crate::engine::store::Options::default());
@@ -291,23 +303,23 @@ fn method_of() -> crate::wire::event::Method {
 }
 
 #[test]
-fn large_messages_and_pushes_of_the_same_are_found() {
-    assert_eq!(large(1, 3, 2 << 20), ["over-4mib"]);
-    assert_eq!(large(14, 100, 4 << 10), ["delta-would-save"]);
-    assert_eq!(large(14, 100, 100), Vec::<&str>::new());
-    // Two pushes are not enough to tell.
-    assert_eq!(large(2, 100, 10 << 10), Vec::<&str>::new());
+fn reports_large_messages_and_unchanged_pushes() {
+    assert_eq!(findings_of_pushes(1, 3, 2 << 20), ["over-4mib"]);
+    assert_eq!(findings_of_pushes(14, 100, 4 << 10), ["delta-would-save"]);
+    assert_eq!(findings_of_pushes(14, 100, 100), Vec::<&str>::new());
+    // Two pushes are too few for a finding.
+    assert_eq!(findings_of_pushes(2, 100, 10 << 10), Vec::<&str>::new());
 }
 
 #[test]
-fn a_loop_is_one_finding_with_its_count() {
-    let ids = large(40, 3, 2 << 20);
-    // The first is a warning; once the client has taken it the rest are notes.
+fn merges_repeated_findings() {
+    let ids = findings_of_pushes(40, 3, 2 << 20);
+    // The first is a warning. Once the client has accepted a large message, the others are info.
     assert_eq!(ids.iter().filter(|id| **id == "over-4mib").count(), 2, "{ids:?}");
 }
 
-/// Rules found in a session in which a list of `entries` members comes `times` times within a minute.
-fn lists(entries: usize, times: usize) -> BTreeSet<&'static str> {
+/// Findings of a session in which a list of `entries` members is sent `times` times in a minute.
+fn findings_of_lists(entries: usize, times: usize) -> BTreeSet<&'static str> {
     let list = "xdstp://a/envoy.config.listener.v3.ListenerCollection/c";
     let members: Vec<String> = (0..entries).map(|i| format!("{{inline: m{i}, version: \"1\"}}")).collect();
     let mut text = format!("node n1\nstream 1 delta lds\n> sub=[\"{list}\"]\n");
@@ -321,9 +333,9 @@ fn lists(entries: usize, times: usize) -> BTreeSet<&'static str> {
 }
 
 /// A codec for scripts whose content needs no descriptors.
-struct Bare;
+struct EmptyCodec;
 
-impl crate::sources::script::Codec for Bare {
+impl crate::sources::script::Codec for EmptyCodec {
     fn encode(&self, _: &str, _: &serde_json::Value) -> Result<Vec<u8>, String> {
         Ok(Vec::new())
     }
@@ -334,10 +346,10 @@ impl crate::sources::script::Codec for Bare {
 
 fn frames(text: &str) -> crate::sources::record::Loaded {
     let script = crate::sources::script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error}"));
-    crate::sources::script::load(&script, &Bare).unwrap_or_else(|error| panic!("{error}"))
+    crate::sources::script::load(&script, &EmptyCodec).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Rules found in a session; `after` may put a frame behind each frame.
+/// Findings of a session, into which `after` may insert a frame behind each frame.
 fn found(
     loaded: crate::sources::record::Loaded,
     after: impl Fn(&Frame) -> Option<Frame>,
@@ -355,8 +367,8 @@ fn found(
     lint.findings().iter().map(|finding| finding.rule.id).collect()
 }
 
-/// Rules that need the whole history of a stream.
-const WHOLE: [&str; 32] = [
+/// Rules that need the full history of a stream.
+const NEED_FULL_HISTORY: [&str; 32] = [
     "response-before-request",
     "response-unanswered",
     "ack-skipped",
@@ -392,9 +404,9 @@ const WHOLE: [&str; 32] = [
 ];
 
 #[test]
-fn what_was_lost_is_not_guessed_at() {
+fn is_silent_after_lost_messages() {
     let fixtures = fixtures();
-    for id in WHOLE {
+    for id in NEED_FULL_HISTORY {
         let text = &fixtures[&format!("{id}.bad.xds")];
         assert!(found(frames(text), |_| None).contains(id), "{id}");
         let gap = |frame: &Frame| match frame.what {
@@ -408,7 +420,7 @@ fn what_was_lost_is_not_guessed_at() {
 }
 
 #[test]
-fn a_capture_that_began_mid_stream_mutes_what_it_can_not_know() {
+fn is_silent_in_partial_captures() {
     let fixtures = fixtures();
     for id in [
         "response-before-request",
@@ -435,19 +447,18 @@ fn a_capture_that_began_mid_stream_mutes_what_it_can_not_know() {
 }
 
 #[test]
-fn without_timestamps_no_timer_runs() {
+fn runs_no_timers_without_timestamps() {
     for (name, text) in fixtures().iter().filter(|(name, _)| name.ends_with(".bad.xds")) {
         let mut loaded = frames(text);
         loaded.clock.untimed = true;
         let id = name.split('.').next().unwrap_or_default();
-        let rule = rule(id).expect("a rule");
-        let timer = rule.on.iter().all(|on| matches!(on, rule::On::Alarm(..)));
+        let timer = catalog::checks_of(id).iter().all(|check| matches!(check, Check::Alarm(..)));
         assert!(!(timer && found(loaded, |_| None).contains(id)), "{id}");
     }
 }
 
 #[test]
-fn the_same_frames_give_the_same_findings() {
+fn is_deterministic() {
     for (name, text) in fixtures() {
         let all = || {
             let loaded = frames(&text);
@@ -465,9 +476,9 @@ fn the_same_frames_give_the_same_findings() {
     }
 }
 
-/// Row L-06.
+/// docs/protocol.md#l-06
 #[test]
-fn the_next_response_tells_how_the_server_reads_names_after_a_wildcard() {
+fn response_shows_reading_of_names_after_wildcard() {
     let text = |after: &str| {
         let text = format!("node n\nstream 1 sotw cds\n>\n< v=1 n=1 [A B]\n> v=1 n=1 names=[A]\n{after}\n");
         let loaded = frames(&text);
@@ -477,23 +488,23 @@ fn the_next_response_tells_how_the_server_reads_names_after_a_wildcard() {
         let found = lint.findings().iter().find(|finding| finding.rule.id == "wildcard-dropped-by-names");
         found.map(|finding| finding.text.clone()).expect("the finding")
     };
-    assert!(text("").ends_with("(000: these names, 003: the wildcard goes on)"));
-    assert!(text("+20s < v=2 n=2 [A B~2]").ends_with("; the server goes on with the wildcard"));
-    assert!(text("+20s < v=2 n=2 [A~2]").ends_with("; the server sends these names"));
-    // It may have crossed the list.
-    assert!(text("< v=2 n=2 [A B~2]").ends_with("goes on)"));
+    assert!(text("").ends_with("servers that follow the edition of Envoy 1.17 keep it"));
+    assert!(text("+20s < v=2 n=2 [A B~2]").ends_with("; this server keeps the wildcard"));
+    assert!(text("+20s < v=2 n=2 [A~2]").ends_with("; this server sends the names only"));
+    // The response may have crossed the list.
+    assert!(text("< v=2 n=2 [A B~2]").ends_with("Envoy 1.17 keep it"));
 }
 
-/// Row K-22.
+/// docs/protocol.md#k-22
 #[test]
-fn large_lists_sent_often_are_found() {
-    assert_eq!(lists(1001, 11), BTreeSet::from(["collection-form"]));
-    assert_eq!(lists(1001, 10), BTreeSet::new());
-    assert_eq!(lists(900, 11), BTreeSet::new());
+fn reports_large_busy_lists() {
+    assert_eq!(findings_of_lists(1001, 11), BTreeSet::from(["collection-form"]));
+    assert_eq!(findings_of_lists(1001, 10), BTreeSet::new());
+    assert_eq!(findings_of_lists(900, 11), BTreeSet::new());
 }
 
 #[test]
-fn every_scenario_says_all_that_is_found() {
+fn scenarios_expect_all_findings() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/scripts");
     let mut open = Vec::new();
     for entry in std::fs::read_dir(root).expect("the scenarios").flatten() {

@@ -1,7 +1,7 @@
-//! A response that the client never answered: it went on to a newer one.
+//! A client did not answer a response and went on to a newer one.
 //!
-//! Why: Each response gets a verdict. A client may jump to the newest nonce, but whether it used the response
-//! in between is then unknown.
+//! Why: Each response gets a verdict. A client may go straight to the newest nonce, but then
+//! nobody knows whether the client used the response in between.
 //!
 //! Example:
 //! ```text
@@ -11,25 +11,26 @@
 //! > cds v=2 n=b
 //! ```
 //!
-//! Instead: nothing, if the client is known to look at the newest response only.
+//! Advice: No action is needed if the client is known to look at the newest response only.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; row E-04.
+//! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "ack-skipped",
     severity: Severity::Info,
     rows: "E-04",
     source: include_str!("ack_skipped.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let skipped = &asking.outcome.skipped;
-    if !skipped.is_empty() && case.is_grpc() && case.whole() {
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let skipped = &request.outcome.skipped;
+    if !skipped.is_empty() && ctx.is_grpc() && ctx.is_gapless() {
         let numbers: Vec<String> = skipped.iter().take(4).map(|seq| format!("#{}", seq.0)).collect();
-        let text = format!("no verdict on {}: a newer response was answered", numbers.join(", "));
-        case.raise(&RULE, Found { text, evidence: skipped, ..Found::default() });
+        let text = format!("no verdict on {}: the client answered a newer response", numbers.join(", "));
+        ctx.report(&RULE, FindingDraft { text, evidence: skipped, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,8 @@
-//! A client has two aggregated streams to one server.
+//! A client has two ADS streams to one server.
 //!
-//! Why: One stream per client is the rule: only on one stream can a server order updates. Hot restarts, several
-//! channels in one process look the same. Streams for names of other authorities are meant to be apart.
+//! Why: A client should have one ADS stream, because a server can order updates only within a
+//! stream. A hot restart and several channels in one process look alike. Streams for names of
+//! different authorities are exempt.
 //!
 //! Example:
 //! ```text
@@ -12,46 +13,50 @@
 //! advance 6s
 //! ```
 //!
-//! Instead: look whether it is one client, and whether its old stream should have ended.
+//! Advice: Check whether both streams belong to one process, and whether the old stream should
+//! have ended.
 //!
-//! Protocol: "Aggregated Discovery Service"; rows I-03, K-25.
+//! Reference: xDS protocol, "Aggregated Discovery Service".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "ads-multiple-streams",
     severity: Severity::Info,
     rows: "I-03, K-25",
     source: include_str!("ads_multiple_streams.rs"),
-    on: &[On::Alarm(Alarm::Settled, check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Settled, check)];
 
 use std::collections::BTreeSet;
 
 use crate::engine::session::{Name, Stream};
 use crate::wire::content::Catalog;
 
-/// The authorities of all names that a stream asks for (row K-25); `None` where one has none.
+/// The authorities of all names that a stream subscribes to; `None` if a name has none.
+///
+/// docs/protocol.md#k-25
 fn authorities<'a>(catalog: &'a Catalog, stream: &Stream) -> Option<BTreeSet<&'a str>> {
     let names = stream.tracks.iter().flat_map(|track| track.want.names.iter());
     names.map(|name| Name::parse(catalog.text(name)).map(|name| name.authority)).collect()
 }
 
-fn check(case: &mut RuleContext<'_>) {
-    let named = case.stream.node.as_ref().is_some_and(|node| !node.id.is_empty());
-    if !case.is_aggregated() || !named {
+fn check(ctx: &mut RuleContext<'_>) {
+    let named = ctx.stream.node.as_ref().is_some_and(|node| !node.id.is_empty());
+    if !ctx.is_aggregated() || !named {
         return;
     }
-    let own = authorities(case.catalog(), case.stream);
-    let apart = |other: &Stream| match (&own, authorities(case.catalog(), other)) {
+    let own = authorities(ctx.catalog(), ctx.stream);
+    let apart = |other: &Stream| match (&own, authorities(ctx.catalog(), other)) {
         (Some(own), Some(other)) => !own.is_empty() && !other.is_empty() && own.is_disjoint(&other),
         _ => false,
     };
-    let before = case.store.engine().before(case.stream);
+    let before = ctx.store.engine().before(ctx.stream);
     let others: Vec<_> =
         before.filter(|stream| stream.closed.is_none() && !apart(stream)).map(|stream| stream.id.0).collect();
     if let Some(other) = others.first() {
-        let text = format!("aggregated stream beside stream {other} of the same client, for 5s and more");
-        case.raise(&RULE, Found { text, guess: true, ..Found::default() });
+        let text = format!("second ADS stream of the client, open for 5s or more beside stream {other}");
+        ctx.report(&RULE, FindingDraft { text, guess: true, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,7 @@
-//! A message on an aggregated stream without a type URL.
+//! A message on an ADS stream has no type URL.
 //!
-//! Why: On ADS the type URL tells which conversation a message belongs to. In delta it may be left out if all
-//! names are structured ones, which say it themselves.
+//! Why: On ADS the type URL tells which subscription a message belongs to. A delta request may
+//! omit the type URL if all its names are structured, because such names contain their type.
 //!
 //! Example:
 //! ```text
@@ -9,35 +9,39 @@
 //! > type=""
 //! ```
 //!
-//! Instead: fill `type_url` in every message on ADS.
+//! Advice: Set `type_url` in every message on an ADS stream.
 //!
-//! Protocol: "Aggregated Discovery Service"; row I-02.
+//! Reference: API reference, `DiscoveryRequest.type_url`.
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "ads-type-url-missing",
     severity: Severity::Error,
     rows: "I-02",
     source: include_str!("ads_type_url_missing.rs"),
-    on: &[On::Message(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
 use crate::wire::Body;
 
-fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
-    let readable = super::super::undecodable(message).is_none();
-    if !case.is_aggregated() || !message.type_url().is_empty() || !readable {
+fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+    let readable = super::super::exchange::undecodable(message).is_none();
+    if !ctx.is_aggregated() || !message.type_url().is_empty() || !readable {
         return;
     }
     let structured = match &message.body {
         Body::DeltaRequest(m) => {
             let mut names = m.subscribe.iter().chain(m.unsubscribe.iter()).peekable();
-            names.peek().is_some() && names.all(|name| case.text(*name).starts_with("xdstp:"))
+            names.peek().is_some() && names.all(|name| ctx.text(*name).starts_with("xdstp:"))
         }
         _ => false,
     };
     let severity = structured.then_some(Severity::Info);
-    let text = "message on an aggregated stream without a type URL".to_owned();
-    case.raise(&RULE, Found { blame: super::sender(message), text, severity, ..Found::default() });
+    let text = "ADS message without a type URL".to_owned();
+    ctx.report(
+        &RULE,
+        FindingDraft { blame: super::support::sender(message), text, severity, ..FindingDraft::default() },
+    );
 }

@@ -1,6 +1,7 @@
-//! An Envoy bootstrap says `ads` and has no `ads_config`.
+//! An Envoy bootstrap uses `ads` but has no `ads_config`.
 //!
-//! Why: `ads: {}` means the server that `dynamic_resources.ads_config` names. There is none, so Envoy does not start.
+//! Why: `ads: {}` refers to the server in `dynamic_resources.ads_config`. Without that field Envoy
+//! does not start.
 //!
 //! Example:
 //! ```text
@@ -8,28 +9,32 @@
 //!   cds_config: {ads: {}, resource_api_version: V3}
 //! ```
 //!
-//! Instead: add an `ads_config` with the server's cluster, or name another source.
+//! Advice: Add an `ads_config` with the cluster of the server, or use another config source.
 //!
-//! Protocol: "Aggregated Discovery Service", the bootstrap; row I-08.
+//! Reference: xDS protocol, "Client Configuration".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "bootstrap-ads-missing",
     severity: Severity::Error,
     rows: "I-08",
     source: include_str!("bootstrap_ads_missing.rs"),
-    on: &[On::Bootstrap(check)],
 };
 
-use super::super::bootstrap::{Bootstrap, Spot, is_ads};
+pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
 
-fn check(file: &Bootstrap) -> Vec<Spot> {
+use super::super::bootstrap::{Bootstrap, BootstrapProblem, is_ads};
+
+fn check(file: &Bootstrap) -> Vec<BootstrapProblem> {
     let mut found = Vec::new();
     if file.ads_config().is_none() && !file.is_grpc() {
         file.each(&mut |place, of| {
             if is_ads(of) {
-                found.push(Spot::new(place, "says `ads`, and there is no dynamic_resources.ads_config"));
+                found.push(BootstrapProblem::new(
+                    place,
+                    "uses `ads`, but dynamic_resources.ads_config is missing",
+                ));
             }
         });
     }

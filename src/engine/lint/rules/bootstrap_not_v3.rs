@@ -1,7 +1,7 @@
-//! An Envoy bootstrap does not say that it speaks v3, or has what only v2 knows.
+//! An Envoy bootstrap does not state V3, or uses v2 fields.
 //!
-//! Why: Envoys that still know v2 take an absent version for v2, and control planes of today do not serve that. `hosts`, and
-//! `http2_protocol_options` on a cluster, are forms of v2.
+//! Why: An Envoy that still supports v2 reads a missing version as v2, which current control
+//! planes do not serve. `hosts`, and `http2_protocol_options` of a cluster, are v2 fields.
 //!
 //! Example:
 //! ```text
@@ -10,26 +10,28 @@
 //!   cds_config: {ads: {}}
 //! ```
 //!
-//! Instead: `transport_api_version: V3` in each source of a server, `resource_api_version: V3` in each `ConfigSource`;
-//! `load_assignment` and `typed_extension_protocol_options` in clusters.
+//! Advice: Set `transport_api_version: V3` in each API config source and `resource_api_version:
+//! V3` in each config source. Use `load_assignment` and `typed_extension_protocol_options` in
+//! clusters.
 //!
-//! Protocol: "Bootstrap configuration"; rows I-11, L-20.
+//! Reference: Envoy documentation, "xDS configuration API overview".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "bootstrap-not-v3",
     severity: Severity::Info,
     rows: "I-11, L-20",
     source: include_str!("bootstrap_not_v3.rs"),
-    on: &[On::Bootstrap(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
 
 use serde_json::{Map, Value};
 
-use super::super::bootstrap::{Bootstrap, Spot, get, is_ads, is_api};
+use super::super::bootstrap::{Bootstrap, BootstrapProblem, get, is_ads, is_api};
 
-fn check(file: &Bootstrap) -> Vec<Spot> {
+fn check(file: &Bootstrap) -> Vec<BootstrapProblem> {
     let mut found = Vec::new();
     if file.is_grpc() {
         return found;
@@ -37,16 +39,16 @@ fn check(file: &Bootstrap) -> Vec<Spot> {
     let lacks = |of: &Map<String, Value>, field: &str| get(of, field).is_none_or(|version| version != "V3");
     file.each(&mut |place, of| {
         if is_api(of) && lacks(of, "transport_api_version") {
-            found.push(Spot::new(place, "lacks `transport_api_version: V3`"));
+            found.push(BootstrapProblem::new(place, "lacks `transport_api_version: V3`"));
         }
         let source = is_ads(of) || get(of, "api_config_source").is_some_and(Value::is_object);
         if source && lacks(of, "resource_api_version") {
-            found.push(Spot::new(place, "lacks `resource_api_version: V3`"));
+            found.push(BootstrapProblem::new(place, "lacks `resource_api_version: V3`"));
         }
         if is_api(of) && get(of, "grpc_services").is_some_and(Value::is_object) {
-            found.push(Spot::new(
+            found.push(BootstrapProblem::new(
                 format!("{place}.grpc_services"),
-                "is a single service, as in v2; v3 has a list",
+                "is a single service as in v2; v3 expects a list",
             ));
         }
     });
@@ -57,7 +59,7 @@ fn check(file: &Bootstrap) -> Vec<Spot> {
         {
             if get(cluster, field).is_some() {
                 let place = format!("static_resources.clusters[{i}].{field}");
-                found.push(Spot::new(place, format!("is of v2; v3 has {instead}")));
+                found.push(BootstrapProblem::new(place, format!("is a v2 field; v3 uses {instead}")));
             }
         }
     }

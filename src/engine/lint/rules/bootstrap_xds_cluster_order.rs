@@ -1,7 +1,7 @@
-//! A static cluster of an Envoy bootstrap needs an xDS cluster that is listed after it.
+//! A static cluster in an Envoy bootstrap needs an xDS cluster listed later.
 //!
-//! Why: Static clusters are started in their order. One that takes its secrets or endpoints from a server whose cluster comes
-//! later waits until its time is up, and Envoy starts slowly.
+//! Why: Envoy initializes static clusters in order. A cluster that takes secrets or endpoints from
+//! a server whose cluster comes later waits for a timeout, so Envoy starts slowly.
 //!
 //! Example:
 //! ```text
@@ -11,25 +11,26 @@
 //!   - {name: xds}
 //! ```
 //!
-//! Instead: put the clusters of xDS servers first.
+//! Advice: List the clusters of xDS servers first.
 //!
-//! Protocol: "Bootstrap configuration", order of clusters; row I-10.
+//! Reference: Envoy documentation, "Bootstrap configuration".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "bootstrap-xds-cluster-order",
     severity: Severity::Warn,
     rows: "I-10",
     source: include_str!("bootstrap_xds_cluster_order.rs"),
-    on: &[On::Bootstrap(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
 
 use serde_json::Value;
 
-use super::super::bootstrap::{Bootstrap, Spot, cluster_names, each_object_in, is_ads, is_api};
+use super::super::bootstrap::{Bootstrap, BootstrapProblem, cluster_names, each_object_in, is_ads, is_api};
 
-fn check(file: &Bootstrap) -> Vec<Spot> {
+fn check(file: &Bootstrap) -> Vec<BootstrapProblem> {
     let clusters = file.clusters();
     let names: Vec<&str> =
         clusters.iter().map(|cluster| cluster["name"].as_str().unwrap_or_default()).collect();
@@ -42,12 +43,12 @@ fn check(file: &Bootstrap) -> Vec<Spot> {
                 () if is_api(of) => cluster_names(of),
                 () => return,
             };
-            // A name that is nowhere among the static clusters is not one of order.
+            // A name that is not a static cluster is not a problem of order.
             let late = needs.into_iter().find(|name| names.iter().skip(i + 1).any(|later| later == name));
             if let Some(late) = late.filter(|late| !names.iter().take(i + 1).any(|name| name == late)) {
                 let text =
                     format!("needs the cluster {late:?}, which is listed after {:?}", name_of(cluster));
-                found.push(Spot::new(place, text));
+                found.push(BootstrapProblem::new(place, text));
             }
         });
     }

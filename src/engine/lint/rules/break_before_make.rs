@@ -1,7 +1,7 @@
-//! A cluster is removed while the client's routes lead to it.
+//! A cluster is removed while the routes of the client point to it.
 //!
-//! Why: Traffic is lost from the removal until the route changes. If the new route follows on the same stream
-//! within a second, it is a note.
+//! Why: Traffic is lost from the removal until the route changes. If the new route follows on the
+//! same stream within a second, the finding is info.
 //!
 //! Example:
 //! ```text
@@ -9,40 +9,41 @@
 //! < rds v=2 n=f [r{to: [Y]}]
 //! ```
 //!
-//! Instead: let the route lead elsewhere first; remove clusters that nothing uses.
+//! Advice: Change the route first, then remove the cluster that is no longer used.
 //!
-//! Protocol: "Eventual consistency considerations"; row H-10.
+//! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "break-before-make",
     severity: Severity::Warn,
     rows: "H-10",
     source: include_str!("break_before_make.rs"),
-    on: &[On::Response(check), On::Response(follow)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Response(follow)];
 
 use std::time::Duration;
 
-use super::super::graph::{Graphs, Window};
+use super::super::references::{OpenFinding, ReferenceGraphs};
 use crate::engine::session::{ResourceSet, SymSet};
 use crate::wire::event::{Kind, Sym};
 
-/// Types whose resources name clusters.
+/// Types whose resources refer to clusters.
 const USERS: [Kind; 3] = [Kind::Rds, Kind::Lds, Kind::Vhds];
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let removes = answer.track.kind == Some(Kind::Cds) && !answer.outcome.removed.is_empty();
-    if !removes || case.options.links.is_none() || !case.is_certain() {
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let removes = response.track.kind == Some(Kind::Cds) && !response.outcome.removed.is_empty();
+    if !removes || ctx.options.links.is_none() || !ctx.has_full_history() {
         return;
     }
-    let removed: SymSet = answer.outcome.removed.iter().copied().collect();
+    let removed: SymSet = response.outcome.removed.iter().copied().collect();
     let (mut names, mut same_stream) = (Vec::new(), false);
     for kind in USERS {
-        for (stream, track) in case.tracks_of(kind) {
-            let used = named(case, &track.accepted, &removed);
-            same_stream |= stream == case.index && !used.is_empty();
+        for (stream, track) in ctx.tracks_of(kind) {
+            let used = named(ctx, &track.accepted, &removed);
+            same_stream |= stream == ctx.stream_index && !used.is_empty();
             names.extend(used);
         }
     }
@@ -52,41 +53,42 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
         return;
     }
     let severity = (!same_stream).then_some(Severity::Info);
-    let text = "cluster removed while routes in use lead to it".to_owned();
-    let found = Found { blame: Blame::Server, text, names: &names, severity, ..Found::default() };
-    let Some(finding) = case.raise(&RULE, found) else { return };
-    let (client, stream, since) = (case.client(), case.index, case.at);
-    let window = Window { finding, client, stream, clusters: names, since };
-    Graphs::open(&mut case.world.graphs.breaks, window);
+    let text = "cluster removed while accepted routes point to it".to_owned();
+    let draft =
+        FindingDraft { blame: Blame::Server, text, names: &names, severity, ..FindingDraft::default() };
+    let Some(finding) = ctx.report(&RULE, draft) else { return };
+    let (client, stream, since) = (ctx.client(), ctx.stream_index, ctx.at);
+    let window = OpenFinding { finding, client, stream, clusters: names, since };
+    ReferenceGraphs::open(&mut ctx.source_state.graphs.breaks, window);
 }
 
-/// The new route is right behind.
-fn follow(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let routes = answer.track.kind.is_some_and(|kind| USERS.contains(&kind));
-    if !routes || case.world.graphs.breaks.is_empty() {
+/// Softens findings whose new route follows within a second.
+fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let routes = response.track.kind.is_some_and(|kind| USERS.contains(&kind));
+    if !routes || ctx.source_state.graphs.breaks.is_empty() {
         return;
     }
-    let (at, index) = (case.at, case.index);
-    case.world.graphs.breaks.retain(|window| at.since(window.since) <= Duration::from_secs(1));
+    let (at, index) = (ctx.at, ctx.stream_index);
+    ctx.source_state.graphs.breaks.retain(|window| at.since(window.since) <= Duration::from_secs(1));
     let mut softened = Vec::new();
-    for window in case.world.graphs.breaks.iter().filter(|window| window.stream == index) {
+    for window in ctx.source_state.graphs.breaks.iter().filter(|window| window.stream == index) {
         let removed: SymSet = window.clusters.iter().copied().collect();
-        let still = USERS.iter().flat_map(|kind| case.tracks_of(*kind));
-        if !still.into_iter().any(|(_, track)| !named(case, &track.sent, &removed).is_empty()) {
+        let still = USERS.iter().flat_map(|kind| ctx.tracks_of(*kind));
+        if !still.into_iter().any(|(_, track)| !named(ctx, &track.sent, &removed).is_empty()) {
             softened.push(window.finding);
         }
     }
-    case.world.graphs.breaks.retain(|window| !softened.contains(&window.finding));
+    ctx.source_state.graphs.breaks.retain(|window| !softened.contains(&window.finding));
     for finding in softened {
-        case.findings.soften(finding, "; the new route follows");
+        ctx.findings.soften(finding, "; the new route follows");
     }
 }
 
-/// Which of the clusters these resources name.
-fn named(case: &RuleContext<'_>, held: &ResourceSet, clusters: &SymSet) -> Vec<Sym> {
-    let catalog = case.catalog();
+/// The clusters among `clusters` that the resources refer to.
+fn named(ctx: &RuleContext<'_>, held: &ResourceSet, clusters: &SymSet) -> Vec<Sym> {
+    let catalog = ctx.catalog();
     let slots = held.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
-    let refs = slots.filter_map(|(_, slot)| case.world.graphs.refs(catalog, slot.blob?));
+    let refs = slots.filter_map(|(_, slot)| ctx.source_state.graphs.refs(catalog, slot.blob?));
     let mut out = Vec::new();
     for refs in refs {
         let named = refs.iter().filter(|to| to.kind == Kind::Cds && clusters.contains(&to.name));

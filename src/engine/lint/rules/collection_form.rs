@@ -1,45 +1,51 @@
-//! A large list is sent again and again.
+//! A large list collection is sent again and again.
 //!
-//! Why: Lists are for what is small or seldom changes; for large or busy sets there are globs, which send
-//! members one by one. This one has more than 1,000 entries and came more than ten times in a minute.
+//! Why: Lists suit small collections that rarely change; globs send the members of large or busy
+//! collections one by one. The list has more than 1,000 entries and was sent more than ten times
+//! in a minute.
 //!
 //! Example:
 //! ```text
 //! < n=1 [list of 1,200 entries] … eleven times in a minute
 //! ```
 //!
-//! Instead: use a glob.
+//! Advice: Use a glob collection.
 //!
-//! Protocol: "xDS transport: collections (TP1)"; row K-22.
+//! Reference: xRFC TP1, "Use cases".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "collection-form",
     severity: Severity::Info,
     rows: "K-22",
     source: include_str!("collection_form.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use std::time::Duration;
 
-/// Entries of a large list, and how often it may come in a minute.
-const LARGE: usize = 1000;
-const OFTEN: usize = 10;
+/// A list with more entries is large.
+const MAX_ENTRIES: usize = 1000;
+/// Responses with a large list that are acceptable in a minute.
+const MAX_RESPONSES_PER_MINUTE: usize = 10;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let large = answer.scan.collections.iter().filter(|(_, entries)| entries.len() > LARGE);
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let large = response.scan.collections.iter().filter(|(_, entries)| entries.len() > MAX_ENTRIES);
     let names: Vec<_> = large.map(|(name, _)| *name).collect();
-    if names.is_empty() || !case.timed() {
+    if names.is_empty() || !ctx.has_timestamps() {
         return;
     }
-    let at = case.at;
-    case.memo.lists.retain(|then| at.since(*then) <= Duration::from_secs(60));
-    case.memo.lists.push_back(at);
-    if case.memo.lists.len() > OFTEN {
-        case.memo.lists.pop_front();
-        let text = "a list of more than 1,000 entries, sent more than ten times in a minute".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+    let at = ctx.at;
+    ctx.state.recent_large_lists.retain(|then| at.since(*then) <= Duration::from_secs(60));
+    ctx.state.recent_large_lists.push_back(at);
+    if ctx.state.recent_large_lists.len() > MAX_RESPONSES_PER_MINUTE {
+        ctx.state.recent_large_lists.pop_front();
+        let text = "list of more than 1,000 entries, sent more than ten times in a minute".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! A resource is asked for from another source than its parent says.
+//! A resource is requested from another source than its parent states.
 //!
-//! Why: A listener or cluster says in a `ConfigSource` where its routes or endpoints come from. The client asks for them
-//! on a stream of another kind: it has a configuration of its own, or another parent that is not seen here.
+//! Why: The config source in a listener or cluster states where routes or endpoints come from. The
+//! client requests them on a stream of another kind: because of its own configuration, or because
+//! of another parent that is not visible.
 //!
 //! Example:
 //! ```text
@@ -10,44 +11,46 @@
 //! > names=[c]
 //! ```
 //!
-//! Instead: where the `ConfigSource` says `ads`, ask on the aggregated stream; where it names a service of its own, ask there.
+//! Advice: Request resources on the ADS stream where the config source is `ads`, and on a stream
+//! of their own where the config source names a service.
 //!
-//! Protocol: "Aggregated Discovery Service", ConfigSource; row I-06.
+//! Reference: xDS protocol, "Configuring Which Variant to Use".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "config-source-other",
     severity: Severity::Info,
     rows: "I-06",
     source: include_str!("config_source_other.rs"),
-    on: &[On::Request(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use crate::schema::links::SourceKind;
 use crate::wire::event::Sym;
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let known = case.options.links.is_some() && case.is_certain();
-    let Some(variant) = case.stream.variant().filter(|_| known && !asking.outcome.added.is_empty()) else {
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let known = ctx.options.links.is_some() && ctx.has_full_history();
+    let Some(variant) = ctx.stream.variant().filter(|_| known && !request.outcome.added.is_empty()) else {
         return;
     };
-    let Some(kind) = asking.track.kind else { return };
-    let client = case.client();
-    let graphs = &case.world.graphs;
+    let Some(kind) = request.track.kind else { return };
+    let client = ctx.client();
+    let graphs = &ctx.source_state.graphs;
     let other = |name: Sym| -> Option<(SourceKind, Sym)> {
         let source = graphs.source_of(&client, (kind, name))?;
         (source.matches_variant(variant) == Some(false)).then_some((source, name))
     };
-    let mut found: Vec<_> = asking.outcome.added.iter().filter_map(|name| other(*name)).collect();
+    let mut found: Vec<_> = request.outcome.added.iter().filter_map(|name| other(*name)).collect();
     while let Some((source, _)) = found.first().copied() {
         let names: Vec<Sym> = found.iter().filter(|(of, _)| *of == source).map(|(_, name)| *name).collect();
         found.retain(|(of, _)| *of != source);
-        let text = format!(
-            "its parent says that it comes from {}, and it is asked for on {}",
-            source.word(),
-            variant.word()
+        let text =
+            format!("requested on {}, but the parent states the source {}", variant.word(), source.word());
+        ctx.report(
+            &RULE,
+            FindingDraft { text, names: &names, part: source.word(), ..FindingDraft::default() },
         );
-        case.raise(&RULE, Found { text, names: &names, part: source.word(), ..Found::default() });
     }
 }

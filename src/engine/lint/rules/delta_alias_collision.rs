@@ -1,6 +1,6 @@
-//! An alias that two resources claim, or that is the name of another.
+//! Two resources claim one alias, or an alias is the name of another resource.
 //!
-//! Why: Clients look resources up by name and by alias. Two answers to one name are one too many.
+//! Why: Clients look up resources by name and by alias, so each must lead to one resource.
 //!
 //! Example:
 //! ```text
@@ -8,30 +8,31 @@
 //! < n=2 [rc/y@1 aliases=[rc/z]]
 //! ```
 //!
-//! Instead: give each alias to one resource.
+//! Advice: Give each alias to one resource.
 //!
-//! Protocol: "Incremental xDS"; row F-30.
+//! Reference: xDS protocol, "Resource names".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-alias-collision",
     severity: Severity::Warn,
     rows: "F-30",
     source: include_str!("delta_alias_collision.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::wire::event::Sym;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let (catalog, track) = (case.catalog(), answer.track);
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let (catalog, track) = (ctx.catalog(), response.track);
     let mut names: Vec<Sym> = Vec::new();
     let mut claims = std::collections::HashMap::new();
-    for id in &answer.scan.aliased {
+    for id in &response.scan.aliased {
         let entry = catalog.entry(*id);
         for alias in entry.aliases {
-            let known = claims.insert(*alias, entry.name).or_else(|| case.memo.aliases.get(alias).copied());
+            let known = claims.insert(*alias, entry.name).or_else(|| ctx.state.aliases.get(alias).copied());
             let other = known.filter(|other| *other != entry.name && track.sent.is_present(catalog, *other));
             let name = *alias != entry.name && track.sent.is_present(catalog, *alias);
             if other.is_some() || name {
@@ -41,6 +42,9 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     }
     if !names.is_empty() {
         let text = "alias of more than one resource".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,35 +1,38 @@
 //! The first delta request only unsubscribes.
 //!
-//! Why: Whether that is a wildcard is not clear: one passage makes every stream a wildcard on which nothing was
-//! ever subscribed to, another wants both lists empty.
+//! Why: The protocol does not say clearly whether such a request is a wildcard subscription. One
+//! passage makes any stream without a subscription a wildcard; another requires both lists to be
+//! empty.
 //!
 //! Example:
 //! ```text
 //! > unsub=[x]
 //! ```
 //!
-//! Instead: subscribe to `*` for a wildcard, or leave the list empty.
+//! Advice: Subscribe to `*` for a wildcard, or leave both lists empty.
 //!
-//! Protocol: "Incremental xDS"; rows F-21, L-17.
+//! Reference: xDS protocol, "How the client specifies what resources to return" and "Incremental
+//! xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-first-unsub-only",
     severity: Severity::Warn,
     rows: "F-21, L-17",
     source: include_str!("delta_first_unsub_only.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if !asking.outcome.first || asking.outcome.partial {
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if !request.outcome.first || request.outcome.partial {
         return;
     }
-    let Some(request) = asking.delta() else { return };
-    let asks = !request.subscribe.is_empty() || !request.locators_subscribe.is_empty();
-    if !asks && !request.unsubscribe.is_empty() {
-        let text = "first request unsubscribes and subscribes to nothing: a wildcard or not?".to_owned();
-        case.raise(&RULE, Found { text, names: &request.unsubscribe, ..Found::default() });
+    let Some(body) = request.delta() else { return };
+    let asks = !body.subscribe.is_empty() || !body.locators_subscribe.is_empty();
+    if !asks && !body.unsubscribe.is_empty() {
+        let text = "first request only unsubscribes: unclear whether a wildcard is meant".to_owned();
+        ctx.report(&RULE, FindingDraft { text, names: &body.unsubscribe, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,7 @@
-//! Initial versions on the first stream of a client.
+//! A client states held versions on its first stream.
 //!
-//! Why: A client that has just started holds nothing. It may be older than this capture, or keep its cache on
-//! disk.
+//! Why: A client that has just started holds no resources. The client may have started before the
+//! capture, or may keep its cache on disk.
 //!
 //! Example:
 //! ```text
@@ -9,26 +9,29 @@
 //! > sub=[a] irv={a:1}
 //! ```
 //!
-//! Instead: nothing, if the client ran before the capture.
+//! Advice: No action is needed if the client ran before the capture.
 //!
-//! Protocol: "Incremental xDS"; row F-16.
+//! Reference: API reference, `DeltaDiscoveryRequest.initial_resource_versions`.
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-irv-first-stream",
     severity: Severity::Info,
     rows: "F-16",
     source: include_str!("delta_irv_first_stream.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(request) = asking.delta().filter(|_| asking.outcome.first && case.is_certain()) else { return };
-    let first = case.store.engine().before(case.stream).next().is_none();
-    if first && !request.initial_resource_versions.is_empty() {
-        let names: Vec<_> = request.initial_resource_versions.keys().copied().collect();
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(body) = request.delta().filter(|_| request.outcome.first && ctx.has_full_history()) else {
+        return;
+    };
+    let first = ctx.store.engine().before(ctx.stream).next().is_none();
+    if first && !body.initial_resource_versions.is_empty() {
+        let names: Vec<_> = body.initial_resource_versions.keys().copied().collect();
         let text = "initial_resource_versions on the first stream of the client".to_owned();
-        case.raise(&RULE, Found { text, names: &names, guess: true, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { text, names: &names, guess: true, ..FindingDraft::default() });
     }
 }

@@ -1,6 +1,6 @@
-//! A resource is sent at the version that the client said to have.
+//! A server sends a resource at the version that the client already holds.
 //!
-//! Why: Initial versions are there so that the server need not send again what the client has.
+//! Why: A client states its held versions so that the server need not send them again.
 //!
 //! Example:
 //! ```text
@@ -8,24 +8,26 @@
 //! < n=1 [a@1]
 //! ```
 //!
-//! Instead: compare the versions with your own before you answer the first request.
+//! Advice: Compare the stated versions with the current versions before answering the first
+//! request.
 //!
-//! Protocol: "Incremental xDS"; row F-17.
+//! Reference: xDS protocol, "Incremental xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-irv-resent",
     severity: Severity::Info,
     rows: "F-17",
     source: include_str!("delta_irv_resent.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let names = &answer.outcome.held;
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let names = &response.outcome.held;
     if !names.is_empty() {
-        let text = "sent at the version that the client said to have".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names, ..Found::default() });
+        let text = "sent at the version that the client already holds".to_owned();
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, names, ..FindingDraft::default() });
     }
 }

@@ -1,6 +1,6 @@
-//! "No such resource" in the form of an older edition: a resource without content.
+//! A server reports a missing resource as an entry without payload.
 //!
-//! Why: Since heartbeats exist, a resource without content may be one. What does not exist is named in
+//! Why: Since heartbeats exist, an entry without payload may be a heartbeat. The current form is
 //! `removed_resources`.
 //!
 //! Example:
@@ -9,27 +9,31 @@
 //! < n=2 [s unset]
 //! ```
 //!
-//! Instead: name the resource in `removed_resources`.
+//! Advice: List the name in `removed_resources`.
 //!
-//! Protocol: "Deleting resources"; rows G-11, L-12.
+//! Reference: xDS protocol, "Knowing When a Requested Resource Does Not Exist".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-legacy-notfound",
     severity: Severity::Warn,
     rows: "G-11, L-12",
     source: include_str!("delta_legacy_notfound.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::engine::session::Hollow;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let names = super::hollow(answer, Hollow::NotFound);
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let names = super::support::names_without_payload(response, Hollow::NotFound);
     if !names.is_empty() {
-        let text = "entry without content: not found in the old form".to_owned();
+        let text = "entry without payload: the old form of not found".to_owned();
         let severity = None;
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, severity, ..Found::default() });
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, severity, ..FindingDraft::default() },
+        );
     }
 }

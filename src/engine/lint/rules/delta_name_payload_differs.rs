@@ -1,31 +1,32 @@
-//! A resource calls itself otherwise than the response calls it.
+//! The name in a resource differs from the name in its `Resource` wrapper.
 //!
-//! Why: Subscriptions go by the name in `Resource`; the resource itself goes by its own. Clients may refuse the
-//! difference.
+//! Why: Subscriptions use `Resource.name`, while the resource itself has its own name. Clients may
+//! reject the difference.
 //!
 //! Example:
 //! ```text
 //! < n=1 [a{name: b}@1]
 //! ```
 //!
-//! Instead: use one name for both.
+//! Advice: Use one name for both.
 //!
-//! Protocol: "Incremental xDS"; row F-31.
+//! Reference: xDS protocol, "Resource names".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-name-payload-differs",
     severity: Severity::Info,
     rows: "F-31",
     source: include_str!("delta_name_payload_differs.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let names = &answer.scan.misnamed;
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let names = &response.scan.misnamed;
     if !names.is_empty() {
-        let text = "the resource's own name is another".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names, ..Found::default() });
+        let text = "the name in the payload differs".to_owned();
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, names, ..FindingDraft::default() });
     }
 }

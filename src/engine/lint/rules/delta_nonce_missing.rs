@@ -1,6 +1,7 @@
-//! A delta response without a nonce.
+//! A delta response has no nonce.
 //!
-//! Why: The nonce is required: without it the client can neither accept nor refuse the response.
+//! Why: The nonce is required: without a nonce the client can neither accept nor reject the
+//! response.
 //!
 //! Example:
 //! ```text
@@ -8,23 +9,24 @@
 //! < [a@1]
 //! ```
 //!
-//! Instead: give each response a nonce of its own.
+//! Advice: Give each response a nonce of its own.
 //!
-//! Protocol: "Incremental xDS"; row F-03.
+//! Reference: xDS protocol, "Incremental xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-nonce-missing",
     severity: Severity::Error,
     rows: "F-03",
     source: include_str!("delta_nonce_missing.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.view.is_delta && answer.view.nonce.is_empty() {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if response.view.is_delta && response.view.nonce.is_empty() {
         let text = "delta response without a nonce".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

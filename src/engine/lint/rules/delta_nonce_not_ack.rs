@@ -1,7 +1,7 @@
-//! A delta request carries a nonce, and is no verdict.
+//! A delta request has a nonce but is not a verdict.
 //!
-//! Why: In delta a nonce makes a request the verdict on a response; every other request leaves it empty (the
-//! opposite of SotW).
+//! Why: In delta a nonce marks the verdict on a response; all other requests leave the nonce
+//! empty. SotW does the opposite.
 //!
 //! Example:
 //! ```text
@@ -10,26 +10,27 @@
 //! > n=1 sub=[b]
 //! ```
 //!
-//! Instead: leave the nonce empty in requests that only change the subscription.
+//! Advice: Leave the nonce empty in requests that only change the subscription.
 //!
-//! Protocol: "Incremental xDS"; rows F-06, L-15.
+//! Reference: xDS protocol, "Incremental xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-nonce-not-ack",
     severity: Severity::Warn,
     rows: "F-06, L-15",
     source: include_str!("delta_nonce_not_ack.rs"),
-    on: &[On::Request(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use crate::engine::session::RequestClass;
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if asking.is(RequestClass::SettledNonce) {
-        let text = format!("nonce {} has its verdict already", asking.nonce());
-        let evidence: Vec<_> = asking.outcome.about.iter().map(|about| about.seq).collect();
-        case.raise(&RULE, Found { text, evidence: &evidence, ..Found::default() });
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if request.has_class(RequestClass::SettledNonce) {
+        let text = format!("the response with nonce {} already has a verdict", request.nonce());
+        let evidence: Vec<_> = request.outcome.about.iter().map(|about| about.seq).collect();
+        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
     }
 }

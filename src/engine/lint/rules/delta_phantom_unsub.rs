@@ -1,6 +1,6 @@
-//! A name is unsubscribed that was not subscribed.
+//! A client unsubscribes from a name that it had not subscribed to.
 //!
-//! Why: Harmless; it may show that the client has lost track of what it wants.
+//! Why: The request is harmless, but may show that the client has lost track of its subscriptions.
 //!
 //! Example:
 //! ```text
@@ -8,24 +8,25 @@
 //! > unsub=[zz]
 //! ```
 //!
-//! Instead: nothing.
+//! Advice: No action is needed.
 //!
-//! Protocol: "Unsubscribing from resources"; row F-24.
+//! Reference: xDS protocol, "Unsubscribing from Resources".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-phantom-unsub",
     severity: Severity::Info,
     rows: "F-24",
     source: include_str!("delta_phantom_unsub.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let names = &asking.outcome.phantoms;
-    if !names.is_empty() && !asking.outcome.partial && case.is_certain() {
-        let text = "unsubscribed without having been subscribed".to_owned();
-        case.raise(&RULE, Found { text, names, ..Found::default() });
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let names = &request.outcome.phantoms;
+    if !names.is_empty() && !request.outcome.partial && ctx.has_full_history() {
+        let text = "unsubscribed, but was not subscribed".to_owned();
+        ctx.report(&RULE, FindingDraft { text, names, ..FindingDraft::default() });
     }
 }

@@ -1,6 +1,6 @@
-//! One response sends a resource and removes it.
+//! A response both sends and removes a resource.
 //!
-//! Why: Which of the two holds is undefined.
+//! Why: The protocol does not define which of the two applies.
 //!
 //! Example:
 //! ```text
@@ -8,31 +8,35 @@
 //! < n=1 [a@1] rm=[a]
 //! ```
 //!
-//! Instead: send one of them.
+//! Advice: Send the resource or remove it, not both.
 //!
-//! Protocol: "Deleting resources"; row F-29.
+//! Reference: xDS protocol, "Deleting Resources".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-present-and-removed",
     severity: Severity::Error,
     rows: "F-29",
     source: include_str!("delta_present_and_removed.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.view.removed.is_empty() || answer.view.resources.is_empty() {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if response.view.removed.is_empty() || response.view.resources.is_empty() {
         return;
     }
-    let (track, catalog) = (answer.track, case.catalog());
+    let (track, catalog) = (response.track, ctx.catalog());
     let gone: crate::engine::session::SymSet =
-        answer.view.removed.iter().map(|name| track.canonical(catalog, *name)).collect();
-    let names = answer.view.resources.blobs().iter().map(|id| crate::engine::session::key(catalog, *id));
+        response.view.removed.iter().map(|name| track.canonical(catalog, *name)).collect();
+    let names = response.view.resources.blobs().iter().map(|id| crate::engine::session::key(catalog, *id));
     let names: Vec<_> = names.filter(|name| gone.contains(name)).collect();
     if !names.is_empty() {
-        let text = "among the resources and among removed_resources".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "in both resources and removed_resources".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,41 +1,42 @@
-//! The client says that it has a resource, and does not subscribe to it.
+//! A client states that it holds a resource, but does not subscribe to it.
 //!
-//! Why: No subscription survives a stream. What is in `initial_resource_versions` and not subscribed to will
-//! never be updated.
+//! Why: Subscriptions do not outlive their stream. A resource in `initial_resource_versions`
+//! without a subscription is never updated.
 //!
 //! Example:
 //! ```text
 //! > sub=[wa wb] irv={wa:1 wb:1 wc:1}
 //! ```
 //!
-//! Instead: subscribe again to everything that is held.
+//! Advice: Subscribe again to everything that the client holds.
 //!
-//! Protocol: "Incremental xDS"; row F-18.
+//! Reference: xDS protocol, "Incremental xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-reconnect-irv-unsubscribed",
     severity: Severity::Warn,
     rows: "F-18",
     source: include_str!("delta_reconnect_irv_unsubscribed.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(request) = asking.delta().filter(|_| asking.outcome.first) else { return };
-    let prior = case.prior(&asking.track.type_url);
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(body) = request.delta().filter(|_| request.outcome.first) else { return };
+    let prior = ctx.previous_track(&request.track.type_url);
     let covered = |name: crate::wire::event::Sym| {
-        let slot = prior.and_then(|before| before.sent.get(case.catalog(), name));
+        let slot = prior.and_then(|before| before.sent.get(ctx.catalog(), name));
         let aliases =
-            slot.and_then(|slot| slot.blob).map_or(&[][..], |blob| case.catalog().entry(blob).aliases);
-        asking.track.covers(case.catalog(), name, None)
-            || aliases.iter().any(|alias| asking.track.want.names.contains(*alias))
+            slot.and_then(|slot| slot.blob).map_or(&[][..], |blob| ctx.catalog().entry(blob).aliases);
+        request.track.covers(ctx.catalog(), name, None)
+            || aliases.iter().any(|alias| request.track.want.names.contains(*alias))
     };
-    let claimed = request.initial_resource_versions.keys().copied();
+    let claimed = body.initial_resource_versions.keys().copied();
     let names: Vec<_> = claimed.filter(|name| !covered(*name)).collect();
     if !names.is_empty() {
-        let text = "held, by initial_resource_versions, and not subscribed to".to_owned();
-        case.raise(&RULE, Found { text, names: &names, ..Found::default() });
+        let text = "in initial_resource_versions, but not subscribed".to_owned();
+        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
     }
 }

@@ -1,6 +1,7 @@
-//! A resource is sent again as it was, and nothing asked for it.
+//! A server sends an unchanged resource that was not requested.
 //!
-//! Why: Delta sends what changed. A resource at the version that the client has is load without use.
+//! Why: Delta responses carry changes. A resource at the version that the client holds is needless
+//! load.
 //!
 //! Example:
 //! ```text
@@ -9,28 +10,32 @@
 //! < n=2 [a@1]
 //! ```
 //!
-//! Instead: remember per stream which versions were sent.
+//! Advice: Track per stream which versions were sent.
 //!
-//! Protocol: "Incremental xDS"; row F-35.
+//! Reference: xDS protocol, "Incremental xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-redundant-resource",
     severity: Severity::Info,
     rows: "F-35",
     source: include_str!("delta_redundant_resource.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let answered = |name: &crate::wire::event::Sym| {
-        // Given up under a wildcard: the answer that is owed. Refused: another rule's.
-        case.memo.reclassify.contains_key(name) || answer.track.refused.contains(name)
+        // A name unsubscribed under a wildcard is owed an answer. `nack-resend-loop` covers refused names.
+        ctx.state.unsubscribed_under_wildcard.contains_key(name) || response.track.refused.contains(name)
     };
-    let names: Vec<_> = answer.outcome.repeated.iter().copied().filter(|name| !answered(name)).collect();
-    if !names.is_empty() && case.whole() {
-        let text = "sent again at the same version, unasked".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+    let names: Vec<_> = response.outcome.repeated.iter().copied().filter(|name| !answered(name)).collect();
+    if !names.is_empty() && ctx.is_gapless() {
+        let text = "sent again unrequested at an unchanged version".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! A name is removed that the client neither has nor asked for.
+//! A server removes a name that the client neither holds nor requested.
 //!
-//! Why: Harmless; clients ignore it. It may show that the server mixes up its clients.
+//! Why: Clients ignore such a removal. The server may be confusing its clients.
 //!
 //! Example:
 //! ```text
@@ -8,25 +8,29 @@
 //! < n=1 [a@1] rm=[never]
 //! ```
 //!
-//! Instead: nothing.
+//! Advice: No action is needed.
 //!
-//! Protocol: "Deleting resources"; row F-27.
+//! Reference: xDS protocol, "Deleting Resources".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-removed-unknown",
     severity: Severity::Info,
     rows: "F-27",
     source: include_str!("delta_removed_unknown.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let strangers = answer.outcome.strangers.iter().copied();
-    let names: Vec<_> = strangers.filter(|name| !case.memo.let_go.contains_key(name)).collect();
-    if !names.is_empty() && case.is_certain() && answer.track.traffic.requests > 0 {
-        let text = "removed, though the client neither had it nor asked for it".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let strangers = response.outcome.strangers.iter().copied();
+    let names: Vec<_> = strangers.filter(|name| !ctx.state.unsubscribed.contains_key(name)).collect();
+    if !names.is_empty() && ctx.has_full_history() && response.track.traffic.requests > 0 {
+        let text = "removed, but neither held nor requested by the client".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

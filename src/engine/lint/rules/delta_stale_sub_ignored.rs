@@ -1,7 +1,7 @@
-//! Names that came with an old nonce are not answered.
+//! A server does not answer names that came with an old nonce.
 //!
-//! Why: A delta server applies changes of the subscription whatever nonce stands beside them; there are no
-//! stale requests in delta.
+//! Why: A delta server applies changes of the subscription whatever nonce the request has. Delta
+//! has no stale requests.
 //!
 //! Example:
 //! ```text
@@ -11,25 +11,26 @@
 //! advance 15s
 //! ```
 //!
-//! Instead: take the names first, and look at the nonce for the verdict only.
+//! Advice: Apply the names first, and use the nonce for the verdict only.
 //!
-//! Protocol: "Incremental xDS"; row F-07.
+//! Reference: xDS protocol, "Incremental xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-stale-sub-ignored",
     severity: Severity::Warn,
     rows: "F-07",
     source: include_str!("delta_stale_sub_ignored.rs"),
-    on: &[On::Alarm(Alarm::Waiting, check)],
 };
 
-fn check(case: &mut RuleContext<'_>) {
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+
+fn check(ctx: &mut RuleContext<'_>) {
     super::delta_subscribe_unanswered::unanswered(
-        case,
+        ctx,
         &RULE,
-        "asked for with an old nonce, and never answered",
-        |case, name| case.memo.stale_added.contains(&name),
+        "subscribed with an old nonce and never answered",
+        |ctx, name| ctx.state.added_by_stale_requests.contains(&name),
     );
 }

@@ -1,32 +1,33 @@
-//! One request subscribes to a name and unsubscribes from it.
+//! A request both subscribes to and unsubscribes from a name.
 //!
-//! Why: Which of the two wins is not defined.
+//! Why: The protocol does not define which of the two applies.
 //!
 //! Example:
 //! ```text
 //! > sub=[d] unsub=[d]
 //! ```
 //!
-//! Instead: send one of them.
+//! Advice: Put the name into one of the lists.
 //!
-//! Protocol: "Incremental xDS"; row F-12.
+//! Reference: API reference, `DeltaDiscoveryRequest`.
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-sub-unsub-overlap",
     severity: Severity::Warn,
     rows: "F-12",
     source: include_str!("delta_sub_unsub_overlap.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(request) = asking.delta().filter(|request| !request.unsubscribe.is_empty()) else { return };
-    let leaves: crate::engine::session::SymSet = request.unsubscribe.iter().copied().collect();
-    let names: Vec<_> = request.subscribe.iter().copied().filter(|name| leaves.contains(name)).collect();
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(body) = request.delta().filter(|body| !body.unsubscribe.is_empty()) else { return };
+    let leaves: crate::engine::session::SymSet = body.unsubscribe.iter().copied().collect();
+    let names: Vec<_> = body.subscribe.iter().copied().filter(|name| leaves.contains(name)).collect();
     if !names.is_empty() {
-        let text = "subscribed to and unsubscribed from in one request".to_owned();
-        case.raise(&RULE, Found { text, names: &names, ..Found::default() });
+        let text = "subscribed and unsubscribed in one request".to_owned();
+        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,7 @@
-//! A name that was subscribed to is neither sent nor said not to exist.
+//! A server neither sends a subscribed resource nor reports that it does not exist.
 //!
-//! Why: The server answers each subscribed name: with the resource, even if it thinks that the client has it,
-//! or among `removed_resources`.
+//! Why: A server answers each subscribed name: with the resource, even if the client seems to hold
+//! it, or in `removed_resources`.
 //!
 //! Example:
 //! ```text
@@ -12,45 +12,47 @@
 //! advance 15s
 //! ```
 //!
-//! Instead: send what is subscribed to again, and name what does not exist in `removed_resources`.
+//! Advice: Send the resource on each subscription, and list missing resources in
+//! `removed_resources`.
 //!
-//! Protocol: "Incremental xDS"; row F-14.
+//! Reference: xDS protocol, "Subscribing to Resources".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-subscribe-unanswered",
     severity: Severity::Warn,
     rows: "F-14",
     source: include_str!("delta_subscribe_unanswered.rs"),
-    on: &[On::Alarm(Alarm::Waiting, check)],
 };
 
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+
+use super::super::context::OverdueName;
 use crate::wire::event::Sym;
 
-fn check(case: &mut RuleContext<'_>) {
-    unanswered(case, &RULE, "subscribed to, and neither sent nor removed", |case, name| {
-        let told = case.memo.stale_added.contains(&name);
-        !told && !crate::engine::session::is_glob(case.text(name))
+fn check(ctx: &mut RuleContext<'_>) {
+    unanswered(ctx, &RULE, "subscribed, but neither sent nor removed", |ctx, name| {
+        let told = ctx.state.added_by_stale_requests.contains(&name);
+        !told && !crate::engine::session::is_glob(ctx.text(name))
     });
 }
 
-/// Delta names that were waited for too long and that the rule is about.
+/// Reports delta names that are overdue and that the rule covers.
 pub(super) fn unanswered(
-    case: &mut RuleContext<'_>,
+    ctx: &mut RuleContext<'_>,
     rule: &'static Rule,
     text: &str,
     about: impl Fn(&RuleContext<'_>, Sym) -> bool,
 ) {
-    let delta = case.stream.variant().is_some_and(|variant| variant.is_delta());
-    let Some(track) = case.own_track().filter(|_| delta && case.whole()) else { return };
-    let overdue = case.overdue(track, case.options.timers.answer, case.memo.answer_until);
-    let overdue = overdue.into_iter().filter(|(name, ..)| about(case, *name));
-    let (names, mut evidence): (Vec<_>, Vec<_>) = overdue.map(|(name, asked, _)| (name, asked)).unzip();
-    evidence.dedup();
+    let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
+    let Some(track) = ctx.current_track().filter(|_| delta && ctx.is_gapless()) else { return };
+    let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
+    let overdue = overdue.into_iter().filter(|overdue| about(ctx, overdue.name));
+    let (names, evidence) = OverdueName::split(overdue);
     if !names.is_empty() {
         let text = text.to_owned();
         let (blame, names, evidence) = (Blame::Server, names.as_slice(), evidence.as_slice());
-        case.raise(rule, Found { blame, text, names, evidence, ..Found::default() });
+        ctx.report(rule, FindingDraft { blame, text, names, evidence, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,7 @@
-//! A delta resource with content and without a version.
+//! A delta resource has a payload but no version.
 //!
-//! Why: Delta goes by the version of each resource. Without one the client can't say after a reconnect what it
-//! has, and gets it again.
+//! Why: Delta tracks each resource by version. Without a version the client cannot state after a
+//! reconnect what it holds, and receives the resource again.
 //!
 //! Example:
 //! ```text
@@ -9,24 +9,25 @@
 //! < n=1 [a]
 //! ```
 //!
-//! Instead: give each resource a version; a hash of its content will do.
+//! Advice: Give each resource a version, for example a hash of its content.
 //!
-//! Protocol: "Incremental xDS"; row F-02.
+//! Reference: API reference, `Resource.version`.
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-version-empty",
     severity: Severity::Warn,
     rows: "F-02",
     source: include_str!("delta_version_empty.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let names = &answer.scan.unversioned;
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let names = &response.scan.unversioned;
     if !names.is_empty() {
-        let text = "content without a version".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names, ..Found::default() });
+        let text = "payload without a version".to_owned();
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, names, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,7 @@
-//! A name given up under a wildcard is not answered.
+//! A server does not answer a name that was unsubscribed under a wildcard.
 //!
-//! Why: The client can't know whether the wildcard still covers it. The server must send the resource again, or
-//! remove it.
+//! Why: The client does not know whether the wildcard still covers the name. The server must send
+//! the resource again or remove it.
 //!
 //! Example:
 //! ```text
@@ -15,40 +15,42 @@
 //! advance 15s
 //! ```
 //!
-//! Instead: answer with the resource if it belongs to the wildcard, else with its name in `removed_resources`.
+//! Advice: Answer with the resource if the wildcard covers it, and otherwise with its name in
+//! `removed_resources`.
 //!
-//! Protocol: "Unsubscribing from resources"; row F-26.
+//! Reference: xDS protocol, "Unsubscribing from Resources".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-wildcard-unsub-unanswered",
     severity: Severity::Warn,
     rows: "F-26",
     source: include_str!("delta_wildcard_unsub_unanswered.rs"),
-    on: &[On::Alarm(Alarm::Reclassify, check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Reclassify, check)];
 
 use crate::wire::Profile;
 
-fn check(case: &mut RuleContext<'_>) {
-    let limit = case.options.timers.answer;
-    let at = case.at;
+fn check(ctx: &mut RuleContext<'_>) {
+    let limit = ctx.options.timers.answer;
+    let at = ctx.at;
     let due = |since: crate::wire::event::Time| at.since(since) >= limit;
-    let over = case.memo.reclassify.iter().filter(|(_, (since, _))| due(*since));
+    let over = ctx.state.unsubscribed_under_wildcard.iter().filter(|(_, (since, _))| due(*since));
     let mut over: Vec<_> = over.map(|(name, (_, seq))| (*name, *seq)).collect();
     over.sort_unstable();
-    case.memo.reclassify.retain(|_, (since, _)| !due(*since));
-    if let Some(next) = case.memo.reclassify.values().map(|(since, _)| *since).min() {
-        case.arm(Alarm::Reclassify, next.after(limit));
+    ctx.state.unsubscribed_under_wildcard.retain(|_, (since, _)| !due(*since));
+    if let Some(next) = ctx.state.unsubscribed_under_wildcard.values().map(|(since, _)| *since).min() {
+        ctx.arm(Alarm::Reclassify, next.after(limit));
     }
     let (names, mut evidence): (Vec<_>, Vec<_>) = over.into_iter().unzip();
     evidence.dedup();
-    if names.is_empty() || !case.is_certain() {
+    if names.is_empty() || !ctx.has_full_history() {
         return;
     }
-    let text = "given up under a wildcard, and neither sent again nor removed".to_owned();
-    let severity = (case.profile() != Profile::Current).then_some(Severity::Info);
+    let text = "unsubscribed under a wildcard, but neither sent again nor removed".to_owned();
+    let severity = (ctx.profile() != Profile::Current).then_some(Severity::Info);
     let (blame, names, evidence) = (Blame::Server, names.as_slice(), evidence.as_slice());
-    case.raise(&RULE, Found { blame, text, names, evidence, severity, ..Found::default() });
+    ctx.report(&RULE, FindingDraft { blame, text, names, evidence, severity, ..FindingDraft::default() });
 }

@@ -1,37 +1,37 @@
-//! Nearly everything that is pushed is what the client has already.
+//! Most of what a server pushes is already known to the client.
 //!
-//! Why: In SotW a change of one listener or cluster sends all of them again. Over the last pushes of the type
-//! more than nine tenths of the bytes were unchanged, and more than 500 KB of them.
+//! Why: In SotW a change of one listener or cluster sends all of them again. In the last pushes of
+//! the type more than 90 % of the bytes, and more than 500 KB, were unchanged.
 //!
 //! Example:
 //! ```text
 //! < cds v=41 n=a [ 119 clusters, one of them changed ]
 //! ```
 //!
-//! Instead: use the delta variant of the protocol, which sends what changed.
+//! Advice: Use a delta variant of the protocol, which sends changes only.
 //!
-//! Protocol: "Incremental xDS"; row P.
+//! Reference: xDS protocol, "Incremental xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "delta-would-save",
     severity: Severity::Info,
     rows: "P",
     source: include_str!("delta_would_save.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.view.is_delta || case.memo.pushes.len() < 3 {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if response.view.is_delta || ctx.state.pushes.len() < 3 {
         return;
     }
     let (all, same) =
-        case.memo.pushes.iter().fold((0u64, 0u64), |sum, push| (sum.0 + push.0, sum.1 + push.1));
+        ctx.state.pushes.iter().fold((0u64, 0u64), |sum, push| (sum.0 + push.0, sum.1 + push.1));
     if same > 500_000 && same.saturating_mul(10) > all.saturating_mul(9) {
-        let pushes = case.memo.pushes.len();
-        let text =
-            format!("{} of {} KB in {pushes} pushes were sent before, unchanged", same / 1000, all / 1000);
-        case.raise(&RULE, Found { blame: Blame::Both, text, ..Found::default() });
+        let pushes = ctx.state.pushes.len();
+        let text = format!("{} of {} KB in {pushes} pushes were unchanged", same / 1000, all / 1000);
+        ctx.report(&RULE, FindingDraft { blame: Blame::Both, text, ..FindingDraft::default() });
     }
 }

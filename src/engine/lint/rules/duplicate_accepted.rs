@@ -1,6 +1,7 @@
-//! The client accepted a response that holds a name twice.
+//! A client accepted a response that holds a name twice.
 //!
-//! Why: It should refuse it: which of the two it uses is undefined.
+//! Why: A client should reject such a response, because the protocol does not define which of the
+//! two applies.
 //!
 //! Example:
 //! ```text
@@ -8,32 +9,36 @@
 //! > eds v=1 n=a names=[foo]
 //! ```
 //!
-//! Instead: refuse responses with repeated names.
+//! Advice: Reject responses with duplicate names.
 //!
-//! Protocol: "Resource names"; row E-43.
+//! Reference: xDS protocol, "Duplicate Resource Names".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-accepted",
     severity: Severity::Warn,
     rows: "E-43",
     source: include_str!("duplicate_accepted.rs"),
-    on: &[On::Request(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use crate::engine::session::MessageKind;
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(answered) = asking.outcome.answers.filter(|_| asking.outcome.kind == MessageKind::Ack) else {
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(answered) = request.outcome.answers.filter(|_| request.outcome.kind == MessageKind::Ack) else {
         return;
     };
-    let twice = case.memo.pending(answered).map(|sent| sent.twice.clone()).unwrap_or_default();
+    let twice = ctx.state.pending(answered).map(|sent| sent.duplicates.clone()).unwrap_or_default();
     let twice: Vec<_> =
         twice.into_iter().filter(|name| crate::engine::session::nameless(*name).is_none()).collect();
     if !twice.is_empty() {
-        let text = "accepted, though it was in the response more than once".to_owned();
+        let text = "accepted, but more than once in the response".to_owned();
         let evidence = [answered];
-        case.raise(&RULE, Found { text, names: &twice, evidence: &evidence, ..Found::default() });
+        ctx.report(
+            &RULE,
+            FindingDraft { text, names: &twice, evidence: &evidence, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! One response holds a name twice.
+//! A response holds a name twice.
 //!
-//! Why: Which of the two is meant is undefined; clients should refuse the response.
+//! Why: The protocol does not define which of the two applies. Clients should reject the response.
 //!
 //! Example:
 //! ```text
@@ -8,33 +8,37 @@
 //! < eds v=1 n=a [foo foo]
 //! ```
 //!
-//! Instead: send each name once.
+//! Advice: Send each name once.
 //!
-//! Protocol: "Resource names"; rows E-43, F-29, L-21.
+//! Reference: xDS protocol, "Duplicate Resource Names".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "duplicate-resource-name",
     severity: Severity::Error,
     rows: "E-43, F-29, L-21",
     source: include_str!("duplicate_resource_name.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::wire::Profile;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let names: Vec<_> = names(answer);
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let names: Vec<_> = names(response);
     if !names.is_empty() {
         let text = "more than once in one response".to_owned();
-        let severity = (case.profile() == Profile::P002).then_some(Severity::Warn);
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, severity, ..Found::default() });
+        let severity = (ctx.profile() == Profile::P002).then_some(Severity::Warn);
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, severity, ..FindingDraft::default() },
+        );
     }
 }
 
-/// Names that stand twice; entries without a name are another matter.
-fn names(answer: &ResponseContext<'_>) -> Vec<crate::wire::event::Sym> {
+/// The names that occur twice, without entries that have no name.
+fn names(response: &ResponseContext<'_>) -> Vec<crate::wire::event::Sym> {
     let named = |name: &&crate::wire::event::Sym| crate::engine::session::nameless(**name).is_none();
-    answer.outcome.twice.iter().filter(named).copied().collect()
+    response.outcome.twice.iter().filter(named).copied().collect()
 }

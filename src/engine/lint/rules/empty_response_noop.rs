@@ -1,6 +1,7 @@
-//! An empty response of a type in which absence means nothing.
+//! An empty response has no effect for its type.
 //!
-//! Why: Only SotW LDS and CDS delete by leaving out. For all other types an empty response has no effect.
+//! Why: Only SotW responses of listeners and clusters delete what they leave out. For other types
+//! an empty response changes nothing.
 //!
 //! Example:
 //! ```text
@@ -8,24 +9,25 @@
 //! < eds v=3 n=c []
 //! ```
 //!
-//! Instead: remove what refers to the resource; the client drops it then.
+//! Advice: Remove what refers to the resource; the client then drops the resource.
 //!
-//! Protocol: "Deleting resources"; row E-45.
+//! Reference: xDS protocol, "Deleting Resources".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "empty-response-noop",
     severity: Severity::Info,
     rows: "E-45",
     source: include_str!("empty_response_noop.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let named = answer.track.kind.is_some() && !answer.full() && !answer.view.is_delta;
-    if named && answer.view.resources.is_empty() && answer.outcome.removed.is_empty() {
-        let text = "empty response: it changes nothing".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let named = response.track.kind.is_some() && !response.is_full_state() && !response.view.is_delta;
+    if named && response.view.resources.is_empty() && response.outcome.removed.is_empty() {
+        let text = "empty response: changes nothing".to_owned();
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

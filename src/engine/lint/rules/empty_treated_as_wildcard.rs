@@ -1,6 +1,6 @@
-//! A server answers an empty list as a wildcard, though names were given before.
+//! A server treats an empty list as a wildcard although names were requested.
 //!
-//! Why: Once a name was sent, an empty list means that nothing is wanted.
+//! Why: Once a request has named anything, an empty list means that the client wants nothing.
 //!
 //! Example:
 //! ```text
@@ -9,33 +9,39 @@
 //! < cds v=3 n=c [A B]
 //! ```
 //!
-//! Instead: remember whether the client has ever named anything on the stream.
+//! Advice: Remember whether the client has named anything on the stream.
 //!
-//! Protocol: "How the client specifies what resources to return"; row E-40.
+//! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "empty-treated-as-wildcard",
     severity: Severity::Warn,
     rows: "E-40",
     source: include_str!("empty_treated_as_wildcard.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let Some(since) = case.memo.emptied.filter(|_| answer.full() && !answer.view.resources.is_empty()) else {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let Some(since) =
+        ctx.state.emptied_at.filter(|_| response.is_full_state() && !response.view.resources.is_empty())
+    else {
         return;
     };
-    if case.timed() && case.at.since(since) > case.options.timers.ack && case.is_certain() {
-        let names: Vec<_> = answer
+    if ctx.has_timestamps() && ctx.at.since(since) > ctx.options.timers.ack && ctx.has_full_history() {
+        let names: Vec<_> = response
             .view
             .resources
             .blobs()
             .iter()
-            .map(|id| crate::engine::session::key(case.catalog(), *id))
+            .map(|id| crate::engine::session::key(ctx.catalog(), *id))
             .collect();
-        let text = "sent to a client that wants nothing: its list became empty".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "sent to a client that has unsubscribed from everything".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

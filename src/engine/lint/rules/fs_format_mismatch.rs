@@ -1,6 +1,6 @@
-//! A file's ending says one format, and its content is another.
+//! The suffix of a file and its content are of different formats.
 //!
-//! Why: Clients choose by the ending how to read a file, so this one can't be read by them.
+//! Why: Clients choose the format by the suffix, so they cannot read the file.
 //!
 //! Example:
 //! ```text
@@ -8,32 +8,33 @@
 //! version_info: "1"
 //! ```
 //!
-//! Instead: give the file the ending of its content: .json, .yaml, .pb, .pb_text.
+//! Advice: Use the suffix of the format: .json, .yaml, .pb or .pb_text.
 //!
-//! Protocol: "Filesystem subscriptions"; row C-03.
+//! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "fs-format-mismatch",
     severity: Severity::Info,
     rows: "C-03",
     source: include_str!("fs_format_mismatch.rs"),
-    on: &[On::Open(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
 
 use crate::wire::Open;
 use crate::wire::event::Variant;
 
-fn check(case: &mut RuleContext<'_>) {
-    if case.stream.variant() != Some(Variant::File) {
+fn check(ctx: &mut RuleContext<'_>) {
+    if ctx.stream.variant() != Some(Variant::File) {
         return;
     }
-    let open = &case.stream.open;
+    let open = &ctx.stream.open;
     if let (Some(is), Some(says)) = (open.fact(Open::FORMAT), open.fact(Open::ENDING))
         && is != says
     {
-        let text = format!("its ending says {says}, and it holds {is}");
-        case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
+        let text = format!("the suffix means {says}, but the content is {is}");
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

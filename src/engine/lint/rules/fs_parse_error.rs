@@ -1,7 +1,7 @@
-//! A file that should hold a DiscoveryResponse can't be read as one.
+//! A file cannot be read as a DiscoveryResponse.
 //!
-//! Why: It is neither the JSON, YAML, text nor binary form of the message. The client keeps what it had before; at its start
-//! it has nothing.
+//! Why: The content is not the JSON, YAML, text or binary form of the message. The client keeps
+//! its previous configuration, or starts without one.
 //!
 //! Example:
 //! ```text
@@ -9,30 +9,31 @@
 //! < raw=/w==
 //! ```
 //!
-//! Instead: write the file elsewhere and rename it over the old one, after reading it back with the descriptors.
+//! Advice: Write a new file, read it back with the descriptors, and rename it over the old one.
 //!
-//! Protocol: "Filesystem subscriptions"; row C-01.
+//! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "fs-parse-error",
     severity: Severity::Error,
     rows: "C-01",
     source: include_str!("fs_parse_error.rs"),
-    on: &[On::Message(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
 use crate::wire::event::Variant;
 
-fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
-    let file = case.stream.variant() == Some(Variant::File);
-    let Some(reason) = super::super::undecodable(message).filter(|_| file) else { return };
-    let bytes = message.bytes(case.catalog()).unwrap_or_default();
-    // Of text the wire form says nothing; the reader's words stand in the notices of the source.
+fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+    let file = ctx.stream.variant() == Some(Variant::File);
+    let Some(reason) = super::super::exchange::undecodable(message).filter(|_| file) else { return };
+    let bytes = message.bytes(ctx.catalog()).unwrap_or_default();
+    // For text the error of the binary reader is useless; the notices of the source have the real one.
     let text = match bytes.is_ascii() && !bytes.is_empty() {
-        true => "the file holds no DiscoveryResponse in any form".to_owned(),
-        false => format!("the file holds no DiscoveryResponse: {reason}"),
+        true => "not a DiscoveryResponse in any supported format".to_owned(),
+        false => format!("not a DiscoveryResponse: {reason}"),
     };
-    case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
+    ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
 }

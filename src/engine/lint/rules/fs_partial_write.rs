@@ -1,7 +1,7 @@
 //! A file could not be read, and less than a second later it could.
 //!
-//! Why: It was read while it was being written: it is not replaced as a whole. A client that reads in between refuses the
-//! update, or stays without one.
+//! Why: The file was read during a write, so the file is not replaced atomically. A client that
+//! reads at that moment rejects the update or misses it.
 //!
 //! Example:
 //! ```text
@@ -10,36 +10,40 @@
 //! < v=1 [c]
 //! ```
 //!
-//! Instead: write a new file and rename it over the old one.
+//! Advice: Write a new file and rename it over the old one.
 //!
-//! Protocol: "Filesystem subscriptions"; row C-02.
+//! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "fs-partial-write",
     severity: Severity::Info,
     rows: "C-02",
     source: include_str!("fs_partial_write.rs"),
-    on: &[On::Message(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
 use std::time::Duration;
 
 use crate::wire::event::Variant;
 
-fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
-    if case.stream.variant() != Some(Variant::File) {
+fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+    if ctx.stream.variant() != Some(Variant::File) {
         return;
     }
-    let failed = super::super::undecodable(message).is_some();
-    let (at, seq, before) = (case.at, case.seq, case.stream_memo.unreadable.take());
+    let failed = super::super::exchange::undecodable(message).is_some();
+    let (at, seq, before) = (ctx.at, ctx.seq, ctx.stream_state.unreadable_at.take());
     if failed {
-        case.stream_memo.unreadable = seq.map(|seq| (at, seq));
-    } else if let Some((since, first)) = before.filter(|_| case.timed())
+        ctx.stream_state.unreadable_at = seq.map(|seq| (at, seq));
+    } else if let Some((since, first)) = before.filter(|_| ctx.has_timestamps())
         && at.since(since) <= Duration::from_secs(1)
     {
-        let text = "could not be read a moment before: it is not replaced as a whole".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, evidence: &[first], ..Found::default() });
+        let text = "unreadable less than a second before: the file is not replaced atomically".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, evidence: &[first], ..FindingDraft::default() },
+        );
     }
 }

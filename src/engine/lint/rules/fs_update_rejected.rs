@@ -1,7 +1,8 @@
-//! An update of a file can't be used, after one that could.
+//! An update of a file cannot be used, but the content before it could.
 //!
-//! Why: It can't be read, names a resource twice, or breaks a constraint that the API states. The client keeps what it had, and nothing but its own
-//! log says so: a file has no NACK.
+//! Why: The update cannot be read, holds a name twice, or breaks a constraint of the API. The
+//! client keeps its previous configuration and reports the problem only in its log, because files
+//! have no NACK.
 //!
 //! Example:
 //! ```text
@@ -10,60 +11,67 @@
 //! < raw=/w==
 //! ```
 //!
-//! Instead: check a file before it replaces the one in use.
+//! Advice: Check a file before it replaces the current one.
 //!
-//! Protocol: "Filesystem subscriptions"; row C-05.
+//! Reference: xDS protocol, "Filesystem subscriptions".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "fs-update-rejected",
     severity: Severity::Warn,
     rows: "C-05",
     source: include_str!("fs_update_rejected.rs"),
-    on: &[On::Message(read), On::Response(held)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Message(read), Check::Response(held)];
 
 use crate::wire::event::Variant;
 
-fn read(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
-    if case.stream.variant() != Some(Variant::File) {
+fn read(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+    if ctx.stream.variant() != Some(Variant::File) {
         return;
     }
-    if super::super::undecodable(message).is_none() {
+    if super::super::exchange::undecodable(message).is_none() {
         return;
     }
-    if case.stream_memo.good {
-        let text = "the update can't be read; what was there before stays in force".to_owned();
-        case.raise(
+    if ctx.stream_state.has_valid_content {
+        let text = "the update cannot be read; the previous content stays in force".to_owned();
+        ctx.report(
             &RULE,
-            Found { blame: Blame::Server, text, cause: Some("unreadable"), ..Found::default() },
+            FindingDraft { blame: Blame::Server, text, cause: Some("unreadable"), ..FindingDraft::default() },
         );
     }
 }
 
-fn held(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if case.stream.variant() != Some(Variant::File) {
+fn held(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if ctx.stream.variant() != Some(Variant::File) {
         return;
     }
-    if answer.track.verdicts.open_nack.is_some() {
-        if case.stream_memo.good {
-            let text = "the update names a resource twice, or holds another type; what was there before stays in force";
+    if response.track.verdicts.open_nack.is_some() {
+        if ctx.stream_state.has_valid_content {
+            let text = "the update has a duplicate name or a wrong type; the previous content stays in force";
             let cause = Some("message");
-            case.raise(
+            ctx.report(
                 &RULE,
-                Found { blame: Blame::Server, text: text.to_owned(), cause, ..Found::default() },
+                FindingDraft {
+                    blame: Blame::Server,
+                    text: text.to_owned(),
+                    cause,
+                    ..FindingDraft::default()
+                },
             );
         }
         return;
     }
-    let catalog = case.catalog();
+    let catalog = ctx.catalog();
     let breaks = |id: &&crate::wire::content::BlobId| {
         let payload = catalog.entry(**id).payload;
-        let broken = payload.and_then(|payload| case.world.broken.get(&payload)?.as_ref());
+        let broken =
+            payload.and_then(|payload| ctx.source_state.constraint_violations.get(&payload)?.as_ref());
         broken.is_some_and(|broken| !broken.is_empty())
     };
-    let bad: Vec<_> = answer
+    let bad: Vec<_> = response
         .view
         .resources
         .blobs()
@@ -72,14 +80,21 @@ fn held(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
         .map(|id| crate::engine::session::key(catalog, *id))
         .collect();
     if bad.is_empty() {
-        case.stream_memo.good = true;
-    } else if case.stream_memo.good {
-        let text = "the update breaks a constraint of the API; a client that checks them keeps what it had"
+        ctx.stream_state.has_valid_content = true;
+    } else if ctx.stream_state.has_valid_content {
+        let text = "the update breaks a constraint of the API; a client that checks constraints keeps the previous content"
             .to_owned();
         let cause = Some("constraint");
-        case.raise(
+        ctx.report(
             &RULE,
-            Found { blame: Blame::Server, text, names: &bad, cause, guess: true, ..Found::default() },
+            FindingDraft {
+                blame: Blame::Server,
+                text,
+                names: &bad,
+                cause,
+                guess: true,
+                ..FindingDraft::default()
+            },
         );
     }
 }

@@ -1,7 +1,7 @@
-//! A resource is missing from one LDS or CDS response and back, unchanged, in the next.
+//! A resource is missing from one response and back, unchanged, in the next.
 //!
-//! Why: In these types what is left out is deleted. A server that sends only what changed makes the client drop
-//! the rest for a moment.
+//! Why: A listener or cluster that a SotW response leaves out is deleted. A server that sends only
+//! changes makes the client drop the rest for a moment.
 //!
 //! Example:
 //! ```text
@@ -10,38 +10,46 @@
 //! < cds v=3 n=c [A~2 B]
 //! ```
 //!
-//! Instead: put everything that the client needs into each LDS and CDS response.
+//! Advice: Include everything that the client needs in each response of listeners or clusters.
 //!
-//! Protocol: "Deleting resources"; row E-32.
+//! Reference: xDS protocol, "Grouping Resources into Responses".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "full-state-flap",
     severity: Severity::Info,
     rows: "E-32",
     source: include_str!("full_state_flap.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if !answer.full() || case.memo.gone.is_empty() || !case.whole() {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if !response.is_full_state() || ctx.state.left_out.is_empty() || !ctx.is_gapless() {
         return;
     }
-    let catalog = case.catalog();
+    let catalog = ctx.catalog();
     let back = |name: &&crate::wire::event::Sym| {
-        let was = case.memo.gone.get(*name).and_then(|blob| catalog.entry(*blob).payload);
-        let now = answer.track.sent.get(catalog, **name).and_then(|slot| slot.blob);
+        let was = ctx.state.left_out.get(*name).and_then(|blob| catalog.entry(*blob).payload);
+        let now = response.track.sent.get(catalog, **name).and_then(|slot| slot.blob);
         was.is_some() && was == now.and_then(|blob| catalog.entry(blob).payload)
     };
-    let names: Vec<_> = answer.outcome.added.iter().filter(back).copied().collect();
+    let names: Vec<_> = response.outcome.added.iter().filter(back).copied().collect();
     if !names.is_empty() {
-        let text = "left out of one response and back in the next, unchanged".to_owned();
-        let evidence: Vec<_> = case.memo.previous.iter().map(|before| before.seq).collect();
+        let text = "missing from one response and back, unchanged, in the next".to_owned();
+        let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();
         let (blame, guess) = (Blame::Server, true);
-        case.raise(
+        ctx.report(
             &RULE,
-            Found { blame, text, names: &names, evidence: &evidence, guess, ..Found::default() },
+            FindingDraft {
+                blame,
+                text,
+                names: &names,
+                evidence: &evidence,
+                guess,
+                ..FindingDraft::default()
+            },
         );
     }
 }

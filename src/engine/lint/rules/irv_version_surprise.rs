@@ -1,7 +1,7 @@
-//! The client says that it has a version that it was never sent last.
+//! A client states a version that it was neither sent last nor accepted last.
 //!
-//! Why: After a reconnect the client names the version that it holds: the one it accepted last, or one it was
-//! sent since. Another one shows that its cache and its words differ.
+//! Why: After a reconnect a client states the versions that it holds. A version that does not fit
+//! shows that the cache of the client and its statement differ.
 //!
 //! Example:
 //! ```text
@@ -9,32 +9,35 @@
 //! > sub=[wb] irv={wb:9}
 //! ```
 //!
-//! Instead: look at the client's cache.
+//! Advice: Check the cache of the client.
 //!
-//! Protocol: "Incremental xDS"; row F-34.
+//! Reference: xDS protocol, "Incremental xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "irv-version-surprise",
     severity: Severity::Info,
     rows: "F-34",
     source: include_str!("irv_version_surprise.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(request) = asking.delta().filter(|_| asking.outcome.first) else { return };
-    let Some(prior) = case.prior(&asking.track.type_url).filter(|_| case.is_certain()) else { return };
-    let catalog = case.catalog();
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(body) = request.delta().filter(|_| request.outcome.first) else { return };
+    let Some(prior) = ctx.previous_track(&request.track.type_url).filter(|_| ctx.has_full_history()) else {
+        return;
+    };
+    let catalog = ctx.catalog();
     let surprises = |name: crate::wire::event::Sym, version: crate::wire::event::Sym| {
         let known = [prior.sent.get(catalog, name), prior.accepted.get(catalog, name)];
         known.iter().flatten().next().is_some() && known.iter().flatten().all(|slot| slot.version != version)
     };
-    let claims = request.initial_resource_versions.iter();
+    let claims = body.initial_resource_versions.iter();
     let names: Vec<_> = claims.filter(|(name, v)| surprises(**name, **v)).map(|(name, _)| *name).collect();
     if !names.is_empty() {
-        let text = "held at a version that was neither sent nor accepted last".to_owned();
-        case.raise(&RULE, Found { text, names: &names, ..Found::default() });
+        let text = "stated version is neither the last sent nor the last accepted".to_owned();
+        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
     }
 }

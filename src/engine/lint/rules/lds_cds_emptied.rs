@@ -1,7 +1,7 @@
 //! An empty response deletes all listeners or all clusters.
 //!
-//! Why: In SotW LDS and CDS what is left out is deleted. An empty response is more often a server that has lost
-//! its data than a wish.
+//! Why: A listener or cluster that a SotW response leaves out is deleted. An empty response
+//! usually comes from a server that has lost its data.
 //!
 //! Example:
 //! ```text
@@ -10,24 +10,26 @@
 //! < cds v=2 n=b []
 //! ```
 //!
-//! Instead: do not answer before the data is loaded.
+//! Advice: Do not answer before the data is loaded.
 //!
-//! Protocol: "Deleting resources"; row E-44.
+//! Reference: xDS protocol, "Deleting Resources".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "lds-cds-emptied",
     severity: Severity::Warn,
     rows: "E-44",
     source: include_str!("lds_cds_emptied.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.full() && answer.view.resources.is_empty() && !answer.outcome.removed.is_empty() {
-        let text = format!("empty response: all {} are deleted", answer.outcome.removed.len());
-        let (blame, names) = (Blame::Server, answer.outcome.removed.as_slice());
-        case.raise(&RULE, Found { blame, text, names, guess: true, ..Found::default() });
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if response.is_full_state() && response.view.resources.is_empty() && !response.outcome.removed.is_empty()
+    {
+        let text = format!("empty response deletes all {} resources", response.outcome.removed.len());
+        let (blame, names) = (Blame::Server, response.outcome.removed.as_slice());
+        ctx.report(&RULE, FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() });
     }
 }

@@ -1,4 +1,4 @@
-//! One rule, one file: its manual in its first comment, its id and severity as the catalog has them.
+//! The rules, one file each. The first comment of a file is the manual of its rule.
 
 mod ack_skipped;
 mod ads_multiple_streams;
@@ -93,6 +93,7 @@ mod sotw_nonce_regression;
 mod sotw_stale_nonce;
 mod sotw_wrapper_unsupported;
 mod stream_silent;
+mod support;
 mod transport_v2;
 mod ttl_dropped_by_update;
 mod ttl_expired;
@@ -138,295 +139,146 @@ mod xdstp_reserved_param;
 mod xdstp_reserved_prefix;
 mod xdstp_type_mismatch;
 
-use super::Rule;
-use super::context::{ResponseContext, RuleContext};
-use super::finding::{Blame, Found, Severity};
-use super::graph::{Graphs, Window};
-use super::structured::Entry;
-use crate::engine::session::{Hollow, Name};
-use crate::wire::Message;
-use crate::wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
+use super::check::Check;
+use super::rule::Rule;
 
-/// What rules are written with.
-mod prelude {
-    pub(super) use super::super::clock::Alarm;
-    pub(super) use super::super::context::{RequestContext, ResponseContext, RuleContext};
-    pub(super) use super::super::finding::{Blame, Found, Severity};
-    pub(super) use super::super::rule::{On, Rule};
-}
-
-/// A version as it stands in a sentence.
-fn shown(version: &VersionInfo) -> &str {
-    if version.is_empty() { "(no version)" } else { version.as_str() }
-}
-
-/// `CDS`, or the last part of a type URL.
-fn label(type_url: &TypeUrl) -> &str {
-    let url = type_url.as_str();
-    Kind::of_type_url(url)
-        .map_or_else(|| url.rsplit(['/', '.']).next().unwrap_or(url), |(kind, _)| kind.label())
-}
-
-/// Whether JSON has fields that only the delta messages have (row D-06).
-fn is_delta_json(json: &serde_json::Value) -> bool {
-    const FIELDS: [&str; 5] = [
-        "resource_names_subscribe",
-        "resource_names_unsubscribe",
-        "initial_resource_versions",
-        "removed_resources",
-        "system_version_info",
-    ];
-    let plain = |key: &String| key.replace('_', "").to_ascii_lowercase();
-    let has = |key: &String| FIELDS.iter().any(|field| plain(&(*field).to_owned()) == plain(key));
-    json.as_object().is_some_and(|map| map.keys().any(has))
-}
-
-/// Whose message it is.
-fn sender(message: &Message) -> Blame {
-    match message.dir() {
-        Dir::Req => Blame::Client,
-        Dir::Resp => Blame::Server,
-    }
-}
-
-/// Names of the entries without content that are of this kind.
-fn hollow(answer: &ResponseContext<'_>, what: Hollow) -> Vec<Sym> {
-    answer.outcome.hollow.iter().filter(|(_, is)| *is == what).map(|(name, _)| *name).collect()
-}
-
-/// A structured name and its parts.
-type Structured<'a> = (Sym, Name<'a>);
-
-/// The structured ones among names.
-fn structured<'a>(case: &RuleContext<'a>, names: &[Sym]) -> Vec<Structured<'a>> {
-    let catalog = case.catalog();
-    names.iter().filter_map(|name| Some((*name, Name::parse(catalog.text(*name))?))).collect()
-}
-
-/// The structured names of a response's resources.
-fn delivered<'a>(case: &RuleContext<'a>, answer: &ResponseContext<'_>) -> Vec<Structured<'a>> {
-    let catalog = case.catalog();
-    let names: Vec<Sym> = answer.scan.structured.iter().map(|id| catalog.entry(*id).name).collect();
-    structured(case, &names)
-}
-
-/// Names of the entries that stand in a list themselves; empty for anonymous ones.
-fn inlined(entries: &[Entry]) -> impl Iterator<Item = &str> {
-    entries.iter().filter_map(|entry| match entry {
-        Entry::Inline(name) => Some(name.as_str()),
-        _ => None,
-    })
-}
-
-/// Resources whose targets (of a redirect, or the members of a list) the client has accepted and left alone for
-/// too long.
-fn left_alone(case: &RuleContext<'_>, listed: bool) -> Vec<(Sym, Seq)> {
-    let limit = case.options.timers.answer;
-    let overdue = case.memo.targets.iter().filter(|target| {
-        let since = target.accepted.filter(|_| target.listed == listed);
-        since.is_some_and(|since| case.at.since(since) >= limit)
-    });
-    let left = overdue.filter(|target| !case.is_wanted(&target.name));
-    left.map(|target| (target.of, target.seq)).collect()
-}
-
-fn raise_left(case: &mut RuleContext<'_>, rule: &'static Rule, text: &str, left: Vec<(Sym, Seq)>) {
-    let (mut names, mut evidence): (Vec<_>, Vec<_>) = left.into_iter().unzip();
-    names.dedup();
-    evidence.dedup();
-    if !names.is_empty() {
-        let (names, evidence) = (names.as_slice(), evidence.as_slice());
-        case.raise(rule, Found { text: text.to_owned(), names, evidence, ..Found::default() });
-    }
-}
-
-/// Names that are new with a response, and that no resource of the client refers to.
-fn unused(
-    case: &mut RuleContext<'_>,
-    answer: &ResponseContext<'_>,
-    rule: &'static Rule,
-    (kind, parents): (Kind, &[Kind]),
-    text: &str,
-) {
-    let known = case.options.links.is_some() && case.is_certain() && answer.track.kind == Some(kind);
-    let parents: Vec<_> = parents.iter().flat_map(|kind| case.tracks_of(*kind)).collect();
-    if !known || !parents.iter().any(|(_, track)| track.traffic.pushes > 0) {
-        return;
-    }
-    let (client, catalog) = (case.client(), case.catalog());
-    let unused = |name: &&Sym| {
-        // Endpoints go by the name of their cluster as a rule; what it is that they are for may not be known.
-        let namesake = parents.iter().any(|(_, track)| track.sent.is_present(catalog, **name));
-        !namesake && case.world.graphs.is_used(&client, (kind, **name)) == Some(false)
-    };
-    let names: Vec<Sym> = answer.outcome.added.iter().filter(unused).copied().collect();
-    if !names.is_empty() {
-        let (blame, text, names) = (Blame::Server, text.to_owned(), names.as_slice());
-        case.raise(rule, Found { blame, text, names, guess: true, ..Found::default() });
-    }
-}
-
-/// Clusters that what a response brings names, and that the client does not have.
-fn unknown_clusters(
-    case: &mut RuleContext<'_>,
-    answer: &ResponseContext<'_>,
-    rule: &'static Rule,
-    text: &str,
-) {
-    let new: Vec<Sym> = answer.outcome.added.iter().chain(&answer.outcome.changed).copied().collect();
-    if new.is_empty() || case.options.links.is_none() {
-        return;
-    }
-    let (names, streams) = case.unknown_clusters(answer.track, &new);
-    if names.is_empty() {
-        return;
-    }
-    let severity = (!streams.contains(&case.index)).then_some(Severity::Info);
-    let (blame, text) = (Blame::Server, text.to_owned());
-    let found = Found { blame, text, names: &names, severity, guess: true, ..Found::default() };
-    let Some(finding) = case.raise(rule, found) else { return };
-    let (client, stream, since) = (case.client(), case.index, case.at);
-    let window = Window { finding, client, stream, clusters: names, since };
-    Graphs::open(&mut case.world.graphs.windows, window);
-}
-
-/// All of them, by name.
-pub(super) static ALL: [&Rule; 137] = [
-    &ack_skipped::RULE,
-    &ads_multiple_streams::RULE,
-    &ads_type_url_missing::RULE,
-    &bootstrap_ads_missing::RULE,
-    &bootstrap_not_v3::RULE,
-    &bootstrap_xds_cluster_order::RULE,
-    &break_before_make::RULE,
-    &collection_form::RULE,
-    &config_source_other::RULE,
-    &delta_alias_collision::RULE,
-    &delta_first_unsub_only::RULE,
-    &delta_irv_first_stream::RULE,
-    &delta_irv_late::RULE,
-    &delta_irv_resent::RULE,
-    &delta_legacy_notfound::RULE,
-    &delta_name_payload_differs::RULE,
-    &delta_nonce_missing::RULE,
-    &delta_nonce_not_ack::RULE,
-    &delta_phantom_unsub::RULE,
-    &delta_present_and_removed::RULE,
-    &delta_reconnect_irv_unsubscribed::RULE,
-    &delta_redundant_resource::RULE,
-    &delta_removed_unknown::RULE,
-    &delta_stale_sub_ignored::RULE,
-    &delta_sub_unsub_overlap::RULE,
-    &delta_subscribe_unanswered::RULE,
-    &delta_version_empty::RULE,
-    &delta_wildcard_unsub_unanswered::RULE,
-    &delta_would_save::RULE,
-    &duplicate_accepted::RULE,
-    &duplicate_resource_name::RULE,
-    &empty_response_noop::RULE,
-    &empty_treated_as_wildcard::RULE,
-    &fs_format_mismatch::RULE,
-    &fs_parse_error::RULE,
-    &fs_partial_write::RULE,
-    &fs_update_rejected::RULE,
-    &full_state_flap::RULE,
-    &grpc_client_needs_ads::RULE,
-    &implicit_nack::RULE,
-    &irv_version_surprise::RULE,
-    &lds_cds_emptied::RULE,
-    &message_undecodable::RULE,
-    &nack::RULE,
-    &nack_empty_message::RULE,
-    &nack_resend_loop::RULE,
-    &nack_then_plain_request::RULE,
-    &nack_unexplained::RULE,
-    &nack_version_refused::RULE,
-    &nack_without_nonce::RULE,
-    &name_not_delivered::RULE,
-    &names_shrunk_on_ack::RULE,
-    &new_name_not_resent::RULE,
-    &node_changed::RULE,
-    &node_missing::RULE,
-    &nonce_reused::RULE,
-    &nonce_unknown::RULE,
-    &not_resubscribed::RULE,
-    &old_server_misreads_nack::RULE,
-    &order_eds_before_cds::RULE,
-    &order_lds_before_cds::RULE,
-    &order_rds_before_lds::RULE,
-    &order_vhds_before_rds::RULE,
-    &over_4mib::RULE,
-    &pgv_violation::RULE,
-    &reconnect_new_name_unsent::RULE,
-    &reconnect_version_dropped::RULE,
-    &regular_stream_age::RULE,
-    &relay_leak::RULE,
-    &relay_version_rewritten::RULE,
-    &request_repeat::RULE,
-    &resource_name_empty::RULE,
-    &resource_version_reused::RULE,
-    &response_before_request::RULE,
-    &response_type_unrequested::RULE,
-    &response_unanswered::RULE,
-    &rest_ads::RULE,
-    &rest_bad_json::RULE,
-    &rest_delta::RULE,
-    &rest_noncanonical::RULE,
-    &rest_overlap::RULE,
-    &rest_unchanged_response::RULE,
-    &route_unknown_cluster::RULE,
-    &sotw_answer_to_stale::RULE,
-    &sotw_empty_after_named::RULE,
-    &sotw_heartbeat_partial_state::RULE,
-    &sotw_needless_update::RULE,
-    &sotw_nonce_empty::RULE,
-    &sotw_nonce_missing::RULE,
-    &sotw_nonce_regression::RULE,
-    &sotw_stale_nonce::RULE,
-    &sotw_wrapper_unsupported::RULE,
-    &stream_silent::RULE,
-    &transport_v2::RULE,
-    &ttl_dropped_by_update::RULE,
-    &ttl_expired::RULE,
-    &ttl_heartbeat_version::RULE,
-    &ttl_invalid::RULE,
-    &ttl_unsupported_client::RULE,
-    &two_planes::RULE,
-    &type_service_mismatch::RULE,
-    &type_unknown::RULE,
-    &type_url_malformed::RULE,
-    &type_url_mismatch::RULE,
-    &unexpected_fields::RULE,
-    &unreferenced::RULE,
-    &unrequested_resource::RULE,
-    &version_churn::RULE,
-    &version_static_content_changed::RULE,
-    &vhds_name_form::RULE,
-    &vhds_on_sotw::RULE,
-    &warming_stuck::RULE,
-    &wildcard_dropped_by_names::RULE,
-    &wildcard_other_type::RULE,
-    &xdstp_alt_without_failure::RULE,
-    &xdstp_authority_unmapped::RULE,
-    &xdstp_context_mismatch::RULE,
-    &xdstp_directive_bad::RULE,
-    &xdstp_directive_on_wire::RULE,
-    &xdstp_empty_glob_silent::RULE,
-    &xdstp_entry_duplicate::RULE,
-    &xdstp_entry_empty::RULE,
-    &xdstp_entry_name::RULE,
-    &xdstp_entry_unresolved::RULE,
-    &xdstp_glob_as_name::RULE,
-    &xdstp_glob_bad::RULE,
-    &xdstp_glob_redirected::RULE,
-    &xdstp_glob_sotw::RULE,
-    &xdstp_locator_not_followed::RULE,
-    &xdstp_malformed::RULE,
-    &xdstp_name_variant::RULE,
-    &xdstp_node_dependent::RULE,
-    &xdstp_redirect_loop::RULE,
-    &xdstp_redirect_not_followed::RULE,
-    &xdstp_reserved_param::RULE,
-    &xdstp_reserved_prefix::RULE,
-    &xdstp_type_mismatch::RULE,
+/// All rules with their checks, by id.
+pub(super) static ALL: [(&Rule, &[Check]); 137] = [
+    (&ack_skipped::RULE, ack_skipped::CHECKS),
+    (&ads_multiple_streams::RULE, ads_multiple_streams::CHECKS),
+    (&ads_type_url_missing::RULE, ads_type_url_missing::CHECKS),
+    (&bootstrap_ads_missing::RULE, bootstrap_ads_missing::CHECKS),
+    (&bootstrap_not_v3::RULE, bootstrap_not_v3::CHECKS),
+    (&bootstrap_xds_cluster_order::RULE, bootstrap_xds_cluster_order::CHECKS),
+    (&break_before_make::RULE, break_before_make::CHECKS),
+    (&collection_form::RULE, collection_form::CHECKS),
+    (&config_source_other::RULE, config_source_other::CHECKS),
+    (&delta_alias_collision::RULE, delta_alias_collision::CHECKS),
+    (&delta_first_unsub_only::RULE, delta_first_unsub_only::CHECKS),
+    (&delta_irv_first_stream::RULE, delta_irv_first_stream::CHECKS),
+    (&delta_irv_late::RULE, delta_irv_late::CHECKS),
+    (&delta_irv_resent::RULE, delta_irv_resent::CHECKS),
+    (&delta_legacy_notfound::RULE, delta_legacy_notfound::CHECKS),
+    (&delta_name_payload_differs::RULE, delta_name_payload_differs::CHECKS),
+    (&delta_nonce_missing::RULE, delta_nonce_missing::CHECKS),
+    (&delta_nonce_not_ack::RULE, delta_nonce_not_ack::CHECKS),
+    (&delta_phantom_unsub::RULE, delta_phantom_unsub::CHECKS),
+    (&delta_present_and_removed::RULE, delta_present_and_removed::CHECKS),
+    (&delta_reconnect_irv_unsubscribed::RULE, delta_reconnect_irv_unsubscribed::CHECKS),
+    (&delta_redundant_resource::RULE, delta_redundant_resource::CHECKS),
+    (&delta_removed_unknown::RULE, delta_removed_unknown::CHECKS),
+    (&delta_stale_sub_ignored::RULE, delta_stale_sub_ignored::CHECKS),
+    (&delta_sub_unsub_overlap::RULE, delta_sub_unsub_overlap::CHECKS),
+    (&delta_subscribe_unanswered::RULE, delta_subscribe_unanswered::CHECKS),
+    (&delta_version_empty::RULE, delta_version_empty::CHECKS),
+    (&delta_wildcard_unsub_unanswered::RULE, delta_wildcard_unsub_unanswered::CHECKS),
+    (&delta_would_save::RULE, delta_would_save::CHECKS),
+    (&duplicate_accepted::RULE, duplicate_accepted::CHECKS),
+    (&duplicate_resource_name::RULE, duplicate_resource_name::CHECKS),
+    (&empty_response_noop::RULE, empty_response_noop::CHECKS),
+    (&empty_treated_as_wildcard::RULE, empty_treated_as_wildcard::CHECKS),
+    (&fs_format_mismatch::RULE, fs_format_mismatch::CHECKS),
+    (&fs_parse_error::RULE, fs_parse_error::CHECKS),
+    (&fs_partial_write::RULE, fs_partial_write::CHECKS),
+    (&fs_update_rejected::RULE, fs_update_rejected::CHECKS),
+    (&full_state_flap::RULE, full_state_flap::CHECKS),
+    (&grpc_client_needs_ads::RULE, grpc_client_needs_ads::CHECKS),
+    (&implicit_nack::RULE, implicit_nack::CHECKS),
+    (&irv_version_surprise::RULE, irv_version_surprise::CHECKS),
+    (&lds_cds_emptied::RULE, lds_cds_emptied::CHECKS),
+    (&message_undecodable::RULE, message_undecodable::CHECKS),
+    (&nack::RULE, nack::CHECKS),
+    (&nack_empty_message::RULE, nack_empty_message::CHECKS),
+    (&nack_resend_loop::RULE, nack_resend_loop::CHECKS),
+    (&nack_then_plain_request::RULE, nack_then_plain_request::CHECKS),
+    (&nack_unexplained::RULE, nack_unexplained::CHECKS),
+    (&nack_version_refused::RULE, nack_version_refused::CHECKS),
+    (&nack_without_nonce::RULE, nack_without_nonce::CHECKS),
+    (&name_not_delivered::RULE, name_not_delivered::CHECKS),
+    (&names_shrunk_on_ack::RULE, names_shrunk_on_ack::CHECKS),
+    (&new_name_not_resent::RULE, new_name_not_resent::CHECKS),
+    (&node_changed::RULE, node_changed::CHECKS),
+    (&node_missing::RULE, node_missing::CHECKS),
+    (&nonce_reused::RULE, nonce_reused::CHECKS),
+    (&nonce_unknown::RULE, nonce_unknown::CHECKS),
+    (&not_resubscribed::RULE, not_resubscribed::CHECKS),
+    (&old_server_misreads_nack::RULE, old_server_misreads_nack::CHECKS),
+    (&order_eds_before_cds::RULE, order_eds_before_cds::CHECKS),
+    (&order_lds_before_cds::RULE, order_lds_before_cds::CHECKS),
+    (&order_rds_before_lds::RULE, order_rds_before_lds::CHECKS),
+    (&order_vhds_before_rds::RULE, order_vhds_before_rds::CHECKS),
+    (&over_4mib::RULE, over_4mib::CHECKS),
+    (&pgv_violation::RULE, pgv_violation::CHECKS),
+    (&reconnect_new_name_unsent::RULE, reconnect_new_name_unsent::CHECKS),
+    (&reconnect_version_dropped::RULE, reconnect_version_dropped::CHECKS),
+    (&regular_stream_age::RULE, regular_stream_age::CHECKS),
+    (&relay_leak::RULE, relay_leak::CHECKS),
+    (&relay_version_rewritten::RULE, relay_version_rewritten::CHECKS),
+    (&request_repeat::RULE, request_repeat::CHECKS),
+    (&resource_name_empty::RULE, resource_name_empty::CHECKS),
+    (&resource_version_reused::RULE, resource_version_reused::CHECKS),
+    (&response_before_request::RULE, response_before_request::CHECKS),
+    (&response_type_unrequested::RULE, response_type_unrequested::CHECKS),
+    (&response_unanswered::RULE, response_unanswered::CHECKS),
+    (&rest_ads::RULE, rest_ads::CHECKS),
+    (&rest_bad_json::RULE, rest_bad_json::CHECKS),
+    (&rest_delta::RULE, rest_delta::CHECKS),
+    (&rest_noncanonical::RULE, rest_noncanonical::CHECKS),
+    (&rest_overlap::RULE, rest_overlap::CHECKS),
+    (&rest_unchanged_response::RULE, rest_unchanged_response::CHECKS),
+    (&route_unknown_cluster::RULE, route_unknown_cluster::CHECKS),
+    (&sotw_answer_to_stale::RULE, sotw_answer_to_stale::CHECKS),
+    (&sotw_empty_after_named::RULE, sotw_empty_after_named::CHECKS),
+    (&sotw_heartbeat_partial_state::RULE, sotw_heartbeat_partial_state::CHECKS),
+    (&sotw_needless_update::RULE, sotw_needless_update::CHECKS),
+    (&sotw_nonce_empty::RULE, sotw_nonce_empty::CHECKS),
+    (&sotw_nonce_missing::RULE, sotw_nonce_missing::CHECKS),
+    (&sotw_nonce_regression::RULE, sotw_nonce_regression::CHECKS),
+    (&sotw_stale_nonce::RULE, sotw_stale_nonce::CHECKS),
+    (&sotw_wrapper_unsupported::RULE, sotw_wrapper_unsupported::CHECKS),
+    (&stream_silent::RULE, stream_silent::CHECKS),
+    (&transport_v2::RULE, transport_v2::CHECKS),
+    (&ttl_dropped_by_update::RULE, ttl_dropped_by_update::CHECKS),
+    (&ttl_expired::RULE, ttl_expired::CHECKS),
+    (&ttl_heartbeat_version::RULE, ttl_heartbeat_version::CHECKS),
+    (&ttl_invalid::RULE, ttl_invalid::CHECKS),
+    (&ttl_unsupported_client::RULE, ttl_unsupported_client::CHECKS),
+    (&two_planes::RULE, two_planes::CHECKS),
+    (&type_service_mismatch::RULE, type_service_mismatch::CHECKS),
+    (&type_unknown::RULE, type_unknown::CHECKS),
+    (&type_url_malformed::RULE, type_url_malformed::CHECKS),
+    (&type_url_mismatch::RULE, type_url_mismatch::CHECKS),
+    (&unexpected_fields::RULE, unexpected_fields::CHECKS),
+    (&unreferenced::RULE, unreferenced::CHECKS),
+    (&unrequested_resource::RULE, unrequested_resource::CHECKS),
+    (&version_churn::RULE, version_churn::CHECKS),
+    (&version_static_content_changed::RULE, version_static_content_changed::CHECKS),
+    (&vhds_name_form::RULE, vhds_name_form::CHECKS),
+    (&vhds_on_sotw::RULE, vhds_on_sotw::CHECKS),
+    (&warming_stuck::RULE, warming_stuck::CHECKS),
+    (&wildcard_dropped_by_names::RULE, wildcard_dropped_by_names::CHECKS),
+    (&wildcard_other_type::RULE, wildcard_other_type::CHECKS),
+    (&xdstp_alt_without_failure::RULE, xdstp_alt_without_failure::CHECKS),
+    (&xdstp_authority_unmapped::RULE, xdstp_authority_unmapped::CHECKS),
+    (&xdstp_context_mismatch::RULE, xdstp_context_mismatch::CHECKS),
+    (&xdstp_directive_bad::RULE, xdstp_directive_bad::CHECKS),
+    (&xdstp_directive_on_wire::RULE, xdstp_directive_on_wire::CHECKS),
+    (&xdstp_empty_glob_silent::RULE, xdstp_empty_glob_silent::CHECKS),
+    (&xdstp_entry_duplicate::RULE, xdstp_entry_duplicate::CHECKS),
+    (&xdstp_entry_empty::RULE, xdstp_entry_empty::CHECKS),
+    (&xdstp_entry_name::RULE, xdstp_entry_name::CHECKS),
+    (&xdstp_entry_unresolved::RULE, xdstp_entry_unresolved::CHECKS),
+    (&xdstp_glob_as_name::RULE, xdstp_glob_as_name::CHECKS),
+    (&xdstp_glob_bad::RULE, xdstp_glob_bad::CHECKS),
+    (&xdstp_glob_redirected::RULE, xdstp_glob_redirected::CHECKS),
+    (&xdstp_glob_sotw::RULE, xdstp_glob_sotw::CHECKS),
+    (&xdstp_locator_not_followed::RULE, xdstp_locator_not_followed::CHECKS),
+    (&xdstp_malformed::RULE, xdstp_malformed::CHECKS),
+    (&xdstp_name_variant::RULE, xdstp_name_variant::CHECKS),
+    (&xdstp_node_dependent::RULE, xdstp_node_dependent::CHECKS),
+    (&xdstp_redirect_loop::RULE, xdstp_redirect_loop::CHECKS),
+    (&xdstp_redirect_not_followed::RULE, xdstp_redirect_not_followed::CHECKS),
+    (&xdstp_reserved_param::RULE, xdstp_reserved_param::CHECKS),
+    (&xdstp_reserved_prefix::RULE, xdstp_reserved_prefix::CHECKS),
+    (&xdstp_type_mismatch::RULE, xdstp_type_mismatch::CHECKS),
 ];

@@ -1,6 +1,7 @@
-//! The client refused a response.
+//! A client rejected a response.
 //!
-//! Why: A fact, not a breach: the client says why, and what it had before stays in force.
+//! Why: A NACK is a fact and not a breach of the protocol. The client states the reason, and keeps
+//! its previous configuration.
 //!
 //! Example:
 //! ```text
@@ -8,30 +9,27 @@
 //! > cds v=41 n=a nack="connect_timeout: value must be greater than 0s"
 //! ```
 //!
-//! Instead: read the client's message; `xdscope status` tells which version is in force.
+//! Advice: Read the message of the client. `xdscope status` shows the version in force.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; rows E-21, F-05.
+//! Reference: xDS protocol, "NACK".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "nack",
-    severity: Severity::Info,
-    rows: "E-21, F-05",
-    source: include_str!("nack.rs"),
-    on: &[On::Request(check)],
-};
+pub(super) static RULE: Rule =
+    Rule { id: "nack", severity: Severity::Info, rows: "E-21, F-05", source: include_str!("nack.rs") };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if !asking.refuses() {
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if !request.is_nack() {
         return;
     }
-    let message = asking.error().map_or("", |error| &error.message);
-    let version = asking.version_answered().map_or("", |version| version.as_str());
+    let message = request.error().map_or("", |error| &error.message);
+    let version = request.answered_version().map_or("", |version| version.as_str());
     let text = match version {
-        "" => format!("refused: {message}"),
-        version => format!("version {version} refused: {message}"),
+        "" => format!("rejected: {message}"),
+        version => format!("version {version} rejected: {message}"),
     };
-    let evidence: Vec<_> = asking.outcome.answers.into_iter().collect();
-    case.raise(&RULE, Found { text, evidence: &evidence, part: version, ..Found::default() });
+    let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
+    ctx.report(&RULE, FindingDraft { text, evidence: &evidence, part: version, ..FindingDraft::default() });
 }

@@ -1,30 +1,32 @@
-//! A refusal without a word of why.
+//! A NACK has no message.
 //!
-//! Why: The message is for people. Without it somebody has to guess which resource the client did not like.
+//! Why: The message is for people. Without a message somebody has to guess which resource the
+//! client rejected.
 //!
 //! Example:
 //! ```text
 //! > cds n=a nack="" code=3
 //! ```
 //!
-//! Instead: fill `error_detail.message`.
+//! Advice: Fill `error_detail.message`.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; row E-25.
+//! Reference: API reference, `DiscoveryRequest.error_detail`.
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "nack-empty-message",
     severity: Severity::Info,
     rows: "E-25",
     source: include_str!("nack_empty_message.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if asking.refuses() && asking.error().is_some_and(|error| error.message.is_empty()) {
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if request.is_nack() && request.error().is_some_and(|error| error.message.is_empty()) {
         let text = "NACK without a message".to_owned();
-        let evidence: Vec<_> = asking.outcome.answers.into_iter().collect();
-        case.raise(&RULE, Found { text, evidence: &evidence, ..Found::default() });
+        let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
+        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
     }
 }

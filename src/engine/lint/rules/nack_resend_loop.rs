@@ -1,7 +1,7 @@
-//! What the client refused is sent again as it was.
+//! A server sends again, unchanged, what the client rejected.
 //!
-//! Why: Nothing has changed, so the client will refuse again: a loop that costs both sides and hides the reason
-//! among its repetitions.
+//! Why: The client will reject the same content again. The loop costs both sides and hides the
+//! reason among its repetitions.
 //!
 //! Example:
 //! ```text
@@ -10,51 +10,62 @@
 //! < eds v=2 n=b [foo]
 //! ```
 //!
-//! Instead: after a NACK wait until the content changes before you send that type again.
+//! Advice: After a NACK wait until the content changes before sending the type again.
 //!
-//! Protocol: "When to send an update"; rows E-30, F-34.
+//! Reference: xDS protocol, "When to send an update".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "nack-resend-loop",
     severity: Severity::Warn,
     rows: "E-30, F-34",
     source: include_str!("nack_resend_loop.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::wire::event::Sym;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.view.resources.is_empty() || answer.heartbeat() {
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if response.view.resources.is_empty() || response.is_heartbeat() {
         return;
     }
-    if answer.view.is_delta { delta(case, answer) } else { sotw(case, answer) }
+    if response.view.is_delta { delta(ctx, response) } else { sotw(ctx, response) }
 }
 
-fn sotw(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let same =
-        |old: &&super::super::memo::Sent| old.list.fingerprint() == answer.view.resources.fingerprint();
-    let newest = case.memo.previous.as_ref().map(|before| before.seq);
-    let of_newest = case.memo.refused.back().filter(|old| Some(old.seq) == newest);
-    let again = super::sotw_needless_update::same_content(case, answer);
-    let refused = case.memo.refused.iter().find(same).or(of_newest.filter(|_| again));
+fn sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let same = |old: &&super::super::state::SentResponse| {
+        old.list.fingerprint() == response.view.resources.fingerprint()
+    };
+    let newest = ctx.state.newest.as_ref().map(|before| before.seq);
+    let of_newest = ctx.state.rejected.back().filter(|old| Some(old.seq) == newest);
+    let again = super::sotw_needless_update::same_content(ctx, response);
+    let refused = ctx.state.rejected.iter().find(same).or(of_newest.filter(|_| again));
     if let Some(seq) = refused.map(|old| old.seq) {
-        let text = format!("version {} is what the client refused before", super::shown(answer.view.version));
+        let text = format!(
+            "version {} has the content that the client rejected before",
+            super::support::version_text(response.view.version)
+        );
         let evidence = [seq];
-        case.raise(&RULE, Found { blame: Blame::Server, text, evidence: &evidence, ..Found::default() });
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() },
+        );
     }
 }
 
-/// In delta per resource: same version and content.
-fn delta(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let again = |name: &&Sym| answer.track.refused.contains(*name);
-    let names: Vec<Sym> = answer.outcome.repeated.iter().filter(again).copied().collect();
+/// Delta is judged per resource: the version and the content are those of the NACK.
+fn delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let again = |name: &&Sym| response.track.refused.contains(*name);
+    let names: Vec<Sym> = response.outcome.repeated.iter().filter(again).copied().collect();
     if !names.is_empty() {
-        let text = "sent again at the version that the client refused".to_owned();
-        let evidence: Vec<_> = case.memo.refused.back().iter().map(|old| old.seq).collect();
+        let text = "sent again at the version that the client rejected".to_owned();
+        let evidence: Vec<_> = ctx.state.rejected.back().iter().map(|old| old.seq).collect();
         let blame = Blame::Server;
-        case.raise(&RULE, Found { blame, text, names: &names, evidence: &evidence, ..Found::default() });
+        ctx.report(
+            &RULE,
+            FindingDraft { blame, text, names: &names, evidence: &evidence, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! A request on a refused response that looks like its acceptance.
+//! A request after a NACK looks like an ACK.
 //!
-//! Why: After a NACK the response stays refused. A later request with its nonce and its version, but without
-//! the error, may be read as an ACK.
+//! Why: After a NACK the response stays rejected. A server may read a later request with the nonce
+//! and the version of the response, but without the error, as an ACK.
 //!
 //! Example:
 //! ```text
@@ -10,29 +10,31 @@
 //! > eds v=1 n=2 names=[A B]
 //! ```
 //!
-//! Instead: repeat `error_detail`, or wait for the next response with changed names.
+//! Advice: Repeat `error_detail`, or wait for the next response with changes of names.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; row E-26.
+//! Reference: xDS protocol, "NACK".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "nack-then-plain-request",
     severity: Severity::Info,
     rows: "E-26",
     source: include_str!("nack_then_plain_request.rs"),
-    on: &[On::Request(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use crate::engine::session::Status;
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(about) = asking.outcome.about.filter(|about| about.was == Status::Nacked) else { return };
-    let Some(request) = asking.sotw().filter(|request| request.error_detail.is_none()) else { return };
-    let refused = asking.version_answered().filter(|version| !version.is_empty());
-    if refused == Some(&request.version_info) {
-        let text = format!("nonce and version of the refused {}, without the error", request.version_info);
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(about) = request.outcome.about.filter(|about| about.was == Status::Nacked) else { return };
+    let Some(body) = request.sotw().filter(|body| body.error_detail.is_none()) else { return };
+    let refused = request.answered_version().filter(|version| !version.is_empty());
+    if refused == Some(&body.version_info) {
+        let text =
+            format!("nonce and version of the rejected version {}, without error_detail", body.version_info);
         let evidence = [about.seq];
-        case.raise(&RULE, Found { text, evidence: &evidence, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,7 @@
-//! The client refused a response that breaks no constraint of the API.
+//! A client rejected a response that breaks no constraint of the API.
 //!
-//! Why: Every resource of it was held against the constraints that the API states, and none is broken. Clients refuse for
-//! other reasons too: a reference that leads nowhere, an extension that they lack, a rule of their own. Their message says which.
+//! Why: Every resource of the response fulfils the constraints of the API. Clients reject for
+//! other reasons too: a missing reference, an unknown extension, a rule of their own.
 //!
 //! Example:
 //! ```text
@@ -9,34 +9,35 @@
 //! > cds n=1 nack="unknown extension"
 //! ```
 //!
-//! Instead: read the client's message; look at the release of the client and what it was built with.
+//! Advice: Read the message of the client. Check the release of the client and its build.
 //!
-//! Protocol: "xDS API validation"; row J-03.
+//! Reference: xDS protocol, "Protoc-Gen-Validate Annotations".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "nack-unexplained",
     severity: Severity::Info,
     rows: "J-03",
     source: include_str!("nack_unexplained.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if case.options.constraints.is_none() || !asking.refuses() {
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if ctx.options.constraints.is_none() || !request.is_nack() {
         return;
     }
-    let Some(sent) = asking.outcome.answers.and_then(|seq| case.memo.pending(seq)) else { return };
-    let (catalog, seq) = (case.catalog(), sent.seq);
+    let Some(sent) = request.outcome.answers.and_then(|seq| ctx.state.pending(seq)) else { return };
+    let (catalog, seq) = (ctx.catalog(), sent.seq);
     let mut payloads = sent.list.blobs().iter().filter_map(|id| catalog.entry(*id).payload);
-    // Fine only where each was looked at.
+    // Silent unless each resource was checked.
     let fine = payloads.all(|payload| {
-        let broken = case.world.broken.get(&payload).and_then(Option::as_ref);
+        let broken = ctx.source_state.constraint_violations.get(&payload).and_then(Option::as_ref);
         broken.is_some_and(|broken| broken.is_empty())
     });
     if fine {
-        let text = "refused, though it breaks no constraint that the API states".to_owned();
-        case.raise(&RULE, Found { text, evidence: &[seq], ..Found::default() });
+        let text = "rejected, although no constraint of the API is broken".to_owned();
+        ctx.report(&RULE, FindingDraft { text, evidence: &[seq], ..FindingDraft::default() });
     }
 }

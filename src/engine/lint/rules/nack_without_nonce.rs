@@ -1,31 +1,32 @@
-//! A refusal that does not say of what.
+//! A NACK has no nonce.
 //!
-//! Why: A NACK carries the nonce of the response it refuses. Without it the server can't know which one is
-//! meant.
+//! Why: A NACK carries the nonce of the rejected response. Without a nonce the server does not
+//! know which response is meant.
 //!
 //! Example:
 //! ```text
 //! > eds names=[foo] nack="bad"
 //! ```
 //!
-//! Instead: put the nonce of the refused response into `response_nonce`.
+//! Advice: Put the nonce of the rejected response into `response_nonce`.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; rows E-21, F-05.
+//! Reference: xDS protocol, "ACK and NACK semantics summary".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "nack-without-nonce",
     severity: Severity::Error,
     rows: "E-21, F-05",
     source: include_str!("nack_without_nonce.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let certain = !asking.outcome.partial || !asking.outcome.first;
-    if asking.error().is_some() && asking.nonce().is_empty() && case.is_grpc() && certain {
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let certain = !request.outcome.partial || !request.outcome.first;
+    if request.error().is_some() && request.nonce().is_empty() && ctx.is_grpc() && certain {
         let text = "error_detail without a nonce".to_owned();
-        case.raise(&RULE, Found { text, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,7 @@
-//! A name that was asked for and not sent.
+//! A requested resource was not sent.
 //!
-//! Why: SotW can't say that a resource does not exist: clients give up after a while (15 s). Whether the
-//! resource is missing or the server failed can't be told.
+//! Why: SotW cannot report that a resource does not exist, so clients give up after a timeout (15
+//! s). A missing resource and a faulty server look alike.
 //!
 //! Example:
 //! ```text
@@ -10,39 +10,46 @@
 //! advance 15s
 //! ```
 //!
-//! Instead: look whether the server has the resource, and under that very name.
+//! Advice: Check whether the server has a resource of exactly that name.
 //!
-//! Protocol: "Knowing when a requested resource does not exist"; rows E-34, E-46, L-05.
+//! Reference: xDS protocol, "Knowing When a Requested Resource Does Not Exist".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "name-not-delivered",
     severity: Severity::Info,
     rows: "E-34, E-46, L-05",
     source: include_str!("name_not_delivered.rs"),
-    on: &[On::Alarm(Alarm::Missing, check)],
 };
 
-fn check(case: &mut RuleContext<'_>) {
-    let delta = case.stream.variant().is_some_and(|variant| variant.is_delta());
-    let Some(track) = case.own_track().filter(|_| !delta && case.whole()) else { return };
-    let catalog = case.catalog();
-    let prior = case.prior(&track.type_url);
-    let never = |name| {
-        let here = |track: &crate::engine::session::Track| {
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Missing, check)];
+
+use super::super::context::OverdueName;
+
+fn check(ctx: &mut RuleContext<'_>) {
+    let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
+    let Some(track) = ctx.current_track().filter(|_| !delta && ctx.is_gapless()) else { return };
+    let catalog = ctx.catalog();
+    let prior = ctx.previous_track(&track.type_url);
+    let never_sent = |name| {
+        let was_sent = |track: &crate::engine::session::Track| {
             track.sent.get(catalog, name).is_some_and(|s| s.blob.is_some())
         };
-        !here(track) && !prior.is_some_and(here)
+        !was_sent(track) && !prior.is_some_and(was_sent)
     };
-    let overdue = case.overdue(track, case.options.timers.exist, case.memo.exist_until);
-    let overdue = overdue.into_iter().filter(|(name, _, held)| !held && never(*name));
-    let (names, mut evidence): (Vec<_>, Vec<_>) = overdue.map(|(name, asked, _)| (name, asked)).unzip();
-    evidence.dedup();
+    let overdue = ctx.overdue_names(track, ctx.options.timers.exist, ctx.state.existence_checked_until);
+    let overdue = overdue.into_iter().filter(|overdue| !overdue.was_held && never_sent(overdue.name));
+    let (names, evidence) = OverdueName::split(overdue);
     if !names.is_empty() {
-        let text = format!("not delivered within {}s", case.options.timers.exist.as_secs());
-        let found =
-            Found { blame: Blame::Server, text, names: &names, evidence: &evidence, ..Found::default() };
-        case.raise(&RULE, Found { guess: true, ..found });
+        let text = format!("not delivered within {}s", ctx.options.timers.exist.as_secs());
+        let found = FindingDraft {
+            blame: Blame::Server,
+            text,
+            names: &names,
+            evidence: &evidence,
+            ..FindingDraft::default()
+        };
+        ctx.report(&RULE, FindingDraft { guess: true, ..found });
     }
 }

@@ -1,7 +1,7 @@
-//! An ACK leaves out names that the next request asks for again.
+//! An ACK leaves out names that the next request restores.
 //!
-//! Why: Every SotW request lists all names that are wanted; one that is left out is given up. It looks as if
-//! the client forgot to list them with its ACK.
+//! Why: Each SotW request lists all names; a name left out is unsubscribed. The client seems to
+//! have forgotten the list in its ACK.
 //!
 //! Example:
 //! ```text
@@ -11,29 +11,30 @@
 //! > eds v=1 n=1 names=[a b]
 //! ```
 //!
-//! Instead: send the whole list with every request, ACKs included.
+//! Advice: Send the full list in every request, ACKs included.
 //!
-//! Protocol: "How the client specifies what resources to return"; row E-31.
+//! Reference: xDS protocol, "Unsubscribing From Resources".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "names-shrunk-on-ack",
     severity: Severity::Info,
     rows: "E-31",
     source: include_str!("names_shrunk_on_ack.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some((seq, names)) = &case.memo.shrunk else { return };
-    let back = asking.outcome.added.iter().copied().filter(|name| names.contains(name));
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some((seq, names)) = &ctx.state.missing_from_ack else { return };
+    let back = request.outcome.added.iter().copied().filter(|name| names.contains(name));
     let (names, evidence): (Vec<_>, _) = (back.collect(), [*seq]);
-    if !names.is_empty() && asking.sotw().is_some() && case.whole() {
-        let text = "left out of an ACK, and asked for again at once".to_owned();
-        case.raise(
+    if !names.is_empty() && request.sotw().is_some() && ctx.is_gapless() {
+        let text = "missing from an ACK and requested again at once".to_owned();
+        ctx.report(
             &RULE,
-            Found { text, names: &names, evidence: &evidence, guess: true, ..Found::default() },
+            FindingDraft { text, names: &names, evidence: &evidence, guess: true, ..FindingDraft::default() },
         );
     }
 }

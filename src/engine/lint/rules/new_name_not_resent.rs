@@ -1,7 +1,7 @@
-//! A newly named resource is not sent, though it was sent before unasked.
+//! A server does not resend a newly requested resource.
 //!
-//! Why: What a client did not ask for it has thrown away. When it asks, the resource must be sent, changed or
-//! not.
+//! Why: A client drops resources that it did not request. When the client requests one later, the
+//! server must send the resource, changed or not.
 //!
 //! Example:
 //! ```text
@@ -12,43 +12,50 @@
 //! advance 15s
 //! ```
 //!
-//! Instead: send every name that is new in a request.
+//! Advice: Send every name that is new in a request.
 //!
-//! Protocol: "How the client specifies what resources to return"; rows E-36, L-05.
+//! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "new-name-not-resent",
     severity: Severity::Warn,
     rows: "E-36, L-05",
     source: include_str!("new_name_not_resent.rs"),
-    on: &[On::Alarm(Alarm::Waiting, check)],
 };
 
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+
+use super::super::context::OverdueName;
 use crate::wire::Profile;
 
-fn check(case: &mut RuleContext<'_>) {
-    let delta = case.stream.variant().is_some_and(|variant| variant.is_delta());
-    let Some(track) = case.own_track().filter(|track| !delta && !track.polled && case.is_certain()) else {
+fn check(ctx: &mut RuleContext<'_>) {
+    let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
+    let Some(track) = ctx.current_track().filter(|track| !delta && !track.polled && ctx.has_full_history())
+    else {
         return;
     };
-    let catalog = case.catalog();
-    let sent = |name| {
+    let catalog = ctx.catalog();
+    let was_sent = |name| {
         track.sent.get(catalog, name).is_some_and(|s| s.blob.is_some() && track.responses.next() > s.order)
     };
-    let kept = |name| {
+    let is_kept = |name| {
         track.sent.get(catalog, name).is_some_and(|s| s.state == crate::engine::session::Presence::Kept)
     };
-    let overdue = case.overdue(track, case.options.timers.answer, case.memo.answer_until);
-    let overdue = overdue.into_iter().filter(|(name, ..)| sent(*name) && !kept(*name));
-    let (names, mut evidence): (Vec<_>, Vec<_>) = overdue.map(|(name, asked, _)| (name, asked)).unzip();
-    evidence.dedup();
+    let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
+    let overdue = overdue.into_iter().filter(|overdue| was_sent(overdue.name) && !is_kept(overdue.name));
+    let (names, evidence) = OverdueName::split(overdue);
     if !names.is_empty() {
-        let text = "asked for, sent before, and not sent again".to_owned();
-        let severity = (case.profile() == Profile::P002).then_some(Severity::Info);
-        let found =
-            Found { blame: Blame::Server, text, names: &names, evidence: &evidence, ..Found::default() };
-        case.raise(&RULE, Found { severity, ..found });
+        let text = "requested, sent before the request, and not sent again".to_owned();
+        let severity = (ctx.profile() == Profile::P002).then_some(Severity::Info);
+        let found = FindingDraft {
+            blame: Blame::Server,
+            text,
+            names: &names,
+            evidence: &evidence,
+            ..FindingDraft::default()
+        };
+        ctx.report(&RULE, FindingDraft { severity, ..found });
     }
 }

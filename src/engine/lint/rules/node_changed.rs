@@ -1,7 +1,7 @@
-//! A later request of the stream carries another node.
+//! A later request of a stream has another node.
 //!
-//! Why: A node that is repeated must be the same; servers may look at the first one only, so the change may
-//! have no effect.
+//! Why: A repeated node must be identical. Servers may look at the first node only, so a change
+//! may have no effect.
 //!
 //! Example:
 //! ```text
@@ -10,27 +10,29 @@
 //! > cds v=1 n=a node={cluster: other}
 //! ```
 //!
-//! Instead: open a new stream to speak as another node.
+//! Advice: Open a new stream for another node.
 //!
-//! Protocol: "Basic protocol overview"; row E-06.
+//! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "node-changed",
     severity: Severity::Warn,
     rows: "E-06",
     source: include_str!("node_changed.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(node) = asking.message.node() else { return };
-    let before = case.stream_memo.node.replace(node.clone()).or_else(|| case.stream.node.clone());
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(node) = request.message.node() else { return };
+    let before = ctx.stream_state.node.replace(node.clone()).or_else(|| ctx.stream.node.clone());
     let Some(before) = before else { return };
-    let fields = super::super::node::differences(case.catalog(), &mut case.world.nodes, &before, node);
+    let fields =
+        super::super::node::differences(ctx.catalog(), &mut ctx.source_state.node_digests, &before, node);
     if !fields.is_empty() {
-        let text = format!("the node is another than before on this stream: {}", fields.join(", "));
-        case.raise(&RULE, Found { text, ..Found::default() });
+        let text = format!("node differs from the previous one on the stream: {}", fields.join(", "));
+        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
     }
 }

@@ -1,30 +1,32 @@
-//! The first request of a stream does not say who the client is.
+//! The first request of a stream has no node.
 //!
-//! Why: Servers choose what a client gets by its node, and need to look at the first request only.
+//! Why: Servers choose the resources of a client by its node, and need to look at the first
+//! request of a stream only.
 //!
 //! Example:
 //! ```text
 //! > cds nonode
 //! ```
 //!
-//! Instead: fill `node` in the first request of each stream, not only of the first stream.
+//! Advice: Set `node` in the first request of each stream.
 //!
-//! Protocol: "Basic protocol overview"; row E-05.
+//! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "node-missing",
     severity: Severity::Error,
     rows: "E-05",
     source: include_str!("node_missing.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let first = case.seq.is_some() && case.stream.first_request == case.seq;
-    if first && case.is_certain() && asking.message.node().is_none() {
-        let text = "first request of the stream without a node".to_owned();
-        case.raise(&RULE, Found { text, ..Found::default() });
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let first = ctx.seq.is_some() && ctx.stream.first_request == ctx.seq;
+    if first && ctx.has_full_history() && request.message.node().is_none() {
+        let text = "first request of the stream has no node".to_owned();
+        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
     }
 }

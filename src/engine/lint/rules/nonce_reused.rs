@@ -1,7 +1,7 @@
-//! A nonce is used for a second response of the type.
+//! A server uses a nonce for a second response of the type.
 //!
-//! Why: A nonce names one response. Used twice, a verdict could mean either. In SotW, where only the newest
-//! counts, it is a warning.
+//! Why: A nonce identifies one response; with a reused nonce a verdict is ambiguous. In SotW the
+//! newest response counts, so the finding is a warning there.
 //!
 //! Example:
 //! ```text
@@ -10,24 +10,25 @@
 //! < eds v=2 n=A [foo~2]
 //! ```
 //!
-//! Instead: count nonces up, or draw them at random.
+//! Advice: Use a counter or random nonces.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; row F-03.
+//! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "nonce-reused",
     severity: Severity::Error,
     rows: "F-03",
     source: include_str!("nonce_reused.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.outcome.nonce_reused && case.is_grpc() {
-        let text = format!("nonce {} was issued before", answer.view.nonce);
-        let severity = (!answer.view.is_delta).then_some(Severity::Warn);
-        case.raise(&RULE, Found { blame: Blame::Server, text, severity, ..Found::default() });
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if response.outcome.nonce_reused && ctx.is_grpc() {
+        let text = format!("nonce {} was already used", response.view.nonce);
+        let severity = (!response.view.is_delta).then_some(Severity::Warn);
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, severity, ..FindingDraft::default() });
     }
 }

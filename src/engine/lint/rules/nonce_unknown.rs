@@ -1,7 +1,7 @@
-//! A nonce that was never issued for this type on this stream.
+//! A request has a nonce that was never issued for its type on its stream.
 //!
-//! Why: A nonce means something only on its own stream, and on ADS only for its own type. It dies with the
-//! stream. Causes: `other-type` (issued for another type), `old-stream` (issued on an earlier stream), `never`.
+//! Why: A nonce is valid on its own stream, and on ADS for its own type. Causes: `other-type`
+//! (issued for another type), `old-stream` (issued on an earlier stream), `never`.
 //!
 //! Example:
 //! ```text
@@ -9,42 +9,46 @@
 //! > v=X n=A names=[foo]
 //! ```
 //!
-//! Instead: keep nonces per stream and type, and forget them when the stream ends.
+//! Advice: Keep nonces per stream and type, and forget them when the stream ends.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; rows E-11, F-09.
+//! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "nonce-unknown",
     severity: Severity::Error,
     rows: "E-11, F-09",
     source: include_str!("nonce_unknown.rs"),
-    on: &[On::Request(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use crate::engine::session::RequestClass;
 use crate::wire::event::Nonce;
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let class = match asking.outcome.class {
-        Some(RequestClass::Initial) => !asking.nonce().is_empty(),
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let class = match request.outcome.class {
+        Some(RequestClass::Initial) => !request.nonce().is_empty(),
         Some(RequestClass::UnknownNonce) => true,
         _ => false,
     };
-    if !class || !case.is_certain() {
+    if !class || !ctx.has_full_history() {
         return;
     }
-    let nonce = Nonce::from(asking.nonce());
+    let nonce = Nonce::from(request.nonce());
     let issued = |track: &&crate::engine::session::Track| track.responses.find(&nonce).is_some();
-    let mut others = case.stream.tracks.iter().filter(|track| track.type_url != asking.track.type_url);
-    let mut before = case.store.engine().before(case.stream).filter_map(|s| s.find(&asking.track.type_url));
+    let mut others = ctx.stream.tracks.iter().filter(|track| track.type_url != request.track.type_url);
+    let mut before = ctx.store.engine().before(ctx.stream).filter_map(|s| s.find(&request.track.type_url));
     let (cause, text) = if let Some(other) = others.find(issued) {
-        ("other-type", format!("nonce {nonce} was issued for {}", super::label(&other.type_url)))
+        (
+            "other-type",
+            format!("nonce {nonce} was issued for {}", super::support::type_label(&other.type_url)),
+        )
     } else if before.any(|track| issued(&track)) {
         ("old-stream", format!("nonce {nonce} was issued on an earlier stream"))
     } else {
         ("never", format!("nonce {nonce} was never issued"))
     };
-    case.raise(&RULE, Found { text, cause: Some(cause), ..Found::default() });
+    ctx.report(&RULE, FindingDraft { text, cause: Some(cause), ..FindingDraft::default() });
 }

@@ -1,6 +1,7 @@
-//! A name that the client wanted on its last stream is not asked for on the next.
+//! A client does not request a name again after a reconnect.
 //!
-//! Why: No subscription survives a stream. What is not asked for again is not updated any more.
+//! Why: Subscriptions do not outlive their stream. A name that is not requested again is no longer
+//! updated.
 //!
 //! Example:
 //! ```text
@@ -14,40 +15,44 @@
 //! advance 6s
 //! ```
 //!
-//! Instead: ask for everything again, if the client still wants it.
+//! Advice: Request everything again that the client still needs.
 //!
-//! Protocol: "Client behavior after a reconnect"; row P.
+//! Reference: xDS protocol, "Incremental xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "not-resubscribed",
     severity: Severity::Info,
     rows: "P",
     source: include_str!("not_resubscribed.rs"),
-    on: &[On::Alarm(Alarm::Settled, check)],
 };
 
-fn check(case: &mut RuleContext<'_>) {
-    let Some(before) = case.stream.reconnect_of.and_then(|id| case.store.engine().stream(id)) else { return };
-    if !case.is_certain() || before.open.partial || before.gaps > 0 {
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Settled, check)];
+
+fn check(ctx: &mut RuleContext<'_>) {
+    let Some(before) = ctx.stream.reconnect_of.and_then(|id| ctx.store.engine().stream(id)) else { return };
+    if !ctx.has_full_history() || before.open.partial || before.gaps > 0 {
         return;
     }
-    let catalog = case.catalog();
+    let catalog = ctx.catalog();
     for track in &before.tracks {
-        let now = case.stream.find(&track.type_url);
+        let now = ctx.stream.find(&track.type_url);
         let wanted = |name: &crate::wire::event::Sym| {
             now.is_some_and(|now| now.covers(catalog, *name, now.sent.get(catalog, *name).as_ref()))
         };
         let names: Vec<_> = track.want.names.iter().filter(|name| !wanted(name)).collect();
         if !names.is_empty() {
             let text = format!(
-                "{} wanted on stream {}, not asked for since",
-                super::label(&track.type_url),
+                "{} requested on stream {}, but not since",
+                super::support::type_label(&track.type_url),
                 before.id.0
             );
             let part = track.type_url.as_str();
-            case.raise(&RULE, Found { text, names: &names, part, guess: true, ..Found::default() });
+            ctx.report(
+                &RULE,
+                FindingDraft { text, names: &names, part, guess: true, ..FindingDraft::default() },
+            );
         }
     }
 }

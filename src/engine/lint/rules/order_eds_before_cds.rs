@@ -1,6 +1,7 @@
-//! Endpoints are sent for a cluster that the client does not have.
+//! A server sends endpoints of a cluster that the client does not have.
 //!
-//! Why: Clusters come first, their endpoints after them. What has no cluster yet is of no use.
+//! Why: Clusters come first, and their endpoints after them. Endpoints without a cluster are of no
+//! use.
 //!
 //! Example:
 //! ```text
@@ -10,26 +11,27 @@
 //! < eds v=1 n=b [c]
 //! ```
 //!
-//! Instead: send clusters before their endpoints.
+//! Advice: Send clusters before their endpoints.
 //!
-//! Protocol: "Eventual consistency considerations"; row H-08.
+//! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "order-eds-before-cds",
     severity: Severity::Info,
     rows: "H-08",
     source: include_str!("order_eds_before_cds.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::wire::event::Kind;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    super::unused(
-        case,
-        answer,
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    super::support::report_unreferenced(
+        ctx,
+        response,
         &RULE,
         (Kind::Eds, &[Kind::Cds]),
         "endpoints of a cluster that the client does not have",

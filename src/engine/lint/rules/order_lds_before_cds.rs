@@ -1,7 +1,7 @@
 //! A listener routes to a cluster that the client does not have.
 //!
-//! Why: Traffic for it is lost until the cluster comes. Clusters that stand in the client's own bootstrap are
-//! not seen here. On different streams the order is not the server's promise: then it is a note.
+//! Why: Traffic is lost until the cluster arrives. Clusters in the bootstrap of the client are not
+//! visible. Across streams a server cannot control the order, so the finding is info there.
 //!
 //! Example:
 //! ```text
@@ -11,29 +11,30 @@
 //! < lds v=1 n=b [l{to: [Y]}]
 //! ```
 //!
-//! Instead: send clusters before the listeners that name them.
+//! Advice: Send clusters before the listeners that refer to them.
 //!
-//! Protocol: "Eventual consistency considerations"; row H-09.
+//! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "order-lds-before-cds",
     severity: Severity::Warn,
     rows: "H-09",
     source: include_str!("order_lds_before_cds.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::wire::event::Kind;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.track.kind == Some(Kind::Lds) {
-        super::unknown_clusters(
-            case,
-            answer,
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if response.track.kind == Some(Kind::Lds) {
+        super::support::report_unknown_clusters(
+            ctx,
+            response,
             &RULE,
-            "the listener routes to a cluster that the client does not have",
+            "routes to a cluster that the client does not have",
         );
     }
 }

@@ -1,6 +1,6 @@
-//! A route configuration is sent that no listener of the client uses.
+//! A server sends a route configuration that no listener of the client uses.
 //!
-//! Why: Listeners come before the routes they name. What no listener uses is of no use.
+//! Why: Listeners come before the route configurations that they refer to.
 //!
 //! Example:
 //! ```text
@@ -10,28 +10,29 @@
 //! < rds v=1 n=b [other]
 //! ```
 //!
-//! Instead: send listeners before their routes.
+//! Advice: Send listeners before their route configurations.
 //!
-//! Protocol: "Eventual consistency considerations"; row H-09.
+//! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "order-rds-before-lds",
     severity: Severity::Info,
     rows: "H-09",
     source: include_str!("order_rds_before_lds.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::wire::event::Kind;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    super::unused(
-        case,
-        answer,
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    super::support::report_unreferenced(
+        ctx,
+        response,
         &RULE,
         (Kind::Rds, &[Kind::Lds, Kind::Srds]),
-        "routes that no listener of the client uses",
+        "route configuration that no listener of the client uses",
     );
 }

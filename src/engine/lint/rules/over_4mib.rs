@@ -1,79 +1,87 @@
-//! A message above 4 MiB, the default limit of what gRPC clients and servers receive.
+//! A message is larger than 4 MiB, the default receive limit of gRPC.
 //!
-//! Why: A receiver with the default limit ends the stream with RESOURCE_EXHAUSTED, and gets the same message
-//! again after it comes back. Where the receiver was seen to take such a message it is a note only.
+//! Why: A receiver with the default limit ends the stream with RESOURCE_EXHAUSTED, and receives
+//! the message again after the reconnect. If the receiver accepted such a message before, the
+//! finding is info.
 //!
 //! Example:
 //! ```text
 //! < cds v=1 n=a [ … 5 MB … ]
 //! ```
 //!
-//! Instead: raise the receiver's limit, use delta, or make the resources smaller.
+//! Advice: Raise the limit of the receiver, use delta, or make the resources smaller.
 //!
-//! Protocol: "gRPC: maximum message size"; row P.
+//! Reference: gRPC documentation, `GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH`.
 
-use super::prelude::*;
+use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "over-4mib",
-    severity: Severity::Warn,
-    rows: "P",
-    source: include_str!("over_4mib.rs"),
-    on: &[On::Message(check), On::Request(took)],
-};
+pub(super) static RULE: Rule =
+    Rule { id: "over-4mib", severity: Severity::Warn, rows: "P", source: include_str!("over_4mib.rs") };
+
+pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Request(took)];
 
 use crate::engine::session::MessageKind;
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::Dir;
 
-/// 4 MiB.
-const LIMIT: u64 = 4 << 20;
-/// Resources that are named.
-const NAMED: usize = 3;
-/// Receivers that are remembered.
-const RECEIVERS: usize = 4096;
+/// The default receive limit of gRPC in bytes: 4 MiB.
+const RECEIVE_LIMIT: u64 = 4 << 20;
+/// Resources that a finding names.
+const MAX_NAMED: usize = 3;
+/// Receivers to remember.
+const MAX_RECEIVERS: usize = 4096;
 
-fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
-    if message.size <= LIMIT {
+fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+    if message.size <= RECEIVE_LIMIT {
         return;
     }
-    let catalog = case.catalog();
+    let catalog = ctx.catalog();
     let blobs = message.resources().map_or(&[][..], |list| list.blobs());
     let names: Vec<_> =
         heaviest(catalog, blobs).iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
-    let receiver = (case.stream.session.unwrap_or(usize::MAX), message.dir());
-    let took = case.world.took_large.contains(&receiver);
-    let text = format!("{:.1} MB: above the 4 MiB that gRPC receives by default", message.size as f64 / 1e6);
+    let receiver = (ctx.stream.session.unwrap_or(usize::MAX), message.dir());
+    let took = ctx.source_state.large_receivers.contains(&receiver);
+    let text =
+        format!("{:.1} MB: above the default receive limit of gRPC (4 MiB)", message.size as f64 / 1e6);
     let severity = took.then_some(Severity::Info);
-    case.raise(
+    ctx.report(
         &RULE,
-        Found { blame: super::sender(message), text, names: &names, severity, ..Found::default() },
+        FindingDraft {
+            blame: super::support::sender(message),
+            text,
+            names: &names,
+            severity,
+            ..FindingDraft::default()
+        },
     );
 }
 
-/// The largest few of the entries, the largest first.
+/// The largest entries, largest first.
 fn heaviest(catalog: &Catalog, blobs: &[BlobId]) -> Vec<BlobId> {
     let size = |id: &BlobId| catalog.blob(*id).size;
-    let mut found: Vec<BlobId> = Vec::with_capacity(NAMED + 1);
+    let mut found: Vec<BlobId> = Vec::with_capacity(MAX_NAMED + 1);
     for id in blobs {
-        let full = found.len() == NAMED;
+        let full = found.len() == MAX_NAMED;
         if full && found.last().is_some_and(|last| size(last) >= size(id)) || found.contains(id) {
             continue;
         }
         found.insert(found.partition_point(|other| size(other) >= size(id)), *id);
-        found.truncate(NAMED);
+        found.truncate(MAX_NAMED);
     }
     found
 }
 
-/// The client accepted a large response.
-fn took(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(answered) = asking.outcome.answers.filter(|_| asking.outcome.kind == MessageKind::Ack) else {
+/// Remembers that the client accepted a large response.
+fn took(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(answered) = request.outcome.answers.filter(|_| request.outcome.kind == MessageKind::Ack) else {
         return;
     };
-    let large = case.memo.pending(answered).is_some_and(|sent| sent.size > LIMIT);
-    let receiver = (case.stream.session.unwrap_or(usize::MAX), Dir::Resp);
-    if large && case.world.took_large.len() < RECEIVERS && !case.world.took_large.contains(&receiver) {
-        case.world.took_large.push(receiver);
+    let large = ctx.state.pending(answered).is_some_and(|sent| sent.size > RECEIVE_LIMIT);
+    let receiver = (ctx.stream.session.unwrap_or(usize::MAX), Dir::Resp);
+    if large
+        && ctx.source_state.large_receivers.len() < MAX_RECEIVERS
+        && !ctx.source_state.large_receivers.contains(&receiver)
+    {
+        ctx.source_state.large_receivers.push(receiver);
     }
 }

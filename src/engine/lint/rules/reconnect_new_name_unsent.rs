@@ -1,8 +1,8 @@
-//! After a reconnect the server does not send a name that is new to it.
+//! A server does not send a name that is new after a reconnect.
 //!
-//! Why: A server may skip resending after a reconnect only if it knows that nothing new is asked for. A name
-//! that the client did not have on its stream before must be sent, whatever version the client says to have.
-//! The resource may also not exist.
+//! Why: After a reconnect a server may skip resources only if the client requests nothing new. A
+//! name that was not requested on the previous stream must be sent, whatever version the client
+//! states. The resource may also not exist.
 //!
 //! Example:
 //! ```text
@@ -11,42 +11,51 @@
 //! advance 15s
 //! ```
 //!
-//! Instead: compare the names of the first request with what the client is known to have, or send everything.
+//! Advice: Compare the names of the first request with those of the previous stream, or send
+//! everything.
 //!
-//! Protocol: "Client-initiated requests after a reconnect"; row E-19.
+//! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "reconnect-new-name-unsent",
     severity: Severity::Warn,
     rows: "E-19",
     source: include_str!("reconnect_new_name_unsent.rs"),
-    on: &[On::Alarm(Alarm::Waiting, check)],
 };
 
-fn check(case: &mut RuleContext<'_>) {
-    let Some(track) = case
-        .own_track()
-        .filter(|track| !track.polled && case.memo.claimed.as_ref().is_some_and(|v| !v.is_empty()))
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+
+fn check(ctx: &mut RuleContext<'_>) {
+    let Some(track) = ctx
+        .current_track()
+        .filter(|track| !track.polled && ctx.state.stated_version.as_ref().is_some_and(|v| !v.is_empty()))
     else {
         return;
     };
-    let Some(prior) = case.prior(&track.type_url) else { return };
-    if !case.whole() {
+    let Some(prior) = ctx.previous_track(&track.type_url) else { return };
+    if !ctx.is_gapless() {
         return;
     }
-    let overdue = case.overdue(track, case.options.timers.answer, case.memo.answer_until);
-    let first = case.stream.first_request;
-    let new =
-        overdue.iter().filter(|(name, asked, _)| Some(*asked) == first && !prior.want.names.contains(*name));
-    let names: Vec<_> = new.map(|(name, ..)| *name).collect();
+    let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
+    let first = ctx.stream.first_request;
+    let new = overdue
+        .iter()
+        .filter(|overdue| Some(overdue.requested_in) == first && !prior.want.names.contains(overdue.name));
+    let names: Vec<_> = new.map(|overdue| overdue.name).collect();
     if !names.is_empty() {
-        let text = "new with the reconnect, and never sent".to_owned();
+        let text = "new after the reconnect, but never sent".to_owned();
         let evidence: Vec<_> = first.into_iter().collect();
-        case.raise(
+        ctx.report(
             &RULE,
-            Found { blame: Blame::Server, text, names: &names, evidence: &evidence, ..Found::default() },
+            FindingDraft {
+                blame: Blame::Server,
+                text,
+                names: &names,
+                evidence: &evidence,
+                ..FindingDraft::default()
+            },
         );
     }
 }

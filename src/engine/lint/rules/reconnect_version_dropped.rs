@@ -1,8 +1,8 @@
-//! A client comes back and does not say which version it has.
+//! A client reconnects without stating its version.
 //!
-//! Why: The first request of a later stream carries the newest version that the client has seen, so that the
-//! server need not send it again. A client that was restarted, or that follows the oldest edition of the
-//! protocol, starts with none.
+//! Why: The first request of a later stream carries the newest version that the client has seen,
+//! so that the server need not send it again. A restarted client, and a client of the first
+//! edition of the protocol, state no version.
 //!
 //! Example:
 //! ```text
@@ -15,32 +15,35 @@
 //! > names=[foo]
 //! ```
 //!
-//! Instead: keep the version of each type per server, and send it with the first request after a reconnect.
+//! Advice: Keep the version of each type per server, and send it in the first request after a
+//! reconnect.
 //!
-//! Protocol: "Resource versions"; rows E-02, L-03.
+//! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "reconnect-version-dropped",
     severity: Severity::Info,
     rows: "E-02, L-03",
     source: include_str!("reconnect_version_dropped.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(request) = asking.sotw().filter(|_| asking.outcome.first && case.is_grpc()) else { return };
-    if !request.version_info.is_empty() {
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(body) = request.sotw().filter(|_| request.outcome.first && ctx.is_grpc()) else { return };
+    if !body.version_info.is_empty() {
         return;
     }
-    let Some(known) = case.prior(&asking.track.type_url).and_then(|before| before.verdicts.in_force.as_ref())
+    let Some(known) =
+        ctx.previous_track(&request.track.type_url).and_then(|before| before.verdicts.in_force.as_ref())
     else {
         return;
     };
     if !known.version.is_empty() {
-        let text = format!("reconnected without a version; {} was acknowledged before", known.version);
+        let text = format!("reconnected without a version, but acknowledged {} before", known.version);
         let evidence = [known.n];
-        case.raise(&RULE, Found { text, evidence: &evidence, guess: true, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, guess: true, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,6 @@
-//! Streams end at the same age, one after the other.
+//! Streams end at the same age.
 //!
-//! Why: That is a maximum connection age, set at the server or at a proxy between. It is harmless: clients come
-//! back.
+//! Why: A server or proxy has a maximum connection age. Clients reconnect, so this is harmless.
 //!
 //! Example:
 //! ```text
@@ -13,33 +12,34 @@
 //! +900s 3 close status=14
 //! ```
 //!
-//! Instead: nothing.
+//! Advice: No action is needed.
 //!
-//! Protocol: "gRPC: maximum connection age"; row P.
+//! Reference: gRFC A9, "Server-side Connection Management".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "regular-stream-age",
     severity: Severity::Info,
     rows: "P",
     source: include_str!("regular_stream_age.rs"),
-    on: &[On::Close(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
 
 use std::time::Duration;
 
 use crate::wire::event::Side;
 
-fn check(case: &mut RuleContext<'_>) {
-    let Some((at, end)) = case.stream.closed.as_ref().filter(|_| case.timed()) else { return };
-    let by_server = end.by != Some(Side::Client) && !case.stream.open.partial;
-    let Some(server) = case.stream.open.server.clone().filter(|_| by_server) else { return };
-    let age = at.since(case.stream.opened);
-    if age < Duration::from_secs(10) || case.world.ages.len() > 4096 {
+fn check(ctx: &mut RuleContext<'_>) {
+    let Some((at, end)) = ctx.stream.closed.as_ref().filter(|_| ctx.has_timestamps()) else { return };
+    let by_server = end.by != Some(Side::Client) && !ctx.stream.open.partial;
+    let Some(server) = ctx.stream.open.server.clone().filter(|_| by_server) else { return };
+    let age = at.since(ctx.stream.opened);
+    if age < Duration::from_secs(10) || ctx.source_state.stream_ages.len() > 4096 {
         return;
     }
-    let ages = case.world.ages.entry(server).or_default();
+    let ages = ctx.source_state.stream_ages.entry(server).or_default();
     ages.push_back(age);
     if ages.len() > 16 {
         ages.pop_front();
@@ -49,7 +49,10 @@ fn check(case: &mut RuleContext<'_>) {
         (a - b).abs() <= 0.05 * a.max(b)
     };
     if ages.iter().filter(close).count() >= 3 {
-        let text = format!("streams end at the age of {}s: a maximum connection age", age.as_secs());
-        case.raise(&RULE, Found { blame: Blame::Server, text, guess: true, ..Found::default() });
+        let text = format!("streams end at an age of {}s: a maximum connection age", age.as_secs());
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, guess: true, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! A relay passes a resource on under another version than it got it with.
+//! A relay changes the version of a resource.
 //!
-//! Why: A structured name at a version is the same everywhere, so that caches and people can compare. Nonces are
-//! of each hop; versions of resources are not.
+//! Why: A structured name at a version is the same everywhere, so that caches and people can
+//! compare. Nonces belong to a hop; versions of resources do not.
 //!
 //! Example:
 //! ```text
@@ -9,29 +9,31 @@
 //! from the relay to its client:        < n=1 ["xdstp://a/T/x"@relay-7]
 //! ```
 //!
-//! Instead: pass the version of each resource through.
+//! Advice: Forward the version of each resource unchanged.
 //!
-//! Protocol: "xDS transport: caching and relays (TP1)"; row K-30.
+//! Reference: xRFC TP1, "xDS relay proxy".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "relay-version-rewritten",
     severity: Severity::Info,
     rows: "K-30",
     source: include_str!("relay_version_rewritten.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::wire::event::Sym;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let catalog = case.catalog();
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let catalog = ctx.catalog();
     let (mut names, mut first) = (Vec::new(), None);
-    for id in &answer.scan.structured {
+    for id in &response.scan.structured {
         let entry = catalog.entry(*id);
         let (Some(payload), true) = (entry.payload, entry.version != Sym::EMPTY) else { continue };
-        let mut versions = case.upstream(entry.name, payload).into_iter().map(|brought| brought.version);
+        let mut versions =
+            ctx.upstream_deliveries(entry.name, payload).into_iter().map(|brought| brought.version);
         let Some(upstream) = versions.next() else { continue };
         let same = |version: Sym| version == entry.version || version == Sym::EMPTY;
         if !same(upstream) && !versions.any(same) {
@@ -40,9 +42,9 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
         }
     }
     if let Some((upstream, here)) = first {
-        let (upstream, here) = (case.text(upstream), case.text(here));
-        let text = format!("the relay got it at version {upstream} and passes it on at {here}");
+        let (upstream, here) = (ctx.text(upstream), ctx.text(here));
+        let text = format!("the relay received version {upstream} and forwards version {here}");
         let (blame, names) = (Blame::Server, names.as_slice());
-        case.raise(&RULE, Found { blame, text, names, guess: true, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() });
     }
 }

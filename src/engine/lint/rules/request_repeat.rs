@@ -1,6 +1,7 @@
-//! The same request again and again.
+//! A client repeats a request.
 //!
-//! Why: A request that changes no name and answers nothing says nothing. Three in a second look like a loop.
+//! Why: A request that changes no names and answers no response carries no information. Three in a
+//! second look like a loop.
 //!
 //! Example:
 //! ```text
@@ -9,40 +10,41 @@
 //! > eds v=1 n=a names=[foo]
 //! ```
 //!
-//! Instead: send a request when the names change or when a response wants a verdict.
+//! Advice: Send a request when the names change or when a response needs a verdict.
 //!
-//! Protocol: "How the client specifies what resources to return"; row E-50.
+//! Reference: xDS protocol, "Resource updates".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "request-repeat",
     severity: Severity::Info,
     rows: "E-50",
     source: include_str!("request_repeat.rs"),
-    on: &[On::Request(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use std::time::Duration;
 
 use crate::engine::session::{MessageKind, RequestClass};
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if !case.timed()
-        || !asking.is(RequestClass::NewestNonce)
-        || asking.outcome.kind != MessageKind::Repeat
-        || !case.is_grpc()
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if !ctx.has_timestamps()
+        || !request.has_class(RequestClass::NewestNonce)
+        || request.outcome.kind != MessageKind::Repeat
+        || !ctx.is_grpc()
     {
         return;
     }
-    let at = case.at;
-    case.memo.repeats.retain(|then| at.since(*then) <= Duration::from_secs(1));
-    case.memo.repeats.push_back(at);
-    if case.memo.repeats.len() > 3 {
-        case.memo.repeats.pop_front();
+    let at = ctx.at;
+    ctx.state.recent_repeats.retain(|then| at.since(*then) <= Duration::from_secs(1));
+    ctx.state.recent_repeats.push_back(at);
+    if ctx.state.recent_repeats.len() > 3 {
+        ctx.state.recent_repeats.pop_front();
     }
-    if case.memo.repeats.len() == 3 {
-        let text = "the same request three times in a second".to_owned();
-        case.raise(&RULE, Found { text, ..Found::default() });
+    if ctx.state.recent_repeats.len() == 3 {
+        let text = "identical request three times in a second".to_owned();
+        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,6 @@
-//! A resource without a name.
+//! A resource has no name.
 //!
-//! Why: Resources are held, updated and removed by their names. One without can be neither asked for nor
-//! replaced.
+//! Why: Resources are requested, updated and removed by name.
 //!
 //! Example:
 //! ```text
@@ -9,25 +8,26 @@
 //! < cds v=1 n=a [""]
 //! ```
 //!
-//! Instead: give each resource its name: the field `name` of the resource (`cluster_name` in EDS), in delta
-//! also `Resource.name`.
+//! Advice: Set the field `name` of the resource (`cluster_name` in EDS), and in delta
+//! `Resource.name` too.
 //!
-//! Protocol: "Resource names"; rows A-18, F-31.
+//! Reference: xDS protocol, "Resource names".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "resource-name-empty",
     severity: Severity::Error,
     rows: "A-18, F-31",
     source: include_str!("resource_name_empty.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let count = answer.scan.nameless.len();
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let count = response.scan.nameless.len();
     if count > 0 {
-        let text = format!("{count} of {} resources have no name", answer.view.resources.len());
-        case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
+        let text = format!("{count} of {} resources have no name", response.view.resources.len());
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,6 @@
-//! A response on a stream on which nothing has been asked yet.
+//! A server responds before the first request of the stream.
 //!
-//! Why: The client speaks first: the request says who it is and what it wants. What comes before is an answer
-//! to nobody.
+//! Why: The client speaks first: its request states the node and the names.
 //!
 //! Example:
 //! ```text
@@ -9,24 +8,25 @@
 //! < v=1 n=a [A]
 //! ```
 //!
-//! Instead: wait for the first request of the stream.
+//! Advice: Wait for the first request of the stream.
 //!
-//! Protocol: "Basic protocol overview"; row E-01.
+//! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "response-before-request",
     severity: Severity::Error,
     rows: "E-01",
     source: include_str!("response_before_request.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let first = case.stream.requests == 0 && !case.is_aggregated();
-    if first && case.is_grpc() && case.is_certain() && !answer.track.partial {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let first = ctx.stream.requests == 0 && !ctx.is_aggregated();
+    if first && ctx.is_grpc() && ctx.has_full_history() && !response.track.partial {
         let text = "response before any request".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

@@ -1,6 +1,6 @@
-//! A response of a type that was never asked for on the stream.
+//! A server sends a type that the client never requested on the stream.
 //!
-//! Why: Each type is a conversation of its own, and the client begins it.
+//! Why: Each type has its own subscription, which the client starts.
 //!
 //! Example:
 //! ```text
@@ -9,29 +9,33 @@
 //! < lds v=1 n=a [l]
 //! ```
 //!
-//! Instead: answer the types that were asked for.
+//! Advice: Answer requested types only.
 //!
-//! Protocol: "Aggregated Discovery Service"; row I-01.
+//! Reference: xDS protocol, "Aggregated Discovery Service".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "response-type-unrequested",
     severity: Severity::Error,
     rows: "I-01",
     source: include_str!("response_type_unrequested.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let named = !answer.track.type_url.is_empty();
-    if case.is_aggregated()
-        && answer.track.traffic.requests == 0
-        && !answer.track.partial
-        && case.is_certain()
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let named = !response.track.type_url.is_empty();
+    if ctx.is_aggregated()
+        && response.track.traffic.requests == 0
+        && !response.track.partial
+        && ctx.has_full_history()
         && named
     {
-        let text = format!("{} was never asked for on this stream", super::label(&answer.track.type_url));
-        case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
+        let text = format!(
+            "{} was never requested on the stream",
+            super::support::type_label(&response.track.type_url)
+        );
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

@@ -1,6 +1,6 @@
-//! Polling over REST mixes types on one path.
+//! A REST poll mixes types on one path.
 //!
-//! Why: There is no aggregated service over REST: each type has its own path.
+//! Why: ADS is not available over REST: each type has its own path.
 //!
 //! Example:
 //! ```text
@@ -8,32 +8,29 @@
 //! > eds names=[foo]
 //! ```
 //!
-//! Instead: poll each type on its own path, or use gRPC for ADS.
+//! Advice: Poll each type on its own path, or use gRPC for ADS.
 //!
-//! Protocol: "REST-JSON polling subscriptions"; row D-05.
+//! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "rest-ads",
-    severity: Severity::Error,
-    rows: "D-05",
-    source: include_str!("rest_ads.rs"),
-    on: &[On::Request(asked), On::Response(answered)],
-};
+pub(super) static RULE: Rule =
+    Rule { id: "rest-ads", severity: Severity::Error, rows: "D-05", source: include_str!("rest_ads.rs") };
 
-fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    check(case, asking.track, Blame::Client);
+pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+
+fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    check(ctx, request.track, Blame::Client);
 }
 
-fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    check(case, answer.track, Blame::Server);
+fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    check(ctx, response.track, Blame::Server);
 }
 
-fn check(case: &mut RuleContext<'_>, track: &crate::engine::session::Track, blame: Blame) {
-    let Some(path) = case.stream.method.as_ref().and_then(|method| method.kind) else { return };
+fn check(ctx: &mut RuleContext<'_>, track: &crate::engine::session::Track, blame: Blame) {
+    let Some(path) = ctx.stream.method.as_ref().and_then(|method| method.kind) else { return };
     if track.polled && !track.type_url.is_empty() && track.kind != Some(path) {
         let text = format!("type {} on the REST path of {}", track.type_url, path.label());
-        case.raise(&RULE, Found { blame, text, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
     }
 }

@@ -1,6 +1,6 @@
-//! A message of the incremental protocol over REST.
+//! A REST body is a delta message.
 //!
-//! Why: There is no REST form of incremental xDS. The body has fields that only the delta messages have.
+//! Why: Delta is not available over REST. The body has fields that only delta messages have.
 //!
 //! Example:
 //! ```text
@@ -8,27 +8,42 @@
 //! {"resource_names_subscribe": ["a"]}
 //! ```
 //!
-//! Instead: poll with a DiscoveryRequest, or use gRPC for the incremental variant.
+//! Advice: Poll with a DiscoveryRequest, or use gRPC for delta.
 //!
-//! Protocol: "REST-JSON polling subscriptions"; row D-06.
+//! Reference: xDS protocol, "Incremental xDS".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "rest-delta",
-    severity: Severity::Error,
-    rows: "D-06",
-    source: include_str!("rest_delta.rs"),
-    on: &[On::Message(check)],
-};
+pub(super) static RULE: Rule =
+    Rule { id: "rest-delta", severity: Severity::Error, rows: "D-06", source: include_str!("rest_delta.rs") };
+
+pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
 use crate::wire::event::Variant;
 
-fn check(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
-    let unread = super::super::undecodable(message).is_some() && case.stream.variant() == Some(Variant::Rest);
-    let Some(bytes) = unread.then(|| message.bytes(case.catalog())).flatten() else { return };
-    if serde_json::from_slice(&bytes).is_ok_and(|json| super::is_delta_json(&json)) {
-        let text = format!("a Delta{} over REST", message.shape.message());
-        case.raise(&RULE, Found { blame: super::sender(message), text, ..Found::default() });
+fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+    let unread =
+        super::super::exchange::undecodable(message).is_some() && ctx.stream.variant() == Some(Variant::Rest);
+    let Some(bytes) = unread.then(|| message.bytes(ctx.catalog())).flatten() else { return };
+    if serde_json::from_slice(&bytes).is_ok_and(|json| is_delta_json(&json)) {
+        let text = format!("Delta{} over REST", message.shape.message());
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: super::support::sender(message), text, ..FindingDraft::default() },
+        );
     }
+}
+
+/// Whether JSON has fields that only delta messages have.
+pub(super) fn is_delta_json(json: &serde_json::Value) -> bool {
+    const FIELDS: [&str; 5] = [
+        "resource_names_subscribe",
+        "resource_names_unsubscribe",
+        "initial_resource_versions",
+        "removed_resources",
+        "system_version_info",
+    ];
+    let normalized = |key: &str| key.replace('_', "").to_ascii_lowercase();
+    let is_delta = |key: &String| FIELDS.iter().any(|field| normalized(field) == normalized(key));
+    json.as_object().is_some_and(|map| map.keys().any(is_delta))
 }

@@ -1,7 +1,7 @@
-//! A client writes the JSON of its polls with the field names of the .proto files.
+//! A client writes polls with proto field names.
 //!
-//! Why: The proto3 JSON mapping writes `versionInfo`; readers must take `version_info` too, but not every server uses a
-//! protobuf library.
+//! Why: The canonical JSON mapping uses `versionInfo`. Readers must accept `version_info` too, but
+//! not every server uses a protobuf library.
 //!
 //! Example:
 //! ```text
@@ -9,27 +9,28 @@
 //! {"version_info": "1"}
 //! ```
 //!
-//! Instead: write JSON names; read both.
+//! Advice: Write JSON names, and read both.
 //!
-//! Protocol: "REST-JSON polling subscriptions"; row D-04.
+//! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "rest-noncanonical",
     severity: Severity::Info,
     rows: "D-04",
     source: include_str!("rest_noncanonical.rs"),
-    on: &[On::Open(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
 
 use crate::wire::Open;
 use crate::wire::event::Variant;
 
-fn check(case: &mut RuleContext<'_>) {
-    let polls = case.stream.variant() == Some(Variant::Rest);
-    if polls && case.stream.open.fact(Open::JSON_NAMES) == Some("proto") {
-        let text = "writes field names as in the .proto files".to_owned();
-        case.raise(&RULE, Found { text, ..Found::default() });
+fn check(ctx: &mut RuleContext<'_>) {
+    let polls = ctx.stream.variant() == Some(Variant::Rest);
+    if polls && ctx.stream.open.fact(Open::JSON_NAMES) == Some("proto") {
+        let text = "writes proto field names instead of JSON names".to_owned();
+        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,7 @@
-//! A second poll of a type while the first one has no answer.
+//! A client polls a type again before the first poll has a response.
 //!
-//! Why: REST polls go one at a time, so a nonce is not needed; with two at once an answer can't be told from the other. A
-//! client that gave up waiting and asked again looks the same.
+//! Why: A client polls one request at a time, so that a nonce is not needed; with two polls the
+//! responses cannot be told apart. A client that timed out and polled again looks alike.
 //!
 //! Example:
 //! ```text
@@ -10,52 +10,54 @@
 //! >
 //! ```
 //!
-//! Instead: wait for the answer, or close the connection, before the next poll.
+//! Advice: Wait for the response, or close the connection, before the next poll.
 //!
-//! Protocol: "REST-JSON polling subscriptions"; row D-03.
+//! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "rest-overlap",
     severity: Severity::Warn,
     rows: "D-03",
     source: include_str!("rest_overlap.rs"),
-    on: &[On::Request(asked), On::Message(answered), On::Passed(passed)],
 };
+
+pub(super) static CHECKS: &[Check] =
+    &[Check::Request(check_request), Check::Message(check_response), Check::Passed(passed)];
 
 use crate::wire::event::{Dir, Variant};
 
-/// Polls that are remembered.
-const OPEN: usize = 64;
+/// Pending polls to remember.
+const MAX_PENDING_POLLS: usize = 64;
 
-fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if !asking.track.polled {
+fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if !request.track.polled {
         return;
     }
-    let Some(seq) = case.seq else { return };
-    let open = &case.stream_memo.open_polls;
-    let before = open.iter().rev().find(|(track, _)| *track == case.track).map(|(_, seq)| *seq);
-    if let Some(before) = before.filter(|_| case.whole()) {
-        let text = "asks again before the poll before it was answered".to_owned();
-        case.raise(&RULE, Found { text, evidence: &[before], ..Found::default() });
+    let Some(seq) = ctx.seq else { return };
+    let open = &ctx.stream_state.open_polls;
+    let before = open.iter().rev().find(|(track, _)| *track == ctx.track_index).map(|(_, seq)| *seq);
+    if let Some(before) = before.filter(|_| ctx.is_gapless()) {
+        let text = "polls again before the previous poll has a response".to_owned();
+        ctx.report(&RULE, FindingDraft { text, evidence: &[before], ..FindingDraft::default() });
     }
-    if case.stream_memo.open_polls.len() < OPEN {
-        case.stream_memo.open_polls.push_back((case.track, seq));
+    if ctx.stream_state.open_polls.len() < MAX_PENDING_POLLS {
+        ctx.stream_state.open_polls.push_back((ctx.track_index, seq));
     }
 }
 
-fn answered(case: &mut RuleContext<'_>, message: &crate::wire::Message) {
+fn check_response(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     if message.dir() == Dir::Resp {
-        passed(case, Dir::Resp);
+        passed(ctx, Dir::Resp);
     }
 }
 
-/// An answer ends a poll, also one without a message, whose type is not known.
-fn passed(case: &mut RuleContext<'_>, dir: Dir) {
-    if dir == Dir::Resp && case.stream.variant() == Some(Variant::Rest) {
-        let open = &mut case.stream_memo.open_polls;
-        let own = open.iter().position(|(track, _)| case.track.is_some() && *track == case.track);
+/// Ends a poll. A response without a message, such as 304, has no type.
+fn passed(ctx: &mut RuleContext<'_>, dir: Dir) {
+    if dir == Dir::Resp && ctx.stream.variant() == Some(Variant::Rest) {
+        let open = &mut ctx.stream_state.open_polls;
+        let own = open.iter().position(|(track, _)| ctx.track_index.is_some() && *track == ctx.track_index);
         open.remove(own.unwrap_or(0));
     }
 }

@@ -1,7 +1,7 @@
-//! A poll is answered with what the poll before was answered with.
+//! A poll has the response of the previous poll.
 //!
-//! Why: With long polling the server holds the request until something changes. Answers that say nothing new
-//! are load without use.
+//! Why: In long polling the server holds a request until something changes. Unchanged responses
+//! are needless load.
 //!
 //! Example:
 //! ```text
@@ -12,30 +12,32 @@
 //! < v=1 [A]
 //! ```
 //!
-//! Instead: hold the request open until there is a change, or answer 304.
+//! Advice: Hold the request open until there is a change, or answer 304.
 //!
-//! Protocol: "REST-JSON polling subscriptions"; row D-07.
+//! Reference: xDS protocol, "REST-JSON polling subscriptions".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "rest-unchanged-response",
     severity: Severity::Warn,
     rows: "D-07",
     source: include_str!("rest_unchanged_response.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let Some(before) = case.memo.previous.as_ref().filter(|_| answer.track.polled) else { return };
-    if before.version == *answer.view.version
-        && answer.unchanged()
-        && !case.memo.changed_since
-        && case.whole()
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let Some(before) = ctx.state.newest.as_ref().filter(|_| response.track.polled) else { return };
+    if before.version == *response.view.version
+        && response.is_unchanged()
+        && !ctx.state.has_changed_names
+        && ctx.is_gapless()
     {
-        let text = format!("the answer is that of the poll before, version {}", answer.view.version);
+        let text = format!("unchanged since the previous poll, version {}", response.view.version);
         let evidence = [before.seq];
-        let found = Found { blame: Blame::Server, text, evidence: &evidence, ..Found::default() };
-        case.raise(&RULE, found);
+        let draft =
+            FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() };
+        ctx.report(&RULE, draft);
     }
 }

@@ -1,8 +1,8 @@
-//! A route leads to a cluster that the client does not have.
+//! A route points to a cluster that the client does not have.
 //!
-//! Why: Routes are not warmed: from now on traffic for it is lost, until the cluster comes. Clusters that stand
-//! in the client's own bootstrap are not seen here. On different streams the order is not the server's promise:
-//! then it is a note.
+//! Why: Routes are not warmed: traffic is lost until the cluster arrives. Clusters in the
+//! bootstrap of the client are not visible. Across streams a server cannot control the order, so
+//! the finding is info there.
 //!
 //! Example:
 //! ```text
@@ -10,45 +10,46 @@
 //! < rds v=2 n=d [r{to: [Y]}]
 //! ```
 //!
-//! Instead: add the new cluster, let the route lead there, then remove the old one.
+//! Advice: Add the new cluster, change the route, then remove the old cluster.
 //!
-//! Protocol: "Eventual consistency considerations"; row H-11.
+//! Reference: xDS protocol, "Eventual consistency considerations".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "route-unknown-cluster",
     severity: Severity::Warn,
     rows: "H-11",
     source: include_str!("route_unknown_cluster.rs"),
-    on: &[On::Response(check), On::Request(close)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(close)];
 
 use crate::engine::session::MessageKind;
 use crate::wire::event::Kind;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if matches!(answer.track.kind, Some(Kind::Rds | Kind::Vhds)) {
-        super::unknown_clusters(
-            case,
-            answer,
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if matches!(response.track.kind, Some(Kind::Rds | Kind::Vhds)) {
+        super::support::report_unknown_clusters(
+            ctx,
+            response,
             &RULE,
-            "the route leads to a cluster that the client does not have",
+            "points to a cluster that the client does not have",
         );
     }
 }
 
-/// The client accepted the cluster: the window closes.
-fn close(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let clusters = asking.track.kind == Some(Kind::Cds) && asking.outcome.kind == MessageKind::Ack;
-    if !clusters || case.world.graphs.windows.is_empty() {
+/// Ends the finding when the client accepts the cluster.
+fn close(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let clusters = request.track.kind == Some(Kind::Cds) && request.outcome.kind == MessageKind::Ack;
+    if !clusters || ctx.source_state.graphs.windows.is_empty() {
         return;
     }
-    let (client, at, catalog) = (case.client(), case.at, case.catalog());
-    let (mut windows, mut closed) = (std::mem::take(&mut case.world.graphs.windows), Vec::new());
+    let (client, at, catalog) = (ctx.client(), ctx.at, ctx.catalog());
+    let (mut windows, mut closed) = (std::mem::take(&mut ctx.source_state.graphs.windows), Vec::new());
     windows.retain_mut(|window| {
         if window.client == client {
-            window.clusters.retain(|name| !asking.track.accepted.is_present(catalog, *name));
+            window.clusters.retain(|name| !request.track.accepted.is_present(catalog, *name));
         }
         let open = !window.clusters.is_empty();
         if !open {
@@ -56,9 +57,9 @@ fn close(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
         }
         open
     });
-    case.world.graphs.windows = windows;
+    ctx.source_state.graphs.windows = windows;
     for (finding, since) in closed {
-        let note = format!("; it came after {:.1}s", at.since(since).as_secs_f64());
-        case.findings.end(finding, at, &note);
+        let note = format!("; the cluster arrived after {:.1}s", at.since(since).as_secs_f64());
+        ctx.findings.end(finding, at, &note);
     }
 }

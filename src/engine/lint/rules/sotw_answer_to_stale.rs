@@ -1,7 +1,7 @@
-//! A response that repeats the one before it, and answers nothing but stale requests.
+//! A server repeats a response to a stale request.
 //!
-//! Why: A server should not answer a request with a stale nonce: the client has said nothing yet of the newer
-//! response.
+//! Why: A server should not answer a request with a stale nonce: the client has not yet answered
+//! the newer response.
 //!
 //! Example:
 //! ```text
@@ -10,25 +10,30 @@
 //! < eds v=Y n=B2 [foo bar]
 //! ```
 //!
-//! Instead: ignore requests until one bears the newest nonce.
+//! Advice: Ignore requests until one has the newest nonce.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; row E-12.
+//! Reference: xDS protocol, "Resource updates".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "sotw-answer-to-stale",
     severity: Severity::Warn,
     rows: "E-12",
     source: include_str!("sotw_answer_to_stale.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let stale = case.memo.stale_since > 0 && case.memo.stale_since == case.memo.requests_since;
-    if stale && super::sotw_needless_update::repeats(case, answer) {
-        let evidence: Vec<_> = case.memo.previous.iter().map(|before| before.seq).collect();
-        let text = format!("version {} sent again in answer to a stale request", answer.view.version);
-        case.raise(&RULE, Found { blame: Blame::Server, text, evidence: &evidence, ..Found::default() });
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let stale = ctx.state.stale_requests_since_response > 0
+        && ctx.state.stale_requests_since_response == ctx.state.requests_since_response;
+    if stale && super::sotw_needless_update::repeats(ctx, response) {
+        let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();
+        let text = format!("version {} sent again in response to a stale request", response.view.version);
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() },
+        );
     }
 }

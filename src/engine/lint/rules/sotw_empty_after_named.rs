@@ -1,7 +1,7 @@
-//! An empty list after names were given: everything is given up.
+//! A client unsubscribes from everything with an empty list.
 //!
-//! Why: Correct today: once a name was sent, an empty list means "nothing". Older servers answer it as a
-//! wildcard.
+//! Why: Current servers read an empty list as "nothing" once a name was requested. Older servers
+//! answer as for a wildcard.
 //!
 //! Example:
 //! ```text
@@ -10,26 +10,27 @@
 //! > cds v=1 n=a names=[]
 //! ```
 //!
-//! Instead: make sure that the server knows the rule, or end the stream.
+//! Advice: Make sure that the server follows the current rule, or end the stream.
 //!
-//! Protocol: "How the client specifies what resources to return"; rows E-40, L-06.
+//! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "sotw-empty-after-named",
     severity: Severity::Info,
     rows: "E-40, L-06",
     source: include_str!("sotw_empty_after_named.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(request) = asking.sotw() else { return };
-    let empty = request.resource_names.is_empty() && request.resource_locators.is_empty();
-    let emptied = !asking.outcome.removed.is_empty() && asking.track.subscription.was_named;
-    if empty && emptied && !asking.outcome.partial {
-        let text = "the list became empty: nothing is wanted any more".to_owned();
-        case.raise(&RULE, Found { text, names: &asking.outcome.removed, ..Found::default() });
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(body) = request.sotw() else { return };
+    let empty = body.resource_names.is_empty() && body.resource_locators.is_empty();
+    let emptied = !request.outcome.removed.is_empty() && request.track.subscription.was_named;
+    if empty && emptied && !request.outcome.partial {
+        let text = "the list became empty: the client unsubscribes from everything".to_owned();
+        ctx.report(&RULE, FindingDraft { text, names: &request.outcome.removed, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,7 @@
-//! Heartbeats of listeners or clusters that leave out some of them.
+//! A response of heartbeats leaves out listeners or clusters.
 //!
-//! Why: In these types what is left out of a response is deleted. Whether that holds for a response of
-//! heartbeats is open, and some clients delete.
+//! Why: A listener or cluster that a SotW response leaves out is deleted. The protocol does not
+//! say whether that applies to heartbeats, and some clients delete.
 //!
 //! Example:
 //! ```text
@@ -9,27 +9,31 @@
 //! < cds v=1 n=b [wrap(A@1 unset ttl=5s)]
 //! ```
 //!
-//! Instead: name every resource in each LDS and CDS response, heartbeats too.
+//! Advice: Include every resource in each response of listeners or clusters, heartbeats too.
 //!
-//! Protocol: "TTL"; row G-10.
+//! Reference: xDS protocol, "SotW TTL".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "sotw-heartbeat-partial-state",
     severity: Severity::Warn,
     rows: "G-10",
     source: include_str!("sotw_heartbeat_partial_state.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let (catalog, track) = (case.catalog(), answer.track);
-    if !answer.full() || !answer.heartbeat() || track.sent.count() <= answer.view.resources.len() {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let (catalog, track) = (ctx.catalog(), response.track);
+    if !response.is_full_state()
+        || !response.is_heartbeat()
+        || track.sent.count() <= response.view.resources.len()
+    {
         return;
     }
     let said: crate::engine::session::SymSet =
-        answer.view.resources.blobs().iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
+        response.view.resources.blobs().iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
     let left = track
         .sent
         .slots(catalog)
@@ -38,7 +42,10 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
     let left = left.filter(|(name, slot)| track.covers(catalog, *name, Some(slot)));
     let names: Vec<_> = left.map(|(name, _)| name).collect();
     if !names.is_empty() {
-        let text = "left out of a response of heartbeats: some clients delete it".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "missing from a response of heartbeats: some clients delete the resource".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! A response that says what the one before said.
+//! A server sends an unchanged response.
 //!
-//! Why: A server sends only when something changed. Sending the same again costs both sides, and the client
-//! can't tell why.
+//! Why: A server sends a response only when something has changed. An unchanged response costs
+//! both sides.
 //!
 //! Example:
 //! ```text
@@ -10,60 +10,69 @@
 //! < eds v=1 n=b [foo]
 //! ```
 //!
-//! Instead: after a verdict wait for a change, or for new names.
+//! Advice: After a verdict wait for a change or for new names.
 //!
-//! Protocol: "When to send an update"; row E-29.
+//! Reference: xDS protocol, "When to send an update".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "sotw-needless-update",
     severity: Severity::Warn,
     rows: "E-29",
     source: include_str!("sotw_needless_update.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::wire::event::Kind;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if !repeats(case, answer) || asked_lately(case, answer) {
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if !repeats(ctx, response) || has_recent_request(ctx, response) {
         return;
     }
-    let Some(before) = case.memo.previous.as_ref().map(|before| before.seq) else { return };
-    // Envoy wants the endpoints of a cluster again once the cluster was updated (row H-05).
-    let parent = case.stream_memo.clusters_changed.is_some_and(|changed| changed > before);
-    if answer.track.kind == Some(Kind::Eds) && parent {
+    let Some(before) = ctx.state.newest.as_ref().map(|before| before.seq) else { return };
+    // Envoy needs the endpoints again after an update of their cluster: docs/protocol.md#h-05
+    let parent = ctx.stream_state.clusters_changed.is_some_and(|changed| changed > before);
+    if response.track.kind == Some(Kind::Eds) && parent {
         return;
     }
-    let text = format!("version {} sent again, nothing in it changed", super::shown(answer.view.version));
+    let text = format!(
+        "version {} sent again without a change",
+        super::support::version_text(response.view.version)
+    );
     let evidence = [before];
-    case.raise(&RULE, Found { blame: Blame::Server, text, evidence: &evidence, ..Found::default() });
+    ctx.report(
+        &RULE,
+        FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() },
+    );
 }
 
-/// Version and contents are those of the response before, and nothing was added to the subscription since.
-pub(super) fn repeats(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> bool {
-    let Some(before) = &case.memo.previous else { return false };
-    let same = !answer.view.is_delta && before.version == *answer.view.version && !answer.heartbeat();
-    same && case.is_grpc() && case.whole() && !case.memo.added_since && same_content(case, answer)
+/// Whether version and contents equal those of the previous response, without new names since.
+pub(super) fn repeats(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
+    let Some(before) = &ctx.state.newest else { return false };
+    let same =
+        !response.view.is_delta && before.version == *response.view.version && !response.is_heartbeat();
+    same && ctx.is_grpc() && ctx.is_gapless() && !ctx.state.has_new_names && same_content(ctx, response)
 }
 
-/// The same names as in the response before, and nothing new in them.
-pub(super) fn same_content(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> bool {
-    let Some(before) = &case.memo.previous else { return false };
-    if before.list.fingerprint() == answer.view.resources.fingerprint() {
+/// Whether names and contents equal those of the previous response.
+pub(super) fn same_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
+    let Some(before) = &ctx.state.newest else { return false };
+    if before.list.fingerprint() == response.view.resources.fingerprint() {
         return true;
     }
-    let catalog = case.catalog();
+    let catalog = ctx.catalog();
     let known =
         |id: &crate::wire::content::BlobId| before.list.find(catalog, catalog.entry(*id).name).is_some();
-    let alike = answer.unchanged() && before.list.len() == answer.view.resources.len();
-    alike && answer.outcome.twice.is_empty() && answer.view.resources.blobs().iter().all(known)
+    let alike = response.is_unchanged() && before.list.len() == response.view.resources.len();
+    alike && response.outcome.twice.is_empty() && response.view.resources.blobs().iter().all(known)
 }
 
-/// A name was asked for a short time ago and has not come: the server may have answered just that, with the
-/// response before on its way at the same time.
-fn asked_lately(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> bool {
-    let lately = |at: crate::wire::event::Time| case.at.since(at) < case.options.timers.answer;
-    answer.track.waiting.iter().any(|(_, asked)| lately(asked.since))
+/// Whether a recently requested name is still missing.
+///
+/// The response may answer that request, and may have crossed the previous response.
+fn has_recent_request(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
+    let is_recent = |at: crate::wire::event::Time| ctx.at.since(at) < ctx.options.timers.answer;
+    response.track.waiting.iter().any(|(_, asked)| is_recent(asked.since))
 }

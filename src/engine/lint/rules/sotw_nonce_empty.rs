@@ -1,8 +1,8 @@
-//! A request without a nonce, though the client has used one before.
+//! A request has no nonce although the client has used one before.
 //!
-//! Why: After the first verdict every request carries the newest nonce; without it the server can't tell to
-//! which response it belongs, and may take it for a new subscription. While nothing was acknowledged it is
-//! tolerated, and noted as info.
+//! Why: After the first verdict every request carries the newest nonce. Without a nonce the server
+//! cannot tell which response the request belongs to, and may read a new subscription. While
+//! nothing was acknowledged, the finding is info.
 //!
 //! Example:
 //! ```text
@@ -12,32 +12,33 @@
 //! > eds v=1 names=[foo bar]
 //! ```
 //!
-//! Instead: repeat the newest nonce in every request, also in those that only change names.
+//! Advice: Repeat the newest nonce in every request, including requests that only change names.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; row E-08.
+//! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "sotw-nonce-empty",
     severity: Severity::Error,
     rows: "E-08",
     source: include_str!("sotw_nonce_empty.rs"),
-    on: &[On::Request(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use crate::engine::session::RequestClass;
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if !asking.is(RequestClass::NonceDropped) || !case.is_grpc() {
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if !request.has_class(RequestClass::NonceDropped) || !ctx.is_grpc() {
         return;
     }
-    // The newest response has none (row E-07): there is nothing else to echo.
-    if asking.track.responses.last().is_some_and(|newest| newest.nonce.is_empty()) {
+    // The newest response has no nonce to echo.
+    if request.track.responses.last().is_some_and(|newest| newest.nonce.is_empty()) {
         return;
     }
-    let acked = asking.track.verdicts.in_force.is_some() || asking.track.verdicts.has_unseen;
+    let acked = request.track.verdicts.in_force.is_some() || request.track.verdicts.has_unseen;
     let severity = (!acked).then_some(Severity::Info);
-    let text = "request without a nonce, after one was used".to_owned();
-    case.raise(&RULE, Found { text, severity, ..Found::default() });
+    let text = "request without a nonce, after requests with one".to_owned();
+    ctx.report(&RULE, FindingDraft { text, severity, ..FindingDraft::default() });
 }

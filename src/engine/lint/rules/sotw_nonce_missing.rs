@@ -1,7 +1,7 @@
-//! A SotW response without a nonce.
+//! A SotW response has no nonce.
 //!
-//! Why: The nonce ties a verdict to its response. Without one an ACK, a NACK and a stale request can't be told
-//! apart.
+//! Why: The nonce ties a verdict to its response. Without a nonce an ACK, a NACK and a stale
+//! request cannot be told apart.
 //!
 //! Example:
 //! ```text
@@ -9,23 +9,24 @@
 //! < eds v=1 [foo]
 //! ```
 //!
-//! Instead: give each response of a stream a nonce of its own.
+//! Advice: Give each response of a stream a nonce of its own.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; row E-07.
+//! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "sotw-nonce-missing",
     severity: Severity::Error,
     rows: "E-07",
     source: include_str!("sotw_nonce_missing.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if !answer.view.is_delta && answer.view.nonce.is_empty() && case.is_grpc() {
-        let text = format!("response {} without a nonce", super::shown(answer.view.version));
-        case.raise(&RULE, Found { blame: Blame::Server, text, ..Found::default() });
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if !response.view.is_delta && response.view.nonce.is_empty() && ctx.is_grpc() {
+        let text = format!("response {} has no nonce", super::support::version_text(response.view.version));
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

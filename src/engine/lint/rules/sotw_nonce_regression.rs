@@ -1,8 +1,8 @@
-//! A request goes back to a nonce older than one the client has used.
+//! A request has an older nonce than an earlier request.
 //!
-//! Why: By using a newer nonce the client has shown that it has the newer response. Going back makes the server
-//! take a settled response for the current one. Crossing is no excuse: a client's own requests keep their
-//! order.
+//! Why: A client that has used a newer nonce has received the newer response. An older nonce makes
+//! the server take a settled response for the current one. Crossing does not explain it: the
+//! requests of a client stay in order.
 //!
 //! Example:
 //! ```text
@@ -12,26 +12,27 @@
 //! > eds v=Y n=A names=[foo bar]
 //! ```
 //!
-//! Instead: always send the newest nonce of the type.
+//! Advice: Always send the newest nonce of the type.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; row E-10.
+//! Reference: xDS protocol, "Basic Protocol Overview".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "sotw-nonce-regression",
     severity: Severity::Error,
     rows: "E-10",
     source: include_str!("sotw_nonce_regression.rs"),
-    on: &[On::Request(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use crate::engine::session::RequestClass;
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if asking.is(RequestClass::OlderNonce) {
-        let text = format!("nonce {} is older than one used before", asking.nonce());
-        let evidence: Vec<_> = asking.outcome.about.iter().map(|about| about.seq).collect();
-        case.raise(&RULE, Found { text, evidence: &evidence, ..Found::default() });
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if request.has_class(RequestClass::OlderNonce) {
+        let text = format!("nonce {} is older than the nonce of an earlier request", request.nonce());
+        let evidence: Vec<_> = request.outcome.about.iter().map(|about| about.seq).collect();
+        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
     }
 }

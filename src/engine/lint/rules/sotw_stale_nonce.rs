@@ -1,7 +1,7 @@
-//! A request built on a response that was not the newest any more.
+//! A request refers to a response that is no longer the newest.
 //!
-//! Why: Requests and responses cross; the server drops such a request and waits for one with the new nonce.
-//! This is normal, and never a NACK.
+//! Why: Requests and responses cross. The server ignores such a request and waits for one with the
+//! newest nonce. This is normal, and never a NACK.
 //!
 //! Example:
 //! ```text
@@ -11,26 +11,28 @@
 //! > eds v=X n=A names=[foo bar]
 //! ```
 //!
-//! Instead: nothing; the names must be said again with the verdict on the newer response.
+//! Advice: No action is needed. The client must repeat the names in its verdict on the newer
+//! response.
 //!
-//! Protocol: "ACK/NACK and resource type instance version"; row E-09.
+//! Reference: xDS protocol, "Resource updates".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "sotw-stale-nonce",
     severity: Severity::Info,
     rows: "E-09",
     source: include_str!("sotw_stale_nonce.rs"),
-    on: &[On::Request(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use crate::engine::session::RequestClass;
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if asking.is(RequestClass::StaleNonce) && asking.outcome.answers.is_none() {
-        let text = format!("nonce {} is not the newest: the request is stale", asking.nonce());
-        let evidence: Vec<_> = asking.outcome.about.iter().map(|about| about.seq).collect();
-        case.raise(&RULE, Found { text, evidence: &evidence, ..Found::default() });
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if request.has_class(RequestClass::StaleNonce) && request.outcome.answers.is_none() {
+        let text = format!("nonce {} is not the newest: the request is stale", request.nonce());
+        let evidence: Vec<_> = request.outcome.about.iter().map(|about| about.seq).collect();
+        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
     }
 }

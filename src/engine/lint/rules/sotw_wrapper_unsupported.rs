@@ -1,7 +1,8 @@
-//! Resources wrapped in `Resource` for a client that does not announce to unwrap them.
+//! A server sends wrapped resources to a client that does not support them.
 //!
-//! Why: In SotW the wrapper is only for clients with the node feature `xds.config.supports-resource-in-sotw`.
-//! Others refuse it as a resource of another type.
+//! Why: In SotW the `Resource` wrapper is for clients with the node feature
+//! `xds.config.supports-resource-in-sotw`. Other clients reject the wrapper as a resource of
+//! another type.
 //!
 //! Example:
 //! ```text
@@ -10,29 +11,30 @@
 //! < rtds v=1 n=a [wrap(rt@1 ttl=5s)]
 //! ```
 //!
-//! Instead: look at the node's client features before you wrap.
+//! Advice: Check the client features of the node before wrapping.
 //!
-//! Protocol: "TTL"; row G-09.
+//! Reference: xDS protocol, "SotW TTL".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "sotw-wrapper-unsupported",
     severity: Severity::Error,
     rows: "G-09",
     source: include_str!("sotw_wrapper_unsupported.rs"),
-    on: &[On::Response(check)],
 };
 
-const FEATURE: &str = "xds.config.supports-resource-in-sotw";
-/// What gRPC clients call it, which take wrappers too.
-const OF_GRPC: &str = "xds.config.resource-in-sotw";
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let Some(features) = case.features().filter(|_| !answer.scan.wrapped.is_empty()) else { return };
-    if !features.iter().any(|feature| feature == FEATURE || feature == OF_GRPC) {
-        let names = &answer.scan.wrapped;
+const FEATURE: &str = "xds.config.supports-resource-in-sotw";
+/// The name of the feature in gRPC clients.
+const GRPC_FEATURE: &str = "xds.config.resource-in-sotw";
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let Some(features) = ctx.client_features().filter(|_| !response.scan.wrapped.is_empty()) else { return };
+    if !features.iter().any(|feature| feature == FEATURE || feature == GRPC_FEATURE) {
+        let names = &response.scan.wrapped;
         let text = format!("wrapped resources for a client without the feature {FEATURE}");
-        case.raise(&RULE, Found { blame: Blame::Server, text, names, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, names, ..FindingDraft::default() });
     }
 }

@@ -1,30 +1,31 @@
-//! A stream of the v2 transport API.
+//! A stream uses the v2 transport API.
 //!
-//! Why: It was removed from Envoy and gRPC years ago; what is known of it here is for looking at old peers.
+//! Why: Envoy and gRPC removed v2 years ago. xdscope supports v2 to inspect old peers.
 //!
 //! Example:
 //! ```text
 //! stream 1 ads v2
 //! ```
 //!
-//! Instead: move to the v3 services.
+//! Advice: Move to the v3 services.
 //!
-//! Protocol: "API flow"; rows I-13, L-01.
+//! Reference: xDS protocol, "Transport API version".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "transport-v2",
     severity: Severity::Info,
     rows: "I-13, L-01",
     source: include_str!("transport_v2.rs"),
-    on: &[On::Open(check)],
 };
 
-fn check(case: &mut RuleContext<'_>) {
-    let method = case.stream.method.as_ref();
+pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
+
+fn check(ctx: &mut RuleContext<'_>) {
+    let method = ctx.stream.method.as_ref();
     if method.is_some_and(|method| method.transport == crate::wire::event::ApiVersion::V2) {
-        let text = format!("v2 transport: {}", case.stream.open.method);
-        case.raise(&RULE, Found { text, ..Found::default() });
+        let text = format!("v2 transport: {}", ctx.stream.open.method);
+        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
     }
 }

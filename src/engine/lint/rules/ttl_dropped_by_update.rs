@@ -1,6 +1,7 @@
-//! An update without a time to live where the version before had one.
+//! An update has no TTL although the previous version had one.
 //!
-//! Why: It ends the time: the resource stays for ever. That is the way to remove a TTL, and a way to lose one.
+//! Why: The resource no longer expires. That is how a server removes a TTL, and how a TTL gets
+//! lost by mistake.
 //!
 //! Example:
 //! ```text
@@ -8,38 +9,45 @@
 //! < n=2 [r~2@2]
 //! ```
 //!
-//! Instead: repeat the TTL with each update.
+//! Advice: Repeat the TTL in each update.
 //!
-//! Protocol: "TTL"; row G-05.
+//! Reference: xDS protocol, "TTL".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "ttl-dropped-by-update",
     severity: Severity::Info,
     rows: "G-05",
     source: include_str!("ttl_dropped_by_update.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if case.memo.ttl.is_empty() {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if ctx.state.ttl_versions.is_empty() {
         return;
     }
-    let catalog = case.catalog();
-    let entries = answer.view.resources.blobs().iter().map(|id| catalog.entry(*id));
+    let catalog = ctx.catalog();
+    let entries = response.view.resources.blobs().iter().map(|id| catalog.entry(*id));
     let dropped = entries.filter(|entry| {
-        let before = case.memo.ttl.get(&entry.name);
+        let before = ctx.state.ttl_versions.get(&entry.name);
         entry.payload.is_some()
             && entry.ttl.is_none()
             && before.is_some_and(|version| *version != entry.version)
     });
     let names: Vec<_> = dropped.map(|entry| entry.name).collect();
     if !names.is_empty() {
-        let text = "new version without the TTL that the one before had".to_owned();
-        case.raise(
+        let text = "new version without TTL; the previous version had one".to_owned();
+        ctx.report(
             &RULE,
-            Found { blame: Blame::Server, text, names: &names, guess: true, ..Found::default() },
+            FindingDraft {
+                blame: Blame::Server,
+                text,
+                names: &names,
+                guess: true,
+                ..FindingDraft::default()
+            },
         );
     }
 }

@@ -1,7 +1,7 @@
-//! A resource outlived its time to live, and nothing prolonged it.
+//! The TTL of a resource expired without a refresh.
 //!
-//! Why: At the end of its time the client removes the resource. Either the server has stopped its heartbeats,
-//! or it meant the resource to end.
+//! Why: The client removes the resource at expiry. Either the server stopped its heartbeats, or
+//! the resource was meant to expire.
 //!
 //! Example:
 //! ```text
@@ -11,41 +11,45 @@
 //! advance 10s
 //! ```
 //!
-//! Instead: send heartbeats well before the time is up.
+//! Advice: Send heartbeats well before expiry.
 //!
-//! Protocol: "TTL"; row G-02.
+//! Reference: xDS protocol, "TTL".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "ttl-expired",
     severity: Severity::Warn,
     rows: "G-02",
     source: include_str!("ttl_expired.rs"),
-    on: &[On::Alarm(Alarm::Ttl, check)],
 };
 
-use super::super::context::{COALESCE, MANY};
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Ttl, check)];
 
-fn check(case: &mut RuleContext<'_>) {
-    let Some(track) = case.own_track() else { return };
-    let at = case.at;
-    case.memo.expired.retain(|name, deadline| track.deadlines.get(name) == Some(deadline));
-    let expired = &case.memo.expired;
+use super::super::context::{COALESCE_ABOVE, MIN_TIMER_INTERVAL};
+
+fn check(ctx: &mut RuleContext<'_>) {
+    let Some(track) = ctx.current_track() else { return };
+    let at = ctx.at;
+    ctx.state.reported_deadlines.retain(|name, deadline| track.deadlines.get(name) == Some(deadline));
+    let expired = &ctx.state.reported_deadlines;
     let over =
         track.deadlines.iter().filter(|(name, deadline)| **deadline <= at && !expired.contains_key(*name));
     let over: Vec<_> = over.map(|(name, deadline)| (*name, *deadline)).collect();
     let later = track.deadlines.values().copied().filter(|deadline| *deadline > at).min();
-    case.memo.expired.extend(over.iter().copied());
+    ctx.state.reported_deadlines.extend(over.iter().copied());
     if let Some(next) = later {
-        // With many of them, not each by itself: a look at all costs time.
-        let soon = at.after(COALESCE);
-        case.arm(Alarm::Ttl, if track.deadlines.len() > MANY { next.max(soon) } else { next });
+        // Batches many deadlines, because each check visits all of them.
+        let soon = at.after(MIN_TIMER_INTERVAL);
+        ctx.arm(Alarm::Ttl, if track.deadlines.len() > COALESCE_ABOVE { next.max(soon) } else { next });
     }
-    let here = |name: &crate::wire::event::Sym| track.sent.is_present(case.catalog(), *name);
+    let here = |name: &crate::wire::event::Sym| track.sent.is_present(ctx.catalog(), *name);
     let names: Vec<_> = over.into_iter().map(|(name, _)| name).filter(here).collect();
-    if !names.is_empty() && case.whole() {
-        let text = "its time to live is over, nothing prolonged it".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+    if !names.is_empty() && ctx.is_gapless() {
+        let text = "TTL expired without a refresh".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! A heartbeat with a version that was not the last one sent.
+//! A heartbeat has a version other than the last one sent.
 //!
-//! Why: A heartbeat has no content and the version of the last one sent; with another version nobody knows what
-//! it prolongs, and the time runs on.
+//! Why: A heartbeat has no payload and the version that was last sent. With another version the
+//! client cannot tell what is refreshed, and the TTL runs on.
 //!
 //! Example:
 //! ```text
@@ -9,26 +9,30 @@
 //! < n=2 [r@2 unset ttl=10s]
 //! ```
 //!
-//! Instead: send heartbeats with the version of the resource, updates with content.
+//! Advice: Send heartbeats with the version of the resource, and updates with a payload.
 //!
-//! Protocol: "TTL"; rows G-11, G-06.
+//! Reference: xDS protocol, "TTL".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "ttl-heartbeat-version",
     severity: Severity::Warn,
     rows: "G-11, G-06",
     source: include_str!("ttl_heartbeat_version.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::engine::session::Hollow;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let names = super::hollow(answer, Hollow::OtherVersion);
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let names = super::support::names_without_payload(response, Hollow::OtherVersion);
     if !names.is_empty() {
-        let text = "heartbeat with a version that was not the last one sent".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "heartbeat with a version other than the last one sent".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

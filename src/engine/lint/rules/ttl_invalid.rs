@@ -1,33 +1,38 @@
-//! A time to live that is zero, negative, or beyond all measure.
+//! A TTL is zero, negative or out of range.
 //!
-//! Why: What a client does with it is not defined: at once gone, never, or refused.
+//! Why: The protocol does not define what a client does: the resource may expire at once, or
+//! never, or be rejected.
 //!
 //! Example:
 //! ```text
 //! < n=1 [r@1 ttl=0s]
 //! ```
 //!
-//! Instead: leave `ttl` unset for a resource that stays.
+//! Advice: Leave `ttl` unset for a resource that does not expire.
 //!
-//! Protocol: "TTL"; row G-02.
+//! Reference: API reference, `Resource.ttl`.
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "ttl-invalid",
     severity: Severity::Warn,
     rows: "G-02",
     source: include_str!("ttl_invalid.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let catalog = case.catalog();
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let catalog = ctx.catalog();
     let invalid = |ttl: i64| ttl <= 0 || ttl == i64::MAX;
-    let odd = answer.scan.ttl.iter().filter(|id| catalog.entry(**id).ttl.is_some_and(invalid));
+    let odd = response.scan.ttl.iter().filter(|id| catalog.entry(**id).ttl.is_some_and(invalid));
     let names: Vec<_> = odd.map(|id| crate::engine::session::key(catalog, *id)).collect();
     if !names.is_empty() {
-        let text = "time to live that is zero, negative or out of range".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "TTL is zero, negative or out of range".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

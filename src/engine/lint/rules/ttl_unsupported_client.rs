@@ -1,7 +1,7 @@
-//! A time to live for a client that does not announce to know it.
+//! A server sends a TTL to a client that does not support TTLs.
 //!
-//! Why: Only clients with the node feature `xds.config.supports-resource-ttl` keep the time. Others hold the
-//! resource for ever, and take heartbeats for something else.
+//! Why: Only clients with the node feature `xds.config.supports-resource-ttl` run a timer. Other
+//! clients keep the resource, and misread heartbeats.
 //!
 //! Example:
 //! ```text
@@ -9,29 +9,33 @@
 //! < n=1 [r@1 ttl=10s]
 //! ```
 //!
-//! Instead: look at the node's client features before you set a TTL.
+//! Advice: Check the client features of the node before setting a TTL.
 //!
-//! Protocol: "TTL"; row G-03.
+//! Reference: xDS protocol, "TTL".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "ttl-unsupported-client",
     severity: Severity::Warn,
     rows: "G-03",
     source: include_str!("ttl_unsupported_client.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 const FEATURE: &str = "xds.config.supports-resource-ttl";
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let Some(features) = case.features().filter(|_| !answer.scan.ttl.is_empty()) else { return };
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let Some(features) = ctx.client_features().filter(|_| !response.scan.ttl.is_empty()) else { return };
     if !features.iter().any(|feature| feature == FEATURE) {
-        let catalog = case.catalog();
+        let catalog = ctx.catalog();
         let names: Vec<_> =
-            answer.scan.ttl.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
+            response.scan.ttl.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
         let text = format!("TTL for a client without the feature {FEATURE}");
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

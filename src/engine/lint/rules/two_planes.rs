@@ -1,6 +1,6 @@
-//! A resource goes back and forth between two control planes.
+//! A resource alternates between the contents of two control planes.
 //!
-//! Why: Two servers with different contents behind one address send the client from one to the other and back.
+//! Why: Two servers with different contents behind one address switch the client back and forth.
 //!
 //! Example:
 //! ```text
@@ -9,39 +9,36 @@
 //! < cds v=3 n=c [A] cp=one
 //! ```
 //!
-//! Instead: bring the control planes to the same contents, or keep a client at one of them.
+//! Advice: Give the control planes the same contents, or keep each client at one of them.
 //!
-//! Protocol: "Eventual consistency considerations"; row P.
+//! Reference: API reference, `DiscoveryResponse.control_plane`.
 
-use super::prelude::*;
+use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "two-planes",
-    severity: Severity::Warn,
-    rows: "P",
-    source: include_str!("two_planes.rs"),
-    on: &[On::Response(check)],
-};
+pub(super) static RULE: Rule =
+    Rule { id: "two-planes", severity: Severity::Warn, rows: "P", source: include_str!("two_planes.rs") };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use std::sync::Arc;
 
-use super::super::memo::WORLD;
+use super::super::state::MAX_SOURCE_ENTRIES;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let Some(plane) = answer.view.control_plane.filter(|plane| !plane.is_empty()) else { return };
-    let (catalog, session) = (case.catalog(), case.stream.session.unwrap_or(usize::MAX));
-    let Some(own) = catalog.strings().find(answer.track.type_url.as_str()) else { return };
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let Some(plane) = response.view.control_plane.filter(|plane| !plane.is_empty()) else { return };
+    let (catalog, session) = (ctx.catalog(), ctx.stream.session.unwrap_or(usize::MAX));
+    let Some(own) = catalog.strings().find(response.track.type_url.as_str()) else { return };
     let mut names = Vec::new();
-    for name in answer.outcome.added.iter().chain(&answer.outcome.changed) {
-        let slot = answer.track.sent.get(catalog, *name);
+    for name in response.outcome.added.iter().chain(&response.outcome.changed) {
+        let slot = response.track.sent.get(catalog, *name);
         let Some(content) = slot.and_then(|slot| slot.blob).and_then(|blob| catalog.entry(blob).payload)
         else {
             continue;
         };
-        if case.world.planes.len() >= WORLD {
-            case.world.planes.clear();
+        if ctx.source_state.plane_contents.len() >= MAX_SOURCE_ENTRIES {
+            ctx.source_state.plane_contents.clear();
         }
-        let known = case.world.planes.entry((session, own, *name)).or_default();
+        let known = ctx.source_state.plane_contents.entry((session, own, *name)).or_default();
         let last = known.last().map(|(plane, content)| (plane.clone(), *content));
         if last == Some((Arc::clone(plane), content)) {
             continue;
@@ -60,7 +57,10 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
         }
     }
     if !names.is_empty() {
-        let text = format!("content of another control plane, and back to that of {plane}");
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = format!("content of another control plane, then again of {plane}");
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! A type URL that is not the type of the single-type method it stands on.
+//! A type URL does not match its single-type method.
 //!
-//! Why: The method decides what is served. A server that goes by the method answers another question than was
-//! asked.
+//! Why: The method implies the type. A server that goes by the method answers another request than
+//! was meant.
 //!
 //! Example:
 //! ```text
@@ -9,36 +9,37 @@
 //! > eds names=[foo]
 //! ```
 //!
-//! Instead: use the method of the type, or ADS. The v2 and v3 forms of the same type are fine.
+//! Advice: Use the method of the type, or ADS. The v2 and v3 forms of one type match.
 //!
-//! Protocol: "Resource types"; row A-14.
+//! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "type-service-mismatch",
     severity: Severity::Error,
     rows: "A-14",
     source: include_str!("type_service_mismatch.rs"),
-    on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    check(case, asking.track, Blame::Client);
+pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+
+fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    check(ctx, request.track, Blame::Client);
 }
 
-fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    check(case, answer.track, Blame::Server);
+fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    check(ctx, response.track, Blame::Server);
 }
 
-fn check(case: &mut RuleContext<'_>, track: &crate::engine::session::Track, blame: Blame) {
-    let Some(method) = case.stream.method.as_ref().and_then(|method| method.kind) else { return };
+fn check(ctx: &mut RuleContext<'_>, track: &crate::engine::session::Track, blame: Blame) {
+    let Some(method) = ctx.stream.method.as_ref().and_then(|method| method.kind) else { return };
     let url = track.type_url.as_str();
-    // A collection of the type goes by the same method (row A-13).
+    // A collection uses the method of its members: docs/protocol.md#a-13
     let base = url.strip_suffix("Collection").unwrap_or(url);
     let kind = crate::wire::event::Kind::of_type_url(base).map(|(kind, _)| kind);
-    if case.is_grpc() && kind != Some(method) && !url.is_empty() {
+    if ctx.is_grpc() && kind != Some(method) && !url.is_empty() {
         let text = format!("type {url} on the method of {}", method.label());
-        case.raise(&RULE, Found { blame, text, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
     }
 }

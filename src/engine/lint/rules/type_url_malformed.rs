@@ -1,45 +1,45 @@
-//! A type URL without the prefix `type.googleapis.com/` or without a full message name.
+//! A type URL lacks the prefix `type.googleapis.com/` or a full message name.
 //!
-//! Why: The type URL is the key of the whole conversation. A server that does not know it answers nothing, and
-//! a client refuses what does not match.
+//! Why: The type URL selects the subscription. A server does not answer an unknown type URL, and a
+//! client rejects one that does not match.
 //!
 //! Example:
 //! ```text
 //! > type=envoy.config.cluster.v3.Cluster
 //! ```
 //!
-//! Instead: write `type.googleapis.com/` and the full name of the message, as in
+//! Advice: Write `type.googleapis.com/` and the full name of the message, as in
 //! `type.googleapis.com/envoy.config.cluster.v3.Cluster`.
 //!
-//! Protocol: "Resource types"; row A-01.
+//! Reference: xDS protocol, "Resource Types".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "type-url-malformed",
     severity: Severity::Error,
     rows: "A-01",
     source: include_str!("type_url_malformed.rs"),
-    on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    check(case, Blame::Client, asking.track.type_url.as_str(), asking.track.kind.is_some());
+pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+
+fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    check(ctx, Blame::Client, request.track.type_url.as_str(), request.track.kind.is_some());
 }
 
-fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    check(case, Blame::Server, answer.track.type_url.as_str(), answer.track.kind.is_some());
+fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    check(ctx, Blame::Server, response.track.type_url.as_str(), response.track.kind.is_some());
 }
 
-fn check(case: &mut RuleContext<'_>, blame: Blame, url: &str, known: bool) {
+fn check(ctx: &mut RuleContext<'_>, blame: Blame, url: &str, known: bool) {
     if !known && is_malformed(url) {
-        let text =
-            format!("`{url}` is no type URL: type.googleapis.com/ and a full message name are missing");
-        case.raise(&RULE, Found { blame, text, ..Found::default() });
+        let text = format!("not a type URL: `{url}`; use type.googleapis.com/ and a full message name");
+        ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
     }
 }
 
-/// Neither empty nor of the published form.
+/// Whether the type URL is neither empty nor in the published form.
 pub(super) fn is_malformed(url: &str) -> bool {
     let name = url.strip_prefix(crate::wire::event::TYPE_PREFIX);
     let dotted = |name: &str| name.split('.').count() > 1 && name.split('.').all(|part| !part.is_empty());

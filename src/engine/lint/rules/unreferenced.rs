@@ -1,8 +1,8 @@
-//! A cluster or endpoint assignment that was asked for by name, and that nothing refers to.
+//! A cluster or load assignment is requested by name, but nothing refers to it.
 //!
-//! Why: For a minute no listener, route or cluster that the client was sent led to it. It costs the server and the client
-//! something and carries no traffic; as a rule a name was left behind. What the client's own bootstrap refers to is not
-//! seen here, so it is a guess.
+//! Why: For a minute no listener, route or cluster of the client referred to the resource, which
+//! costs resources and serves no traffic. The finding is a guess, because references in the
+//! bootstrap of the client are not visible.
 //!
 //! Example:
 //! ```text
@@ -10,29 +10,26 @@
 //! < cds n=1 [old@1]
 //! ```
 //!
-//! Instead: give up names when the last reference to them is gone.
+//! Advice: Unsubscribe from names when their last reference is gone.
 //!
-//! Protocol: "Resource types", the graph of references; row P.
+//! Reference: xDS protocol, "API flow".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "unreferenced",
-    severity: Severity::Info,
-    rows: "P",
-    source: include_str!("unreferenced.rs"),
-    on: &[On::Response(check), On::Alarm(Alarm::Unreferenced, due)],
-};
+pub(super) static RULE: Rule =
+    Rule { id: "unreferenced", severity: Severity::Info, rows: "P", source: include_str!("unreferenced.rs") };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Alarm(Alarm::Unreferenced, due)];
 
 use std::time::Duration;
 
-use super::super::memo::NAMES;
+use super::super::state::MAX_NAMES;
 use crate::wire::event::{Kind, Sym, Time};
 
-/// How long nothing refers to it.
-const LIMIT: Duration = Duration::from_secs(60);
+/// How long a resource may be unreferenced.
+const UNREFERENCED_LIMIT: Duration = Duration::from_secs(60);
 
-/// The types whose resources can refer to this one.
+/// The types whose resources can refer to a resource of the type.
 fn parents(kind: Kind) -> &'static [Kind] {
     match kind {
         Kind::Eds => &[Kind::Cds],
@@ -41,65 +38,67 @@ fn parents(kind: Kind) -> &'static [Kind] {
     }
 }
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let known = case.options.links.is_some() && case.is_certain() && case.timed();
-    if !known || answer.track.kind.is_none_or(|kind| parents(kind).is_empty()) {
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let known = ctx.options.links.is_some() && ctx.has_full_history() && ctx.has_timestamps();
+    if !known || response.track.kind.is_none_or(|kind| parents(kind).is_empty()) {
         return;
     }
-    let named = answer.outcome.added.iter().filter(|name| answer.track.want.names.contains(**name));
+    let named = response.outcome.added.iter().filter(|name| response.track.want.names.contains(**name));
     for name in named {
-        if case.memo.unreferenced.len() < NAMES {
-            case.memo.unreferenced.insert(*name, case.at);
+        if ctx.state.unreferenced.len() < MAX_NAMES {
+            ctx.state.unreferenced.insert(*name, ctx.at);
         }
     }
-    if !case.memo.unreferenced.is_empty() {
-        case.arm(Alarm::Unreferenced, case.at.after(LIMIT));
+    if !ctx.state.unreferenced.is_empty() {
+        ctx.arm(Alarm::Unreferenced, ctx.at.after(UNREFERENCED_LIMIT));
     }
 }
 
-fn due(case: &mut RuleContext<'_>) {
-    let Some(track) = case.own_track() else { return };
+fn due(ctx: &mut RuleContext<'_>) {
+    let Some(track) = ctx.current_track() else { return };
     let Some(kind) = track.kind else { return };
-    let (at, catalog, client) = (case.at, case.catalog(), case.client());
+    let (at, catalog, client) = (ctx.at, ctx.catalog(), ctx.client());
     let held = |name: Sym| track.want.names.contains(name) && track.sent.is_present(catalog, name);
-    case.memo.unreferenced.retain(|name, _| held(*name));
+    ctx.state.unreferenced.retain(|name, _| held(*name));
     let (mut names, mut next) = (Vec::new(), None::<Time>);
-    let mut watched: Vec<(Sym, Time)> = case.memo.unreferenced.iter().map(|(n, t)| (*n, *t)).collect();
+    let mut watched: Vec<(Sym, Time)> = ctx.state.unreferenced.iter().map(|(n, t)| (*n, *t)).collect();
     watched.sort_unstable();
     for (name, since) in watched {
         let child = (kind, name);
-        let graphs = &case.world.graphs;
+        let graphs = &ctx.source_state.graphs;
         let since = match graphs.is_used(&client, child) {
             None => return,
             Some(true) => at,
             Some(false) => graphs.released(&client, child).map_or(since, |released| released.max(since)),
         };
-        if at.since(since) >= LIMIT {
+        if at.since(since) >= UNREFERENCED_LIMIT {
             names.push(name);
         } else {
             next = Some(next.map_or(since, |next| next.min(since)));
         }
     }
     for name in &names {
-        case.memo.unreferenced.remove(name);
+        ctx.state.unreferenced.remove(name);
     }
     if let Some(next) = next {
-        case.arm(Alarm::Unreferenced, next.after(LIMIT));
+        ctx.arm(Alarm::Unreferenced, next.after(UNREFERENCED_LIMIT));
     }
-    if !names.is_empty() && case.is_certain() && sees_parents(case, kind, &names) {
-        let text = "nothing that the client was sent refers to it for 60 s".to_owned();
-        case.raise(&RULE, Found { text, names: &names, guess: true, ..Found::default() });
+    if !names.is_empty() && ctx.has_full_history() && sees_parents(ctx, kind, &names) {
+        let text = "unreferenced by the resources of the client for 60 s".to_owned();
+        ctx.report(&RULE, FindingDraft { text, names: &names, guess: true, ..FindingDraft::default() });
     }
 }
 
-/// The client is sent what could refer to it. One that has everything but this from its bootstrap is not judged.
-fn sees_parents(case: &RuleContext<'_>, kind: Kind, names: &[Sym]) -> bool {
-    let catalog = case.catalog();
-    let tracks: Vec<_> = parents(kind).iter().flat_map(|kind| case.tracks_of(*kind)).collect();
+/// Whether the client receives resources that could refer to the names.
+///
+/// A client may have its other resources in the bootstrap.
+fn sees_parents(ctx: &RuleContext<'_>, kind: Kind, names: &[Sym]) -> bool {
+    let catalog = ctx.catalog();
+    let tracks: Vec<_> = parents(kind).iter().flat_map(|kind| ctx.tracks_of(*kind)).collect();
     let sent = tracks.iter().any(|(_, track)| track.traffic.pushes > 0);
-    // Endpoints go by the name of their cluster as a rule; filters found by discovery may name clusters.
+    // Endpoints usually have the name of their cluster. Filters from ECDS may refer to clusters.
     let namesake =
         tracks.iter().any(|(_, track)| names.iter().any(|name| track.sent.is_present(catalog, *name)));
-    let filters = kind == Kind::Cds && !case.tracks_of(Kind::Ecds).is_empty();
+    let filters = kind == Kind::Cds && !ctx.tracks_of(Kind::Ecds).is_empty();
     sent && !filters && !(kind == Kind::Eds && namesake)
 }

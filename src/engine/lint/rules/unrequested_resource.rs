@@ -1,7 +1,7 @@
-//! A resource that the client did not ask for.
+//! A server sends a resource that the client did not request.
 //!
-//! Why: Clients ignore it, and it does not count as an answer if they ask for it later. Names that were given
-//! up a moment ago are not meant: the server may not have known.
+//! Why: Clients ignore such a resource, and it does not count as an answer to a later request.
+//! Recently unsubscribed names are exempt, because the server may not have known.
 //!
 //! Example:
 //! ```text
@@ -9,47 +9,52 @@
 //! < eds v=1 n=1 [a b]
 //! ```
 //!
-//! Instead: send what is subscribed to. Servers that infer the set from the node do this on purpose.
+//! Advice: Send subscribed resources only. Servers that infer the resources from the node do this
+//! on purpose.
 //!
-//! Protocol: "How the client specifies what resources to return"; rows E-35, F-13.
+//! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "unrequested-resource",
     severity: Severity::Info,
     rows: "E-35, F-13",
     source: include_str!("unrequested_resource.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::wire::event::Sym;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let names = unasked(case, answer);
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let names = unasked(ctx, response);
     if !names.is_empty() {
-        let text = "sent without being asked for".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "sent without a request".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }
 
-/// What nothing asked for, as far as that is known.
-pub(super) fn unasked(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> Vec<Sym> {
-    let track = answer.track;
-    if track.want.is_wildcard() || track.traffic.requests == 0 || !case.is_certain() {
+/// Names in the response that no request covers, as far as known.
+pub(super) fn unasked(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
+    let track = response.track;
+    if track.want.is_wildcard() || track.traffic.requests == 0 || !ctx.has_full_history() {
         return Vec::new();
     }
-    let catalog = case.catalog();
+    let catalog = ctx.catalog();
     let mut names = Vec::new();
-    for id in answer.view.resources.blobs() {
+    for id in response.view.resources.blobs() {
         let name = crate::engine::session::key(catalog, *id);
         if crate::engine::session::nameless(name).is_some() || track.want.names.contains(name) {
             continue;
         }
         let slot = track.sent.get(catalog, name);
         if !track.covers(catalog, name, slot.as_ref())
-            && !case.just_let_go(name)
-            && !structured(case, answer, name)
+            && !ctx.was_just_unsubscribed(name)
+            && !structured(ctx, response, name)
         {
             names.push(name);
         }
@@ -57,8 +62,8 @@ pub(super) fn unasked(case: &RuleContext<'_>, answer: &ResponseContext<'_>) -> V
     names
 }
 
-/// Told by the rule about context parameters.
-fn structured(case: &RuleContext<'_>, answer: &ResponseContext<'_>, name: Sym) -> bool {
-    !answer.scan.structured.is_empty()
-        && super::xdstp_context_mismatch::near(case, answer.track, name).is_some()
+/// Whether `xdstp-context-mismatch` covers the name.
+fn structured(ctx: &RuleContext<'_>, response: &ResponseContext<'_>, name: Sym) -> bool {
+    !response.scan.structured.is_empty()
+        && super::xdstp_context_mismatch::near(ctx, response.track, name).is_some()
 }

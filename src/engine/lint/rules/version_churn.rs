@@ -1,6 +1,6 @@
-//! The version changed, and nothing else.
+//! The version changed, but nothing else did.
 //!
-//! Why: Each new version makes the client look at everything again and answer.
+//! Why: Each new version makes the client check all resources again and answer.
 //!
 //! Example:
 //! ```text
@@ -9,30 +9,35 @@
 //! < eds v=2 n=b [foo]
 //! ```
 //!
-//! Instead: change the version only when content changes.
+//! Advice: Change the version only when content changes.
 //!
-//! Protocol: "Resource versions"; row E-16.
+//! Reference: xDS protocol, "ACK/NACK and resource type instance version".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "version-churn",
     severity: Severity::Info,
     rows: "E-16",
     source: include_str!("version_churn.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let Some(before) = &case.memo.previous else { return };
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let Some(before) = &ctx.state.newest else { return };
     let (was, seq) = (before.version.clone(), before.seq);
-    let muted = answer.heartbeat() || case.memo.added_since || !case.whole();
-    if answer.view.is_delta || was == *answer.view.version || muted {
+    let muted = response.is_heartbeat() || ctx.state.has_new_names || !ctx.is_gapless();
+    if response.view.is_delta || was == *response.view.version || muted {
         return;
     }
-    if super::sotw_needless_update::same_content(case, answer) && !answer.view.resources.is_empty() {
-        let text = format!("version {was} became {}, contents and names are the same", answer.view.version);
+    if super::sotw_needless_update::same_content(ctx, response) && !response.view.resources.is_empty() {
+        let text =
+            format!("version {was} became {} without a change of contents or names", response.view.version);
         let evidence = [seq];
-        case.raise(&RULE, Found { blame: Blame::Server, text, evidence: &evidence, ..Found::default() });
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, evidence: &evidence, ..FindingDraft::default() },
+        );
     }
 }

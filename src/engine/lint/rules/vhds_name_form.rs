@@ -1,7 +1,7 @@
-//! A virtual host is asked for by a name without a slash.
+//! A virtual host is requested by a name without a slash.
 //!
-//! Why: Names of virtual hosts are the name of the route configuration, a slash, and the host. A server can't
-//! find one by another name.
+//! Why: The name of a virtual host is the route configuration, a slash, and the host. A server
+//! cannot find a virtual host by another name.
 //!
 //! Example:
 //! ```text
@@ -9,31 +9,32 @@
 //! > sub=[foo.com]
 //! ```
 //!
-//! Instead: subscribe to ROUTE_CONFIGURATION/HOST.
+//! Advice: Subscribe to ROUTE_CONFIGURATION/HOST.
 //!
-//! Protocol: "Virtual Host Discovery Service"; row A-05.
+//! Reference: Envoy documentation, "Virtual Host Discovery Service (VHDS)".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "vhds-name-form",
     severity: Severity::Info,
     rows: "A-05",
     source: include_str!("vhds_name_form.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if asking.track.kind != Some(crate::wire::event::Kind::Vhds) {
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if request.track.kind != Some(crate::wire::event::Kind::Vhds) {
         return;
     }
     let plain = |name: &crate::wire::event::Sym| {
-        let text = case.text(*name);
+        let text = ctx.text(*name);
         text != "*" && !text.starts_with("xdstp:") && !text.contains('/')
     };
-    let names: Vec<_> = asking.outcome.added.iter().copied().filter(plain).collect();
+    let names: Vec<_> = request.outcome.added.iter().copied().filter(plain).collect();
     if !names.is_empty() {
-        let text = "virtual host asked for by a name without ROUTE_CONFIGURATION/".to_owned();
-        case.raise(&RULE, Found { text, names: &names, ..Found::default() });
+        let text = "name of a virtual host lacks ROUTE_CONFIGURATION/".to_owned();
+        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
     }
 }

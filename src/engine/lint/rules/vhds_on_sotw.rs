@@ -1,6 +1,6 @@
-//! Virtual hosts asked for, or sent, on a SotW method.
+//! Virtual hosts are requested or sent on a SotW method.
 //!
-//! Why: VHDS exists as a delta service only. A SotW server has no way to send virtual hosts one by one.
+//! Why: VHDS exists in delta only. SotW cannot send virtual hosts one by one.
 //!
 //! Example:
 //! ```text
@@ -8,35 +8,36 @@
 //! > vhds names=["rc/foo.com"]
 //! ```
 //!
-//! Instead: use a delta variant for VHDS.
+//! Advice: Use a delta variant for VHDS.
 //!
-//! Protocol: "Virtual Host Discovery Service"; row A-05.
+//! Reference: xDS protocol, "RPC Services and Methods for Each Variant".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "vhds-on-sotw",
     severity: Severity::Error,
     rows: "A-05",
     source: include_str!("vhds_on_sotw.rs"),
-    on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    if asking.sotw().is_some() && asking.outcome.first {
-        check(case, asking.track.kind, Blame::Client, "asked for");
+pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+
+fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if request.sotw().is_some() && request.outcome.first {
+        check(ctx, request.track.kind, Blame::Client, "requested");
     }
 }
 
-fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if !answer.view.is_delta && answer.track.traffic.requests == 0 {
-        check(case, answer.track.kind, Blame::Server, "sent");
+fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if !response.view.is_delta && response.track.traffic.requests == 0 {
+        check(ctx, response.track.kind, Blame::Server, "sent");
     }
 }
 
-fn check(case: &mut RuleContext<'_>, kind: Option<crate::wire::event::Kind>, blame: Blame, what: &str) {
+fn check(ctx: &mut RuleContext<'_>, kind: Option<crate::wire::event::Kind>, blame: Blame, what: &str) {
     if kind == Some(crate::wire::event::Kind::Vhds) {
         let text = format!("virtual hosts {what} on a SotW method: VHDS is delta only");
-        case.raise(&RULE, Found { blame, text, ..Found::default() });
+        ctx.report(&RULE, FindingDraft { blame, text, ..FindingDraft::default() });
     }
 }

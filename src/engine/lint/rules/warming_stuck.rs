@@ -1,8 +1,8 @@
-//! A cluster or listener waits for its endpoints or routes, and they do not come.
+//! A cluster or listener waits for endpoints or routes that do not arrive.
 //!
-//! Why: Clusters and listeners warm up before they are used: until the endpoints, or the routes, are there the
-//! old ones stay in use, and at the start nothing works. Envoy wants the endpoints of an updated cluster again
-//! even if they did not change.
+//! Why: Clusters and listeners warm before they are used: until their endpoints or routes arrive,
+//! the old ones stay in use, and at start-up nothing works. Envoy needs the endpoints of an
+//! updated cluster again, even if they have not changed.
 //!
 //! Example:
 //! ```text
@@ -12,84 +12,92 @@
 //! advance 15s
 //! ```
 //!
-//! Instead: send the endpoints of each new or changed cluster, and the routes of each new listener.
+//! Advice: Send the endpoints of each new or changed cluster, and the routes of each new listener.
 //!
-//! Protocol: "Resource warming"; rows H-04, H-05.
+//! Reference: xDS protocol, "Resource warming".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "warming-stuck",
     severity: Severity::Warn,
     rows: "H-04, H-05",
     source: include_str!("warming_stuck.rs"),
-    on: &[On::Alarm(Alarm::Warming, check)],
 };
 
-use super::super::graph::awaited;
-use super::super::warming::Warming;
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
+
+use super::super::references::awaited;
+use super::super::warming::WarmingBatch;
 use crate::engine::session::Presence;
 use crate::wire::event::{Kind, Sym};
 
-fn check(case: &mut RuleContext<'_>) {
-    let (at, limit) = (case.at, case.options.timers.warm);
-    let Some(track) = case.own_track() else { return };
+fn check(ctx: &mut RuleContext<'_>) {
+    let (at, limit) = (ctx.at, ctx.options.timers.warm);
+    let Some(track) = ctx.current_track() else { return };
     let Some(kind) = track.kind else { return };
     let mut over = Vec::new();
-    while case.memo.warming.since().is_some_and(|since| at.since(since) >= limit) {
-        over.extend(case.memo.warming.pop());
+    while ctx.state.warming.since().is_some_and(|since| at.since(since) >= limit) {
+        over.extend(ctx.state.warming.pop());
     }
-    if let Some(next) = case.memo.warming.since() {
-        case.arm(Alarm::Warming, next.after(limit));
+    if let Some(next) = ctx.state.warming.since() {
+        ctx.arm(Alarm::Warming, next.after(limit));
     }
     let mut due = Vec::new();
     for warming in &over {
-        for (name, refs) in case.refs_of(track, &warming.names) {
+        for (name, refs) in ctx.references_of(track, &warming.names) {
             due.extend(awaited(kind, &refs).map(|child| (name, warming, child)));
         }
     }
-    let stuck = |(name, warming, child): &(Sym, &Warming, (Kind, Sym))| {
-        let offered = track.sent.is_present(case.catalog(), *name) && !track.refused.contains(name);
-        offered && waits(case, warming, *child)
+    let stuck = |(name, warming, child): &(Sym, &WarmingBatch, (Kind, Sym))| {
+        let offered = track.sent.is_present(ctx.catalog(), *name) && !track.refused.contains(name);
+        offered && waits(ctx, warming, *child)
     };
     let mut stuck: Vec<_> = due.into_iter().filter(stuck).collect();
     stuck.sort_by_key(|(name, ..)| *name);
-    for (again, note) in [(false, ""), (true, "; Envoy wants them again after an update")] {
+    for (again, note) in [(false, ""), (true, "; Envoy needs them again after an update")] {
         let some = stuck.iter().filter(|(_, warming, _)| warming.update == again);
         let (names, mut evidence): (Vec<_>, Vec<_>) =
             some.map(|(name, warming, _)| (*name, warming.seq)).unzip();
         evidence.dedup();
-        if !names.is_empty() && case.is_certain() {
+        if !names.is_empty() && ctx.has_full_history() {
             let what = if track.kind == Some(Kind::Cds) { "endpoints" } else { "routes" };
-            let text = format!("waits for its {what}{note}");
-            case.raise(
+            let text = format!("waits for {what}{note}");
+            ctx.report(
                 &RULE,
-                Found { blame: Blame::Server, text, names: &names, evidence: &evidence, ..Found::default() },
+                FindingDraft {
+                    blame: Blame::Server,
+                    text,
+                    names: &names,
+                    evidence: &evidence,
+                    ..FindingDraft::default()
+                },
             );
         }
     }
 }
 
-/// The child was asked for on a stream in view, and not sent since.
-fn waits(case: &RuleContext<'_>, warming: &Warming, (kind, name): (Kind, Sym)) -> bool {
-    let (catalog, tracks) = (case.catalog(), case.tracks_of(kind));
+/// Whether the child was requested on a visible stream and not sent since.
+fn waits(ctx: &RuleContext<'_>, warming: &WarmingBatch, (kind, name): (Kind, Sym)) -> bool {
+    let (catalog, tracks) = (ctx.catalog(), ctx.tracks_of(kind));
     let wanted = tracks.iter().any(|(_, track)| track.covers(catalog, name, None));
     let sent = tracks.iter().any(|(_, track)| {
         let Some(slot) = track.sent.get(catalog, name) else { return false };
         let held = slot.is_present();
-        // A listener may warm up on the routes it has (row H-06); so may the cluster of a client other than Envoy.
-        if held && (kind == Kind::Rds || (warming.update && !may_be_envoy(case))) {
+        // A listener may warm with the routes that it holds, and so may clusters outside Envoy:
+        // docs/protocol.md#h-06
+        if held && (kind == Kind::Rds || (warming.update && !may_be_envoy(ctx))) {
             return true;
         }
         let ended = matches!(slot.state, Presence::Removed | Presence::Absent(_) | Presence::Released);
         let at = track.responses.get(slot.order).map(|response| response.at);
-        // What was sent too long ago to be remembered can't be told.
+        // The time of a response that is no longer remembered is unknown.
         ended || (held && at.is_none_or(|at| at >= warming.since))
     });
     wanted && !sent
 }
 
-fn may_be_envoy(case: &RuleContext<'_>) -> bool {
-    let agent = case.stream.node.as_ref().map_or("", |node| node.user_agent.as_str());
+fn may_be_envoy(ctx: &RuleContext<'_>) -> bool {
+    let agent = ctx.stream.node.as_ref().map_or("", |node| node.user_agent.as_str());
     agent.is_empty() || agent.to_ascii_lowercase().contains("envoy")
 }

@@ -1,7 +1,8 @@
-//! The wildcard is given up by a list of names without `*`.
+//! A list of names without `*` ends a wildcard subscription.
 //!
-//! Why: A list without `*` means these names and no others. Older servers ignore the names and stay with the
-//! wildcard. The next response tells which reading the server has.
+//! Why: A list without `*` means exactly these names. Servers that follow the edition of Envoy
+//! 1.17 ignore the names and keep the wildcard. The next response shows which reading the server
+//! has.
 //!
 //! Example:
 //! ```text
@@ -10,50 +11,58 @@
 //! > cds v=1 n=a names=[A]
 //! ```
 //!
-//! Instead: add `*` to keep the wildcard; open a new stream to leave it with old servers.
+//! Advice: Add `*` to keep the wildcard. To leave the wildcard with old servers, open a new
+//! stream.
 //!
-//! Protocol: "How the client specifies what resources to return"; rows E-41, L-06.
+//! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "wildcard-dropped-by-names",
     severity: Severity::Info,
     rows: "E-41, L-06",
     source: include_str!("wildcard_dropped_by_names.rs"),
-    on: &[On::Request(check), On::Response(tell)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check), Check::Response(check_reading)];
 
 use crate::engine::session::{Wildcard, key};
 use crate::wire::content::BlobId;
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(request) = asking.sotw().filter(|request| !request.resource_names.is_empty()) else { return };
-    let was = asking.outcome.was != Wildcard::None && !asking.outcome.first;
-    if was && !asking.track.want.is_wildcard() {
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(body) = request.sotw().filter(|body| !body.resource_names.is_empty()) else { return };
+    let was = request.outcome.was != Wildcard::None && !request.outcome.first;
+    if was && !request.track.want.is_wildcard() {
         let text =
-            "names without `*` end the wildcard (000: these names, 003: the wildcard goes on)".to_owned();
-        let found = Found { text, names: &request.resource_names, ..Found::default() };
-        case.memo.dropped = case.raise(&RULE, found);
+            "names without `*` end the wildcard; servers that follow the edition of Envoy 1.17 keep it"
+                .to_owned();
+        let draft = FindingDraft { text, names: &body.resource_names, ..FindingDraft::default() };
+        ctx.state.wildcard_finding = ctx.report(&RULE, draft);
     }
 }
 
-/// What comes next says how the server reads the list; what it may have sent before it had the list says nothing.
-fn tell(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let Some(finding) = case.memo.dropped.filter(|_| answer.full() && case.whole()) else { return };
-    let (catalog, want) = (case.catalog(), &answer.track.want);
+/// Reads from the next response how the server understood the list.
+///
+/// A response that may have crossed the list proves nothing.
+fn check_reading(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let Some(finding) = ctx.state.wildcard_finding.filter(|_| response.is_full_state() && ctx.is_gapless())
+    else {
+        return;
+    };
+    let (catalog, want) = (ctx.catalog(), &response.track.want);
     if want.is_wildcard() {
-        case.memo.dropped = None;
+        ctx.state.wildcard_finding = None;
         return;
     }
     let more = |id: &BlobId| !want.names.contains(key(catalog, *id));
-    let note = match answer.view.resources.blobs().iter().any(more) {
-        true if case.memo.wildcard_let_go.is_some_and(|at| case.at.since(at) <= case.options.timers.ack) => {
+    let note = match response.view.resources.blobs().iter().any(more) {
+        true if ctx.state.wildcard_ended_at.is_some_and(|at| ctx.at.since(at) <= ctx.options.timers.ack) => {
             return;
         }
-        true => "; the server goes on with the wildcard",
-        false => "; the server sends these names",
+        true => "; this server keeps the wildcard",
+        false => "; this server sends the names only",
     };
-    case.memo.dropped = None;
-    case.findings.end(finding, case.at, note);
+    ctx.state.wildcard_finding = None;
+    ctx.findings.end(finding, ctx.at, note);
 }

@@ -1,37 +1,38 @@
-//! A wildcard for a type other than LDS and CDS.
+//! A client uses a wildcard for a type other than listeners and clusters.
 //!
-//! Why: Only listeners and clusters are published with a wildcard. Servers may answer with everything, with
-//! nothing, or not at all.
+//! Why: The protocol defines wildcards for listeners and clusters. Servers may answer with
+//! everything, with nothing, or not at all.
 //!
 //! Example:
 //! ```text
 //! > eds names=[*]
 //! ```
 //!
-//! Instead: ask for names.
+//! Advice: Request names.
 //!
-//! Protocol: "How the client specifies what resources to return"; rows E-42, L-07.
+//! Reference: xDS protocol, "How the client specifies what resources to return".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "wildcard-other-type",
     severity: Severity::Info,
     rows: "E-42, L-07",
     source: include_str!("wildcard_other_type.rs"),
-    on: &[On::Request(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use crate::engine::session::Wildcard;
 use crate::wire::event::Kind;
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    // Scoped routes, virtual hosts and endpoints of localities are used this way.
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    // Wildcards are common for scoped routes, virtual hosts and endpoints of localities.
     let named =
-        matches!(asking.track.kind, Some(Kind::Rds | Kind::Eds | Kind::Sds | Kind::Rtds | Kind::Ecds));
-    let begins = asking.outcome.was == Wildcard::None && asking.track.want.is_wildcard();
-    if named && begins && !asking.outcome.partial {
-        let text = format!("wildcard for {}", super::label(&asking.track.type_url));
-        case.raise(&RULE, Found { text, ..Found::default() });
+        matches!(request.track.kind, Some(Kind::Rds | Kind::Eds | Kind::Sds | Kind::Rtds | Kind::Ecds));
+    let begins = request.outcome.was == Wildcard::None && request.track.want.is_wildcard();
+    if named && begins && !request.outcome.partial {
+        let text = format!("wildcard for {}", super::support::type_label(&request.track.type_url));
+        ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
     }
 }

@@ -1,7 +1,7 @@
-//! A resource leads to an authority that no server of our client answers for.
+//! A resource refers to an authority without a server.
 //!
-//! Why: Who answers for the authority of a structured name is said by the client's own configuration. Where nothing
-//! is said the name has no source: it is not asked for, and what needs it never comes.
+//! Why: The configuration of the client maps authorities to servers. A name whose authority is not
+//! mapped has no source, so whatever needs the resource waits in vain.
 //!
 //! Example:
 //! ```text
@@ -9,62 +9,63 @@
 //! < n=1 ["xdstp://a/T/x"=>"xdstp://b/T/x"@1]
 //! ```
 //!
-//! Instead: name the server: --xdstp-authority b=HOST:PORT, or `authorities` of the bootstrap.
+//! Advice: Map the authority with --xdstp-authority b=HOST:PORT, or in `authorities` of the
+//! bootstrap.
 //!
-//! Protocol: "xDS transport: authorities and their sources (TP1)"; row K-24.
+//! Reference: xRFC TP1, "Transport network addressing".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-authority-unmapped",
     severity: Severity::Warn,
     rows: "K-24",
     source: include_str!("xdstp_authority_unmapped.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use std::collections::BTreeMap;
 
-use super::super::structured::{Entry, Locator};
+use super::super::structured::{ListEntry, Locator};
 use crate::engine::session::Name;
 use crate::wire::Open;
 use crate::wire::event::Sym;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let stream = case.stream;
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let stream = ctx.stream;
     let Some(mapped) = stream.open.fact(Open::AUTHORITIES) else { return };
     let mut unmapped = BTreeMap::<String, Vec<Sym>>::new();
     let mut lead = |of: Sym, uri: &str| {
         let Some(name) = Name::parse(uri) else { return };
-        // An alternative is wanted only once the first source is away (row K-29).
-        let alternative = case.world.alternatives.contains_key(&name.canonical());
+        // An alternative is requested only when the first source fails.
+        let alternative = ctx.source_state.alternatives.contains_key(&name.canonical());
         if !alternative && !mapped.split(',').any(|one| one == name.authority) {
             unmapped.entry(name.authority.to_owned()).or_default().push(of);
         }
     };
-    for (of, locator) in &answer.scan.redirects {
+    for (of, locator) in &response.scan.redirects {
         lead(*of, &locator.uri);
     }
-    for (of, entries) in &answer.scan.collections {
+    for (of, entries) in &response.scan.collections {
         entries.iter().filter_map(locator).for_each(|locator| lead(*of, &locator.uri));
     }
     if stream.open.fact(Open::FOLLOWS).is_some() {
-        let new: Vec<Sym> = answer.outcome.added.iter().chain(&answer.outcome.changed).copied().collect();
-        for (of, refs) in case.refs_of(answer.track, &new) {
-            refs.iter().for_each(|to| lead(of, case.text(to.name)));
+        let new: Vec<Sym> = response.outcome.added.iter().chain(&response.outcome.changed).copied().collect();
+        for (of, refs) in ctx.references_of(response.track, &new) {
+            refs.iter().for_each(|to| lead(of, ctx.text(to.name)));
         }
     }
     for (authority, mut names) in unmapped {
         names.dedup();
-        let text =
-            format!("leads to the authority `{authority}`, which no server answers for: it is not followed");
-        case.raise(&RULE, Found { text, names: &names, part: &authority, ..Found::default() });
+        let text = format!("refers to the authority `{authority}`, which has no server: not followed");
+        ctx.report(&RULE, FindingDraft { text, names: &names, part: &authority, ..FindingDraft::default() });
     }
 }
 
-fn locator(entry: &Entry) -> Option<&Locator> {
+fn locator(entry: &ListEntry) -> Option<&Locator> {
     match entry {
-        Entry::Locator(locator) => Some(locator),
+        ListEntry::Locator(locator) => Some(locator),
         _ => None,
     }
 }

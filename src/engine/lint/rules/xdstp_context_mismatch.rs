@@ -1,7 +1,7 @@
-//! A resource is delivered with other context parameters than were asked for.
+//! A server sends a resource with other context parameters than requested.
 //!
-//! Why: Parameters are part of the name. With others it is another resource, and the one that was asked for is
-//! still missing.
+//! Why: Context parameters are part of the name. With others the name is another resource, and the
+//! requested one is missing.
 //!
 //! Example:
 //! ```text
@@ -9,45 +9,49 @@
 //! < n=1 ["xdstp://a/T/my/foo"@1]
 //! ```
 //!
-//! Instead: repeat the parameters of the request in the names of the response.
+//! Advice: Repeat the parameters of the request in the names of the response.
 //!
-//! Protocol: "xDS transport: structured names (TP1)"; rows K-17, K-21.
+//! Reference: xRFC TP1, "Collections".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-context-mismatch",
     severity: Severity::Error,
     rows: "K-17, K-21",
     source: include_str!("xdstp_context_mismatch.rs"),
-    on: &[On::Response(check)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::engine::session::{Name, Track, is_glob};
 use crate::wire::event::Sym;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.scan.structured.is_empty() || !case.is_certain() {
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if response.scan.structured.is_empty() || !ctx.has_full_history() {
         return;
     }
-    let (catalog, track) = (case.catalog(), answer.track);
-    let names = answer.scan.structured.iter().map(|id| catalog.entry(*id).name);
+    let (catalog, track) = (ctx.catalog(), response.track);
+    let names = response.scan.structured.iter().map(|id| catalog.entry(*id).name);
     let other = |name: &Sym| {
         let slot = track.sent.get(catalog, *name);
         !track.covers(catalog, *name, slot.as_ref())
-            && !case.just_let_go(*name)
-            && near(case, track, *name).is_some()
+            && !ctx.was_just_unsubscribed(*name)
+            && near(ctx, track, *name).is_some()
     };
     let names: Vec<_> = names.filter(other).collect();
     if !names.is_empty() {
-        let text = "asked for with other context parameters".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "requested with other context parameters".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }
 
-/// What is subscribed to and differs from the name in its parameters only.
-pub(super) fn near(case: &RuleContext<'_>, track: &Track, name: Sym) -> Option<Sym> {
-    let catalog = case.catalog();
+/// The subscribed name that differs in its context parameters only.
+pub(super) fn near(ctx: &RuleContext<'_>, track: &Track, name: Sym) -> Option<Sym> {
+    let catalog = ctx.catalog();
     let own = Name::parse(catalog.text(name))?;
     track.want.names.iter().find(|wanted| {
         let text = catalog.text(*wanted);

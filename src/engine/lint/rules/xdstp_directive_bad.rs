@@ -1,37 +1,40 @@
-//! A locator with a directive that is unknown or there twice.
+//! A locator has an unknown or repeated directive.
 //!
-//! Why: There are two directives, `alt` and `entry`, each at most once. A client can't follow what it does not
-//! know, nor two at a time.
+//! Why: The directives are `alt` and `entry`, each at most once. A client cannot follow others.
 //!
 //! Example:
 //! ```text
 //! < n=1 ["xdstp://a/T/x"=>"xdstp://b/T/y#alt=xdstp://c/T/z,alt=xdstp://d/T/z"@1]
 //! ```
 //!
-//! Instead: give one `alt` and one `entry` at most.
+//! Advice: Use at most one `alt` and one `entry`.
 //!
-//! Protocol: "xDS transport: structured names (TP1)"; row K-11.
+//! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-directive-bad",
     severity: Severity::Error,
     rows: "K-11",
     source: include_str!("xdstp_directive_bad.rs"),
-    on: &[On::Response(check)],
 };
 
-use super::super::structured::Entry;
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let redirects = answer.scan.redirects.iter().filter(|(_, locator)| locator.bad_directive);
-    let listed = answer.scan.collections.iter().filter(|(_, entries)| {
-        entries.iter().any(|entry| matches!(entry, Entry::Locator(locator) if locator.bad_directive))
+use super::super::structured::ListEntry;
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let redirects = response.scan.redirects.iter().filter(|(_, locator)| locator.bad_directive);
+    let listed = response.scan.collections.iter().filter(|(_, entries)| {
+        entries.iter().any(|entry| matches!(entry, ListEntry::Locator(locator) if locator.bad_directive))
     });
     let names: Vec<_> = redirects.map(|(name, _)| *name).chain(listed.map(|(name, _)| *name)).collect();
     if !names.is_empty() {
-        let text = "a locator in it has a directive that is unknown or repeated".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "locator with an unknown or repeated directive".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

@@ -1,42 +1,43 @@
-//! A directive (`#…`) in a name on the wire.
+//! A name on the wire has a directive (`#…`).
 //!
-//! Why: Directives tell the client how to find a resource. The name of a resource has none; caches and servers
-//! would take it for another resource.
+//! Why: Directives tell the client how to find a resource, and are not part of its name. Caches
+//! and servers would read another resource.
 //!
 //! Example:
 //! ```text
 //! > sub=["xdstp://a/T/foo#alt=xdstp://b/T/foo"]
 //! ```
 //!
-//! Instead: strip directives before subscribing.
+//! Advice: Remove directives before subscribing.
 //!
-//! Protocol: "xDS transport: structured names (TP1)"; row K-06.
+//! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-directive-on-wire",
     severity: Severity::Warn,
     rows: "K-06",
     source: include_str!("xdstp_directive_on_wire.rs"),
-    on: &[On::Request(asked), On::Response(answered)],
 };
 
-fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let names = super::structured(case, &asking.outcome.added);
-    check(case, Blame::Client, names);
+pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+
+fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let names = super::support::structured_names(ctx, &request.outcome.added);
+    check(ctx, Blame::Client, names);
 }
 
-fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let names = super::delivered(case, answer);
-    check(case, Blame::Server, names);
+fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let names = super::support::delivered_names(ctx, response);
+    check(ctx, Blame::Server, names);
 }
 
-fn check(case: &mut RuleContext<'_>, blame: Blame, names: Vec<super::Structured<'_>>) {
+fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: Vec<super::support::ParsedName<'_>>) {
     let names: Vec<_> =
         names.into_iter().filter(|(_, name)| name.directives.is_some()).map(|(sym, _)| sym).collect();
     if !names.is_empty() {
-        let text = "a name on the wire has no directives".to_owned();
-        case.raise(&RULE, Found { blame, text, names: &names, ..Found::default() });
+        let text = "names on the wire must not have directives".to_owned();
+        ctx.report(&RULE, FindingDraft { blame, text, names: &names, ..FindingDraft::default() });
     }
 }

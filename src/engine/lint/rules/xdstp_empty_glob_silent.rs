@@ -1,7 +1,7 @@
-//! A glob without members is not answered.
+//! A server does not answer a glob without members.
 //!
-//! Why: The server should put the glob among `removed_resources`, else the client can't tell an empty glob from
-//! a slow server.
+//! Why: A server should report an empty glob in `removed_resources`. Otherwise the client cannot
+//! tell an empty glob from a slow server.
 //!
 //! Example:
 //! ```text
@@ -9,25 +9,26 @@
 //! advance 15s
 //! ```
 //!
-//! Instead: name the glob in `removed_resources` while it has no member.
+//! Advice: List the glob in `removed_resources` while it has no members.
 //!
-//! Protocol: "xDS transport: structured names (TP1)"; row K-20.
+//! Reference: xRFC TP1, "Glob".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-empty-glob-silent",
     severity: Severity::Warn,
     rows: "K-20",
     source: include_str!("xdstp_empty_glob_silent.rs"),
-    on: &[On::Alarm(Alarm::Waiting, check)],
 };
 
-fn check(case: &mut RuleContext<'_>) {
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
+
+fn check(ctx: &mut RuleContext<'_>) {
     super::delta_subscribe_unanswered::unanswered(
-        case,
+        ctx,
         &RULE,
-        "glob without a member and without a removal",
-        |case, name| crate::engine::session::is_glob(case.text(name)),
+        "glob without members, and not reported as removed",
+        |ctx, name| crate::engine::session::is_glob(ctx.text(name)),
     );
 }

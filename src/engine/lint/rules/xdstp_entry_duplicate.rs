@@ -1,30 +1,32 @@
-//! Two inlined entries of a list have one name.
+//! Two inline entries of a list have one name.
 //!
-//! Why: `collection#entry=NAME` refers to an entry by its name, which is unique in its list.
+//! Why: `collection#entry=NAME` refers to an entry by its name, which is unique within its list.
 //!
 //! Example:
 //! ```text
 //! < n=1 [list with two entries named bar]
 //! ```
 //!
-//! Instead: name each entry once, or leave the name empty.
+//! Advice: Use each name once, or leave the name empty.
 //!
-//! Protocol: "xDS transport: collections (TP1)"; row K-14.
+//! Reference: xRFC TP1, "List".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-entry-duplicate",
     severity: Severity::Error,
     rows: "K-14",
     source: include_str!("xdstp_entry_duplicate.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let mut names = Vec::new();
-    for (list, entries) in &answer.scan.collections {
-        let mut inline: Vec<_> = super::inlined(entries).filter(|name| !name.is_empty()).collect();
+    for (list, entries) in &response.scan.collections {
+        let mut inline: Vec<_> =
+            super::support::inline_names(entries).filter(|name| !name.is_empty()).collect();
         let count = inline.len();
         inline.sort_unstable();
         inline.dedup();
@@ -33,7 +35,10 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
         }
     }
     if !names.is_empty() {
-        let text = "two inlined entries have one name".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "two inline entries have one name".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

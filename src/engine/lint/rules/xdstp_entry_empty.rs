@@ -1,33 +1,37 @@
-//! An entry of a list with neither a locator nor a resource.
+//! An entry of a list has neither a locator nor a resource.
 //!
-//! Why: Each entry is exactly one of both. An empty one says nothing.
+//! Why: Each entry has exactly one of both.
 //!
 //! Example:
 //! ```text
 //! < n=1 [list with an entry {}]
 //! ```
 //!
-//! Instead: leave empty entries out.
+//! Advice: Leave out empty entries.
 //!
-//! Protocol: "xDS transport: collections (TP1)"; row K-12.
+//! Reference: xRFC TP1, "List".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-entry-empty",
     severity: Severity::Error,
     rows: "K-12",
     source: include_str!("xdstp_entry_empty.rs"),
-    on: &[On::Response(check)],
 };
 
-use super::super::structured::Entry;
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let empty = answer.scan.collections.iter().filter(|(_, entries)| entries.contains(&Entry::Empty));
+use super::super::structured::ListEntry;
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let empty = response.scan.collections.iter().filter(|(_, entries)| entries.contains(&ListEntry::Empty));
     let names: Vec<_> = empty.map(|(name, _)| *name).collect();
     if !names.is_empty() {
-        let text = "an entry has neither a locator nor a resource".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "entry without a locator and without a resource".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

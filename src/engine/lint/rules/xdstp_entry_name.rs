@@ -1,44 +1,54 @@
-//! An inlined entry whose name has letters that are not surely allowed.
+//! The name of an inline entry has characters that may not be allowed.
 //!
-//! Why: The text and the annotation of the message allow different letters: `/` only the one, `~` and `:` only
-//! the other. With a letter that neither allows it is a warning.
+//! Why: The text of the proposal and the annotation of the message allow different characters: `/`
+//! only in the text, `~` and `:` only in the annotation. With a character that neither allows, the
+//! finding is a warning.
 //!
 //! Example:
 //! ```text
 //! < n=1 [list with an entry named a~b]
 //! ```
 //!
-//! Instead: use letters, digits, `_`, `-` and `.`.
+//! Advice: Use letters, digits, `_`, `-` and `.`.
 //!
-//! Protocol: "xDS transport: collections (TP1)"; row K-14.
+//! Reference: xRFC TP1, "List".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-entry-name",
     severity: Severity::Info,
     rows: "K-14",
     source: include_str!("xdstp_entry_name.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let sure = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let maybe = |c: char| sure(c) || "/~:".contains(c);
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let allowed_by_both = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let allowed_by_one = |c: char| allowed_by_both(c) || "/~:".contains(c);
     let odd = |allowed: &dyn Fn(char) -> bool| -> Vec<_> {
-        let lists = answer.scan.collections.iter();
-        let odd = lists.filter(|(_, entries)| super::inlined(entries).any(|name| !name.chars().all(allowed)));
+        let lists = response.scan.collections.iter();
+        let odd = lists.filter(|(_, entries)| {
+            super::support::inline_names(entries).any(|name| !name.chars().all(allowed))
+        });
         odd.map(|(list, _)| *list).collect()
     };
-    let (bad, doubtful) = (odd(&maybe), odd(&sure));
+    let (bad, doubtful) = (odd(&allowed_by_one), odd(&allowed_by_both));
     for (names, severity) in [(&bad, Some(Severity::Warn)), (&doubtful, None)] {
         let names: Vec<_> =
             names.iter().copied().filter(|name| severity.is_some() || !bad.contains(name)).collect();
         if !names.is_empty() {
-            let text = "an inlined entry's name has letters that are not surely allowed".to_owned();
-            case.raise(
+            let text = "name of an inline entry has characters that may not be allowed".to_owned();
+            ctx.report(
                 &RULE,
-                Found { blame: Blame::Server, text, names: &names, severity, ..Found::default() },
+                FindingDraft {
+                    blame: Blame::Server,
+                    text,
+                    names: &names,
+                    severity,
+                    ..FindingDraft::default()
+                },
             );
         }
     }

@@ -1,6 +1,6 @@
-//! A redirect under the name of a glob.
+//! A server redirects a glob.
 //!
-//! Why: Lists and members may be redirected, a glob can't: it is no resource.
+//! Why: Lists and members may be redirected. A glob may not, because a glob is not a resource.
 //!
 //! Example:
 //! ```text
@@ -8,30 +8,34 @@
 //! < n=1 ["xdstp://a/T/x/*"=>"xdstp://b/T/y"@1]
 //! ```
 //!
-//! Instead: redirect the members.
+//! Advice: Redirect the members.
 //!
-//! Protocol: "xDS transport: redirects (TP1)"; row K-28.
+//! Reference: xRFC TP1, "Server redirects".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-glob-redirected",
     severity: Severity::Error,
     rows: "K-28",
     source: include_str!("xdstp_glob_redirected.rs"),
-    on: &[On::Response(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let catalog = case.catalog();
-    let globs = answer.scan.structured.iter().filter(|id| {
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let catalog = ctx.catalog();
+    let globs = response.scan.structured.iter().filter(|id| {
         let entry = catalog.entry(**id);
         let locator = catalog.text(entry.type_url) == super::super::scan::LOCATOR;
         locator && crate::engine::session::is_glob(catalog.text(entry.name))
     });
     let names: Vec<_> = globs.map(|id| catalog.entry(*id).name).collect();
     if !names.is_empty() {
-        let text = "a glob can't be redirected".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "a glob cannot be redirected".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

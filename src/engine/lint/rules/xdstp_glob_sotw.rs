@@ -1,7 +1,7 @@
-//! A glob in a SotW request.
+//! A SotW request has a glob.
 //!
-//! Why: Globs live from additions and removals, which only delta can say. A SotW server may know nothing of
-//! them.
+//! Why: Members of a glob are added and removed one by one, which only delta can express. A SotW
+//! server may not support globs.
 //!
 //! Example:
 //! ```text
@@ -9,28 +9,29 @@
 //! > names=["xdstp://a/T/x/*"]
 //! ```
 //!
-//! Instead: use the delta variant for globs.
+//! Advice: Use a delta variant for globs.
 //!
-//! Protocol: "xDS transport: structured names (TP1)"; row K-26.
+//! Reference: xRFC TP1, "Discovery request and responses".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-glob-sotw",
     severity: Severity::Info,
     rows: "K-26",
     source: include_str!("xdstp_glob_sotw.rs"),
-    on: &[On::Request(check)],
 };
 
-fn check(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let Some(request) = asking.sotw().filter(|_| !asking.track.subscription.globs.is_empty()) else { return };
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(body) = request.sotw().filter(|_| !request.track.subscription.globs.is_empty()) else { return };
     let glob = |name: &crate::wire::event::Sym| {
-        asking.track.subscription.globs.contains(name) && asking.outcome.added.contains(name)
+        request.track.subscription.globs.contains(name) && request.outcome.added.contains(name)
     };
-    let names: Vec<_> = request.resource_names.iter().copied().filter(glob).collect();
+    let names: Vec<_> = body.resource_names.iter().copied().filter(glob).collect();
     if !names.is_empty() {
-        let text = "glob on a SotW stream".to_owned();
-        case.raise(&RULE, Found { text, names: &names, ..Found::default() });
+        let text = "glob in a SotW request".to_owned();
+        ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
     }
 }

@@ -1,6 +1,6 @@
-//! A member of a list is not asked for, though the client has the list.
+//! A client does not request a member of a list.
 //!
-//! Why: Lists of locators take two steps: the list, then each of its members by its name.
+//! Why: A list of locators takes two steps: the list, then each member by its name.
 //!
 //! Example:
 //! ```text
@@ -10,21 +10,22 @@
 //! advance 15s
 //! ```
 //!
-//! Instead: subscribe to the members of a list, and let go of those that left it.
+//! Advice: Subscribe to the members of a list, and unsubscribe from members that leave the list.
 //!
-//! Protocol: "xDS transport: collections (TP1)"; row K-13.
+//! Reference: xRFC TP1, "List".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-locator-not-followed",
     severity: Severity::Info,
     rows: "K-13",
     source: include_str!("xdstp_locator_not_followed.rs"),
-    on: &[On::Alarm(Alarm::Targets, check)],
 };
 
-fn check(case: &mut RuleContext<'_>) {
-    let left = super::left_alone(case, true);
-    super::raise_left(case, &RULE, "in the list, and a member is not asked for", left);
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
+
+fn check(ctx: &mut RuleContext<'_>) {
+    let left = super::support::unfollowed(ctx, true);
+    super::support::report_unfollowed(ctx, &RULE, "member of the list is not requested", left);
 }

@@ -1,43 +1,45 @@
-//! A name that begins as a structured one and has not its form.
+//! A name begins like a structured name but does not have its form.
 //!
-//! Why: `xdstp://AUTHORITY/TYPE/ID` needs a type and an id; clients and servers refuse what they can't read.
+//! Why: `xdstp://AUTHORITY/TYPE/ID` needs a type and an id. Clients and servers reject names that
+//! they cannot read.
 //!
 //! Example:
 //! ```text
 //! > sub=["xdstp://a"]
 //! ```
 //!
-//! Instead: write authority, type and id; the authority may be empty.
+//! Advice: Write authority, type and id. The authority may be empty.
 //!
-//! Protocol: "xDS transport: structured names (TP1)"; row K-02.
+//! Reference: xRFC TP1, "URI-based xDS resource names".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-malformed",
     severity: Severity::Error,
     rows: "K-02",
     source: include_str!("xdstp_malformed.rs"),
-    on: &[On::Request(asked), On::Response(answered)],
 };
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
 use crate::engine::session::{Name, is_structured};
 use crate::wire::event::Sym;
 
-fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    check(case, Blame::Client, asking.outcome.added.iter().copied());
+fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    check(ctx, Blame::Client, request.outcome.added.iter().copied());
 }
 
-fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let catalog = case.catalog();
-    check(case, Blame::Server, answer.scan.structured.iter().map(|id| catalog.entry(*id).name));
+fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let catalog = ctx.catalog();
+    check(ctx, Blame::Server, response.scan.structured.iter().map(|id| catalog.entry(*id).name));
 }
 
-fn check(case: &mut RuleContext<'_>, blame: Blame, names: impl Iterator<Item = Sym>) {
+fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: impl Iterator<Item = Sym>) {
     let bad = |text: &str| is_structured(text) && Name::parse(text).is_none();
-    let names: Vec<_> = names.filter(|name| bad(case.text(*name))).collect();
+    let names: Vec<_> = names.filter(|name| bad(ctx.text(*name))).collect();
     if !names.is_empty() {
-        let text = "not of the form xdstp://AUTHORITY/TYPE/ID".to_owned();
-        case.raise(&RULE, Found { blame, text, names: &names, ..Found::default() });
+        let text = "not in the form xdstp://AUTHORITY/TYPE/ID".to_owned();
+        ctx.report(&RULE, FindingDraft { blame, text, names: &names, ..FindingDraft::default() });
     }
 }

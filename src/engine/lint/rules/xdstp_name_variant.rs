@@ -1,53 +1,54 @@
-//! One resource in two spellings.
+//! A resource is named in two spellings.
 //!
-//! Why: The order of context parameters does not count. Peers that compare names as text take the two for
-//! different resources.
+//! Why: The order of context parameters is irrelevant. Peers that compare names as text see two
+//! resources.
 //!
 //! Example:
 //! ```text
 //! > sub=["xdstp://a/T/x?a=1&b=2" "xdstp://a/T/x?b=2&a=1"]
 //! ```
 //!
-//! Instead: write parameters in one order.
+//! Advice: Write the parameters in one order.
 //!
-//! Protocol: "xDS transport: structured names (TP1)"; row K-08.
+//! Reference: xRFC TP1, "Normalization".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-name-variant",
     severity: Severity::Info,
     rows: "K-08",
     source: include_str!("xdstp_name_variant.rs"),
-    on: &[On::Request(asked), On::Response(answered)],
 };
 
-use super::super::memo::NAMES;
+pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
-fn asked(case: &mut RuleContext<'_>, asking: &RequestContext<'_>) {
-    let names = super::structured(case, &asking.outcome.added);
-    check(case, Blame::Client, names);
+use super::super::state::MAX_NAMES;
+
+fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let names = super::support::structured_names(ctx, &request.outcome.added);
+    check(ctx, Blame::Client, names);
 }
 
-fn answered(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    let names = super::delivered(case, answer);
-    check(case, Blame::Server, names);
+fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let names = super::support::delivered_names(ctx, response);
+    check(ctx, Blame::Server, names);
 }
 
-fn check(case: &mut RuleContext<'_>, blame: Blame, names: Vec<super::Structured<'_>>) {
+fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: Vec<super::support::ParsedName<'_>>) {
     let mut variants = Vec::new();
     for (sym, name) in names.into_iter().filter(|(_, name)| name.context.len() > 1) {
-        if case.memo.canonical.len() >= NAMES {
-            case.memo.canonical.clear();
+        if ctx.state.canonical_names.len() >= MAX_NAMES {
+            ctx.state.canonical_names.clear();
         }
-        let first = *case.memo.canonical.entry(name.canonical()).or_insert(sym);
-        let plain = |sym| case.catalog().text(sym).split('#').next().map(str::to_owned);
+        let first = *ctx.state.canonical_names.entry(name.canonical()).or_insert(sym);
+        let plain = |sym| ctx.catalog().text(sym).split('#').next().map(str::to_owned);
         if first != sym && plain(first) != plain(sym) {
             variants.push(sym);
         }
     }
     if !variants.is_empty() {
-        let text = "the same resource in another spelling".to_owned();
-        case.raise(&RULE, Found { blame, text, names: &variants, ..Found::default() });
+        let text = "another spelling of the same resource".to_owned();
+        ctx.report(&RULE, FindingDraft { blame, text, names: &variants, ..FindingDraft::default() });
     }
 }

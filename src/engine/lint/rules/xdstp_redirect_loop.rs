@@ -1,6 +1,6 @@
-//! Redirects that lead back to where they began.
+//! Redirects form a loop.
 //!
-//! Why: A client follows a redirect to its target. In a circle there is none.
+//! Why: A client follows a redirect to its target. A loop has no target.
 //!
 //! Example:
 //! ```text
@@ -8,46 +8,47 @@
 //! < n=2 ["xdstp://a/T/y"=>"xdstp://a/T/x"@1]
 //! ```
 //!
-//! Instead: let a redirect lead to a resource.
+//! Advice: Redirect to a resource.
 //!
-//! Protocol: "xDS transport: redirects (TP1)"; row K-27.
+//! Reference: xRFC TP1, "Server redirects".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-redirect-loop",
     severity: Severity::Warn,
     rows: "K-27",
     source: include_str!("xdstp_redirect_loop.rs"),
-    on: &[On::Response(check)],
 };
 
-use super::super::memo::NAMES;
+pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+
+use super::super::state::MAX_NAMES;
 use crate::engine::session::Name;
 
-/// Redirects that a client follows at most.
-const HOPS: usize = 8;
+/// Redirects that a client follows in a row.
+const MAX_HOPS: usize = 8;
 
-fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
-    if answer.scan.structured.is_empty() {
+fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if response.scan.structured.is_empty() {
         return;
     }
-    let catalog = case.catalog();
+    let catalog = ctx.catalog();
     let canonical = |name| Name::parse(catalog.text(name)).map(|name| name.canonical());
-    if !case.memo.redirects.is_empty() {
-        for id in &answer.scan.structured {
+    if !ctx.state.redirects.is_empty() {
+        for id in &response.scan.structured {
             if let Some(name) = canonical(catalog.entry(*id).name) {
-                case.memo.redirects.remove(&name);
+                ctx.state.redirects.remove(&name);
             }
         }
     }
     let mut names = Vec::new();
-    for (name, locator) in &answer.scan.redirects {
-        let Some(from) = canonical(*name).filter(|_| case.memo.redirects.len() < NAMES) else { continue };
-        case.memo.redirects.insert(from.clone(), locator.target());
+    for (name, locator) in &response.scan.redirects {
+        let Some(from) = canonical(*name).filter(|_| ctx.state.redirects.len() < MAX_NAMES) else { continue };
+        ctx.state.redirects.insert(from.clone(), locator.target());
         let mut at = Some(&from);
-        for _ in 0..HOPS {
-            at = at.and_then(|at| case.memo.redirects.get(at));
+        for _ in 0..MAX_HOPS {
+            at = at.and_then(|at| ctx.state.redirects.get(at));
             if at == Some(&from) {
                 names.push(*name);
                 break;
@@ -55,7 +56,10 @@ fn check(case: &mut RuleContext<'_>, answer: &ResponseContext<'_>) {
         }
     }
     if !names.is_empty() {
-        let text = "redirected in a circle".to_owned();
-        case.raise(&RULE, Found { blame: Blame::Server, text, names: &names, ..Found::default() });
+        let text = "redirect loop".to_owned();
+        ctx.report(
+            &RULE,
+            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
+        );
     }
 }

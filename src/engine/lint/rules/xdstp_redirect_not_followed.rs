@@ -1,7 +1,7 @@
-//! The client was redirected, and does not ask for the target.
+//! A client does not request the target of a redirect.
 //!
-//! Why: A redirect answers the request; the resource itself comes under the other name, if the client asks for
-//! it.
+//! Why: A redirect answers the request. The resource itself arrives under the other name, if the
+//! client requests that name.
 //!
 //! Example:
 //! ```text
@@ -11,21 +11,22 @@
 //! advance 15s
 //! ```
 //!
-//! Instead: subscribe to the target of a redirect.
+//! Advice: Subscribe to the target of a redirect.
 //!
-//! Protocol: "xDS transport: redirects (TP1)"; row K-27.
+//! Reference: xRFC TP1, "Server redirects".
 
-use super::prelude::*;
+use super::super::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "xdstp-redirect-not-followed",
     severity: Severity::Info,
     rows: "K-27",
     source: include_str!("xdstp_redirect_not_followed.rs"),
-    on: &[On::Alarm(Alarm::Targets, check)],
 };
 
-fn check(case: &mut RuleContext<'_>) {
-    let left = super::left_alone(case, false);
-    super::raise_left(case, &RULE, "redirected, and the target is not asked for", left);
+pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
+
+fn check(ctx: &mut RuleContext<'_>) {
+    let left = super::support::unfollowed(ctx, false);
+    super::support::report_unfollowed(ctx, &RULE, "target of the redirect is not requested", left);
 }

@@ -121,7 +121,7 @@ pub fn finding_lines(screen: &LintScreen, common: &Common, width: usize) -> Vec<
     add("seen", &when);
     add("blame", finding.blame.word());
     add("names", &finding.names.iter().map(|name| &**name).collect::<Vec<_>>().join(", "));
-    for (label, start) in [("why", "Why: "), ("instead", "Instead: "), ("protocol", "Protocol: ")] {
+    for (label, start) in [("why", "Why: "), ("advice", "Advice: "), ("reference", "Reference: ")] {
         add(label, &paragraph(&manual, start));
     }
     let rule = finding.rule.id;

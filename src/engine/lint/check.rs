@@ -1,0 +1,55 @@
+//! What rules listen to.
+
+use super::alarm::Alarm;
+use super::bootstrap::{Bootstrap, BootstrapProblem};
+use super::context::RuleContext;
+use super::exchange::{RequestContext, ResponseContext};
+use crate::wire::Message;
+use crate::wire::event::Dir;
+
+/// A function of a rule, by the event that it checks.
+#[derive(Debug)]
+pub(super) enum Check {
+    Open(fn(&mut RuleContext<'_>)),
+    Close(fn(&mut RuleContext<'_>)),
+    /// Any message, including undecodable ones.
+    Message(fn(&mut RuleContext<'_>, &Message)),
+    Request(fn(&mut RuleContext<'_>, &RequestContext<'_>)),
+    Response(fn(&mut RuleContext<'_>, &ResponseContext<'_>)),
+    Alarm(Alarm, fn(&mut RuleContext<'_>)),
+    /// A frame without a message.
+    Passed(fn(&mut RuleContext<'_>, Dir)),
+    /// A bootstrap file.
+    Bootstrap(fn(&Bootstrap) -> Vec<BootstrapProblem>),
+}
+
+/// Checks by the event that they listen to.
+#[derive(Clone, Default)]
+pub(super) struct Checks {
+    pub(super) open: Vec<fn(&mut RuleContext<'_>)>,
+    pub(super) close: Vec<fn(&mut RuleContext<'_>)>,
+    pub(super) message: Vec<fn(&mut RuleContext<'_>, &Message)>,
+    pub(super) request: Vec<fn(&mut RuleContext<'_>, &RequestContext<'_>)>,
+    pub(super) response: Vec<fn(&mut RuleContext<'_>, &ResponseContext<'_>)>,
+    pub(super) passed: Vec<fn(&mut RuleContext<'_>, Dir)>,
+    pub(super) alarm: Vec<(Alarm, fn(&mut RuleContext<'_>))>,
+}
+
+impl Checks {
+    pub(super) fn new(checks: impl Iterator<Item = &'static Check>) -> Checks {
+        let mut out = Checks::default();
+        for check in checks {
+            match check {
+                Check::Open(check) => out.open.push(*check),
+                Check::Close(check) => out.close.push(*check),
+                Check::Message(check) => out.message.push(*check),
+                Check::Request(check) => out.request.push(*check),
+                Check::Response(check) => out.response.push(*check),
+                Check::Alarm(alarm, check) => out.alarm.push((*alarm, *check)),
+                Check::Passed(check) => out.passed.push(*check),
+                Check::Bootstrap(_) => {}
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,95 @@
+//! The client of a stream: its tracks, and the references between its resources.
+
+use std::sync::Arc;
+
+use super::alarm::Alarm;
+use super::context::RuleContext;
+use super::exchange::ResponseContext;
+use super::references::{ResourceRefs, awaited, has_references};
+use super::state::MAX_NAMES;
+use super::warming::WarmingBatch;
+use crate::engine::session::Track;
+use crate::wire::event::{Kind, Seq, Sym};
+
+impl<'a> RuleContext<'a> {
+    /// The node id of the client. A stream without a node is a client of its own.
+    pub(super) fn client(&self) -> Arc<str> {
+        let own = || Arc::from(format!("#{}", self.stream.id.0));
+        self.stream.node_id.clone().unwrap_or_else(own)
+    }
+
+    /// The tracks of a type on the open streams of the client, with the indexes of the streams.
+    pub(super) fn tracks_of(&self, kind: Kind) -> Vec<(usize, &'a Track)> {
+        let (client, store) = (self.client(), self.store);
+        let streams = store.engine().streams().iter().enumerate().filter(|(index, stream)| {
+            stream.closed.is_none()
+                && (*index == self.stream_index || stream.node_id.as_ref() == Some(&client))
+        });
+        let tracks =
+            streams.flat_map(|(index, stream)| stream.tracks.iter().map(move |track| (index, track)));
+        tracks.filter(|(_, track)| track.kind == Some(kind) && track.traffic.requests > 0).collect()
+    }
+
+    /// The references of the named resources, as last sent.
+    pub(super) fn references_of(&self, track: &Track, names: &[Sym]) -> Vec<(Sym, ResourceRefs)> {
+        let catalog = self.catalog();
+        let refs = names.iter().filter_map(|name| {
+            let blob = track.sent.get(catalog, *name)?.blob?;
+            Some((*name, self.source_state.graphs.refs(catalog, blob)?))
+        });
+        refs.collect()
+    }
+
+    /// The clusters that the resources refer to and that the client does not have, and the streams
+    /// that carry clusters.
+    ///
+    /// Only for clients with a wildcard subscription to clusters: others learn the name of a cluster
+    /// from the route, so the route comes first.
+    pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym]) -> (Vec<Sym>, Vec<usize>) {
+        let clusters = self.tracks_of(Kind::Cds);
+        let is_wildcard = |(_, track): &(usize, &Track)| track.want.is_wildcard() && !track.partial;
+        if !self.has_full_history() || !clusters.iter().any(is_wildcard) {
+            return (Vec::new(), Vec::new());
+        }
+        let catalog = self.catalog();
+        let is_present = |name: Sym| clusters.iter().any(|(_, track)| track.sent.is_present(catalog, name));
+        let mut unknown = Vec::new();
+        for (_, refs) in self.references_of(track, names) {
+            let named = refs.iter().filter(|to| to.kind == Kind::Cds).map(|to| to.name);
+            unknown.extend(named.filter(|name| !is_present(*name)));
+        }
+        unknown.sort_unstable();
+        unknown.dedup();
+        (unknown, clusters.into_iter().map(|(stream, _)| stream).collect())
+    }
+
+    /// Remembers the references of a response, and the resources that begin to warm.
+    pub(super) fn note_references(&mut self, response: &ResponseContext<'_>) {
+        let Some(kind) = response.track.kind.filter(|kind| has_references(Some(*kind))) else { return };
+        let (Some(seq), true) = (self.seq, self.options.links.is_some()) else { return };
+        let client = self.client();
+        for (names, update) in [(&response.outcome.added, false), (&response.outcome.changed, true)] {
+            let mut waiting = Vec::new();
+            for (name, refs) in self.references_of(response.track, names) {
+                if awaited(kind, &refs).is_some() {
+                    waiting.push(name);
+                }
+                self.source_state.graphs.set(&client, (kind, name), Some(refs), self.at);
+            }
+            self.note_warming(waiting, seq, update);
+        }
+        for name in &response.outcome.removed {
+            self.source_state.graphs.set(&client, (kind, *name), None, self.at);
+        }
+    }
+
+    fn note_warming(&mut self, mut names: Vec<Sym>, seq: Seq, update: bool) {
+        names.truncate(MAX_NAMES.saturating_sub(self.state.warming.names()));
+        if names.is_empty() {
+            return;
+        }
+        names.shrink_to_fit();
+        self.state.warming.push(WarmingBatch { since: self.at, seq, update, names });
+        self.arm(Alarm::Warming, self.at.after(self.options.timers.warm));
+    }
+}

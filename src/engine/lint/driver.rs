@@ -1,0 +1,276 @@
+//! Runs all rules over one source.
+
+use std::sync::Arc;
+
+use super::alarm::{Alarm, AlarmQueue, Due};
+use super::catalog::checks;
+use super::check::Checks;
+use super::context::RuleContext;
+use super::exchange::{RequestContext, ResponseContext};
+use super::finding::{Finding, Findings};
+use super::options::{Options, Reference};
+use super::references::{MAX_CONTENTS, ResourceRef, has_references};
+use super::scan::ResponseScan;
+use super::state::{SourceState, StreamState};
+use super::structured;
+use crate::engine::session::{Outcome, SessionEvent, Stream};
+use crate::engine::store::Store;
+use crate::wire::content::{BlobId, Catalog};
+use crate::wire::event::{Seq, Time};
+use crate::wire::{Frame, Message};
+
+/// All rules over one source.
+///
+/// Drives the store, so that timers fire before the next frame.
+#[derive(Clone)]
+pub struct Lint {
+    options: Options,
+    checks: Checks,
+    /// By the index of the stream.
+    streams: Vec<StreamState>,
+    source: SourceState,
+    alarms: AlarmQueue,
+    findings: Findings,
+}
+
+/// The place and the time of a frame or timer.
+#[derive(Clone, Copy)]
+struct Position<'a> {
+    stream: &'a Stream,
+    stream_index: usize,
+    track_index: Option<usize>,
+    at: Time,
+    seq: Option<Seq>,
+}
+
+impl<'a> Position<'a> {
+    fn new(stream: &'a Stream, stream_index: usize, outcome: &Outcome) -> Position<'a> {
+        let (track_index, at, seq) = (outcome.track, outcome.at, outcome.seq);
+        Position { stream, stream_index, track_index, at, seq }
+    }
+}
+
+impl Lint {
+    /// Starts linting a source.
+    pub fn new(options: Options) -> Lint {
+        Lint {
+            options,
+            checks: checks(),
+            streams: Vec::new(),
+            source: SourceState::default(),
+            alarms: AlarmQueue::default(),
+            findings: Findings::default(),
+        }
+    }
+
+    /// Hands the next frame to the store and checks the outcome.
+    pub fn handle(&mut self, store: &mut Store, frame: Frame) {
+        let at = frame.at;
+        self.fire(store, |due| due < at);
+        store.handle(frame);
+        self.inspect(store);
+        self.check(store);
+    }
+
+    /// Advances the clock and fires the timers that are due.
+    pub fn advance(&mut self, store: &mut Store, now: Time) {
+        store.advance(now);
+        let now = store.now();
+        self.fire(store, |due| due <= now);
+    }
+
+    /// All findings so far, in the order of their first occurrence.
+    pub fn findings(&self) -> &[Finding] {
+        self.findings.all()
+    }
+
+    /// Reads references and broken constraints from the newest response, once for each content.
+    fn inspect(&mut self, store: &mut Store) {
+        if self.options.contents.is_some_and(|limit| self.source.graphs.learned() >= limit) {
+            self.options.links = None;
+            self.source.graphs.give_up();
+        }
+        if self.options.links.is_none() && self.options.constraints.is_none() {
+            return;
+        }
+        let Some(outcome) = store.latest() else { return };
+        let stream = store.engine().stream(outcome.stream);
+        let track = stream.zip(outcome.track).and_then(|(stream, track)| stream.tracks.get(track));
+        let kind = track.and_then(|track| track.kind);
+        let message = outcome.seq.and_then(|seq| store.message(seq));
+        let Some(list) = message.and_then(|message| message.resources().cloned()) else { return };
+        let known = self.source.constraint_violations.len();
+        if self.options.constrained.is_some_and(|limit| known.max(list.len()) > limit) {
+            self.options.constraints = None;
+            self.source.constraint_violations.clear();
+        }
+        // A push mostly repeats the one before, so entries at an unchanged position are skipped.
+        let before = self.source.inspected.insert(kind, list.clone());
+        let before = before.as_ref().map_or(&[][..], |list| list.blobs());
+        for (i, id) in list.blobs().iter().enumerate() {
+            if before.get(i) != Some(id) {
+                self.inspect_entry(store.catalog_mut(), *id, has_references(kind));
+            }
+        }
+    }
+
+    fn inspect_entry(&mut self, catalog: &mut Catalog, id: BlobId, reads_links: bool) {
+        let Some(payload) = catalog.entry(id).payload else { return };
+        let source = &mut self.source;
+        let links = self.options.links.as_ref().filter(|_| reads_links && !source.graphs.knows(payload));
+        let is_checked = source.constraint_violations.contains_key(&payload);
+        let constraints = self.options.constraints.as_ref().filter(|_| !is_checked);
+        if links.is_none() && constraints.is_none() {
+            return;
+        }
+        let Some(any) = catalog.bytes(payload) else { return };
+        if let Some(constraints) = constraints {
+            if source.constraint_violations.len() >= MAX_CONTENTS {
+                source.constraint_violations.clear();
+                source.inspected.clear();
+            }
+            source.constraint_violations.insert(payload, constraints(&any).map(Arc::from));
+        }
+        if let Some(links) = links {
+            let references = links(&any);
+            self.note_content(catalog, payload, references);
+        }
+    }
+
+    /// Remembers the references of a content.
+    ///
+    /// A structured name is stored without its directives, and an alternative among them is a
+    /// reference of its own: `docs/protocol.md#k-29`.
+    fn note_content(&mut self, catalog: &mut Catalog, payload: BlobId, references: Vec<Reference>) {
+        let mut refs = Vec::with_capacity(references.len());
+        let own = catalog.entry(payload).name;
+        for Reference { kind, name, source } in references {
+            let mut add = |name: &str| {
+                // A resource and its reference often have one name, as clusters and endpoints do.
+                let name = if catalog.text(own) == name { own } else { catalog.intern(name) };
+                refs.push(ResourceRef { kind, name, source });
+            };
+            if !name.starts_with("xdstp:") {
+                add(&name);
+                continue;
+            }
+            add(name.split('#').next().unwrap_or_default());
+            if let Some(alternative) = structured::alternative(&name) {
+                add(&alternative);
+                self.source.note_alternative(&name, &alternative);
+            }
+        }
+        if !self.source.graphs.learn(payload, refs) {
+            self.source.inspected.clear();
+        }
+    }
+
+    /// Checks the outcome of the newest frame.
+    fn check(&mut self, store: &Store) {
+        let Some(outcome) = store.latest() else { return };
+        let Some(index) = store.engine().index(outcome.stream) else { return };
+        let Some(stream) = store.engine().streams().get(index) else { return };
+        let message = outcome.seq.and_then(|seq| store.message(seq));
+        let position = Position::new(stream, index, outcome);
+        match (&outcome.what, message) {
+            (SessionEvent::Open, _) => self.run(store, position, |checks, ctx| {
+                checks.open.iter().for_each(|check| check(ctx));
+            }),
+            (SessionEvent::Close, _) => self.run(store, position, |checks, ctx| {
+                checks.close.iter().for_each(|check| check(ctx));
+            }),
+            (SessionEvent::Passed(dir), _) => {
+                let dir = *dir;
+                self.run(store, position, |checks, ctx| {
+                    checks.passed.iter().for_each(|check| check(ctx, dir));
+                });
+            }
+            (SessionEvent::Counted, _) | (_, None) => {}
+            (_, Some(message)) => self.check_message(store, position, outcome, &message),
+        }
+    }
+
+    fn check_message(&mut self, store: &Store, position: Position<'_>, outcome: &Outcome, message: &Message) {
+        self.run(store, position, |checks, ctx| {
+            checks.message.iter().for_each(|check| check(ctx, message));
+            let track = outcome.track.and_then(|track| position.stream.tracks.get(track));
+            let Some(track) = track else { return };
+            match &outcome.what {
+                SessionEvent::Request(outcome) => {
+                    let request = RequestContext { track, outcome, message };
+                    checks.request.iter().for_each(|check| check(ctx, &request));
+                    ctx.note_request(&request);
+                }
+                SessionEvent::Response(outcome) => {
+                    let scan = ResponseScan::new(ctx.catalog(), track, message, &mut ctx.state.clean_list);
+                    let Some(response) = ResponseContext::new(track, outcome, message, &scan) else { return };
+                    checks.response.iter().for_each(|check| check(ctx, &response));
+                    ctx.note_response(&response);
+                }
+                _ => {}
+            }
+        });
+    }
+
+    fn run(
+        &mut self,
+        store: &Store,
+        position: Position<'_>,
+        run: impl FnOnce(&Checks, &mut RuleContext<'_>),
+    ) {
+        let Position { stream, stream_index, track_index, at, seq } = position;
+        if self.streams.len() <= stream_index {
+            self.streams.resize_with(stream_index + 1, StreamState::default);
+        }
+        let Some(stream_state) = self.streams.get_mut(stream_index) else { return };
+        // The state of the track is taken out, so that rules can write it and that of the stream.
+        let mut state = track_index.map(|track| stream_state.lend(track)).unwrap_or_default();
+        let mut ctx = RuleContext {
+            store,
+            stream,
+            stream_index,
+            track_index,
+            at,
+            seq,
+            state: &mut state,
+            stream_state,
+            source_state: &mut self.source,
+            options: &self.options,
+            findings: &mut self.findings,
+            alarms: &mut self.alarms,
+        };
+        run(&self.checks, &mut ctx);
+        if let Some(track) = track_index {
+            stream_state.give_back(track, state);
+        }
+    }
+
+    /// Fires the timers that are due.
+    fn fire(&mut self, store: &Store, is_due: impl Fn(Time) -> bool) {
+        if store.clock().untimed {
+            return;
+        }
+        while let Some(Due { at, stream: stream_index, track: track_index, alarm }) = self.alarms.pop(&is_due)
+        {
+            let Some(stream) = store.engine().streams().get(stream_index) else { continue };
+            let Some(state) = self.streams.get_mut(stream_index) else { continue };
+            if stream.closed.is_some() || !state.disarm(track_index, alarm, at) {
+                continue;
+            }
+            let position = Position { stream, stream_index, track_index, at, seq: None };
+            self.run(store, position, |checks, ctx| {
+                for (on, check) in &checks.alarm {
+                    if *on == alarm {
+                        check(ctx);
+                    }
+                }
+                match alarm {
+                    Alarm::Waiting => ctx.rearm_waiting(alarm, ctx.options.timers.answer),
+                    Alarm::Missing => ctx.rearm_waiting(alarm, ctx.options.timers.exist),
+                    Alarm::Targets => ctx.drop_expired_targets(),
+                    _ => {}
+                }
+            });
+        }
+    }
+}

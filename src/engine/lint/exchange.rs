@@ -1,0 +1,95 @@
+//! A request or a response, with what the engine made of it.
+
+use super::scan::ResponseScan;
+use crate::engine::session::{MessageKind, RequestClass, RequestOutcome, ResponseOutcome, Track};
+use crate::wire::event::{Kind, VersionInfo};
+use crate::wire::{Body, DeltaRequest, ErrorDetail, Message, ResponseView, SotwRequest};
+
+/// A request and its outcome. The track is in its state after the request.
+pub(super) struct RequestContext<'a> {
+    pub(super) track: &'a Track,
+    pub(super) outcome: &'a RequestOutcome,
+    pub(super) message: &'a Message,
+}
+
+/// A response and its outcome. The track is in its state after the response.
+pub(super) struct ResponseContext<'a> {
+    pub(super) track: &'a Track,
+    pub(super) outcome: &'a ResponseOutcome,
+    pub(super) view: ResponseView<'a>,
+    pub(super) scan: &'a ResponseScan,
+}
+
+impl<'a> RequestContext<'a> {
+    pub(super) fn sotw(&self) -> Option<&'a SotwRequest> {
+        match &self.message.body {
+            Body::SotwRequest(body) => Some(body),
+            _ => None,
+        }
+    }
+
+    pub(super) fn delta(&self) -> Option<&'a DeltaRequest> {
+        match &self.message.body {
+            Body::DeltaRequest(body) => Some(body),
+            _ => None,
+        }
+    }
+
+    pub(super) fn error(&self) -> Option<&'a ErrorDetail> {
+        self.message.error_detail()
+    }
+
+    pub(super) fn nonce(&self) -> &'a str {
+        self.message.request().map_or("", |request| request.response_nonce.as_str())
+    }
+
+    pub(super) fn has_class(&self, class: RequestClass) -> bool {
+        self.outcome.class == Some(class)
+    }
+
+    /// Whether the request is a NACK with an `error_detail`.
+    pub(super) fn is_nack(&self) -> bool {
+        self.outcome.kind == MessageKind::Nack && !self.outcome.implied
+    }
+
+    /// The version of the response whose nonce the request carries.
+    pub(super) fn answered_version(&self) -> Option<&'a VersionInfo> {
+        let about = self.outcome.about?;
+        self.track.responses.get(about.order).map(|response| &response.version)
+    }
+}
+
+impl<'a> ResponseContext<'a> {
+    pub(super) fn new(
+        track: &'a Track,
+        outcome: &'a ResponseOutcome,
+        message: &'a Message,
+        scan: &'a ResponseScan,
+    ) -> Option<ResponseContext<'a>> {
+        Some(ResponseContext { track, outcome, view: message.response()?, scan })
+    }
+
+    /// Whether the response holds everything that the client wants (SotW listeners and clusters).
+    pub(super) fn is_full_state(&self) -> bool {
+        !self.view.is_delta && self.track.kind.is_some_and(Kind::full_state)
+    }
+
+    /// Whether the response changes nothing.
+    pub(super) fn is_unchanged(&self) -> bool {
+        let outcome = self.outcome;
+        outcome.added.is_empty() && outcome.changed.is_empty() && outcome.removed.is_empty()
+    }
+
+    /// Whether the response only refreshes TTLs.
+    pub(super) fn is_heartbeat(&self) -> bool {
+        self.outcome.kind == MessageKind::Heartbeat
+    }
+}
+
+/// The reason why a message cannot be decoded, if it cannot.
+pub(super) fn undecodable(message: &Message) -> Option<&str> {
+    match &message.body {
+        Body::Undecodable { reason } => Some(reason),
+        _ => None,
+    }
+}

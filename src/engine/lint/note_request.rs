@@ -1,0 +1,145 @@
+//! What rules remember of a request, after all rules have checked it.
+
+use std::time::Duration;
+
+use super::alarm::{Alarm, Due};
+use super::context::RuleContext;
+use super::exchange::RequestContext;
+use super::state::{MAX_NAMES, MAX_REJECTED, MAX_RESPONSES, TrackState};
+use crate::engine::session::{MessageKind, RequestClass, Wildcard};
+
+/// The time in which a new stream states its subscriptions.
+const SETTLE_TIME: Duration = Duration::from_secs(5);
+
+impl RuleContext<'_> {
+    pub(super) fn note_request(&mut self, request: &RequestContext<'_>) {
+        self.arm_settled();
+        let RequestContext { track, outcome, .. } = request;
+        let is_wildcard = track.want.is_wildcard();
+        let ends_wildcard = outcome.was != Wildcard::None && !is_wildcard;
+        let at = self.at;
+        let state = &mut *self.state;
+        state.requests_since_response += 1;
+        let is_stale = request.has_class(RequestClass::StaleNonce) && outcome.answers.is_none();
+        state.stale_requests_since_response += u32::from(is_stale);
+        state.has_new_names |= !outcome.added.is_empty();
+        state.names_added_at = if outcome.added.is_empty() { state.names_added_at } else { Some(at) };
+        state.has_changed_names |= !outcome.added.is_empty() || !outcome.removed.is_empty() || ends_wildcard;
+        if let (true, Some(body)) = (outcome.first, request.sotw()) {
+            state.stated_version = Some(body.version_info.clone());
+        }
+        note_verdict(state, request);
+        self.settle_targets(request);
+        self.note_unsubscribed_names(request, ends_wildcard);
+        let state = &mut *self.state;
+        let is_empty = track.subscription.last_names.as_ref().is_some_and(|raw| raw.is_empty());
+        state.emptied_at =
+            if is_empty && track.subscription.was_named { state.emptied_at.or(Some(at)) } else { None };
+        let drops_names = outcome.kind == MessageKind::Ack && !outcome.removed.is_empty();
+        state.missing_from_ack = self.seq.filter(|_| drops_names).map(|seq| {
+            let names = outcome.removed.iter().copied().take(MAX_NAMES).collect();
+            (seq, names)
+        });
+        if request.delta().is_some() {
+            self.note_delta_request(request, is_wildcard && !ends_wildcard && !outcome.first);
+        } else if !outcome.added.is_empty() {
+            self.arm_waiting();
+        }
+    }
+
+    fn note_unsubscribed_names(&mut self, request: &RequestContext<'_>, ends_wildcard: bool) {
+        let outcome = request.outcome;
+        let (at, timers) = (self.at, self.options.timers);
+        let state = &mut *self.state;
+        for name in &outcome.added {
+            state.unsubscribed.remove(name);
+        }
+        if state.unsubscribed.len() + outcome.removed.len() > MAX_NAMES {
+            // Too many to remember: for a while rules cannot know what the client wants.
+            state.unsubscribed.retain(|_, since| at.since(*since) <= timers.ack);
+            state.wildcard_ended_at = Some(at);
+        }
+        for name in &outcome.removed {
+            state.note_unsubscribed(*name, at);
+            state.left_out.remove(name);
+        }
+        if ends_wildcard {
+            state.wildcard_ended_at = Some(at);
+            state.left_out.clear();
+            state.unsubscribed_under_wildcard.clear();
+        }
+    }
+
+    fn note_delta_request(&mut self, request: &RequestContext<'_>, keeps_wildcard: bool) {
+        let Some(body) = request.delta() else { return };
+        let (at, outcome) = (self.at, request.outcome);
+        let state = &mut *self.state;
+        // A held name without a subscription may well be removed by the server.
+        for name in body.initial_resource_versions.keys().filter(|_| outcome.first) {
+            state.note_unsubscribed(*name, at);
+        }
+        let is_old =
+            outcome.about.is_some_and(|about| !about.newest) || request.has_class(RequestClass::SettledNonce);
+        if is_old && state.added_by_stale_requests.len() < MAX_NAMES {
+            state.added_by_stale_requests.extend(outcome.added.iter().take(MAX_NAMES));
+        }
+        self.note_unsubscribed_under_wildcard(request, keeps_wildcard);
+        if !body.subscribe.is_empty() || !body.locators_subscribe.is_empty() {
+            self.arm_waiting();
+        }
+    }
+
+    fn note_unsubscribed_under_wildcard(&mut self, request: &RequestContext<'_>, keeps_wildcard: bool) {
+        let Some(seq) = self.seq else { return };
+        for name in &request.outcome.added {
+            self.state.unsubscribed_under_wildcard.remove(name);
+        }
+        let was_wildcard = request.outcome.was != Wildcard::None;
+        if keeps_wildcard && was_wildcard && self.state.unsubscribed_under_wildcard.len() < MAX_NAMES {
+            for name in request.outcome.removed.iter().take(MAX_NAMES) {
+                self.state.unsubscribed_under_wildcard.insert(*name, (self.at, seq));
+                self.arm(Alarm::Reclassify, self.at.after(self.options.timers.answer));
+            }
+        }
+    }
+
+    /// Sets the timer of a new stream with its first request.
+    fn arm_settled(&mut self) {
+        let at = self.at.after(SETTLE_TIME);
+        let is_first = self.stream.requests == 1 && self.has_timestamps();
+        if is_first && self.stream_state.arm(Alarm::Settled, at) {
+            self.alarms.set(Due { at, stream: self.stream_index, track: None, alarm: Alarm::Settled });
+        }
+    }
+
+    fn arm_waiting(&mut self) {
+        self.arm(Alarm::Waiting, self.at.after(self.options.timers.answer));
+        self.arm(Alarm::Missing, self.at.after(self.options.timers.exist));
+    }
+}
+
+/// Moves the response that a verdict settles.
+fn note_verdict(state: &mut TrackState, request: &RequestContext<'_>) {
+    let outcome = request.outcome;
+    if !outcome.skipped.is_empty() {
+        state.pending.retain(|sent| !outcome.skipped.contains(&sent.seq));
+    }
+    let Some(answered) = outcome.answers else { return };
+    let Some(at) = state.pending.iter().position(|sent| sent.seq == answered) else { return };
+    let Some(sent) = state.pending.remove(at) else { return };
+    if outcome.kind == MessageKind::Ack {
+        if state.acked_versions.back() != Some(&sent.version) {
+            if state.acked_versions.len() == MAX_RESPONSES {
+                state.acked_versions.pop_front();
+            }
+            state.acked_versions.push_back(sent.version);
+        }
+        // Content that was accepted later may be sent again.
+        state.rejected.retain(|old| old.list.fingerprint() != sent.list.fingerprint());
+    } else if outcome.kind == MessageKind::Nack {
+        if state.rejected.len() == MAX_REJECTED {
+            state.rejected.pop_front();
+        }
+        state.rejected.push_back(sent);
+    }
+}

@@ -1,0 +1,99 @@
+//! What rules remember of a response, after all rules have checked it.
+
+use super::alarm::Alarm;
+use super::context::RuleContext;
+use super::exchange::ResponseContext;
+use super::state::{MAX_NAMES, MAX_PUSHES, MAX_RESPONSES, SentResponse};
+use crate::engine::session::key;
+use crate::wire::content::BlobId;
+use crate::wire::event::{Kind, Sym};
+
+impl RuleContext<'_> {
+    pub(super) fn note_response(&mut self, response: &ResponseContext<'_>) {
+        let Some(seq) = self.seq else { return };
+        let (catalog, track, outcome) = (self.catalog(), response.track, response.outcome);
+        let sent = SentResponse {
+            seq,
+            list: response.view.resources.clone(),
+            version: response.view.version.clone(),
+            duplicates: outcome.twice.clone(),
+            size: response.view.size,
+        };
+        let state = &mut *self.state;
+        if state.pending.len() == MAX_RESPONSES {
+            state.pending.pop_front();
+        }
+        state.pending.push_back(sent.clone());
+        state.newest = Some(sent);
+        (state.has_new_names, state.has_changed_names) = (false, false);
+        (state.requests_since_response, state.stale_requests_since_response) = (0, 0);
+        if response.is_full_state() && !response.is_heartbeat() {
+            let content = |name: &Sym| track.sent.get(catalog, *name).and_then(|slot| slot.blob);
+            let left_out = outcome.removed.iter().take(MAX_NAMES);
+            state.left_out = left_out.filter_map(|name| Some((*name, content(name)?))).collect();
+        }
+        if !state.unsubscribed_under_wildcard.is_empty() {
+            for id in response.view.resources.blobs() {
+                state.unsubscribed_under_wildcard.remove(&key(catalog, *id));
+            }
+            for name in response.view.removed {
+                state.unsubscribed_under_wildcard.remove(name);
+            }
+        }
+        self.note_entries(response);
+        if track.kind == Some(Kind::Cds) && !(outcome.added.is_empty() && outcome.changed.is_empty()) {
+            self.stream_state.clusters_changed = Some(seq);
+        }
+        self.note_push(response);
+        let deadline = |id: &BlobId| track.deadlines.get(&catalog.entry(*id).name).copied();
+        if let Some(first) = response.scan.ttl.iter().filter_map(deadline).min() {
+            self.arm(Alarm::Ttl, first);
+        }
+        self.note_targets(response);
+        self.note_deliveries(response);
+        self.note_references(response);
+        if self.is_grpc() {
+            self.arm(Alarm::Unanswered, self.at.after(self.options.timers.ack));
+        }
+    }
+
+    /// Remembers TTLs and aliases.
+    fn note_entries(&mut self, response: &ResponseContext<'_>) {
+        let catalog = self.catalog();
+        let state = &mut *self.state;
+        if !state.ttl_versions.is_empty() {
+            for id in response.view.resources.blobs() {
+                let entry = catalog.entry(*id);
+                if entry.ttl.is_none() {
+                    state.ttl_versions.remove(&entry.name);
+                }
+            }
+        }
+        for id in &response.scan.ttl {
+            let entry = catalog.entry(*id);
+            if entry.payload.is_some() && state.ttl_versions.len() < MAX_NAMES {
+                state.ttl_versions.insert(entry.name, entry.version);
+            }
+        }
+        for id in &response.scan.aliased {
+            let entry = catalog.entry(*id);
+            for alias in entry.aliases {
+                if state.aliases.len() < MAX_NAMES {
+                    state.aliases.insert(*alias, entry.name);
+                }
+            }
+        }
+    }
+
+    /// Remembers how much of a SotW push was unchanged.
+    fn note_push(&mut self, response: &ResponseContext<'_>) {
+        let Some(push) = response.track.traffic.last_push.as_ref().filter(|_| !response.view.is_delta) else {
+            return;
+        };
+        let pushes = &mut self.state.pushes;
+        if pushes.len() == MAX_PUSHES {
+            pushes.pop_front();
+        }
+        pushes.push_back((push.bytes, push.bytes_same));
+    }
+}

@@ -1,0 +1,200 @@
+//! References between the resources of one client, over all its streams.
+//!
+//! [`Links`](super::Links) reads them; without it the rules about references are silent.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::schema::links::SourceKind;
+use crate::wire::content::{BlobId, Catalog};
+use crate::wire::event::{DenseHash, Kind, Sym, Time};
+
+/// A reference to a resource, and its stated source: `docs/protocol.md#i-06`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ResourceRef {
+    pub(super) kind: Kind,
+    pub(super) name: Sym,
+    pub(super) source: Option<SourceKind>,
+}
+
+impl ResourceRef {
+    pub(super) fn child(&self) -> (Kind, Sym) {
+        (self.kind, self.name)
+    }
+}
+
+/// The references of one resource.
+pub(super) type ResourceRefs = Arc<[ResourceRef]>;
+
+/// Contents whose references are remembered.
+pub(super) const MAX_CONTENTS: usize = 1 << 18;
+/// References of all clients.
+const MAX_REFERENCES: usize = 1 << 20;
+/// Resources of a client without a reference.
+const MAX_RELEASED: usize = 1 << 16;
+/// Findings that may still change.
+const MAX_OPEN_FINDINGS: usize = 1024;
+
+/// References by content and by client.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReferenceGraphs {
+    /// By payload.
+    refs: HashMap<BlobId, ResourceRefs, DenseHash>,
+    clients: HashMap<Arc<str>, ClientGraph>,
+    /// References in all of them.
+    size: usize,
+    /// Whether there were too many references, so that none are known.
+    full: bool,
+    /// Clusters that routes refer to and that have not arrived: `docs/protocol.md#h-11`.
+    pub(super) windows: Vec<OpenFinding>,
+    /// Clusters that were removed although routes refer to them: `docs/protocol.md#h-10`.
+    pub(super) breaks: Vec<OpenFinding>,
+}
+
+/// The references of one client.
+#[derive(Clone, Debug, Default)]
+struct ClientGraph {
+    of: HashMap<(Kind, Sym), ResourceRefs, DenseHash>,
+    users: HashMap<(Kind, Sym), ReferenceCount, DenseHash>,
+    /// When a resource lost its last reference.
+    released: HashMap<(Kind, Sym), Time, DenseHash>,
+}
+
+/// Number of references to a resource, in total and by stated source.
+#[derive(Clone, Copy, Debug, Default)]
+struct ReferenceCount {
+    all: u32,
+    sources: [u32; SourceKind::ALL.len()],
+}
+
+impl ReferenceCount {
+    fn count(&mut self, source: Option<SourceKind>, change: impl Fn(&mut u32)) {
+        change(&mut self.all);
+        let place = SourceKind::ALL.iter().position(|other| Some(*other) == source);
+        if let Some(count) = place.and_then(|place| self.sources.get_mut(place)) {
+            change(count);
+        }
+    }
+}
+
+/// A finding that may end or be softened later.
+#[derive(Clone, Debug)]
+pub(super) struct OpenFinding {
+    /// Index among all findings.
+    pub(super) finding: usize,
+    pub(super) client: Arc<str>,
+    pub(super) stream: usize,
+    pub(super) clusters: Vec<Sym>,
+    pub(super) since: Time,
+}
+
+/// The resource that a warming resource waits for.
+pub(super) fn awaited(kind: Kind, refs: &ResourceRefs) -> Option<(Kind, Sym)> {
+    let wanted = match kind {
+        Kind::Cds => Kind::Eds,
+        Kind::Lds => Kind::Rds,
+        _ => return None,
+    };
+    refs.iter().map(ResourceRef::child).find(|(kind, _)| *kind == wanted)
+}
+
+/// Whether resources of the type have references that rules use.
+pub(super) fn has_references(kind: Option<Kind>) -> bool {
+    matches!(kind, Some(Kind::Lds | Kind::Cds | Kind::Rds | Kind::Srds | Kind::Vhds))
+}
+
+impl ReferenceGraphs {
+    pub(super) fn knows(&self, payload: BlobId) -> bool {
+        self.refs.contains_key(&payload)
+    }
+
+    /// Number of contents whose references are known.
+    pub(super) fn learned(&self) -> usize {
+        self.refs.len()
+    }
+
+    /// Forgets all references for good.
+    pub(super) fn give_up(&mut self) {
+        self.full = true;
+        self.clients.clear();
+        self.refs.clear();
+    }
+
+    /// Remembers the references of a content. Returns whether earlier contents are still known.
+    pub(super) fn learn(&mut self, payload: BlobId, refs: Vec<ResourceRef>) -> bool {
+        let room = self.refs.len() < MAX_CONTENTS;
+        if !room {
+            self.refs.clear();
+        }
+        self.refs.insert(payload, refs.into());
+        room
+    }
+
+    /// The references of a content; `None` while they are unknown.
+    pub(super) fn refs(&self, catalog: &Catalog, entry: BlobId) -> Option<ResourceRefs> {
+        self.refs.get(&catalog.entry(entry).payload?).cloned()
+    }
+
+    /// Whether a resource of the client refers to the child; `None` while that is unknown.
+    pub(super) fn is_used(&self, client: &str, child: (Kind, Sym)) -> Option<bool> {
+        (!self.full).then(|| {
+            let graph = self.clients.get(client);
+            graph.is_some_and(|graph| graph.users.contains_key(&child))
+        })
+    }
+
+    /// The source of the child that all its references state; `None` if they differ or state none.
+    pub(super) fn source_of(&self, client: &str, child: (Kind, Sym)) -> Option<SourceKind> {
+        let users = self.clients.get(client)?.users.get(&child)?;
+        let found = SourceKind::ALL.iter().zip(users.sources).find(|(_, count)| *count == users.all);
+        found.map(|(source, _)| *source)
+    }
+
+    /// When the child lost its last reference.
+    pub(super) fn released(&self, client: &str, child: (Kind, Sym)) -> Option<Time> {
+        self.clients.get(client)?.released.get(&child).copied()
+    }
+
+    /// Replaces the references of a resource of the client; `None` removes the resource.
+    pub(super) fn set(
+        &mut self,
+        client: &Arc<str>,
+        parent: (Kind, Sym),
+        refs: Option<ResourceRefs>,
+        at: Time,
+    ) {
+        if self.full {
+            return;
+        }
+        let graph = self.clients.entry(client.clone()).or_default();
+        for gone in graph.of.remove(&parent).iter().flat_map(|refs| refs.iter()) {
+            self.size -= 1;
+            let Some(users) = graph.users.get_mut(&gone.child()) else { continue };
+            users.count(gone.source, |count| *count -= 1);
+            if users.all == 0 {
+                graph.users.remove(&gone.child());
+                if graph.released.len() < MAX_RELEASED {
+                    graph.released.insert(gone.child(), at);
+                }
+            }
+        }
+        let Some(refs) = refs.filter(|refs| !refs.is_empty()) else { return };
+        for new in refs.iter() {
+            self.size += 1;
+            graph.users.entry(new.child()).or_default().count(new.source, |count| *count += 1);
+            graph.released.remove(&new.child());
+        }
+        graph.of.insert(parent, refs);
+        if self.size > MAX_REFERENCES {
+            self.full = true;
+            self.clients.clear();
+        }
+    }
+
+    /// Remembers a finding that may change.
+    pub(super) fn open(list: &mut Vec<OpenFinding>, window: OpenFinding) {
+        if list.len() < MAX_OPEN_FINDINGS {
+            list.push(window);
+        }
+    }
+}

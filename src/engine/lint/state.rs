@@ -1,0 +1,247 @@
+//! What rules remember beyond the state of the engine. All of it is bounded.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::alarm::Alarm;
+use super::node::NodeDigests;
+use super::references::ReferenceGraphs;
+use super::warming::WarmingQueue;
+use crate::engine::session::{Name, SymMap, SymSet};
+use crate::wire::NodeInfo;
+use crate::wire::content::{BlobId, List};
+use crate::wire::event::{DenseHash, Dir, Kind, Seq, Sym, Time, VersionInfo};
+
+/// Names in one map; beyond it the oldest knowledge goes, and the rule falls silent.
+pub(super) const MAX_NAMES: usize = 1 << 14;
+/// Responses without a verdict, and versions, to remember per type.
+pub(super) const MAX_RESPONSES: usize = 64;
+/// Rejected responses to remember per type.
+pub(super) const MAX_REJECTED: usize = 8;
+/// SotW pushes to remember per type.
+pub(super) const MAX_PUSHES: usize = 10;
+
+/// A response as rules remember it.
+#[derive(Clone, Debug)]
+pub(super) struct SentResponse {
+    pub(super) seq: Seq,
+    pub(super) list: Arc<List>,
+    pub(super) version: VersionInfo,
+    /// Names that occur more than once.
+    pub(super) duplicates: Vec<Sym>,
+    /// Bytes of the message.
+    pub(super) size: u64,
+}
+
+/// A name that a redirect or a list refers to.
+///
+/// `docs/protocol.md#k-13` and `docs/protocol.md#k-27`
+#[derive(Clone, Debug)]
+pub(super) struct PendingTarget {
+    /// In canonical form.
+    pub(super) name: String,
+    /// The resource that refers to the name.
+    pub(super) of: Sym,
+    /// The response with that resource.
+    pub(super) seq: Seq,
+    /// Whether a list refers to the name, and not a redirect.
+    pub(super) listed: bool,
+    /// When the client accepted the response.
+    pub(super) accepted: Option<Time>,
+}
+
+/// Memory about one type on one stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TrackState {
+    /// Expiry of each timer.
+    pub(super) armed: [Option<Time>; Alarm::COUNT],
+    /// Responses without a verdict, oldest first.
+    pub(super) pending: VecDeque<SentResponse>,
+    /// Rejected responses, newest last.
+    pub(super) rejected: VecDeque<SentResponse>,
+    /// The newest response.
+    pub(super) newest: Option<SentResponse>,
+    /// Whether names were added since the newest response.
+    pub(super) has_new_names: bool,
+    /// Whether the subscription changed since the newest response.
+    pub(super) has_changed_names: bool,
+    pub(super) requests_since_response: u32,
+    pub(super) stale_requests_since_response: u32,
+    /// Time of the newest request that added names.
+    pub(super) names_added_at: Option<Time>,
+    /// Acknowledged versions, newest last.
+    pub(super) acked_versions: VecDeque<VersionInfo>,
+    /// The version in the first request.
+    pub(super) stated_version: Option<VersionInfo>,
+    /// Unsubscribed names, with the time.
+    pub(super) unsubscribed: SymMap<Time>,
+    /// When the client unsubscribed from the wildcard.
+    pub(super) wildcard_ended_at: Option<Time>,
+    /// The finding about a wildcard that names replaced, until a response shows how the server read
+    /// the list: `docs/protocol.md#l-06`.
+    pub(super) wildcard_finding: Option<usize>,
+    /// When the list of names became empty.
+    pub(super) emptied_at: Option<Time>,
+    /// Resources that the newest full-state response left out, with their last content.
+    pub(super) left_out: SymMap<BlobId>,
+    /// Names added by requests without the newest nonce: `docs/protocol.md#f-07`.
+    pub(super) added_by_stale_requests: SymSet,
+    /// Names unsubscribed under a wildcard, with the request: `docs/protocol.md#f-26`.
+    pub(super) unsubscribed_under_wildcard: SymMap<(Time, Seq)>,
+    /// Names requested until this time were checked for an answer.
+    pub(super) answers_checked_until: Option<Time>,
+    /// Names requested until this time were checked for existence.
+    pub(super) existence_checked_until: Option<Time>,
+    /// Names with a TTL, and their version.
+    pub(super) ttl_versions: SymMap<Sym>,
+    /// Deadlines that were reported.
+    pub(super) reported_deadlines: SymMap<Time>,
+    /// Times of recent repeated requests.
+    pub(super) recent_repeats: VecDeque<Time>,
+    /// Names that the previous request, an ACK, left out.
+    pub(super) missing_from_ack: Option<(Seq, SymSet)>,
+    /// Resources by alias.
+    pub(super) aliases: SymMap<Sym>,
+    /// The newest list without conspicuous entries.
+    pub(super) clean_list: Option<Arc<List>>,
+    /// The newest SotW pushes: bytes, and bytes that were unchanged.
+    pub(super) pushes: VecDeque<(u64, u64)>,
+    /// Resources that wait for others, oldest first: `docs/protocol.md#h-04`.
+    pub(super) warming: WarmingQueue,
+    /// Targets of redirects by canonical name: `docs/protocol.md#k-27`.
+    pub(super) redirects: HashMap<String, String>,
+    /// Names that the client should request next.
+    pub(super) targets: Vec<PendingTarget>,
+    /// Delivered names without a known reference, with the time.
+    pub(super) unreferenced: SymMap<Time>,
+    /// Findings about constraints by the response that broke them: `docs/protocol.md#j-02`.
+    pub(super) constraint_findings: VecDeque<(Seq, usize)>,
+    /// Times of the newest large lists.
+    pub(super) recent_large_lists: VecDeque<Time>,
+    /// Structured names by canonical form: `docs/protocol.md#k-08`.
+    pub(super) canonical_names: HashMap<String, Sym>,
+}
+
+impl TrackState {
+    /// The pending response with that number.
+    pub(super) fn pending(&self, seq: Seq) -> Option<&SentResponse> {
+        self.pending.iter().find(|sent| sent.seq == seq)
+    }
+
+    pub(super) fn note_unsubscribed(&mut self, name: Sym, at: Time) {
+        if self.unsubscribed.len() < MAX_NAMES {
+            self.unsubscribed.insert(name, at);
+        }
+    }
+}
+
+/// Memory about one stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamState {
+    /// Boxed because they are large and are lent. Empty for tracks that were never checked.
+    tracks: Vec<Option<Box<TrackState>>>,
+    /// Timers of the stream as a whole.
+    armed: [Option<Time>; Alarm::COUNT],
+    /// The newest node sent on the stream.
+    pub(super) node: Option<Arc<NodeInfo>>,
+    /// REST: pending polls with their track, oldest first: `docs/protocol.md#d-03`.
+    pub(super) open_polls: VecDeque<(Option<usize>, Seq)>,
+    /// A file: the newest content, if that was unreadable.
+    pub(super) unreadable_at: Option<(Time, Seq)>,
+    /// A file: whether any content was valid.
+    pub(super) has_valid_content: bool,
+    /// The newest message that changed a cluster.
+    pub(super) clusters_changed: Option<Seq>,
+}
+
+impl StreamState {
+    pub(super) fn lend(&mut self, track: usize) -> Box<TrackState> {
+        if self.tracks.len() <= track {
+            self.tracks.resize_with(track + 1, || None);
+        }
+        self.tracks.get_mut(track).and_then(Option::take).unwrap_or_default()
+    }
+
+    pub(super) fn give_back(&mut self, track: usize, state: Box<TrackState>) {
+        if let Some(slot) = self.tracks.get_mut(track) {
+            *slot = Some(state);
+        }
+    }
+
+    /// Stops a timer that has expired. Returns whether the timer was the current one.
+    pub(super) fn disarm(&mut self, track: Option<usize>, alarm: Alarm, at: Time) -> bool {
+        let armed = match track {
+            Some(track) => self.tracks.get_mut(track).and_then(Option::as_mut).map(|state| &mut state.armed),
+            None => Some(&mut self.armed),
+        };
+        let Some(slot) = armed.and_then(|armed| armed.get_mut(alarm as usize)) else { return false };
+        let is_current = *slot == Some(at);
+        if is_current {
+            *slot = None;
+        }
+        is_current
+    }
+
+    /// Sets a timer of the stream as a whole, unless one expires earlier. Returns whether it was set.
+    pub(super) fn arm(&mut self, alarm: Alarm, at: Time) -> bool {
+        set_earlier(&mut self.armed, alarm, at)
+    }
+}
+
+/// Sets the expiry of a timer, unless one expires earlier. Returns whether it was set.
+pub(super) fn set_earlier(armed: &mut [Option<Time>; Alarm::COUNT], alarm: Alarm, at: Time) -> bool {
+    let Some(slot) = armed.get_mut(alarm as usize) else { return false };
+    let is_earlier = slot.is_none_or(|known| at < known);
+    if is_earlier {
+        *slot = Some(at);
+    }
+    is_earlier
+}
+
+/// A delivery of a structured name with one content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Delivery {
+    pub(super) version: Sym,
+    /// Index of the stream.
+    pub(super) stream: usize,
+}
+
+/// Entries in each map of [`SourceState`].
+pub(super) const MAX_SOURCE_ENTRIES: usize = 1 << 16;
+
+/// Memory about a whole source.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SourceState {
+    pub(super) graphs: ReferenceGraphs,
+    /// Structured names by name and version: the payload, and the session that received it.
+    ///
+    /// `docs/protocol.md#k-32`
+    pub(super) structured_contents: HashMap<(Sym, Sym), (BlobId, usize)>,
+    /// Contents by session, type and name, with their control planes.
+    pub(super) plane_contents: HashMap<(usize, Sym, Sym), Vec<(Arc<str>, BlobId)>>,
+    /// Ages at which a server ended streams, by its address.
+    pub(super) stream_ages: HashMap<String, VecDeque<Duration>>,
+    /// Broken constraints by payload; `None` where they are unknown: `docs/protocol.md#j-01`.
+    pub(super) constraint_violations: HashMap<BlobId, Option<Arc<[String]>>, DenseHash>,
+    /// The last list of each type whose references and constraints were read.
+    pub(super) inspected: HashMap<Option<Kind>, Arc<List>>,
+    /// Digests of nodes: `docs/protocol.md#e-06`.
+    pub(super) node_digests: NodeDigests,
+    /// First names by their alternative, in canonical form: `docs/protocol.md#k-29`.
+    pub(super) alternatives: HashMap<String, String>,
+    /// Deliveries of structured names, by name and payload: `docs/protocol.md#k-30`.
+    pub(super) deliveries: HashMap<(Sym, BlobId), Vec<Delivery>>,
+    /// Receivers, by session and direction, that accepted a message above the limit.
+    pub(super) large_receivers: Vec<(usize, Dir)>,
+}
+
+impl SourceState {
+    /// Remembers the alternative that a locator states.
+    pub(super) fn note_alternative(&mut self, primary: &str, alternative: &str) {
+        let names = Name::parse(primary).zip(Name::parse(alternative));
+        if let Some((primary, alternative)) = names.filter(|_| self.alternatives.len() < MAX_SOURCE_ENTRIES) {
+            self.alternatives.insert(alternative.canonical(), primary.canonical());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Targets of redirects and members of lists, which the client should request next.
+
+use super::alarm::Alarm;
+use super::context::RuleContext;
+use super::exchange::{RequestContext, ResponseContext};
+use super::state::PendingTarget;
+use super::structured::{ListEntry, Locator, alternative};
+use crate::engine::session::{MessageKind, Name, glob_matches};
+use crate::wire::event::Sym;
+
+/// Targets to remember per type.
+const MAX_TARGETS: usize = 4096;
+
+impl RuleContext<'_> {
+    /// Whether the client requests the structured name on any of its streams.
+    pub(super) fn is_requested(&self, canonical: &str) -> bool {
+        let catalog = self.catalog();
+        let is_same =
+            |name: Sym| Name::parse(catalog.text(name)).is_some_and(|name| name.canonical() == canonical);
+        let node = self.stream.node_id.as_ref();
+        let streams = self.store.engine().streams().iter();
+        let own = streams.filter(|stream| stream.id == self.stream.id || stream.node_id.as_ref() == node);
+        own.flat_map(|stream| &stream.tracks).any(|track| {
+            let matches = |glob: &Sym| glob_matches(catalog.text(*glob), canonical);
+            track.subscription.globs.iter().any(matches) || track.want.names.iter().any(is_same)
+        })
+    }
+
+    /// Remembers what the client should request after the response.
+    pub(super) fn note_targets(&mut self, response: &ResponseContext<'_>) {
+        for (name, locator) in &response.scan.redirects {
+            self.note_target(*name, locator, false);
+        }
+        for (name, entries) in &response.scan.collections {
+            for entry in entries {
+                if let ListEntry::Locator(locator) = entry {
+                    self.note_target(*name, locator, true);
+                }
+            }
+        }
+    }
+
+    fn note_target(&mut self, of: Sym, locator: &Locator, listed: bool) {
+        let Some(seq) = self.seq else { return };
+        if self.state.targets.len() < MAX_TARGETS {
+            let name = locator.target();
+            self.state.targets.push(PendingTarget { name, of, seq, listed, accepted: None });
+        }
+        if let Some(alternative) = alternative(&locator.uri) {
+            self.source_state.note_alternative(&locator.uri, &alternative);
+        }
+    }
+
+    /// Starts the timer for the targets of an accepted response, and drops those of a rejected one.
+    pub(super) fn settle_targets(&mut self, request: &RequestContext<'_>) {
+        let Some(answered) = request.outcome.answers.filter(|_| !self.state.targets.is_empty()) else {
+            return;
+        };
+        let at = self.at;
+        if request.outcome.kind != MessageKind::Ack {
+            return self.state.targets.retain(|target| target.seq != answered);
+        }
+        for target in self.state.targets.iter_mut().filter(|target| target.seq == answered) {
+            target.accepted = Some(at);
+        }
+        self.arm(Alarm::Targets, at.after(self.options.timers.answer));
+    }
+
+    /// Drops the targets that were checked, and sets the timer for the others.
+    pub(super) fn drop_expired_targets(&mut self) {
+        let (at, limit) = (self.at, self.options.timers.answer);
+        self.state.targets.retain(|target| target.accepted.is_none_or(|since| at.since(since) < limit));
+        if let Some(next) = self.state.targets.iter().filter_map(|target| target.accepted).min() {
+            self.arm(Alarm::Targets, next.after(limit));
+        }
+    }
+}
